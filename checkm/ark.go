@@ -1,0 +1,30 @@
+package checkm
+
+import "strings"
+
+// validARK reports whether s is ark:/NAAN/name or ark:NAAN/name: a name assigning
+// authority number of five or more betanumeric characters, and a name of the characters
+// that ARKs may have, without empty or dot segments, since names become paths.
+func validARK(s string) bool {
+	rest, ok := strings.CutPrefix(s, "ark:")
+	if !ok {
+		return false
+	}
+	naan, name, ok := strings.Cut(strings.TrimPrefix(rest, "/"), "/")
+	if !ok || len(naan) < 5 || strings.Trim(naan, "0123456789bcdfghjkmnpqrstvwxz") != "" {
+		return false
+	}
+	for segment := range strings.SplitSeq(name, "/") {
+		if segment == "" || segment == "." || segment == ".." {
+			return false
+		}
+	}
+	for i := range len(name) {
+		c := name[i]
+		alnum := c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !alnum && strings.IndexByte("=~*+@_$%-./", c) < 0 {
+			return false
+		}
+	}
+	return true
+}

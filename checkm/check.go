@@ -1,0 +1,128 @@
+package checkm
+
+import (
+	"errors"
+	"io"
+	"math"
+	"strconv"
+)
+
+// defaultMaxFaults is what Check keeps when Options does not say.
+const defaultMaxFaults = 1000
+
+// Report is what [Check] found in a whole manifest.
+type Report struct {
+	// Kind is the manifest's kind, or Unknown.
+	Kind Kind `json:"kind"`
+	// Sound says that the manifest as a whole can be trusted: complete, of a known kind,
+	// in UTF-8. Refused rows do not make it unsound.
+	Sound bool `json:"sound"`
+	// Rows counts the rows before #%eof, Refused those of them that have an error.
+	Rows    int64 `json:"rows"`
+	Refused int64 `json:"refused"`
+	// Bytes is the sum of the sizes of usable rows, at most 2^63-1; Unsized counts those
+	// without one.
+	Bytes   int64 `json:"bytes"`
+	Unsized int64 `json:"unsized"`
+	// Errors and Warnings count all faults, kept or not.
+	Errors   int64 `json:"errors"`
+	Warnings int64 `json:"warnings"`
+	// Faults are the first of them, in order of lines: errors are kept before warnings,
+	// those of the manifest before those of rows.
+	Faults []Fault `json:"faults"`
+}
+
+// OK reports whether there is no error at all: what an object's manifest must be, whose
+// rows stand and fall together. Of a batch it is enough to be Sound.
+func (r Report) OK() bool { return r.Errors == 0 }
+
+// Check reads a whole manifest and reports every fault in one pass. Beyond what [Reader]
+// finds it refuses the later of two rows of the same name where the rows make one object,
+// and warns of names that differ only by case or normal form. An error is only returned
+// when r cannot be read to its end; the report then tells what was found up to there.
+func Check(r io.Reader, opts Options) (Report, error) {
+	reader := NewReader(r, opts)
+	reader.list.max = opts.MaxFaults
+	if opts.MaxFaults <= 0 {
+		reader.list.max = defaultMaxFaults
+	}
+	var rep Report
+	var index *names
+	for {
+		row, faults, err := reader.Next()
+		if err != nil {
+			rep.finish(reader)
+			var unsound *UnsoundError
+			if rep.Sound = errors.Is(err, io.EOF); rep.Sound || errors.As(err, &unsound) {
+				return rep, nil
+			}
+			return rep, err
+		}
+		if reader.Kind().Listing() && named(row, faults) {
+			if index == nil {
+				index = newNames()
+			}
+			if f, ok := duplicate(index.add(row.Name, row.Line), reader, row); ok {
+				faults = append(faults, f)
+			}
+		}
+		rep.count(row, faults)
+		for _, f := range faults {
+			reader.list.add(f)
+		}
+	}
+}
+
+func (r *Report) count(row Row, faults []Fault) {
+	r.Rows++
+	switch {
+	case Refused(faults):
+		r.Refused++
+	case row.Size < 0:
+		r.Unsized++
+	case r.Bytes > math.MaxInt64-row.Size:
+		r.Bytes = math.MaxInt64
+	default:
+		r.Bytes += row.Size
+	}
+}
+
+func (r *Report) finish(reader *Reader) {
+	l := &reader.list
+	r.Kind = reader.Kind()
+	r.Errors, r.Warnings = l.nWhole+l.nErr, l.nWarning
+	r.Faults = l.sorted()
+}
+
+// named reports whether the row's name is the one that its writer meant. A mangled one
+// must not make a good row look like its duplicate.
+func named(row Row, faults []Fault) bool {
+	for i := range faults {
+		f := &faults[i]
+		if f.Severity == Error && (f.Field == colName.field() || f.Rule == RuleEncoding || f.Rule == RuleTruncated) {
+			return false
+		}
+	}
+	return row.Name != ""
+}
+
+// duplicate says what is wrong with a row whose name, or one like it, was there before.
+func duplicate(s seen, r *Reader, row Row) (Fault, bool) {
+	if !s.same && !s.sameFold {
+		return Fault{}, false
+	}
+	f := Fault{
+		Line: row.Line, Column: r.judge.layout.at[colName] + 1, Field: colName.field(), Found: shown(row.Name),
+		Rule: RuleNameDuplicate, Severity: Error, Expected: "each name once",
+		Fix: "rename one of the two files, or put them into folders",
+	}
+	if !s.same {
+		f.Rule, f.Severity = RuleNameCase, Warning
+		f.Expected = "names that differ in more than case or the form of their letters"
+		f.Fix = "both are kept; on systems that ignore case one would replace the other"
+	}
+	if s.line > 0 {
+		f.Expected += "; the other one stands on line " + strconv.Itoa(s.line)
+	}
+	return f, true
+}

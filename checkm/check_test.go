@@ -1,0 +1,157 @@
+package checkm_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/holdfast/holdfast/checkm"
+)
+
+func nameRow(name string) string { return "https://h.test/x | | | 1 | | " + name + "\n" }
+
+func TestCheckNames(t *testing.T) {
+	tests := []struct {
+		name  string
+		names []string
+		want  []string
+	}{
+		{"all different", []string{"a", "b", "a/b", "b/a"}, nil},
+		{"same", []string{"a.txt", "b", "a.txt", "a.txt"}, []string{"8 error name-duplicate", "9 error name-duplicate"}},
+		{"case, small first", []string{"a.txt", "A.txt", "A.TXT"}, []string{"7 warning name-case", "8 warning name-case"}},
+		{"case, capital first", []string{"A.txt", "A.TXT", "a.txt"}, []string{"7 warning name-case", "8 warning name-case"}},
+		{"same after a case variant", []string{"A.txt", "a.txt", "A.txt"}, []string{"7 warning name-case", "8 error name-duplicate"}},
+		{"case of a folder", []string{"D/a", "d/a"}, []string{"7 warning name-case"}},
+		{"case beyond ASCII", []string{"straße", "STRASSE", "Σ", "ς"}, []string{"7 warning name-case", "9 warning name-case"}},
+		{"normal form", []string{"\u00e9", "e\u0301"}, []string{"7 warning name-case"}},
+		{"escaped and not", []string{"a b", "a%20b"}, []string{"7 error name-duplicate"}},
+		{"default name", []string{"x", ""}, []string{"7 error name-duplicate"}},
+		{"cut name is no duplicate", []string{"../x", "../x"}, []string{"6 error name", "7 error name"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var rows []string
+			for _, n := range tt.names {
+				rows = append(rows, nameRow(n))
+			}
+			wantFaults(t, check(t, object(rows...), checkm.Options{}), tt.want...)
+		})
+	}
+	wantFaults(t, check(t, batch(nameRow("a"), nameRow("a")), checkm.Options{}))
+}
+
+func TestCheckNamesSayWhere(t *testing.T) {
+	rep := check(t, object(nameRow("a.txt"), nameRow("b"), nameRow("A.txt"), nameRow("a.txt")), checkm.Options{})
+	if len(rep.Faults) != 2 || !strings.Contains(rep.Faults[0].Expected, "line 6") || !strings.Contains(rep.Faults[1].Expected, "line 6") {
+		t.Errorf("faults = %v, want both to name line 6", rep.Faults)
+	}
+}
+
+// TestCheckManyNames: a hundred thousand names, none taken for another.
+func TestCheckManyNames(t *testing.T) {
+	rep, err := checkm.Check(newFlood(100_000, "Data/File_%08d.TIF"), checkm.Options{})
+	if err != nil || !rep.OK() || rep.Warnings != 0 || rep.Rows != 100_000 || rep.Bytes != 100_000*1024 {
+		t.Errorf("report %+v, err %v", rep, err)
+	}
+}
+
+func TestCheckCounts(t *testing.T) {
+	rep := check(t, object("https://h.test/1 | | | 5\n", "https://h.test/2\n", "https://h.test/3 | | | 5x\n",
+		"https://h.test/4 | | | 9223372036854775807\n"), checkm.Options{})
+	if rep.Rows != 4 || rep.Refused != 1 || rep.Unsized != 1 || rep.Bytes != 1<<63-1 || rep.OK() || !rep.Sound {
+		t.Errorf("report = %+v", rep)
+	}
+}
+
+// TestCheckCap: the list of faults is bounded, the counts are not, and warnings and rows
+// never crowd out what matters more.
+func TestCheckCap(t *testing.T) {
+	var rows []string
+	for i := range 50 {
+		rows = append(rows, fmt.Sprintf("https://h.test/%d | | | | foo\n", i), "ftp://x | | | x\n")
+	}
+	text := objectHead + strings.Join(rows, "")
+	rep := check(t, text, checkm.Options{MaxFaults: 10})
+	if rep.Errors != 101 || rep.Warnings != 50 || len(rep.Faults) != 10 || rep.Rows != 100 {
+		t.Fatalf("%d errors, %d warnings, %d faults, %d rows", rep.Errors, rep.Warnings, len(rep.Faults), rep.Rows)
+	}
+	for i, f := range rep.Faults {
+		if f.Severity != checkm.Error {
+			t.Errorf("fault %d is a %s", i, f.Severity)
+		}
+	}
+	if last := rep.Faults[9]; last.Rule != checkm.RuleTruncated || !last.Manifest {
+		t.Errorf("last fault = %v, want the truncation", last)
+	}
+	if rep := check(t, text, checkm.Options{}); len(rep.Faults) != 151 {
+		t.Errorf("%d faults by default, want all 151", len(rep.Faults))
+	}
+}
+
+// TestFaultShown: what a fault shows can go to a page, a terminal and a database, and has
+// no secrets.
+func TestFaultShown(t *testing.T) {
+	rep := check(t, object(
+		"ftp://user:pass@h.test/a?sig=secret\n",
+		"https://h.test/a | "+strings.Repeat("é", 500)+" | x\n",
+		"https://h.test/a | \x1b[31m | x\n",
+	), checkm.Options{})
+	out, err := json.Marshal(rep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{"pass", "secret", "\x1b", `\u001b`, "user"} {
+		if strings.Contains(string(out), secret) {
+			t.Errorf("the report shows %q: %s", secret, out)
+		}
+	}
+	if len(out) > 3000 {
+		t.Errorf("report of %d bytes", len(out))
+	}
+	want := "line 6, column 1 (nfo:fileUrl): url-scheme; expected: a URL of scheme http, https or s3; found: ftp://…@h.test/a?…; " +
+		"fix: put the file where it can be fetched over one of these"
+	if got := rep.Faults[0].Error(); got != want {
+		t.Errorf("Error() = %q, want %q", got, want)
+	}
+}
+
+func TestDetect(t *testing.T) {
+	tests := []struct {
+		name, text string
+		kind       checkm.Kind
+		ok         bool
+	}{
+		{"object", objectHead, checkm.Object, true},
+		{"batch, CR", strings.ReplaceAll(batchHead, "\n", "\r"), checkm.Batch, true},
+		{"byte order mark", "\xEF\xBB\xBF" + objectHead, checkm.Object, true},
+		{"comments first", "# ours\n\n#%checkm_0.7\n" + objectHead, checkm.Object, true},
+		{"profile alone", "#%profile | http://uc3.cdlib.org/registry/mrt/mrt-batch-manifest\n", checkm.Batch, true},
+		{"declaration alone", "#%checkm_0.7", checkm.Unknown, true},
+		{"unknown profile", "#%checkm_0.7\n#%profile | x\n", checkm.Unknown, true},
+		{"row first", row1 + objectHead, checkm.Unknown, false},
+		{"comment", "# a shell script\n", checkm.Unknown, false},
+		{"YAML", "%YAML 1.2\n", checkm.Unknown, false},
+		{"empty", "", checkm.Unknown, false},
+		{"binary", "\x1f\x8b\x08\x00#%checkm_0.7", checkm.Unknown, false},
+	}
+	for _, tt := range tests {
+		if kind, ok := checkm.Detect([]byte(tt.text)); kind != tt.kind || ok != tt.ok {
+			t.Errorf("%s: %q, %t; want %q, %t", tt.name, kind, ok, tt.kind, tt.ok)
+		}
+	}
+}
+
+func TestKind(t *testing.T) {
+	for _, k := range []checkm.Kind{checkm.Object, checkm.Batch, checkm.ContainerBatch, checkm.FileBatch, checkm.Add, checkm.InContainer} {
+		if got, ok := checkm.KindOf(k.ProfileURI()); !ok || got != k {
+			t.Errorf("KindOf(%q) = %q, %t; want %q", k.ProfileURI(), got, ok, k)
+		}
+		if k.Batch() == k.Listing() {
+			t.Errorf("%q: Batch %t, Listing %t", k, k.Batch(), k.Listing())
+		}
+	}
+	if k, ok := checkm.KindOf(""); ok || k.ProfileURI() != "" || k.Batch() || k.Listing() {
+		t.Errorf("KindOf(\"\") = %q, %t", k, ok)
+	}
+}

@@ -1,0 +1,106 @@
+// Package checkm reads, judges and writes Checkm 0.7 manifests in the dialect that
+// Merritt's depositors use.
+//
+// It keeps two things true. A row is handed out as usable only when nothing in it can
+// make another file be fetched, named or verified than the depositor meant; a row that
+// fails does so alone, with every fault named by line and column. And a manifest is
+// called sound only when it was seen to its #%eof: one that was cut off on its way is
+// never taken for a shorter one. A caller that acts on rows while it reads them must
+// therefore be ready to hear afterwards that the manifest as a whole is unsound, or run
+// [Check] first.
+//
+// Everything streams: memory does not grow with the number of rows, but for the name
+// index of [Check], which takes some 20 to 30 bytes a row.
+package checkm
+
+// Kind says what the rows of a manifest are. Its text is the submission type of that
+// name, as users write it.
+type Kind string
+
+// The kinds of manifest.
+const (
+	// Unknown is the zero Kind: no profile, or one that is not known.
+	Unknown Kind = ""
+	// Object lists the files of one object (profile mrt-ingest-manifest).
+	Object Kind = "object-manifest"
+	// Batch lists object manifests, one object a row (mrt-batch-manifest).
+	Batch Kind = "batch-manifest"
+	// ContainerBatch lists containers, one object a row (mrt-container-batch-manifest).
+	ContainerBatch Kind = "container-batch-manifest"
+	// FileBatch lists single files, one object a row (mrt-single-file-batch-manifest).
+	FileBatch Kind = "single-file-batch-manifest"
+	// Add lists the files that go into storage (mrt-add-manifest).
+	Add Kind = "add-manifest"
+	// InContainer lists the files of the container it lies in, as mrt-manifest.txt; its
+	// rows have names and no URLs (mrt-object-manifest).
+	InContainer Kind = "in-container-manifest"
+)
+
+const (
+	registry    = "http://uc3.cdlib.org/registry/"
+	ingestBase  = registry + "ingest/manifest/"
+	storeBase   = registry + "store/manifest/"
+	legacyBase  = registry + "mrt/"
+	mrtPrefix   = "http://merritt.cdlib.org/terms#"
+	nfoPrefix   = "http://www.semanticdesktop.org/ontologies/2007/03/22/nfo#"
+	declaration = "#%checkm_0.7"
+)
+
+// Batch reports whether each row of the manifest becomes an object of its own.
+func (k Kind) Batch() bool {
+	return k == Batch || k == ContainerBatch || k == FileBatch
+}
+
+// Listing reports whether the rows together are the files of one object, so that no two
+// of them may have the same name.
+func (k Kind) Listing() bool {
+	return k == Object || k == Add || k == InContainer
+}
+
+// ProfileURI returns the profile by which a manifest says that it is of this kind, or ""
+// for [Unknown].
+func (k Kind) ProfileURI() string {
+	name := k.profileName()
+	switch {
+	case name == "":
+		return ""
+	case k == Add || k == InContainer:
+		return storeBase + name
+	}
+	return ingestBase + name
+}
+
+func (k Kind) profileName() string {
+	switch k {
+	case Object:
+		return "mrt-ingest-manifest"
+	case Batch:
+		return "mrt-batch-manifest"
+	case ContainerBatch:
+		return "mrt-container-batch-manifest"
+	case FileBatch:
+		return "mrt-single-file-batch-manifest"
+	case Add:
+		return "mrt-add-manifest"
+	case InContainer:
+		return "mrt-object-manifest"
+	}
+	return ""
+}
+
+// KindOf returns the kind that a profile URI names, today's URI or the legacy one under
+// registry/mrt/. The comparison is exact: an https URI or other case is another profile.
+func KindOf(profile string) (Kind, bool) {
+	for _, k := range []Kind{Object, Batch, ContainerBatch, FileBatch, Add, InContainer} {
+		if profile == k.ProfileURI() || profile == legacyBase+k.profileName() {
+			return k, true
+		}
+	}
+	return Unknown, false
+}
+
+// sameColumns reports whether manifests of both kinds are laid out alike, so that one
+// can be read as the other without moving a value into another column.
+func sameColumns(a, b Kind) bool {
+	return a.Batch() && b.Batch() || (a == Object || a == Add) && (b == Object || b == Add)
+}

@@ -1,0 +1,107 @@
+package checkm
+
+import (
+	"slices"
+	"strings"
+)
+
+// isSpace reports the bytes that are dropped around a value. A no-break space is none.
+func isSpace(c byte) bool {
+	return c == ' ' || c >= '\t' && c <= '\r'
+}
+
+func trimSpace(s string) string {
+	for len(s) > 0 && isSpace(s[0]) {
+		s = s[1:]
+	}
+	for len(s) > 0 && isSpace(s[len(s)-1]) {
+		s = s[:len(s)-1]
+	}
+	return s
+}
+
+func trimSpaceBytes(b []byte) []byte {
+	for len(b) > 0 && isSpace(b[0]) {
+		b = b[1:]
+	}
+	for len(b) > 0 && isSpace(b[len(b)-1]) {
+		b = b[:len(b)-1]
+	}
+	return b
+}
+
+// unescape reads %20 as a space and %7c as a pipe. Nothing else is an escape, not even
+// %7C: a name that came from a URL keeps its percent signs.
+func unescape(s string) string {
+	return replaceEscapes(s, false)
+}
+
+// unescapeLocalID reads %sc as a semicolon, too, since a bare one separates identifiers.
+func unescapeLocalID(s string) string {
+	return replaceEscapes(s, true)
+}
+
+func replaceEscapes(s string, semicolon bool) string {
+	i := strings.IndexByte(s, '%')
+	if i < 0 {
+		return s
+	}
+	var b strings.Builder
+	for ; i >= 0; i = strings.IndexByte(s, '%') {
+		b.WriteString(s[:i])
+		s = s[i:]
+		switch {
+		case strings.HasPrefix(s, "%20"):
+			b.WriteByte(' ')
+			s = s[3:]
+		case strings.HasPrefix(s, "%7c"):
+			b.WriteByte('|')
+			s = s[3:]
+		case semicolon && strings.HasPrefix(s, "%sc"):
+			b.WriteByte(';')
+			s = s[3:]
+		default:
+			b.WriteByte('%')
+			s = s[1:]
+		}
+	}
+	b.WriteString(s)
+	return b.String()
+}
+
+// escape writes a value so that unescape gives it back where that is possible. Only the
+// spaces at its ends need it; those within stay readable.
+func escape(s string) string {
+	s = strings.ReplaceAll(s, "|", "%7c")
+	body := strings.TrimLeft(s, " ")
+	lead := len(s) - len(body)
+	s, body = body, strings.TrimRight(body, " ")
+	return strings.Repeat("%20", lead) + body + strings.Repeat("%20", len(s)-len(body))
+}
+
+func escapeLocalID(s string) string {
+	return strings.ReplaceAll(escape(s), ";", "%sc")
+}
+
+// splitLocalIDs reads a list of identifiers, each once.
+func splitLocalIDs(s string) []string {
+	if s == "" {
+		return nil
+	}
+	var ids []string
+	for part := range strings.SplitSeq(s, ";") {
+		ids = addLocalID(ids, unescapeLocalID(trimSpace(part)))
+	}
+	return ids
+}
+
+// addLocalID appends an identifier unless it is blank or there already.
+func addLocalID(ids []string, id string) []string {
+	if trimSpace(id) == "" {
+		return ids
+	}
+	if slices.Contains(ids, id) {
+		return ids
+	}
+	return append(ids, id)
+}

@@ -1,0 +1,188 @@
+package checkm
+
+import (
+	"strings"
+)
+
+// header is what the lines before the first row say.
+type header struct {
+	declared   bool
+	profile    bool // there was a #%profile line, good or bad
+	kind       Kind // that it named
+	prefixed   bool
+	fields     []string
+	fieldsLine int
+	closed     bool // rows have begun
+}
+
+// directive is a line that begins with #%: its word and the values after it.
+type directive struct {
+	word   string
+	rest   string   // as written
+	values []string // rest cut at pipes, less the empty piece before the first one
+	piped  bool     // a pipe follows the word, as it should
+}
+
+// parseDirective returns false for a plain comment.
+func parseDirective(text string) (directive, bool) {
+	body, ok := strings.CutPrefix(text, "#%")
+	if !ok {
+		return directive{}, false
+	}
+	end := strings.IndexAny(body, " \t\v\f|")
+	if end < 0 {
+		end = len(body)
+	}
+	d := directive{word: body[:end], rest: trimSpace(body[end:])}
+	if d.rest == "" {
+		return d, true
+	}
+	after, piped := strings.CutPrefix(d.rest, "|")
+	d.piped = piped
+	for value := range strings.SplitSeq(after, "|") {
+		d.values = append(d.values, trimSpace(value))
+	}
+	return d, true
+}
+
+func (d directive) isEOF() bool      { return strings.EqualFold(d.word, "eof") }
+func (d directive) isDeclared() bool { return strings.HasPrefix(d.word, "checkm") }
+func (d directive) isFields() bool   { return d.word == "fields" || d.word == "columns" }
+
+// profileURI returns the URI of a #%profile line.
+func (d directive) profileURI() string {
+	if len(d.values) == 0 {
+		return ""
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(d.values[0], "<"), ">")
+}
+
+// fieldNames returns the names of a #%fields line. Old writers put spaces between them.
+func (d directive) fieldNames() []string {
+	if len(d.values) == 1 {
+		return strings.Fields(d.values[0])
+	}
+	return d.values
+}
+
+// header takes in one header line.
+func (r *Reader) header(num int, d directive) {
+	known := d.isDeclared() || d.isFields() || d.word == "profile" || d.word == "prefix"
+	switch {
+	case !known:
+		r.warn(num, RuleHeader, "#%checkm_0.7, #%profile, #%prefix, #%fields or #%eof, in lower case", "#%"+d.word, "the line is ignored")
+	case r.head.closed:
+		r.warn(num, RuleHeaderLate, "header lines before the first row", "#%"+d.word, "the line is ignored; move it up")
+	case d.isDeclared():
+		r.head.declared = true
+		if "#%"+d.word != declaration || d.rest != "" {
+			r.warn(num, RuleHeader, declaration, "#%"+trimSpace(d.word+" "+d.rest), "the manifest is read as version 0.7")
+		}
+	case d.word == "prefix":
+		r.head.prefixed = true
+		r.prefix(num, d)
+	case d.word == "profile":
+		r.profile(num, d)
+	case r.head.fields != nil:
+		r.warn(num, RuleHeader, "one #%fields line", "another", "the first one counts")
+	default:
+		r.head.fields, r.head.fieldsLine = d.fieldNames(), num
+	}
+}
+
+// prefix warns of a well-known prefix that is bound to something else. Nothing depends
+// on it, for columns are known by their local names.
+func (r *Reader) prefix(num int, d directive) {
+	if len(d.values) != 2 {
+		return // the older form, name:<uri>
+	}
+	want := ""
+	switch d.values[0] {
+	case "mrt:":
+		want = mrtPrefix
+	case "nfo:":
+		want = nfoPrefix
+	}
+	if want != "" && d.values[1] != want {
+		r.warn(num, RuleHeader, want, d.values[1], "the columns are known by their names all the same")
+	}
+}
+
+func (r *Reader) profile(num int, d directive) {
+	uri := d.profileURI()
+	if r.head.profile {
+		r.warn(num, RuleProfileRepeated, "one #%profile line", uri, "the first one counts")
+		return
+	}
+	r.head.profile = true
+	if !d.piped {
+		r.warn(num, RuleHeader, "a pipe after #%profile", d.rest, "write #%profile | URI")
+	}
+	kind, ok := KindOf(uri)
+	given := r.opts.Kind
+	switch {
+	case !ok:
+		r.condemn(num, RuleProfileUnknown, Object.ProfileURI()+" or one of its kin", uri, "copy the profile from the guide: it is an http URI, and case counts")
+		return
+	case given == Unknown || given == kind:
+	case sameColumns(given, kind):
+		r.warn(num, RuleProfileMismatch, given.ProfileURI(), uri, "the rows are taken for those of a "+string(given))
+	default:
+		r.condemn(num, RuleProfileMismatch, given.ProfileURI(), uri, "submit it as "+string(kind)+", or correct the profile")
+	}
+	r.head.kind = kind
+}
+
+// begin closes the header: from here on it is known what the columns mean. num is the
+// line of the first row, or the last line when there is none.
+func (r *Reader) begin(num int) {
+	h := &r.head
+	if h.closed {
+		return
+	}
+	h.closed = true
+	r.kind = r.opts.Kind
+	if h.kind != Unknown && !sameColumns(r.kind, h.kind) {
+		r.kind = h.kind // what is wrong with the rows is best said in their own terms
+	}
+	if !h.profile && r.kind == Unknown {
+		r.condemn(num, RuleNoProfile, "a line #%profile | "+Object.ProfileURI(), "none before the first row", "add it, or say the type on submission")
+	}
+	for _, m := range []struct {
+		there bool
+		what  string
+	}{{h.declared, declaration}, {h.prefixed, "#%prefix"}, {h.fields != nil, "#%fields"}} {
+		if !m.there {
+			r.warn(num, RuleHeaderMissing, m.what, "no such line before the first row", "add it; the columns are taken in the order of the profile")
+		}
+	}
+	r.judge = newJudge(r.kind)
+	if h.fields != nil {
+		r.layout()
+	}
+}
+
+// layout honours the #%fields line.
+func (r *Reader) layout() {
+	num := r.head.fieldsLine
+	cols, unknown, twice := fieldColumns(r.kind, r.head.fields)
+	for _, name := range unknown {
+		r.warn(num, RuleFields, "the name of a column", name, "the profile's own column of that position is taken, or none if columns are moved")
+	}
+	for _, name := range twice {
+		r.condemn(num, RuleFields, "each column once", name, "give every column its own name")
+	}
+	if len(twice) > 0 {
+		return
+	}
+	l := newLayout(cols)
+	if key := r.kind.key(); l.at[key] < 0 {
+		r.condemn(num, RuleFields, "a column "+key.field(), strings.Join(r.head.fields, " | "), "name all columns in the order of the rows")
+		return
+	}
+	// Merritt's own profile goes on where a short #%fields line stops.
+	if standard := newLayout(r.kind.columns()); l.width < standard.width && l.agrees(standard) {
+		l = standard
+	}
+	r.judge.layout = l
+}

@@ -1,0 +1,195 @@
+package checkm
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// maxCells is the number of cells of a row that are told apart; more are one fault.
+const maxCells = 64
+
+// judge turns the text of rows into Rows and faults. It has no memory of earlier rows.
+type judge struct {
+	kind   Kind
+	layout layout
+	line   int
+	cells  [maxCells]string
+	n      int
+	faults []Fault
+}
+
+func newJudge(k Kind) *judge {
+	return &judge{kind: k, layout: newLayout(k.columns())}
+}
+
+// row judges one line of data. The faults are the caller's to keep.
+func (j *judge) row(text string, num int) (Row, []Fault) {
+	j.line, j.faults = num, nil
+	j.split(text)
+	row := Row{Line: num, Size: -1}
+	var u *url.URL
+	if j.kind != InContainer {
+		row.URL = j.raw(colURL)
+		u = j.url(row.URL)
+	}
+	row.Algorithm, row.Digest = j.digest()
+	row.Size = j.size()
+	if s := j.value(colModified); s != "" {
+		t, ok := parseModified(s)
+		if !ok {
+			j.warn(colModified, RuleModified, "a date as 2026-11-21T06:58:27Z", s, "the date is left out; the file is taken all the same")
+		}
+		row.Modified = t
+	}
+	row.Name = j.name(u)
+	row.MIMEType = j.value(colMIME)
+	if m := row.MIMEType; m != "" && strings.IndexByte(m, '/') < 1 {
+		j.warn(colMIME, RuleMIMEType, "type/subtype, as image/jpeg", m, "a pipe within a file's name must be written as %7c")
+	}
+	if row.PrimaryID = j.value(colPrimary); row.PrimaryID != "" && !validARK(row.PrimaryID) {
+		j.refuse(colPrimary, RulePrimaryID, "an ARK as ark:/99999/fk4test", row.PrimaryID, "correct it, or leave it out to have one minted")
+	}
+	row.LocalIDs = splitLocalIDs(j.raw(colLocal))
+	row.Creator, row.Title, row.Date = j.value(colCreator), j.value(colTitle), j.value(colDate)
+	if j.n > j.layout.width && j.kind != Unknown {
+		j.add(Fault{
+			Column: j.layout.width + 1, Rule: RuleExtraColumns, Severity: Warning,
+			Expected: fmt.Sprintf("at most %d columns", j.layout.width), Found: strconv.Itoa(j.n),
+			Fix: "the rest is ignored; a pipe within a value must be written as %7c",
+		})
+	}
+	return row, j.faults
+}
+
+// split cuts the text at its pipes; a column that is not there is empty.
+func (j *judge) split(text string) {
+	j.n = 0
+	for more := true; more; j.n++ {
+		var cell string
+		cell, text, more = strings.Cut(text, "|")
+		if j.n < maxCells {
+			j.cells[j.n] = trimSpace(cell)
+		}
+	}
+}
+
+// raw returns the text of a column as written, without the spaces around it.
+func (j *judge) raw(c column) string {
+	if at := j.layout.at[c]; at >= 0 && at < min(j.n, maxCells) {
+		return j.cells[at]
+	}
+	return ""
+}
+
+func (j *judge) value(c column) string { return unescape(j.raw(c)) }
+
+func (j *judge) url(raw string) *url.URL {
+	u, fault := checkURL(raw)
+	if fault != nil {
+		j.addAt(colURL, *fault)
+		return nil
+	}
+	if u.Fragment != "" {
+		j.warn(colURL, RuleURL, "a URL without a fragment", shownURL(raw), "what follows # is not sent to the server: write a # in a file's name as %23")
+	}
+	return u
+}
+
+func (j *judge) digest() (algorithm, digest string) {
+	name, value := j.value(colAlgorithm), j.value(colDigest)
+	if name == "" {
+		if value != "" {
+			j.refuse(colAlgorithm, RuleAlgorithm, "the algorithm of the digest", "nothing", "name it, or leave out the digest")
+		}
+		return "", ""
+	}
+	canonical, hexLen, ok := Algorithm(name)
+	if !ok {
+		j.refuse(colAlgorithm, RuleAlgorithm, "adler32, crc32, md2, md5, sha1, sha256, sha384, sha512 or sha512/256", name, "take one of these; a column without a value stays empty")
+		return "", ""
+	}
+	if len(value) == hexLen && isHex(value) {
+		return canonical, strings.ToLower(value)
+	}
+	want := fmt.Sprintf("%d hex digits for %s", hexLen, canonical)
+	switch {
+	case value == "":
+		j.refuse(colDigest, RuleDigest, want, "nothing", "give the digest, or leave out the algorithm")
+	case !isHex(value):
+		j.refuse(colDigest, RuleDigest, want, value, "write the digest in hex")
+	default:
+		j.refuse(colDigest, RuleDigest, want, fmt.Sprintf("%d digits: %s", len(value), value), "check the algorithm; leading zeros count")
+	}
+	return "", ""
+}
+
+func (j *judge) size() int64 {
+	s := j.value(colSize)
+	if s == "" {
+		return -1
+	}
+	if size, err := strconv.ParseUint(s, 10, 63); err == nil {
+		return int64(size)
+	}
+	j.refuse(colSize, RuleSize, "a number of bytes from 0 to 2^63-1, in digits only", s, "correct it, or leave it out")
+	return -1
+}
+
+func (j *judge) name(u *url.URL) string {
+	name := j.value(colName)
+	if name == "" {
+		if u != nil {
+			name = lastPart(u)
+		} else if j.kind != InContainer {
+			return "" // the fault is the URL's
+		}
+		if name == "" {
+			j.refuse(colName, RuleNameMissing, "a file name", "nothing", "give one: the URL does not end in one")
+			return ""
+		}
+	} else if j.namePipe(u, name) {
+		return name
+	}
+	if problem := nameProblem(name); problem != "" {
+		j.refuse(colName, RuleName, "a relative path without empty, . or .. segments and control characters", problem+": "+name, "rename the file")
+	} else if j.kind.Batch() && strings.IndexByte(name, '/') >= 0 {
+		j.warn(colName, RuleName, "a file name without folders", name, "Merritt refuses folders in the names of a batch")
+	}
+	return name
+}
+
+// namePipe refuses a name that an unescaped pipe cut in two: the file would be kept, but
+// under half its name.
+func (j *judge) namePipe(u *url.URL, name string) bool {
+	next := j.layout.at[colName] + 1
+	if u == nil || next >= min(j.n, maxCells) || !strings.Contains(j.raw(colURL), "%7") {
+		return false
+	}
+	base := lastPart(u)
+	if !cutAtPipe(base, name, unescape(j.cells[next])) {
+		return false
+	}
+	j.refuse(colName, RuleNamePipe, base, name, "write the pipe as %7c")
+	return true
+}
+
+func (j *judge) refuse(c column, rule Rule, expected, found, fix string) {
+	j.addAt(c, Fault{Rule: rule, Severity: Error, Expected: expected, Found: shown(found), Fix: fix})
+}
+
+func (j *judge) warn(c column, rule Rule, expected, found, fix string) {
+	j.addAt(c, Fault{Rule: rule, Severity: Warning, Expected: expected, Found: shown(found), Fix: fix})
+}
+
+// addAt adds a fault of a column.
+func (j *judge) addAt(c column, f Fault) {
+	f.Column, f.Field = j.layout.at[c]+1, c.field()
+	j.add(f)
+}
+
+func (j *judge) add(f Fault) {
+	f.Line = j.line
+	j.faults = append(j.faults, f)
+}

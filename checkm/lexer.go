@@ -1,0 +1,138 @@
+package checkm
+
+import (
+	"errors"
+	"io"
+)
+
+// MaxLine is the longest line, in bytes, that is taken; a longer one is refused and
+// passed over, so that a file without line breaks costs no memory.
+const MaxLine = 64 << 10
+
+// line is one line without its end. text is valid until the next call of lexer.next.
+type line struct {
+	text   []byte
+	num    int
+	offset int64 // of the first byte
+	ended  bool  // by a line end, not by the end of the file
+	long   bool  // over MaxLine; text is its beginning
+}
+
+// lexer cuts a stream into lines at LF, CRLF and lone CR.
+type lexer struct {
+	r          io.Reader
+	buf        []byte
+	start, end int
+	offset     int64 // of buf[start]
+	num        int
+	afterCR    bool // an LF that comes next belongs to the line before
+	err        error
+}
+
+func newLexer(r io.Reader) lexer {
+	return lexer{r: r, buf: make([]byte, 2*MaxLine)}
+}
+
+// next returns the next line, io.EOF after the last one, or the error of the reader.
+func (l *lexer) next() (line, error) {
+	if l.afterCR {
+		l.afterCR = false
+		if err := l.fillIfEmpty(); err != nil {
+			return line{}, err
+		}
+		if l.buf[l.start] == '\n' {
+			l.advance(1)
+		}
+	}
+	if err := l.fillIfEmpty(); err != nil {
+		return line{}, err
+	}
+	l.num++
+	scanned := 0
+	for {
+		for i, c := range l.buf[l.start+scanned : l.end] {
+			if c == '\n' || c == '\r' {
+				return l.cut(scanned+i, c), nil
+			}
+		}
+		scanned = l.end - l.start
+		if scanned > MaxLine {
+			return l.skipLong()
+		}
+		if err := l.fill(); errors.Is(err, io.EOF) {
+			ln := line{text: l.buf[l.start:l.end], num: l.num, offset: l.offset}
+			l.advance(scanned)
+			return ln, nil
+		} else if err != nil {
+			return line{}, err
+		}
+	}
+}
+
+// cut returns the n bytes at start as a line that ended with c.
+func (l *lexer) cut(n int, c byte) line {
+	ln := line{text: l.buf[l.start : l.start+n], num: l.num, offset: l.offset, ended: true, long: n > MaxLine}
+	l.advance(n + 1)
+	l.afterCR = c == '\r'
+	return ln
+}
+
+// skipLong passes over the rest of a line that is too long, keeping only the beginning
+// that shown would print.
+func (l *lexer) skipLong() (line, error) {
+	ln := line{num: l.num, offset: l.offset, long: true}
+	ln.text = append(ln.text, l.buf[l.start:l.start+256]...)
+	for {
+		for i, c := range l.buf[l.start:l.end] {
+			if c == '\n' || c == '\r' {
+				l.advance(i + 1)
+				l.afterCR = c == '\r'
+				ln.ended = true
+				return ln, nil
+			}
+		}
+		l.advance(l.end - l.start)
+		if err := l.fill(); errors.Is(err, io.EOF) {
+			return ln, nil
+		} else if err != nil {
+			return line{}, err
+		}
+	}
+}
+
+func (l *lexer) advance(n int) {
+	l.start += n
+	l.offset += int64(n)
+}
+
+func (l *lexer) fillIfEmpty() error {
+	if l.start < l.end {
+		return nil
+	}
+	return l.fill()
+}
+
+// fill reads at least one byte more. What lies in the buffer is at most MaxLine bytes,
+// so that there is room.
+func (l *lexer) fill() error {
+	if l.err != nil {
+		return l.err
+	}
+	if l.end == len(l.buf) || l.start == l.end {
+		l.end = copy(l.buf, l.buf[l.start:l.end])
+		l.start = 0
+	}
+	for range 100 {
+		n, err := l.r.Read(l.buf[l.end:])
+		l.end += n
+		l.err = err
+		if n > 0 {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	l.err = io.ErrNoProgress
+	return l.err
+}

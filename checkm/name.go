@@ -1,0 +1,48 @@
+package checkm
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// nameProblem says what makes a file's name dangerous or ambiguous, or returns "".
+// Names that only look odd (spaces, percent signs, several dots, any script) are fine.
+func nameProblem(name string) string {
+	if name[0] == '/' {
+		return "an absolute path"
+	}
+	for i := range len(name) {
+		// C1 controls are two bytes in UTF-8, the first of them 0xC2.
+		if c := name[i]; c < ' ' || c == 0x7f || c == 0xc2 {
+			if r, _ := utf8.DecodeRuneInString(name[i:]); unicode.IsControl(r) {
+				return "a control character"
+			}
+		}
+	}
+	if !utf8.ValidString(name) {
+		return "bytes that are not UTF-8"
+	}
+	for rest, more := name, true; more; {
+		var segment string
+		segment, rest, more = strings.Cut(rest, "/")
+		switch segment {
+		case "":
+			return "an empty path segment"
+		case ".", "..":
+			return "a path segment " + segment
+		}
+	}
+	return ""
+}
+
+// cutAtPipe reports whether name and next, the text of the cell after it, are the two
+// sides of an unescaped pipe in the name of the file at u: the URL still has it whole.
+func cutAtPipe(base, name, next string) bool {
+	before, after, ok := strings.Cut(base, "|")
+	if !ok || next == "" || trimSpace(before) != name {
+		return false
+	}
+	after, _, _ = strings.Cut(after, "|")
+	return trimSpace(after) == next
+}

@@ -1,0 +1,255 @@
+package checkm
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Options say how a manifest is to be read. The zero value is right for one that names
+// its own profile.
+type Options struct {
+	// Kind is the type that the submitter gave, or Unknown. With it a manifest needs no
+	// profile; one that names another kind is condemned unless both have the same columns.
+	Kind Kind
+	// MaxFaults bounds the faults that Check keeps; all are counted. 0 means 1000.
+	MaxFaults int
+}
+
+// keptFaults bounds the faults that a Reader keeps beside those of rows.
+const keptFaults = 100
+
+// Reader reads a manifest row by row. It is not safe for concurrent use.
+type Reader struct {
+	lex    lexer
+	opts   Options
+	head   header
+	kind   Kind
+	judge  *judge
+	list   faultList // of the manifest, not of rows
+	whole  faultList // what condemns the manifest, those on rows too
+	rows   int64
+	eof    bool
+	after  int64 // lines of data after #%eof
+	first  Fault // the first of them
+	last   int
+	ending error
+}
+
+// NewReader returns a Reader of the manifest in r. It reads ahead by up to 128 KiB.
+func NewReader(r io.Reader, opts Options) *Reader {
+	return &Reader{
+		lex: newLexer(r), opts: opts,
+		list: faultList{max: keptFaults}, whole: faultList{max: keptFaults},
+	}
+}
+
+// Next returns the next row and what is wrong with it. A row that is [Refused] must not
+// be used, only shown; reading goes on after it.
+//
+// After the last row the error is io.EOF when the manifest as a whole is sound, an
+// [*UnsoundError] when it is not (rows that were returned must then not be relied on), or
+// the wrapped error of the underlying reader. Every call after that returns the same.
+func (r *Reader) Next() (Row, []Fault, error) {
+	for r.ending == nil {
+		ln, err := r.lex.next()
+		if errors.Is(err, io.EOF) {
+			r.finish()
+			break
+		} else if err != nil {
+			r.ending = fmt.Errorf("read manifest: %w", err)
+			break
+		}
+		r.last = ln.num
+		if ln.num == 1 && !r.byteOrderMark(&ln) {
+			break
+		}
+		if row, faults, ok := r.line(ln); ok {
+			return row, faults, nil
+		}
+	}
+	return Row{}, nil, r.ending
+}
+
+// Kind returns the kind of the manifest. It is settled once Next has returned.
+func (r *Reader) Kind() Kind { return r.kind }
+
+// Faults returns what was found so far about the manifest itself, such as a missing
+// header, in order of lines: the first hundred. Faults of rows come with their rows.
+func (r *Reader) Faults() []Fault { return r.list.sorted() }
+
+// line takes one line; ok is set when it is a row.
+func (r *Reader) line(ln line) (row Row, faults []Fault, ok bool) {
+	text := trimSpaceBytes(ln.text)
+	switch {
+	case len(text) == 0:
+		if r.eof {
+			r.warn(ln.num, RuleAfterEOF, "the end of the file", "a blank line", "remove it; #%eof should be last")
+		}
+		return Row{}, nil, false
+	case text[0] == '#':
+		for _, f := range encodingFaults(ln) {
+			r.add(f)
+		}
+		r.comment(ln.num, string(text))
+		return Row{}, nil, false
+	case r.eof:
+		r.afterEOF(ln.num, string(text))
+		return Row{}, nil, false
+	}
+	r.begin(ln.num)
+	r.rows++
+	if ln.long {
+		return Row{Line: ln.num, Size: -1}, []Fault{longLine(ln)}, true
+	}
+	bad := encodingFaults(ln)
+	s := string(text)
+	if bad != nil {
+		s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+	}
+	row, faults = r.judge.row(s, ln.num)
+	for _, f := range bad {
+		r.whole.add(f)
+	}
+	if !ln.ended {
+		faults = append(faults, cutOff(ln.num))
+	}
+	return row, append(bad, faults...), true
+}
+
+// comment takes a line that begins with #.
+func (r *Reader) comment(num int, text string) {
+	d, ok := parseDirective(text)
+	switch {
+	case !ok:
+		if r.eof {
+			r.warn(num, RuleAfterEOF, "the end of the file", "a comment", "move it before #%eof")
+		}
+	case r.eof:
+		r.afterEOF(num, text)
+	case d.isEOF():
+		r.eof = true
+		if d.rest != "" {
+			r.warn(num, RuleAfterEOF, "#%eof alone on its line", d.rest, "remove the text")
+		}
+	default:
+		r.header(num, d)
+	}
+}
+
+func (r *Reader) afterEOF(num int, text string) {
+	if r.after++; r.after == 1 {
+		r.first = Fault{Line: num, Found: shown(text)}
+	}
+}
+
+// finish judges the manifest as a whole.
+func (r *Reader) finish() {
+	if r.last == 0 {
+		r.condemn(1, RuleEmpty, "a manifest", "an empty file", "check that the upload was complete")
+	} else {
+		r.begin(r.last)
+		if r.after > 0 {
+			r.condemn(r.first.Line, RuleAfterEOF, "nothing after #%eof", plural(r.after, "line")+", the first: "+r.first.Found,
+				"are these two manifests in one file? Put #%eof at the end or split the file")
+		}
+		if !r.eof {
+			r.condemn(r.last, RuleTruncated, "#%eof as the last line", "the end of the file", "the manifest was cut short: make and send it again")
+		}
+		if r.rows == 0 {
+			r.condemn(r.last, RuleNoEntries, "at least one row", "none", "manifest has no entries: list the files")
+		}
+	}
+	if r.whole.nWhole > 0 {
+		r.ending = &UnsoundError{Faults: r.whole.sorted(), Total: r.whole.nWhole}
+		return
+	}
+	r.ending = io.EOF
+}
+
+// byteOrderMark reports a byte order mark on the first line and drops it. It returns
+// false for UTF-16, of which nothing can be read.
+func (r *Reader) byteOrderMark(ln *line) bool {
+	if rest, ok := bytes.CutPrefix(ln.text, []byte("\xEF\xBB\xBF")); ok {
+		ln.text = rest
+		ln.offset += 3
+		r.condemn(1, RuleBOM, "UTF-8 without a byte order mark", "bytes EF BB BF at the beginning", "save the file as UTF-8 without BOM")
+		return true
+	}
+	if !bytes.HasPrefix(ln.text, []byte{0xFE, 0xFF}) && !bytes.HasPrefix(ln.text, []byte{0xFF, 0xFE}) {
+		return true
+	}
+	r.condemn(1, RuleBOM, "UTF-8", "a byte order mark of UTF-16", "save the file as UTF-8")
+	r.ending = &UnsoundError{Faults: r.whole.sorted(), Total: r.whole.nWhole}
+	return false
+}
+
+// add keeps a fault of the manifest.
+func (r *Reader) add(f Fault) {
+	r.list.add(f)
+	if f.Manifest {
+		r.whole.add(f)
+	}
+}
+
+func (r *Reader) condemn(num int, rule Rule, expected, found, fix string) {
+	r.add(Fault{Line: num, Rule: rule, Severity: Error, Manifest: true, Expected: expected, Found: shown(found), Fix: fix})
+}
+
+func (r *Reader) warn(num int, rule Rule, expected, found, fix string) {
+	r.add(Fault{Line: num, Rule: rule, Severity: Warning, Expected: expected, Found: shown(found), Fix: fix})
+}
+
+// encodingFaults names the first NUL and the first byte that is not UTF-8.
+func encodingFaults(ln line) []Fault {
+	var faults []Fault
+	report := func(at int, found, fix string) {
+		offset := ln.offset + int64(at)
+		faults = append(faults, Fault{
+			Line: ln.num, Offset: offset, Rule: RuleEncoding, Severity: Error, Manifest: true,
+			Expected: "UTF-8 text", Found: fmt.Sprintf("%s at byte %d of the file", found, offset), Fix: fix,
+		})
+	}
+	if at := bytes.IndexByte(ln.text, 0); at >= 0 {
+		report(at, "a NUL byte", "save the file as plain UTF-8 text")
+	}
+	if ln.long || utf8.Valid(ln.text) {
+		return faults
+	}
+	for at := 0; at < len(ln.text); {
+		c, size := utf8.DecodeRune(ln.text[at:])
+		if c == utf8.RuneError && size == 1 {
+			report(at, fmt.Sprintf("byte 0x%02X", ln.text[at]), "save the file as UTF-8; it looks like another encoding, such as Latin-1")
+			break
+		}
+		at += size
+	}
+	return faults
+}
+
+func longLine(ln line) Fault {
+	return Fault{
+		Line: ln.num, Rule: RuleLineLength, Severity: Error, Expected: fmt.Sprintf("at most %d bytes", MaxLine),
+		Found: shown(string(ln.text)), Fix: "check that each row stands on a line of its own",
+	}
+}
+
+// cutOff refuses a row that the end of the file may have cut: a URL or name that lost
+// its end could still look right.
+func cutOff(num int) Fault {
+	return Fault{
+		Line: num, Rule: RuleTruncated, Severity: Error, Expected: "a line break after the row, and #%eof",
+		Found: "the end of the file", Fix: "the manifest was cut short: make and send it again",
+	}
+}
+
+func plural(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.FormatInt(n, 10) + " " + noun + "s"
+}

@@ -1,0 +1,89 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Sentinel errors of the contract, tested with errors.Is.
+var (
+	// ErrNotFound: there is no such item, object, collection or upload.
+	ErrNotFound = errors.New("not found")
+	// ErrClaimLost: the write named an attempt that is no longer the live one. The caller must write nothing more.
+	ErrClaimLost = errors.New("claim lost")
+	// ErrIdempotencyConflict: the idempotency key was used before with other arguments.
+	ErrIdempotencyConflict = errors.New("idempotency key was used with other arguments")
+	// ErrTaken: the proposed identifier belongs to another object; propose another one.
+	ErrTaken = errors.New("identifier is taken")
+	// ErrIntentOpen: another item's version of the object is intended and not yet recorded (R1).
+	ErrIntentOpen = errors.New("another version of the object is being written")
+)
+
+// Reason is why an item is not running: one enumeration for claim, why, CLI and UI (design section 8).
+type Reason string
+
+// The reason codes.
+const (
+	ReasonHeld             Reason = "held"
+	ReasonNotDue           Reason = "not-due"
+	ReasonBlocked          Reason = "blocked"
+	ReasonLocked           Reason = "locked"
+	ReasonNoSpace          Reason = "no-space"
+	ReasonQueued           Reason = "queued"
+	ReasonRunning          Reason = "running"
+	ReasonRunningElsewhere Reason = "running-elsewhere"
+	ReasonSettled          Reason = "settled"
+	ReasonWrongStage       Reason = "wrong-stage"
+)
+
+// NotClaimable says why a claim gave no item.
+type NotClaimable struct {
+	ItemID string // the hinted item
+	Reason Reason
+	// After is how long the item waits at least, for not-due; 0 otherwise.
+	After time.Duration
+}
+
+// Error implements error.
+func (e *NotClaimable) Error() string {
+	return fmt.Sprintf("item %s cannot be claimed: %s", e.ItemID, e.Reason)
+}
+
+// LockedError says that another item holds a lock this one needs, or waits for it in front of this one.
+type LockedError struct {
+	Key    string
+	ItemID string // the holder
+}
+
+// Error implements error.
+func (e *LockedError) Error() string {
+	return fmt.Sprintf("%s is locked by item %s", e.Key, e.ItemID)
+}
+
+// IdentifierMismatch says that a submission names an object twice, differently. It is a content fault.
+type IdentifierMismatch struct {
+	LocalID string
+	Known   string // the ARK the local id belongs to
+	Given   string // the ARK the submission names
+}
+
+// Error names both identifiers and what to do.
+func (e *IdentifierMismatch) Error() string {
+	return fmt.Sprintf("local id %q belongs to %s, but the submission names %s; correct one of the two", e.LocalID, e.Known, e.Given)
+}
+
+// NoSpaceError says that a reservation would fill the volume beyond its threshold.
+type NoSpaceError struct {
+	Volume          string
+	Need            int64 // bytes
+	Used, Total     int64 // bytes on the volume
+	Reserved        int64 // bytes promised to others and not yet staged
+	ThresholdFactor float64
+}
+
+// Error gives the figures.
+func (e *NoSpaceError) Error() string {
+	return fmt.Sprintf("needs %d bytes; volume %s has %d of %d used and %d reserved, and may be filled to %.0f %%",
+		e.Need, e.Volume, e.Used, e.Total, e.Reserved, e.ThresholdFactor*100)
+}

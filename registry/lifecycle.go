@@ -1,0 +1,111 @@
+package registry
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Lease names one attempt of one item: the fencing token of every write of a worker.
+type Lease struct {
+	ItemID string `json:"item_id"`
+	N      int64  `json:"n"`
+}
+
+// WorkerInfo is a live worker process and what it serves, renewed with its leases.
+type WorkerInfo struct {
+	ID       string        `json:"id"` // unique per process start (R9)
+	Version  string        `json:"version"`
+	Capacity map[Stage]int `json:"capacity"` // slots per stage
+	Free     map[Stage]int `json:"free"`
+	Draining bool          `json:"draining"`
+	SeenAt   time.Time     `json:"seen_at"`
+}
+
+// ClaimRequest asks for one item of a stage.
+type ClaimRequest struct {
+	RequestID   string        `json:"request_id"` // a repeat of the same request returns the same attempt (R9)
+	Stage       Stage         `json:"stage"`
+	Hint        string        `json:"hint"` // the id a message carried
+	Worker      string        `json:"worker"`
+	Version     string        `json:"version"`
+	Lease       time.Duration `json:"lease"`
+	MaxAttempts int           `json:"max_attempts"` // counted failures after which a lost attempt fails the item
+	StuckAfter  time.Duration `json:"stuck_after"`  // no progress for this long: the step is taken away (R29)
+}
+
+// Claim is an item that is now running under Lease.
+type Claim struct {
+	Item  WorkItem `json:"item"`
+	Lease Lease    `json:"lease"`
+}
+
+// Beat is the news of one running attempt, sent with a renewal.
+type Beat struct {
+	Lease     Lease      `json:"lease"`
+	Progress  []Progress `json:"progress,omitempty"` // nil: unchanged
+	Advanced  bool       `json:"advanced"`           // progress moved since the last beat
+	DoneBytes int64      `json:"done_bytes"`         // -1: unchanged
+	DoneFiles int64      `json:"done_files"`         // -1: unchanged
+}
+
+// RenewRequest renews exactly the attempts that a worker really runs.
+type RenewRequest struct {
+	Worker WorkerInfo    `json:"worker"`
+	Lease  time.Duration `json:"lease"`
+	Beats  []Beat        `json:"beats"`
+}
+
+// Outcome is how an attempt ended.
+type Outcome string
+
+// The outcomes. A worker settles with one of the first five; the last two are the Registry's.
+const (
+	OutcomeDone      Outcome = "done"      // next stage, or completed
+	OutcomeRetry     Outcome = "retry"     // a system fault: again after Delay, or failed when tries are used up
+	OutcomeSnooze    Outcome = "snooze"    // waits Delay, not counted
+	OutcomeReleased  Outcome = "cancelled" // the worker is stopping: pending at once, not counted
+	OutcomeFailed    Outcome = "failed"    // no retry helps
+	OutcomeLost      Outcome = "lost"      // the lease ran out
+	OutcomeWithdrawn Outcome = "withdrawn" // an admin took the item away
+)
+
+// Settlement is a worker's verdict on an attempt.
+type Settlement struct {
+	Lease   Lease         `json:"lease"`
+	Outcome Outcome       `json:"outcome"`
+	Delay   time.Duration `json:"delay"`  // retry, snooze
+	Reason  Reason        `json:"reason"` // snooze: what it waits for
+	Error   string        `json:"error"`  // for people
+	Class   ErrorClass    `json:"class"`  // failed, retry
+
+	MaxAttempts int `json:"max_attempts"` // retry: failed when tries reach it
+
+	Results     map[string]json.RawMessage `json:"results,omitempty"`    // merged into the item's results
+	SizeBytes   *int64                     `json:"size_bytes,omitempty"` // the item's size as now known; -1 unknown
+	Files       *int64                     `json:"files,omitempty"`
+	DoneBytes   *int64                     `json:"done_bytes,omitempty"`
+	DoneFiles   *int64                     `json:"done_files,omitempty"`
+	PriorityAdd int                        `json:"priority_add"`
+	Progress    []Progress                 `json:"progress,omitempty"`
+	Events      []NewEvent                 `json:"events,omitempty"` // what else happened in the attempt
+}
+
+// NewEvent is an event that a worker wants written with its settlement.
+type NewEvent struct {
+	Type string          `json:"type"`
+	Data json.RawMessage `json:"data,omitempty"`
+}
+
+// Verdict is what a settlement came to.
+type Verdict struct {
+	Stage  Stage  `json:"stage"`
+	Status Status `json:"status"`
+	Tries  int    `json:"tries"`
+}
+
+// Wake is a message for a stage's topic: a hint that an item is ready.
+type Wake struct {
+	Action Action `json:"action"`
+	Stage  Stage  `json:"stage"`
+	ItemID string `json:"item_id"`
+}

@@ -1,0 +1,132 @@
+package registry
+
+import "slices"
+
+// Stage says where on its route an item stands. Stages are also the names of the workers that serve them.
+type Stage string
+
+// The stages of all routes. Adding one means a constant here, a word in a route below, and a worker of that name in
+// workers.All.
+const (
+	Expand    Stage = "expand"
+	Report    Stage = "report"
+	Estimate  Stage = "estimate"
+	Provision Stage = "provision"
+	Download  Stage = "download"
+	Process   Stage = "process"
+	Record    Stage = "record"
+	Notify    Stage = "notify"
+)
+
+// Action says what is to be done with an item's subject, and so which route the item takes.
+type Action string
+
+// The actions that have a route.
+const (
+	Ingest Action = "ingest" // a Merritt job: one object, or one version of it
+	Batch  Action = "batch"  // a Merritt batch: one submission, the parent of its jobs
+)
+
+// Step is one stage of a route.
+type Step struct {
+	Stage Stage
+	State State // the name people see while an item is pending again or running here
+
+	// NeverFails: with its tries used up the item goes on instead of failing (design section 4.3, estimate).
+	NeverFails bool
+	// Gated: the item may not start here before every prerequisite is satisfied. Stages before the first gated
+	// one run without regard to prerequisites: a batch is expanded while its jobs are already running.
+	Gated bool
+}
+
+// Route is the ordered stages of an action.
+type Route struct {
+	Action  Action
+	Version int // frozen into an item's spec at submit, so that a changed route never moves an item under way (R27)
+	Steps   []Step
+}
+
+// Routes returns every route, in a fixed order. The slices are the caller's own.
+func Routes() []Route {
+	return []Route{
+		{Action: Batch, Version: 1, Steps: []Step{
+			{Stage: Expand, State: StateProcessing},
+			{Stage: Report, State: StateReporting, Gated: true},
+		}},
+		{Action: Ingest, Version: 1, Steps: []Step{
+			{Stage: Estimate, State: StateEstimating, NeverFails: true, Gated: true},
+			{Stage: Provision, State: StateProvisioning, Gated: true},
+			{Stage: Download, State: StateDownloading, Gated: true},
+			{Stage: Process, State: StateProcessing, Gated: true},
+			{Stage: Record, State: StateRecording, Gated: true},
+			{Stage: Notify, State: StateNotify, Gated: true},
+		}},
+	}
+}
+
+// RouteOf returns the route of an action; ok is false for an unknown one.
+func RouteOf(a Action) (r Route, ok bool) {
+	routes := Routes()
+	i := slices.IndexFunc(routes, func(r Route) bool { return r.Action == a })
+	if i < 0 {
+		return Route{}, false
+	}
+	return routes[i], true
+}
+
+// Stages returns every stage of every route, each once, in route order.
+func Stages() []Stage {
+	var out []Stage
+	for _, r := range Routes() {
+		for _, s := range r.Steps {
+			if !slices.Contains(out, s.Stage) {
+				out = append(out, s.Stage)
+			}
+		}
+	}
+	return out
+}
+
+// ActionOf returns the action on whose route a stage lies; ok is false for an unknown stage.
+func ActionOf(s Stage) (a Action, ok bool) {
+	for _, r := range Routes() {
+		if _, found := r.Step(s); found {
+			return r.Action, true
+		}
+	}
+	return "", false
+}
+
+// First returns the stage an item starts in.
+func (r Route) First() Stage { return r.Steps[0].Stage }
+
+// Step returns the step of a stage; ok is false when the stage is not on the route.
+func (r Route) Step(s Stage) (step Step, ok bool) {
+	i := r.index(s)
+	if i < 0 {
+		return Step{}, false
+	}
+	return r.Steps[i], true
+}
+
+// Next returns the stage after s; ok is false when s is the last one or not on the route.
+func (r Route) Next(s Stage) (next Stage, ok bool) {
+	i := r.index(s)
+	if i < 0 || i+1 == len(r.Steps) {
+		return "", false
+	}
+	return r.Steps[i+1].Stage, true
+}
+
+// UpTo returns the stages an item that stands in s may be sent back to, s itself last.
+func (r Route) UpTo(s Stage) []Stage {
+	var out []Stage
+	for _, step := range r.Steps[:r.index(s)+1] {
+		out = append(out, step.Stage)
+	}
+	return out
+}
+
+func (r Route) index(s Stage) int {
+	return slices.IndexFunc(r.Steps, func(step Step) bool { return step.Stage == s })
+}

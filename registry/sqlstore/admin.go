@@ -1,0 +1,173 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+const selectCollection = `SELECT mnemonic, tenant, profile, created_at FROM collection `
+
+func scanCollection(row scanner) (registry.Collection, error) {
+	var c registry.Collection
+	var profile string
+	var at int64
+	if err := row.Scan(&c.Mnemonic, &c.Tenant, &profile, &at); err != nil {
+		return c, err
+	}
+	c.CreatedAt = fromMicros(at)
+	if err := json.Unmarshal([]byte(profile), &c.Profile); err != nil {
+		return c, fmt.Errorf("decode profile of %s: %w", c.Mnemonic, err)
+	}
+	return c, nil
+}
+
+// PutCollection implements registry.Administering.
+func (s *Store) PutCollection(ctx context.Context, c registry.Collection, actor string) error {
+	profile, err := json.Marshal(c.Profile)
+	if err != nil {
+		return fmt.Errorf("encode profile of %s: %w", c.Mnemonic, err)
+	}
+	err = s.write(ctx, func(t *tx) error {
+		_, err := t.exec(`INSERT INTO collection (mnemonic, tenant, profile, created_at) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (mnemonic) DO UPDATE SET profile = $3`, c.Mnemonic, Tenant, string(profile), t.now)
+		if err != nil {
+			return err
+		}
+		return t.event(c.Mnemonic, 0, "collection", actor, c.Profile)
+	})
+	if err != nil {
+		return fmt.Errorf("save collection %s: %w", c.Mnemonic, err)
+	}
+	return nil
+}
+
+// Collection implements registry.Reading.
+func (s *Store) Collection(ctx context.Context, mnemonic string) (registry.Collection, error) {
+	c, err := scanCollection(s.read.QueryRowContext(ctx, selectCollection+`WHERE mnemonic = $1`, mnemonic))
+	if errors.Is(err, sql.ErrNoRows) {
+		return c, fmt.Errorf("collection %q: %w", mnemonic, registry.ErrNotFound)
+	} else if err != nil {
+		return c, fmt.Errorf("read collection %q: %w", mnemonic, err)
+	}
+	return c, nil
+}
+
+// Collections implements registry.Reading.
+func (s *Store) Collections(ctx context.Context) (out []registry.Collection, err error) {
+	rows, err := s.read.QueryContext(ctx, selectCollection+`ORDER BY mnemonic`)
+	if err != nil {
+		return nil, fmt.Errorf("list collections: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		c, err := scanCollection(rows)
+		if err != nil {
+			return nil, fmt.Errorf("list collections: %w", err)
+		}
+		out = append(out, c)
+	}
+	return out, rows.Err()
+}
+
+// AddToken implements registry.Administering.
+func (s *Store) AddToken(ctx context.Context, tok registry.Token) error {
+	err := s.write(ctx, func(t *tx) error {
+		_, err := t.exec(`INSERT INTO token (id, hash, name, role, created_at) VALUES ($1, $2, $3, $4, $5)`,
+			tok.ID, tok.Hash, tok.Name, tok.Role, t.now)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("add token %s: %w", tok.Name, err)
+	}
+	return nil
+}
+
+// TokenByHash implements registry.Administering.
+func (s *Store) TokenByHash(ctx context.Context, hash string) (registry.Token, error) {
+	tok := registry.Token{Hash: hash}
+	var at int64
+	err := s.read.QueryRowContext(ctx, `SELECT id, name, role, created_at FROM token WHERE hash = $1`, hash).
+		Scan(&tok.ID, &tok.Name, &tok.Role, &at)
+	if errors.Is(err, sql.ErrNoRows) {
+		return tok, fmt.Errorf("token: %w", registry.ErrNotFound)
+	} else if err != nil {
+		return tok, fmt.Errorf("look up token: %w", err)
+	}
+	tok.CreatedAt = fromMicros(at)
+	return tok, nil
+}
+
+const selectUpload = `SELECT id, filename, size_bytes, digest, created_by, created_at FROM upload WHERE id = $1`
+
+func scanUpload(id string, row scanner) (registry.Upload, error) {
+	var u registry.Upload
+	var digest string
+	var at int64
+	err := row.Scan(&u.ID, &u.Filename, &u.SizeBytes, &digest, &u.CreatedBy, &at)
+	if errors.Is(err, sql.ErrNoRows) {
+		return u, fmt.Errorf("upload %s: %w", id, registry.ErrNotFound)
+	} else if err != nil {
+		return u, fmt.Errorf("read upload %s: %w", id, err)
+	}
+	u.CreatedAt = fromMicros(at)
+	if err := json.Unmarshal([]byte(digest), &u.Digest); err != nil {
+		return u, fmt.Errorf("decode digest of upload %s: %w", id, err)
+	}
+	return u, nil
+}
+
+func (t *tx) upload(id string) (registry.Upload, error) {
+	return scanUpload(id, t.row(selectUpload, id))
+}
+
+// AddUpload implements registry.Submitting.
+func (s *Store) AddUpload(ctx context.Context, u registry.Upload) error {
+	digest, err := json.Marshal(u.Digest)
+	if err != nil {
+		return fmt.Errorf("encode digest of upload %s: %w", u.ID, err)
+	}
+	err = s.write(ctx, func(t *tx) error {
+		_, err := t.exec(`INSERT INTO upload (id, filename, size_bytes, digest, created_by, created_at)
+			VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
+			u.ID, u.Filename, u.SizeBytes, string(digest), u.CreatedBy, t.now)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("add upload %s: %w", u.ID, err)
+	}
+	return nil
+}
+
+// UploadByID implements registry.Submitting.
+func (s *Store) UploadByID(ctx context.Context, id string) (registry.Upload, error) {
+	return scanUpload(id, s.read.QueryRowContext(ctx, selectUpload, id))
+}
+
+// Workers implements registry.Reading.
+func (s *Store) Workers(ctx context.Context) (out []registry.WorkerInfo, err error) {
+	rows, err := s.read.QueryContext(ctx, `SELECT id, version, slots, draining, seen_at FROM worker WHERE seen_at > $1
+		ORDER BY id`, micros(s.now().Add(-workerAlive)))
+	if err != nil {
+		return nil, fmt.Errorf("list workers: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var w registry.WorkerInfo
+		var slots string
+		var at int64
+		if err := rows.Scan(&w.ID, &w.Version, &slots, &w.Draining, &at); err != nil {
+			return nil, fmt.Errorf("list workers: %w", err)
+		}
+		w.SeenAt = fromMicros(at)
+		if err := json.Unmarshal([]byte(slots), &w); err != nil {
+			return nil, fmt.Errorf("decode worker %s: %w", w.ID, err)
+		}
+		out = append(out, w)
+	}
+	return out, rows.Err()
+}

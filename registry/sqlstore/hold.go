@@ -1,0 +1,68 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// AddHold implements registry.Administering.
+func (s *Store) AddHold(ctx context.Context, h registry.Hold) error {
+	err := s.write(ctx, func(t *tx) error {
+		_, err := t.exec(`INSERT INTO hold (scope, key, reason, actor, created_at) VALUES ($1, $2, $3, $4, $5)
+			ON CONFLICT (scope, key) DO UPDATE SET reason = $3, actor = $4`, h.Scope, h.Key, clean(h.Reason), h.Actor, t.now)
+		if err != nil {
+			return err
+		}
+		return t.event(h.Key, 0, "hold", h.Actor, map[string]string{"scope": string(h.Scope), "key": h.Key, "reason": h.Reason})
+	})
+	if err != nil {
+		return fmt.Errorf("hold %s %s: %w", h.Scope, h.Key, err)
+	}
+	return nil
+}
+
+// RemoveHold implements registry.Administering.
+func (s *Store) RemoveHold(ctx context.Context, scope registry.HoldScope, key, actor string) error {
+	err := s.write(ctx, func(t *tx) error {
+		n, err := t.exec(`DELETE FROM hold WHERE scope = $1 AND key = $2`, scope, key)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return registry.ErrNotFound
+		}
+		// Ring for what waited; what another hold covers is skipped when it is offered.
+		_, err = t.exec(`UPDATE work_item SET nudge_at = $1, nudges = 0 WHERE status = 'pending' AND nudge_at > $1 AND run_at <= $1`, t.now)
+		if err != nil {
+			return err
+		}
+		t.wake = true
+		return t.event(key, 0, "release-hold", actor, map[string]string{"scope": string(scope), "key": key})
+	})
+	if err != nil {
+		return fmt.Errorf("release hold on %s %s: %w", scope, key, err)
+	}
+	return nil
+}
+
+// Holds implements registry.Administering.
+func (s *Store) Holds(ctx context.Context) (out []registry.Hold, err error) {
+	rows, err := s.read.QueryContext(ctx, `SELECT scope, key, reason, actor, created_at FROM hold ORDER BY scope, key`)
+	if err != nil {
+		return nil, fmt.Errorf("list holds: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var h registry.Hold
+		var at int64
+		if err := rows.Scan(&h.Scope, &h.Key, &h.Reason, &h.Actor, &at); err != nil {
+			return nil, fmt.Errorf("list holds: %w", err)
+		}
+		h.CreatedAt = fromMicros(at)
+		out = append(out, h)
+	}
+	return out, rows.Err()
+}

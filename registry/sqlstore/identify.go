@@ -1,0 +1,202 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// resultARK is the name under which an item's identity stands among its durable results.
+const resultARK = "ark"
+
+// Identify implements registry.Preserving.
+func (s *Store) Identify(ctx context.Context, l registry.Lease, r registry.IdentifyRequest) (registry.Identity, error) {
+	var id registry.Identity
+	var locked *registry.LockedError
+	err := s.write(ctx, func(t *tx) error {
+		it, err := t.live(l)
+		if err != nil {
+			return err
+		}
+		id, locked, err = t.identify(it, r)
+		return err
+	})
+	if err == nil && locked != nil {
+		err = locked
+	}
+	if err != nil {
+		return registry.Identity{}, fmt.Errorf("identify item %s: %w", l.ItemID, err)
+	}
+	return id, nil
+}
+
+// identify returns a lock's holder apart from an error, so that the item's place in the lock's queue is kept.
+func (t *tx) identify(it registry.WorkItem, r registry.IdentifyRequest) (registry.Identity, *registry.LockedError, error) {
+	keys := make([]string, 0, len(r.LocalIDs)+1)
+	for _, local := range r.LocalIDs {
+		keys = append(keys, "localid:"+r.Owner+":"+local)
+	}
+	if id, ok, err := identified(it); err != nil {
+		return id, nil, err
+	} else if ok {
+		// An item that failed gave its locks back, and the object may have a newer head by now.
+		locked, err := t.lock(it, append(keys, "ark:"+id.ARK))
+		if err != nil || locked != nil {
+			return registry.Identity{}, locked, err
+		}
+		id.Head, err = t.head(id.ARK)
+		return id, nil, err
+	}
+	// Local ids first: what they name cannot change once they are ours.
+	if locked, err := t.lock(it, keys); err != nil || locked != nil {
+		return registry.Identity{}, locked, err
+	}
+	id, err := t.resolve(it, r)
+	if err != nil {
+		return id, nil, err
+	}
+	if locked, err := t.lock(it, append(keys, "ark:"+id.ARK)); err != nil || locked != nil {
+		return registry.Identity{}, locked, err
+	}
+	return id, nil, t.bind(it, r, id)
+}
+
+// identified returns what an earlier attempt settled.
+func identified(it registry.WorkItem) (id registry.Identity, ok bool, err error) {
+	raw, ok := it.Results[resultARK]
+	if !ok {
+		return id, false, nil
+	}
+	if err := json.Unmarshal(raw, &id); err != nil {
+		return id, false, fmt.Errorf("decode identity: %w", err)
+	}
+	return id, true, nil
+}
+
+// resolve finds the object's name: supplied, else known by a local id, else the proposed one.
+func (t *tx) resolve(it registry.WorkItem, r registry.IdentifyRequest) (registry.Identity, error) {
+	id := registry.Identity{ARK: r.Supplied}
+	for _, local := range r.LocalIDs {
+		var known string
+		err := t.get(`SELECT ark FROM identifier WHERE owner = $1 AND local_id = $2`, []any{r.Owner, local}, &known)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+		case err != nil:
+			return id, fmt.Errorf("look up local id %q: %w", local, err)
+		case id.ARK == "":
+			id.ARK = known
+		case id.ARK != known:
+			return id, &registry.IdentifierMismatch{LocalID: local, Known: known, Given: id.ARK}
+		}
+	}
+	if id.ARK == "" {
+		id.ARK, id.Minted = r.Proposed, true
+		var taken int
+		err := t.get(`SELECT COUNT(*) FROM object WHERE id = $1 AND minted_for <> $2`, []any{id.ARK, it.ID}, &taken)
+		if err != nil {
+			return id, fmt.Errorf("look up %s: %w", id.ARK, err)
+		}
+		if taken > 0 {
+			return id, fmt.Errorf("%s: %w", id.ARK, registry.ErrTaken)
+		}
+	}
+	var err error
+	id.Head, err = t.head(id.ARK)
+	return id, err
+}
+
+// bind makes the name durable before anybody uses it (R8, I10).
+func (t *tx) bind(it registry.WorkItem, r registry.IdentifyRequest, id registry.Identity) error {
+	for _, local := range r.LocalIDs {
+		_, err := t.exec(`INSERT INTO identifier (owner, local_id, ark) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
+			r.Owner, local, id.ARK)
+		if err != nil {
+			return fmt.Errorf("bind local id %q: %w", local, err)
+		}
+	}
+	_, err := t.exec(`INSERT INTO object (id, minted_for, tenant, collection, owner, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $6) ON CONFLICT DO NOTHING`, id.ARK, it.ID, it.Tenant, it.Collection, r.Owner, t.now)
+	if err != nil {
+		return fmt.Errorf("bind %s: %w", id.ARK, err)
+	}
+	raw, err := json.Marshal(id)
+	if err != nil {
+		return fmt.Errorf("encode identity: %w", err)
+	}
+	if err := t.setResult(it, resultARK, raw); err != nil {
+		return err
+	}
+	return t.event(it.ID, it.Attempt, "identifier-assignment", "worker", id)
+}
+
+func (t *tx) head(ark string) (int, error) {
+	var head int
+	err := t.get(`SELECT head FROM object WHERE id = $1`, []any{ark}, &head)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	} else if err != nil {
+		return 0, fmt.Errorf("look up head of %s: %w", ark, err)
+	}
+	return head, nil
+}
+
+// lock takes all keys for the item or none. On a refusal the item stands in every key's queue by its time of
+// submission, and is woken when a holder settles.
+func (t *tx) lock(it registry.WorkItem, keys []string) (*registry.LockedError, error) {
+	for _, key := range keys {
+		var holder string
+		err := t.get(`SELECT item_id FROM lock WHERE key = $1 AND item_id <> $2
+			UNION ALL SELECT item_id FROM lock_wait WHERE key = $1 AND (submitted_at, item_id) < ($3, $2) LIMIT 1`,
+			[]any{key, it.ID, micros(it.CreatedAt)}, &holder)
+		if errors.Is(err, sql.ErrNoRows) {
+			continue
+		} else if err != nil {
+			return nil, fmt.Errorf("look at lock %s: %w", key, err)
+		}
+		return &registry.LockedError{Key: key, ItemID: holder}, t.queueForLocks(it, keys)
+	}
+	for _, key := range keys {
+		if _, err := t.exec(`INSERT INTO lock (key, item_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`, key, it.ID); err != nil {
+			return nil, fmt.Errorf("take lock %s: %w", key, err)
+		}
+	}
+	_, err := t.exec(`DELETE FROM lock_wait WHERE item_id = $1`, it.ID)
+	return nil, err
+}
+
+func (t *tx) queueForLocks(it registry.WorkItem, keys []string) error {
+	// What was taken on the way goes back: all or none.
+	if _, err := t.exec(`DELETE FROM lock WHERE item_id = $1`, it.ID); err != nil {
+		return fmt.Errorf("give locks back: %w", err)
+	}
+	for _, key := range keys {
+		_, err := t.exec(`INSERT INTO lock_wait (key, item_id, submitted_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
+			key, it.ID, micros(it.CreatedAt))
+		if err != nil {
+			return fmt.Errorf("wait for lock %s: %w", key, err)
+		}
+	}
+	return nil
+}
+
+// unlock frees what a settled item held or waited for and wakes those who wait for it.
+func (t *tx) unlock(itemID string) error {
+	_, err := t.exec(`UPDATE work_item SET run_at = $2, nudge_at = $2, nudges = 0 WHERE status = 'pending' AND id IN (
+		SELECT w.item_id FROM lock_wait w WHERE w.item_id <> $1 AND (
+			w.key IN (SELECT key FROM lock WHERE item_id = $1) OR w.key IN (SELECT key FROM lock_wait WHERE item_id = $1)))`,
+		itemID, t.now)
+	if err != nil {
+		return fmt.Errorf("wake waiters for locks of %s: %w", itemID, err)
+	}
+	if _, err := t.exec(`DELETE FROM lock WHERE item_id = $1`, itemID); err != nil {
+		return fmt.Errorf("unlock %s: %w", itemID, err)
+	}
+	if _, err := t.exec(`DELETE FROM lock_wait WHERE item_id = $1`, itemID); err != nil {
+		return fmt.Errorf("unlock %s: %w", itemID, err)
+	}
+	return nil
+}

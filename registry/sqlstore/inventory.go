@@ -1,0 +1,147 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// Intend implements registry.Preserving.
+func (s *Store) Intend(ctx context.Context, l registry.Lease, in registry.Intent) (registry.Intent, error) {
+	out := in
+	err := s.write(ctx, func(t *tx) error {
+		if _, err := t.live(l); err != nil {
+			return err
+		}
+		var owner, status, plan string
+		err := t.get(`SELECT item_id, status, plan FROM object_version WHERE object_id = $1 AND version = $2`,
+			[]any{in.ObjectID, in.Version}, &owner, &status, &plan)
+		switch {
+		case err == nil && owner == l.ItemID:
+			out.Plan = json.RawMessage(plan)
+			return nil
+		case err == nil:
+			return fmt.Errorf("version %d is %s by item %s: %w", in.Version, status, owner, registry.ErrIntentOpen)
+		case !errors.Is(err, sql.ErrNoRows):
+			return err
+		}
+		head, err := t.head(in.ObjectID)
+		if err != nil {
+			return err
+		}
+		if in.Version != head+1 {
+			return fmt.Errorf("head is %d: %w", head, registry.ErrIntentOpen)
+		}
+		_, err = t.exec(`INSERT INTO object_version (object_id, version, item_id, status, plan, created_at)
+			VALUES ($1, $2, $3, 'intended', $4, $5)`, in.ObjectID, in.Version, l.ItemID, string(in.Plan), t.now)
+		if err != nil {
+			return err
+		}
+		return t.event(l.ItemID, l.N, "intend", "worker", map[string]any{"object_id": in.ObjectID, "version": in.Version})
+	})
+	if err != nil {
+		return registry.Intent{}, fmt.Errorf("intend version %d of %s: %w", in.Version, in.ObjectID, err)
+	}
+	return out, nil
+}
+
+// intended says whether the item itself announced the version, and whether it is recorded already.
+func (t *tx) intended(l registry.Lease, objectID string, version int) (recorded bool, err error) {
+	if _, err := t.live(l); err != nil {
+		return false, err
+	}
+	var owner, status string
+	err = t.get(`SELECT item_id, status FROM object_version WHERE object_id = $1 AND version = $2`,
+		[]any{objectID, version}, &owner, &status)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, fmt.Errorf("version %d of %s was not intended: %w", version, objectID, registry.ErrNotFound)
+	} else if err != nil {
+		return false, err
+	}
+	if owner != l.ItemID {
+		return false, fmt.Errorf("version %d of %s belongs to item %s: %w", version, objectID, owner, registry.ErrIntentOpen)
+	}
+	return status == "recorded", nil
+}
+
+// RecordFiles implements registry.Preserving.
+func (s *Store) RecordFiles(ctx context.Context, l registry.Lease, objectID string, version int, files []registry.File) error {
+	err := s.write(ctx, func(t *tx) error {
+		recorded, err := t.intended(l, objectID, version)
+		if err != nil || recorded {
+			return err
+		}
+		for _, f := range files {
+			if err := t.recordFile(objectID, version, f); err != nil {
+				return fmt.Errorf("file %q: %w", f.Path, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("record files of %s version %d: %w", objectID, version, err)
+	}
+	return nil
+}
+
+func (t *tx) recordFile(objectID string, version int, f registry.File) error {
+	digests, err := json.Marshal(f.Digests)
+	if err != nil {
+		return fmt.Errorf("encode digests: %w", err)
+	}
+	_, err = t.exec(`INSERT INTO file (object_id, path, version, content_path, size_bytes, digests, mime_type, deleted)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
+		objectID, []byte(f.Path), version, []byte(f.ContentPath), f.SizeBytes, string(digests), f.MIMEType, f.Deleted)
+	return err
+}
+
+// RecordVersion implements registry.Preserving.
+func (s *Store) RecordVersion(ctx context.Context, l registry.Lease, v registry.VersionRecord) error {
+	err := s.write(ctx, func(t *tx) error {
+		recorded, err := t.intended(l, v.ObjectID, v.Version)
+		if err != nil || recorded {
+			return err
+		}
+		_, err = t.exec(`UPDATE object_version SET status = 'recorded', files = $3, size_bytes = $4, created_at = $5,
+			recorded_at = $6 WHERE object_id = $1 AND version = $2`,
+			v.ObjectID, v.Version, v.Files, v.SizeBytes, micros(v.CreatedAt), t.now)
+		if err != nil {
+			return err
+		}
+		_, err = t.exec(`UPDATE object SET head = $2, collection = $3, owner = $4, title = $5, creator = $6, date = $7,
+			files = $8, size_bytes = $9, updated_at = $10 WHERE id = $1 AND head < $2`,
+			v.ObjectID, v.Version, v.Collection, v.Owner, v.Title, v.Creator, v.Date, v.Files, v.SizeBytes, t.now)
+		if err != nil {
+			return err
+		}
+		_, err = t.exec(`INSERT INTO replica (object_id, version, storage, verified_at) VALUES ($1, $2, $3, $4)
+			ON CONFLICT DO NOTHING`, v.ObjectID, v.Version, v.Storage, micros(v.VerifiedAt))
+		if err != nil {
+			return err
+		}
+		for _, e := range v.Events {
+			if err := t.premis(e); err != nil {
+				return err
+			}
+		}
+		return t.event(l.ItemID, l.N, "recorded", "worker", map[string]any{"object_id": v.ObjectID, "version": v.Version})
+	})
+	if err != nil {
+		return fmt.Errorf("record version %d of %s: %w", v.Version, v.ObjectID, err)
+	}
+	return nil
+}
+
+func (t *tx) premis(e registry.Premis) error {
+	_, err := t.exec(`INSERT INTO premis_event (id, object_id, version, item_id, type, at, agent, outcome, detail)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`,
+		e.ID, e.ObjectID, e.Version, e.ItemID, e.Type, micros(e.At), e.Agent, e.Outcome, clean(e.Detail))
+	if err != nil {
+		return fmt.Errorf("write preservation event %s: %w", e.Type, err)
+	}
+	return nil
+}

@@ -1,0 +1,164 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+const selectObject = `SELECT o.id, o.tenant, o.collection, o.owner, o.title, o.creator, o.date, o.head, o.files,
+	o.size_bytes, o.created_at, o.updated_at,
+	(SELECT COALESCE(json_group_array(local_id), '[]') FROM identifier WHERE ark = o.id) FROM object o`
+
+func scanObject(row scanner) (registry.Object, error) {
+	var o registry.Object
+	var created, updated int64
+	var ids string
+	err := row.Scan(&o.ID, &o.Tenant, &o.Collection, &o.Owner, &o.Title, &o.Creator, &o.Date, &o.Head, &o.Files,
+		&o.SizeBytes, &created, &updated, &ids)
+	if err != nil {
+		return o, err
+	}
+	if err := json.Unmarshal([]byte(ids), &o.LocalIDs); err != nil {
+		return o, fmt.Errorf("decode local ids of %s: %w", o.ID, err)
+	}
+	o.ARK, o.CreatedAt, o.UpdatedAt = o.ID, fromMicros(created), fromMicros(updated)
+	return o, nil
+}
+
+// Object implements registry.Reading.
+func (s *Store) Object(ctx context.Context, id string) (registry.Object, error) {
+	o, err := scanObject(s.read.QueryRowContext(ctx, selectObject+` WHERE o.id = $1 AND o.head > 0`, id))
+	if errors.Is(err, sql.ErrNoRows) {
+		return o, fmt.Errorf("object %s: %w", id, registry.ErrNotFound)
+	} else if err != nil {
+		return o, fmt.Errorf("read object %s: %w", id, err)
+	}
+	o.Versions, err = s.versions(ctx, id)
+	return o, err
+}
+
+func (s *Store) versions(ctx context.Context, id string) (out []registry.ObjectVersion, err error) {
+	rows, err := s.read.QueryContext(ctx, `SELECT v.version, v.item_id, v.files, v.size_bytes, v.created_at, v.recorded_at,
+			COALESCE(r.storage, ''), COALESCE(r.verified_at, 0)
+		FROM object_version v LEFT JOIN replica r ON r.object_id = v.object_id AND r.version = v.version
+		WHERE v.object_id = $1 AND v.status = 'recorded' ORDER BY v.version`, id)
+	if err != nil {
+		return nil, fmt.Errorf("read versions of %s: %w", id, err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var v registry.ObjectVersion
+		var created, recorded, verified int64
+		err := rows.Scan(&v.Version, &v.ItemID, &v.Files, &v.SizeBytes, &created, &recorded, &v.Storage, &verified)
+		if err != nil {
+			return nil, fmt.Errorf("read versions of %s: %w", id, err)
+		}
+		v.CreatedAt, v.RecordedAt, v.VerifiedAt = fromMicros(created), fromMicros(recorded), fromMicros(verified)
+		out = append(out, v)
+	}
+	return out, rows.Err()
+}
+
+// Objects implements registry.Reading.
+func (s *Store) Objects(ctx context.Context, q registry.ObjectQuery) (page registry.Page[registry.Object], err error) {
+	var w where
+	w.add("o.tenant = ?", Tenant)
+	w.add("o.head > 0")
+	if q.Collection != "" {
+		w.add("o.collection = ?", q.Collection)
+	}
+	if q.LocalID != "" {
+		w.add("o.id IN (SELECT ark FROM identifier WHERE local_id = ?)", q.LocalID)
+	}
+	if q.Text != "" {
+		p := contains(q.Text)
+		w.add(`(o.id LIKE ? ESCAPE '\' OR o.title LIKE ? ESCAPE '\' OR o.creator LIKE ? ESCAPE '\')`, p, p, p)
+	}
+	if q.After != "" {
+		n, id, err := parseCursor(q.After)
+		if err != nil {
+			return page, err
+		}
+		w.add("(o.created_at, o.id) < (?, ?)", n, id)
+	}
+	limit := pageSize(q.Limit)
+	rows, err := s.read.QueryContext(ctx, selectObject+w.String()+" ORDER BY o.created_at DESC, o.id DESC LIMIT "+
+		strconv.Itoa(limit+1), w.args...)
+	if err != nil {
+		return page, fmt.Errorf("list objects: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		o, err := scanObject(rows)
+		if err != nil {
+			return page, fmt.Errorf("list objects: %w", err)
+		}
+		if len(page.Rows) == limit {
+			last := page.Rows[limit-1]
+			page.Next = cursor(micros(last.CreatedAt), last.ID)
+			break
+		}
+		page.Rows = append(page.Rows, o)
+	}
+	return page, rows.Err()
+}
+
+// Files implements registry.Reading. A path's row is the newest one that is not after the version asked for.
+func (s *Store) Files(ctx context.Context, objectID string, version int, after string, limit int) (out []registry.File, err error) {
+	if version == 0 {
+		o, err := s.Object(ctx, objectID)
+		if err != nil {
+			return nil, err
+		}
+		version = o.Head
+	}
+	rows, err := s.read.QueryContext(ctx, `SELECT f.path, f.version, f.content_path, f.size_bytes, f.digests, f.mime_type
+		FROM file f JOIN object_version v ON v.object_id = f.object_id AND v.version = f.version
+		WHERE f.object_id = $1 AND f.path > $2 AND f.deleted = 0 AND v.status = 'recorded' AND f.version = (
+			SELECT MAX(g.version) FROM file g WHERE g.object_id = f.object_id AND g.path = f.path AND g.version <= $3)
+		ORDER BY f.path LIMIT $4`, objectID, []byte(after), version, pageSize(limit))
+	if err != nil {
+		return nil, fmt.Errorf("list files of %s: %w", objectID, err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var f registry.File
+		var path, content []byte
+		var digests string
+		if err := rows.Scan(&path, &f.Version, &content, &f.SizeBytes, &digests, &f.MIMEType); err != nil {
+			return nil, fmt.Errorf("list files of %s: %w", objectID, err)
+		}
+		f.Path, f.ContentPath = string(path), string(content)
+		if err := json.Unmarshal([]byte(digests), &f.Digests); err != nil {
+			return nil, fmt.Errorf("decode digests of %q: %w", f.Path, err)
+		}
+		out = append(out, f)
+	}
+	return out, rows.Err()
+}
+
+// PremisEvents implements registry.Reading.
+func (s *Store) PremisEvents(ctx context.Context, objectID string) (out []registry.Premis, err error) {
+	rows, err := s.read.QueryContext(ctx, `SELECT id, object_id, version, item_id, type, at, agent, outcome, detail
+		FROM premis_event WHERE object_id = $1 ORDER BY at, id`, objectID)
+	if err != nil {
+		return nil, fmt.Errorf("list events of %s: %w", objectID, err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var p registry.Premis
+		var at int64
+		if err := rows.Scan(&p.ID, &p.ObjectID, &p.Version, &p.ItemID, &p.Type, &at, &p.Agent, &p.Outcome, &p.Detail); err != nil {
+			return nil, fmt.Errorf("list events of %s: %w", objectID, err)
+		}
+		p.At = fromMicros(at)
+		out = append(out, p)
+	}
+	return out, rows.Err()
+}

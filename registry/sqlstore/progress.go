@@ -1,0 +1,94 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// BatchProgress implements registry.Reading. Everything is added up from rows (I9).
+func (s *Store) BatchProgress(ctx context.Context, id string) (registry.BatchProgress, error) {
+	batch, err := s.Item(ctx, id)
+	if err != nil {
+		return registry.BatchProgress{}, err
+	}
+	p := registry.BatchProgress{
+		BatchID: id, State: batch.State, Settled: batch.Status.Settled(), Expanded: batch.Stage != registry.Expand,
+		States: map[registry.State]int64{}, Error: batch.Note, Class: batch.ErrorClass,
+		Held: batch.State == registry.StateHeld,
+	}
+	if err := s.addJobs(ctx, &p); err != nil {
+		return p, fmt.Errorf("add up batch %s: %w", id, err)
+	}
+	if p.Current, err = s.running(ctx, id); err != nil {
+		return p, fmt.Errorf("list running jobs of batch %s: %w", id, err)
+	}
+	return p, nil
+}
+
+func (s *Store) addJobs(ctx context.Context, p *registry.BatchProgress) (err error) {
+	// A bad row never had a size: it does not keep the total from being known.
+	rows, err := s.read.QueryContext(ctx, `SELECT i.action, i.stage, i.status, i.error_class, MIN(i.attempt, 1),
+			i.status = 'pending' AND `+heldBy+`, COUNT(*),
+			SUM(CASE WHEN i.files > 0 THEN i.files ELSE 0 END), SUM(i.done_files),
+			SUM(CASE WHEN i.size_bytes > 0 THEN i.size_bytes ELSE 0 END), SUM(i.done_bytes),
+			COUNT(CASE WHEN i.size_bytes < 0 AND i.status IN ('pending', 'running') THEN 1 END)
+		FROM work_item i WHERE i.parent_id = $1 GROUP BY 1, 2, 3, 4, 5, 6`, p.BatchID)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	var unknown, held int64
+	for rows.Next() {
+		var pos registry.Position
+		var class registry.ErrorClass
+		var n, files, doneFiles, bytes, doneBytes, sizeless int64
+		err := rows.Scan(&pos.Action, &pos.Stage, &pos.Status, &class, &pos.Attempt, &pos.Held, &n,
+			&files, &doneFiles, &bytes, &doneBytes, &sizeless)
+		if err != nil {
+			return err
+		}
+		p.States[registry.StateOf(pos)] += n
+		p.Jobs += n
+		p.Files, p.DoneFiles = p.Files+files, p.DoneFiles+doneFiles
+		p.Bytes, p.DoneBytes = p.Bytes+bytes, p.DoneBytes+doneBytes
+		unknown += sizeless
+		switch {
+		case pos.Status == registry.Completed:
+			p.Completed += n
+		case pos.Status.Settled():
+			p.Failed += n
+			if class == registry.ContentFault {
+				p.Content += n
+			}
+		default:
+			p.Open += n
+			if pos.Held {
+				held += n
+			}
+		}
+	}
+	p.SizeKnown = p.Expanded && unknown == 0
+	p.Held = p.Held || (p.Expanded && p.Open > 0 && held == p.Open)
+	return rows.Err()
+}
+
+// running names a few jobs that run now.
+func (s *Store) running(ctx context.Context, id string) (out []string, err error) {
+	rows, err := s.read.QueryContext(ctx, `SELECT name FROM work_item WHERE parent_id = $1 AND status = 'running'
+		ORDER BY row_no LIMIT 3`, id)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		out = append(out, name)
+	}
+	return out, rows.Err()
+}

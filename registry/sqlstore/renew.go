@@ -1,0 +1,103 @@
+package sqlstore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// Renew implements registry.Working.
+func (s *Store) Renew(ctx context.Context, r registry.RenewRequest) ([]registry.Lease, error) {
+	var lost []registry.Lease
+	err := s.write(ctx, func(t *tx) error {
+		lost = nil
+		if err := t.seen(r.Worker); err != nil {
+			return err
+		}
+		for _, b := range r.Beats {
+			ok, err := t.beat(b, r.Lease.Microseconds())
+			if err != nil {
+				return err
+			}
+			if !ok {
+				lost = append(lost, b.Lease)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("renew leases of worker %s: %w", r.Worker.ID, err)
+	}
+	return lost, nil
+}
+
+// beat extends one attempt. An expired attempt that nobody has taken away yet still lives (R15).
+func (t *tx) beat(b registry.Beat, lease int64) (bool, error) {
+	n, err := t.exec(`UPDATE attempt SET lease_until = $3 WHERE item_id = $1 AND n = $2 AND finished_at IS NULL`,
+		b.Lease.ItemID, b.Lease.N, t.now+lease)
+	if err != nil || n == 0 {
+		return false, err
+	}
+	if b.Advanced {
+		_, err := t.exec(`UPDATE attempt SET progress_at = $3, advanced = 1 WHERE item_id = $1 AND n = $2`,
+			b.Lease.ItemID, b.Lease.N, t.now)
+		if err != nil {
+			return false, err
+		}
+	}
+	if b.Progress != nil {
+		if err := t.progress(b.Lease, b.Progress); err != nil {
+			return false, err
+		}
+	}
+	if b.DoneBytes >= 0 || b.DoneFiles >= 0 {
+		_, err := t.exec(`UPDATE work_item SET
+			done_bytes = CASE WHEN $2 >= 0 THEN $2 ELSE done_bytes END,
+			done_files = CASE WHEN $3 >= 0 THEN $3 ELSE done_files END WHERE id = $1`,
+			b.Lease.ItemID, b.DoneBytes, b.DoneFiles)
+		if err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func (t *tx) progress(l registry.Lease, p []registry.Progress) error {
+	text, err := json.Marshal(p)
+	if err != nil {
+		return fmt.Errorf("encode progress: %w", err)
+	}
+	_, err = t.exec(`UPDATE attempt SET progress = $3 WHERE item_id = $1 AND n = $2`, l.ItemID, l.N, string(text))
+	return err
+}
+
+// seen notes a living worker and what it can take, which is the relay's window.
+func (t *tx) seen(w registry.WorkerInfo) error {
+	if w.ID == "" {
+		return nil
+	}
+	slots, err := json.Marshal(map[string]any{"capacity": w.Capacity, "free": w.Free})
+	if err != nil {
+		return fmt.Errorf("encode worker: %w", err)
+	}
+	_, err = t.exec(`INSERT INTO worker (id, version, slots, draining, seen_at) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (id) DO UPDATE SET version = $2, slots = $3, draining = $4, seen_at = $5`,
+		w.ID, w.Version, string(slots), w.Draining, t.now)
+	if err != nil {
+		return err
+	}
+	for stage, capacity := range w.Capacity {
+		if w.Draining {
+			capacity = 0
+		}
+		_, err := t.exec(`INSERT INTO worker_stage (worker_id, stage, capacity, seen_at) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (worker_id, stage) DO UPDATE SET capacity = $3, seen_at = $4`, w.ID, stage, capacity, t.now)
+		if err != nil {
+			return err
+		}
+	}
+	t.wake = true // free slots may let the relay offer more
+	return nil
+}

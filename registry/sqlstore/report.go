@@ -1,0 +1,104 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// CloseReport implements registry.Working. The rows are copied by one statement, so the report is one snapshot and
+// needs no memory, whatever the number of jobs (R22).
+func (s *Store) CloseReport(ctx context.Context, l registry.Lease) (registry.BatchReport, error) {
+	var closing int64
+	err := s.write(ctx, func(t *tx) error {
+		batch, err := t.live(l)
+		if err != nil {
+			return err
+		}
+		closing = batch.Closing
+		var there int
+		err = t.get(`SELECT COUNT(*) FROM report WHERE batch_id = $1 AND closing = $2`, []any{batch.ID, closing}, &there)
+		if err != nil || there > 0 {
+			return err
+		}
+		_, err = t.exec(`INSERT INTO report_job (batch_id, closing, row_no, item_id, name, status, state, spec, error, error_class)
+			SELECT parent_id, $2, row_no, id, name, status, state, spec, note, error_class FROM work_item WHERE parent_id = $1`,
+			batch.ID, closing)
+		if err != nil {
+			return err
+		}
+		_, err = t.exec(`INSERT INTO report (batch_id, closing, created_at, jobs, completed, failed)
+			SELECT $1, $2, $3, COUNT(*), COUNT(CASE WHEN status = 'completed' THEN 1 END),
+				COUNT(CASE WHEN status <> 'completed' THEN 1 END)
+			FROM report_job WHERE batch_id = $1 AND closing = $2`, batch.ID, closing, t.now)
+		return err
+	})
+	if err != nil {
+		return registry.BatchReport{}, fmt.Errorf("close report of batch %s: %w", l.ItemID, err)
+	}
+	return s.ReportOf(ctx, l.ItemID, closing)
+}
+
+// ReportOf implements registry.Reading.
+func (s *Store) ReportOf(ctx context.Context, batchID string, closing int64) (registry.BatchReport, error) {
+	r := registry.BatchReport{BatchID: batchID}
+	var at int64
+	err := s.read.QueryRowContext(ctx, `SELECT closing, created_at, jobs, completed, failed FROM report
+		WHERE batch_id = $1 AND ($2 = 0 OR closing = $2) ORDER BY closing DESC LIMIT 1`, batchID, closing).
+		Scan(&r.Closing, &at, &r.Jobs, &r.Completed, &r.Failed)
+	if errors.Is(err, sql.ErrNoRows) {
+		return r, fmt.Errorf("report of batch %s: %w", batchID, registry.ErrNotFound)
+	} else if err != nil {
+		return r, fmt.Errorf("read report of batch %s: %w", batchID, err)
+	}
+	r.CreatedAt = fromMicros(at)
+	return r, nil
+}
+
+// ReportJobs implements registry.Reading.
+func (s *Store) ReportJobs(ctx context.Context, batchID string, closing, afterRow int64, limit int) (out []registry.JobResult, err error) {
+	rows, err := s.read.QueryContext(ctx, `SELECT row_no, item_id, name, status, state, spec, error, error_class FROM report_job
+		WHERE batch_id = $1 AND closing = $2 AND row_no > $3 ORDER BY row_no LIMIT $4`, batchID, closing, afterRow, pageSize(limit))
+	if err != nil {
+		return nil, fmt.Errorf("read report of batch %s: %w", batchID, err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var j registry.JobResult
+		var status registry.Status
+		var state, spec string
+		if err := rows.Scan(&j.Row, &j.ItemID, &j.Name, &status, &state, &spec, &j.Error, &j.Class); err != nil {
+			return nil, fmt.Errorf("read report of batch %s: %w", batchID, err)
+		}
+		j.State = registry.StateOf(registry.Position{Action: registry.Ingest, Status: status})
+		if err := describe(&j, state, spec); err != nil {
+			return nil, err
+		}
+		out = append(out, j)
+	}
+	return out, rows.Err()
+}
+
+// describe adds what a job's durable results say of its object.
+func describe(j *registry.JobResult, state, spec string) error {
+	var results struct {
+		ARK     registry.Identity `json:"ark"`
+		Version int               `json:"version"`
+	}
+	if err := json.Unmarshal([]byte(state), &results); err != nil {
+		return fmt.Errorf("decode results of item %s: %w", j.ItemID, err)
+	}
+	var s registry.Spec
+	if err := json.Unmarshal([]byte(spec), &s); err != nil {
+		return fmt.Errorf("decode spec of item %s: %w", j.ItemID, err)
+	}
+	j.ARK, j.ObjectID, j.Version, j.LocalIDs = results.ARK.ARK, results.ARK.ARK, results.Version, s.LocalIDs
+	if results.Version == 0 {
+		j.ObjectID = "" // named, but no version of it was stored by this job
+	}
+	return nil
+}

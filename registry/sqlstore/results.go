@@ -1,0 +1,42 @@
+package sqlstore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// SaveResult implements registry.Working.
+func (s *Store) SaveResult(ctx context.Context, l registry.Lease, name string, value json.RawMessage) (json.RawMessage, error) {
+	holds := value
+	err := s.write(ctx, func(t *tx) error {
+		it, err := t.live(l)
+		if err != nil {
+			return err
+		}
+		if first, ok := it.Results[name]; ok {
+			holds = first
+			return nil
+		}
+		return t.setResult(it, name, value)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("save result %s of item %s: %w", name, l.ItemID, err)
+	}
+	return holds, nil
+}
+
+func (t *tx) setResult(it registry.WorkItem, name string, value json.RawMessage) error {
+	if it.Results == nil {
+		it.Results = map[string]json.RawMessage{}
+	}
+	it.Results[name] = value
+	state, err := json.Marshal(it.Results)
+	if err != nil {
+		return fmt.Errorf("encode results: %w", err)
+	}
+	_, err = t.exec(`UPDATE work_item SET state = $2 WHERE id = $1`, it.ID, string(state))
+	return err
+}

@@ -1,0 +1,174 @@
+package sqlstore
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// defaultPriority is Merritt's: a batch of one job.
+const defaultPriority = 5
+
+// Submit implements registry.Submitting.
+func (s *Store) Submit(ctx context.Context, sub registry.Submission) (registry.Receipt, error) {
+	var r registry.Receipt
+	err := s.write(ctx, func(t *tx) (err error) {
+		r, err = t.submit(sub)
+		return err
+	})
+	if err != nil {
+		return registry.Receipt{}, fmt.Errorf("submit to collection %s: %w", sub.Collection, err)
+	}
+	return r, nil
+}
+
+func (t *tx) submit(sub registry.Submission) (registry.Receipt, error) {
+	c, err := scanCollection(t.row(selectCollection+`WHERE mnemonic = $1`, sub.Collection))
+	if errors.Is(err, sql.ErrNoRows) {
+		return registry.Receipt{}, fmt.Errorf("collection %q: %w", sub.Collection, registry.ErrNotFound)
+	} else if err != nil {
+		return registry.Receipt{}, err
+	}
+	args, err := t.description(sub)
+	if err != nil {
+		return registry.Receipt{}, err
+	}
+	if id, ok, err := t.known(sub, args); err != nil || ok {
+		return registry.Receipt{BatchID: id, Duplicate: true}, err
+	}
+	route, _ := registry.RouteOf(registry.Batch)
+	sub.Spec.Profile, sub.Spec.RouteVersion, sub.Spec.SubmittedAt = c.Profile, route.Version, fromMicros(t.now)
+	priority := defaultPriority
+	switch {
+	case sub.Priority != nil:
+		priority = *sub.Priority
+	case c.Profile.Priority != nil:
+		priority = *c.Profile.Priority
+	}
+	if sub.Name == "" {
+		sub.Name = sub.Spec.Filename
+	}
+	id := newID()
+	fingerprint := ""
+	if strings.HasPrefix(sub.Spec.URL, registry.UploadURL("")) {
+		fingerprint = args // a URL's content is not known yet, so two of them cannot be compared
+	}
+	err = t.insert(newItem{
+		id: id, tenant: c.Tenant, collection: c.Mnemonic, action: registry.Batch, stage: route.First(),
+		status: registry.Pending, priority: priority, name: sub.Name, spec: sub.Spec, fingerprint: fingerprint, actor: sub.Actor,
+	})
+	if err != nil {
+		return registry.Receipt{}, err
+	}
+	if sub.IdempotencyKey != "" {
+		_, err := t.exec(`INSERT INTO command (id, tenant, idem_key, fingerprint, item_id, kind, actor, created_at)
+			VALUES ($1, $2, $3, $4, $5, 'submit', $6, $7)`, newID(), c.Tenant, sub.IdempotencyKey, args, id, sub.Actor, t.now)
+		if err != nil {
+			return registry.Receipt{}, fmt.Errorf("record idempotency key: %w", err)
+		}
+	}
+	return registry.Receipt{BatchID: id}, nil
+}
+
+// description is a digest of all that a submission says. An upload stands for its bytes, not for its id.
+func (t *tx) description(sub registry.Submission) (string, error) {
+	spec := sub.Spec
+	if id, ok := strings.CutPrefix(spec.URL, registry.UploadURL("")); ok {
+		u, err := t.upload(id)
+		if err != nil {
+			return "", err
+		}
+		spec.URL, spec.SizeBytes = "digest:"+u.Digest.Algorithm+":"+u.Digest.Value, u.SizeBytes
+	}
+	text, err := json.Marshal(struct {
+		Collection, Name string
+		Spec             registry.Spec
+		Priority         *int
+	}{sub.Collection, sub.Name, spec, sub.Priority})
+	if err != nil {
+		return "", fmt.Errorf("encode submission: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// known finds an earlier submission with the same key, or with the same content.
+func (t *tx) known(sub registry.Submission, args string) (id string, ok bool, err error) {
+	if sub.IdempotencyKey != "" {
+		var before string
+		err := t.get(`SELECT item_id, fingerprint FROM command WHERE tenant = $1 AND idem_key = $2`,
+			[]any{Tenant, sub.IdempotencyKey}, &id, &before)
+		switch {
+		case err == nil && before != args:
+			return "", false, fmt.Errorf("key %q: %w", sub.IdempotencyKey, registry.ErrIdempotencyConflict)
+		case err == nil:
+			return id, true, nil
+		case !errors.Is(err, sql.ErrNoRows):
+			return "", false, fmt.Errorf("look up idempotency key: %w", err)
+		}
+	}
+	if sub.Force {
+		return "", false, nil
+	}
+	err = t.get(`SELECT id FROM work_item WHERE fingerprint = $1 AND fingerprint <> ''
+		AND status IN ('pending', 'running', 'completed') ORDER BY created_at LIMIT 1`, []any{args}, &id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", false, nil
+	} else if err != nil {
+		return "", false, fmt.Errorf("look for the same content: %w", err)
+	}
+	return id, true, nil
+}
+
+// newItem is an item to be born.
+type newItem struct {
+	id, tenant, collection, parent string
+	row                            int64
+	action                         registry.Action
+	stage                          registry.Stage
+	status                         registry.Status
+	priority                       int
+	name                           string
+	spec                           registry.Spec
+	fingerprint                    string
+	class                          registry.ErrorClass
+	note                           string
+	actor                          string
+}
+
+// insert makes an item with its event and, when it is pending, its message.
+func (t *tx) insert(n newItem) error {
+	act := registry.ActSubmit
+	var nudge, finished sql.NullInt64
+	if n.status == registry.Pending {
+		nudge = sql.NullInt64{Int64: t.now, Valid: true}
+		t.wake = true
+	} else {
+		act = registry.ActReject
+		finished = sql.NullInt64{Int64: t.now, Valid: true}
+	}
+	if err := registry.CheckAct(n.action, act, "", n.status); err != nil {
+		return err
+	}
+	spec, err := json.Marshal(n.spec)
+	if err != nil {
+		return fmt.Errorf("encode spec: %w", err)
+	}
+	_, err = t.exec(`INSERT INTO work_item (id, tenant, collection, parent_id, row_no, action, stage, status, priority, rank,
+		name, spec, fingerprint, error_class, note, run_at, nudge_at, created_by, created_at, updated_at, finished_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $16, $16, $19)`,
+		n.id, n.tenant, n.collection, sql.NullString{String: n.parent, Valid: n.parent != ""}, n.row, n.action, n.stage,
+		n.status, n.priority, rank(t.now, n.priority), clean(n.name), string(spec), n.fingerprint, n.class, clean(n.note),
+		t.now, nudge, n.actor, finished)
+	if err != nil {
+		return fmt.Errorf("insert item: %w", err)
+	}
+	return t.event(n.id, 0, string(act), n.actor, moved{Stage: n.stage, Status: n.status, Error: n.note, Class: n.class})
+}

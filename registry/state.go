@@ -1,0 +1,108 @@
+package registry
+
+import "strings"
+
+// Status says what is happening to an item in its stage.
+type Status string
+
+// The statuses of an item.
+const (
+	Prepare   Status = "prepare" // part of a graph that is still being built: never dispatched
+	Pending   Status = "pending"
+	Running   Status = "running"
+	Completed Status = "completed"
+	Failed    Status = "failed"
+	Cancelled Status = "cancelled"
+	Aborted   Status = "aborted"
+	Deleted   Status = "deleted"
+)
+
+// Statuses returns every status in a fixed order.
+func Statuses() []Status {
+	return []Status{Prepare, Pending, Running, Completed, Failed, Cancelled, Aborted, Deleted}
+}
+
+// Settled says that nothing more happens to an item of this status unless a person acts.
+func (s Status) Settled() bool {
+	switch s {
+	case Completed, Failed, Cancelled, Aborted, Deleted:
+		return true
+	case Prepare, Pending, Running:
+		return false
+	}
+	return false
+}
+
+// State is the name people see, Merritt's. It is derived from an item by [StateOf] and nowhere else.
+type State string
+
+// The states of items and batches (design section 1).
+const (
+	StatePrepare      State = "Prepare"
+	StatePending      State = "Pending"
+	StateHeld         State = "Held"
+	StateEstimating   State = "Estimating"
+	StateProvisioning State = "Provisioning"
+	StateDownloading  State = "Downloading"
+	StateProcessing   State = "Processing"
+	StateRecording    State = "Recording"
+	StateNotify       State = "Notify"
+	StateReporting    State = "Reporting"
+	StateUpdateReport State = "UpdateReporting"
+	StateCompleted    State = "Completed"
+	StateFailed       State = "Failed"
+	StateCancelled    State = "Cancelled"
+	StateAborted      State = "Aborted"
+	StateDeleted      State = "Deleted"
+)
+
+// Equal compares state names without regard to case.
+func (s State) Equal(other string) bool { return strings.EqualFold(string(s), other) }
+
+// Position is all that [StateOf] looks at.
+type Position struct {
+	Action  Action
+	Stage   Stage
+	Status  Status
+	Attempt int64 // attempts so far; 0: never claimed
+	Open    int64 // prerequisites not yet satisfied
+	Closing int64 // batches: how often the last job has settled; above 1 the report is an update
+	Held    bool
+}
+
+// StateOf derives the state that people see.
+func StateOf(p Position) State {
+	switch p.Status {
+	case Completed, Failed, Cancelled, Aborted, Deleted, Prepare:
+		return settledStates[p.Status]
+	case Pending, Running:
+	}
+	if p.Status == Pending && p.Held {
+		return StateHeld
+	}
+	route, ok := RouteOf(p.Action)
+	if !ok {
+		return State(p.Stage)
+	}
+	if p.Status == Pending && p.Attempt == 0 && p.Stage == route.First() {
+		return StatePending
+	}
+	if p.Stage == Report {
+		switch {
+		case p.Status == Pending && p.Open > 0:
+			return StateProcessing
+		case p.Closing > 1:
+			return StateUpdateReport
+		}
+	}
+	step, ok := route.Step(p.Stage)
+	if !ok {
+		return State(p.Stage)
+	}
+	return step.State
+}
+
+var settledStates = map[Status]State{
+	Prepare: StatePrepare, Completed: StateCompleted, Failed: StateFailed,
+	Cancelled: StateCancelled, Aborted: StateAborted, Deleted: StateDeleted,
+}

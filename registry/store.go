@@ -1,0 +1,421 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// Store is the system of record. One conformance suite, registrytest, holds for every implementation.
+//
+// Every method is one transaction: it happened whole or not at all, and a returned error other than a connection's
+// loss means not at all. All methods may be called concurrently. Methods that take a Lease are fenced: they return
+// [ErrClaimLost] and change nothing when the lease's attempt is not the item's live one.
+type Store interface {
+	Submitting
+	Working
+	Preserving
+	Housekeeping
+	Administering
+	Reading
+	// Close releases the store's resources; calls after it fail.
+	Close() error
+}
+
+// Submitting is how payloads come in.
+type Submitting interface {
+	// AddUpload records an upload whose bytes are stored already. A repeat of the same id changes nothing.
+	AddUpload(ctx context.Context, u Upload) error
+	// UploadByID returns a stored upload, or ErrNotFound.
+	UploadByID(ctx context.Context, id string) (Upload, error)
+	// Submit makes a batch item. The collection's profile is frozen into its spec. With an idempotency key that was
+	// used before, the first answer is returned again (ErrIdempotencyConflict when the arguments differ); a
+	// submission of the same uploaded bytes with the same description to the same collection, unless it failed
+	// or Force is set, answers with the first one's id. ErrNotFound names an unknown collection or upload.
+	Submit(ctx context.Context, s Submission) (Receipt, error)
+}
+
+// Submission is a payload on its way in.
+type Submission struct {
+	Collection     string
+	Name           string // for people; the payload's file name when empty
+	Spec           Spec   // Profile and RouteVersion are filled in by Submit
+	Priority       *int   // nil: from the profile and the batch's size
+	Actor          string
+	IdempotencyKey string // "" for none
+	Force          bool   // make a new batch although the same content is here already
+}
+
+// Receipt answers a submission.
+type Receipt struct {
+	BatchID   string `json:"batch_id"`
+	Duplicate bool   `json:"duplicate"` // BatchID is an earlier submission of the same content or key
+}
+
+// Working is what the Base worker asks: the life cycle of an attempt.
+type Working interface {
+	// Claim gives the stage's best ready item, nearly always the hinted one (R20), running under a new attempt;
+	// or *NotClaimable with the reason why the hinted item cannot be had. A repeated RequestID returns the same claim
+	// while that attempt is live.
+	Claim(ctx context.Context, r ClaimRequest) (Claim, error)
+	// Renew extends the named attempts by r.Lease from now, notes their progress and the worker's capacity, and
+	// returns those that are no longer live: their work must stop and write nothing more.
+	Renew(ctx context.Context, r RenewRequest) (lost []Lease, err error)
+	// Settle closes an attempt and decides in the same transaction what comes next. A repeat with the same outcome
+	// returns the recorded verdict (R9); ErrClaimLost when somebody else closed it.
+	Settle(ctx context.Context, s Settlement) (Verdict, error)
+	// SaveResult sets results[name] = value unless it is set already, and returns the value that holds.
+	SaveResult(ctx context.Context, l Lease, name string, value json.RawMessage) (json.RawMessage, error)
+	// AddJobs adds rows of a batch as jobs, at most 500 a call; rows that are there already are left as they are
+	// (R22). It returns how many were added.
+	AddJobs(ctx context.Context, l Lease, jobs []NewJob) (added int, err error)
+	// Reserve promises bytes of a volume to the item until it completes, replacing what it had; *NoSpaceError when the
+	// volume would be filled beyond r.Threshold. Two items are never promised the same free space (R24).
+	Reserve(ctx context.Context, l Lease, r Reservation) error
+	// CloseReport stores the batch's report of its current closing from one snapshot of its jobs, once, and returns it.
+	CloseReport(ctx context.Context, l Lease) (BatchReport, error)
+}
+
+// NewJob is one row of a batch.
+type NewJob struct {
+	Row      int64      `json:"row"` // unique in the batch, above 0
+	Name     string     `json:"name"`
+	Priority int        `json:"priority"`
+	Spec     Spec       `json:"spec"`
+	Fault    string     `json:"fault,omitempty"` // not empty: the row is bad; the job is born failed with this note
+	Class    ErrorClass `json:"class,omitempty"` // of Fault
+}
+
+// Reservation asks for room on a volume.
+type Reservation struct {
+	Volume    string
+	Bytes     int64
+	Used      int64   // bytes used on the volume, as measured now
+	Total     int64   // bytes the volume holds
+	Threshold float64 // share of Total that may be used and promised, 0..1
+}
+
+// Preserving is how content becomes an object: identity, intent, inventory.
+type Preserving interface {
+	// Identify settles which object an item is about, and takes all the item's locks or none (R1, R8): a supplied
+	// ARK, else the ARK its local ids have under Owner, else Proposed, which then belongs to the item for ever. The
+	// answer is recorded in results["ark"]; a repeat returns it. *LockedError: another item has a lock or waits for
+	// it in front of this one (the item is woken when it is its turn); *IdentifierMismatch; ErrTaken: propose another.
+	Identify(ctx context.Context, l Lease, r IdentifyRequest) (Identity, error)
+	// Intend announces version N of an object and freezes its plan, before the first final byte is written. The
+	// same item's repeat returns the plan announced first; ErrIntentOpen when another item's version is open or N is
+	// not the head's successor.
+	Intend(ctx context.Context, l Lease, in Intent) (Intent, error)
+	// RecordFiles adds inventory rows of an intended version, at most 1,000 a call; rows that are there are left.
+	RecordFiles(ctx context.Context, l Lease, objectID string, version int, files []File) error
+	// RecordVersion makes an intended version, its files and its events visible as the object's head. Repeating it
+	// changes nothing.
+	RecordVersion(ctx context.Context, l Lease, v VersionRecord) error
+}
+
+// IdentifyRequest is what is known of an object's identity.
+type IdentifyRequest struct {
+	Owner    string
+	Supplied string   // an ARK, or ""
+	LocalIDs []string // exact strings, no duplicates
+	Proposed string   // a fresh ARK, chosen locally
+}
+
+// Identity is an object's name as it was settled.
+type Identity struct {
+	ARK    string `json:"ark"`
+	Minted bool   `json:"minted"` // Proposed was taken
+	Head   int    `json:"head"`   // the object's recorded version; 0 when it is new
+}
+
+// Intent is an announced version of an object.
+type Intent struct {
+	ObjectID string          `json:"object_id"`
+	Version  int             `json:"version"`
+	Plan     json.RawMessage `json:"plan"` // the worker's own: everything that a repeat needs to write the same bytes
+}
+
+// File is one inventory row: a file as it is from version on.
+type File struct {
+	Path        string            `json:"path"` // logical path: producer/NAME or system/NAME
+	Version     int               `json:"version"`
+	ContentPath string            `json:"content_path"` // in the OCFL object
+	SizeBytes   int64             `json:"size_bytes"`
+	Digests     map[string]string `json:"digests"`
+	MIMEType    string            `json:"mime_type,omitempty"`
+	Deleted     bool              `json:"deleted,omitempty"` // a tombstone: the path ends with this version
+}
+
+// VersionRecord is what becomes visible when a version is recorded.
+type VersionRecord struct {
+	ObjectID   string    `json:"object_id"`
+	Version    int       `json:"version"`
+	Collection string    `json:"collection"`
+	Owner      string    `json:"owner"`
+	LocalIDs   []string  `json:"local_ids"`
+	Title      string    `json:"title"`
+	Creator    string    `json:"creator"`
+	Date       string    `json:"date"`
+	Files      int64     `json:"files"` // in the version's state, system files included
+	SizeBytes  int64     `json:"size_bytes"`
+	CreatedAt  time.Time `json:"created_at"` // as in the OCFL inventory
+	Storage    string    `json:"storage"`    // where its replica lies
+	VerifiedAt time.Time `json:"verified_at"`
+	Events     []Premis  `json:"events"`
+}
+
+// Premis is one preservation event of an object (PREMIS 3).
+type Premis struct {
+	ID       string    `json:"id"` // stable: a repeat has the same
+	ObjectID string    `json:"object_id"`
+	Version  int       `json:"version"`
+	ItemID   string    `json:"item_id"`
+	Type     string    `json:"type"` // a term of id.loc.gov's eventType vocabulary
+	At       time.Time `json:"at"`
+	Agent    string    `json:"agent"`
+	Outcome  string    `json:"outcome"`
+	Detail   string    `json:"detail"`
+}
+
+// Housekeeping is what keeps items moving without anybody asking.
+type Housekeeping interface {
+	// Due returns items whose message is due, per stage by rank, at most window[stage] of them outstanding, and notes
+	// that they were offered: committed before it returns, so that the caller publishes after (R19).
+	Due(ctx context.Context, d DueRequest) ([]Wake, error)
+	// Undo makes the wakes of a failed publish due again at once.
+	Undo(ctx context.Context, wakes []Wake) error
+	// Sweep takes away attempts whose lease ran out or that made no progress for their StuckAfter. It is idempotent
+	// and may run in several processes. After a gap in its own heartbeat it waits one lease first (R14).
+	Sweep(ctx context.Context, lease time.Duration) (lost []Lease, err error)
+	// Woken delivers a value soon after a commit that made a message due. It is a hint; polling is the fallback.
+	Woken() <-chan struct{}
+}
+
+// DueRequest bounds what the relay offers.
+type DueRequest struct {
+	Window  int           // outstanding messages a live slot of a stage, and at least this many a stage
+	Renudge time.Duration // first repeat of an unanswered message; doubles up to RenudgeMax
+	// RenudgeMax is the longest wait between repeats.
+	RenudgeMax time.Duration
+}
+
+// Administering is what people ask of items.
+type Administering interface {
+	// Command applies an admin act to an item; *TransitionError when the state machine does not have it.
+	Command(ctx context.Context, c Command) (WorkItem, error)
+	// AddHold stops items of a scope from starting. A repeat replaces reason and actor.
+	AddHold(ctx context.Context, h Hold) error
+	// RemoveHold lets go what no other hold covers. ErrNotFound when there is no such hold.
+	RemoveHold(ctx context.Context, scope HoldScope, key, actor string) error
+	// Holds lists all holds.
+	Holds(ctx context.Context) ([]Hold, error)
+	// PutCollection creates a collection or replaces its profile for submissions to come.
+	PutCollection(ctx context.Context, c Collection, actor string) error
+	// AddToken stores a bearer token's hash.
+	AddToken(ctx context.Context, t Token) error
+	// TokenByHash returns the token with this hash, or ErrNotFound.
+	TokenByHash(ctx context.Context, hash string) (Token, error)
+}
+
+// Command is an admin act asked of an item.
+type Command struct {
+	ItemID         string
+	Act            Act   // requeue, cancel, update-report
+	From           Stage // requeue: the stage to start again at; "" = where it failed
+	Reason         string
+	Actor          string
+	IdempotencyKey string
+}
+
+// HoldScope is what a hold covers.
+type HoldScope string
+
+// The hold scopes; the key of a hold on everything is "".
+const (
+	HoldAll        HoldScope = "all"
+	HoldStage      HoldScope = "stage"
+	HoldCollection HoldScope = "collection"
+	HoldBatch      HoldScope = "batch"
+	HoldItem       HoldScope = "item"
+)
+
+// Hold is a reason why items may not start.
+type Hold struct {
+	Scope     HoldScope `json:"scope"`
+	Key       string    `json:"key"`
+	Reason    string    `json:"reason"`
+	Actor     string    `json:"actor"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// Role is what a token may do.
+type Role string
+
+// The roles.
+const (
+	RoleDepositor Role = "depositor"
+	RoleViewer    Role = "viewer"
+	RoleOperator  Role = "operator"
+	RoleAdmin     Role = "admin"
+	RoleWorker    Role = "worker"
+)
+
+// Token is a bearer token; only its SHA-256 is stored.
+type Token struct {
+	ID        string    `json:"id"`
+	Hash      string    `json:"-"`
+	Name      string    `json:"name"`
+	Role      Role      `json:"role"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// Reading is what people and pages ask. Lists are paged by key: pass the last page's Next to go on.
+type Reading interface {
+	// Item returns one item, or ErrNotFound.
+	Item(ctx context.Context, id string) (WorkItem, error)
+	// Items lists items, newest first; children of a batch in row order.
+	Items(ctx context.Context, q ItemQuery) (Page[WorkItem], error)
+	// BatchProgress adds up a batch's jobs from their rows.
+	BatchProgress(ctx context.Context, id string) (BatchProgress, error)
+	// Why says what an unsettled item waits for.
+	Why(ctx context.Context, id string) (Why, error)
+	// Events lists an item's events (all items' when itemID is ""), oldest first, after a feed cursor.
+	Events(ctx context.Context, itemID string, after int64, limit int) ([]Event, error)
+	// Attempts lists an item's attempts, oldest first.
+	Attempts(ctx context.Context, itemID string) ([]Attempt, error)
+	// ReportOf returns a batch's report of the given closing, 0 for the last; ErrNotFound before the first.
+	ReportOf(ctx context.Context, batchID string, closing int64) (BatchReport, error)
+	// ReportJobs lists the jobs of a report in row order, after a row.
+	ReportJobs(ctx context.Context, batchID string, closing, afterRow int64, limit int) ([]JobResult, error)
+	// Object returns an object by ARK, or ErrNotFound.
+	Object(ctx context.Context, id string) (Object, error)
+	// Objects lists objects, newest first.
+	Objects(ctx context.Context, q ObjectQuery) (Page[Object], error)
+	// Files lists the state of an object's version by path, after a path; version 0 is the head.
+	Files(ctx context.Context, objectID string, version int, after string, limit int) ([]File, error)
+	// PremisEvents lists an object's preservation events, oldest first.
+	PremisEvents(ctx context.Context, objectID string) ([]Premis, error)
+	// Collection returns one collection, or ErrNotFound.
+	Collection(ctx context.Context, mnemonic string) (Collection, error)
+	// Collections lists all collections by mnemonic.
+	Collections(ctx context.Context) ([]Collection, error)
+	// Workers lists the workers that renewed within the last minute.
+	Workers(ctx context.Context) ([]WorkerInfo, error)
+	// Ping tells whether the store answers.
+	Ping(ctx context.Context) error
+}
+
+// Page is a part of a list.
+type Page[T any] struct {
+	Rows []T    `json:"rows"`
+	Next string `json:"next,omitempty"` // "" when this is the end
+}
+
+// ItemQuery selects items; empty fields do not restrict.
+type ItemQuery struct {
+	Action     Action
+	ParentID   string
+	Collection string
+	Status     Status
+	Stage      Stage
+	Text       string // part of the name or the note
+	After      string
+	Limit      int // 0: 50; at most 500
+}
+
+// ObjectQuery selects objects; empty fields do not restrict.
+type ObjectQuery struct {
+	Collection string
+	LocalID    string
+	Text       string // part of ARK, title or creator
+	After      string
+	Limit      int
+}
+
+// BatchProgress is a batch's jobs, added up from their rows.
+type BatchProgress struct {
+	BatchID   string          `json:"batch_id"`
+	State     State           `json:"state"`
+	Settled   bool            `json:"settled"`  // the batch itself
+	Expanded  bool            `json:"expanded"` // no more jobs will come
+	Jobs      int64           `json:"jobs"`
+	Open      int64           `json:"open"`
+	Completed int64           `json:"completed"`
+	Failed    int64           `json:"failed"`
+	Content   int64           `json:"failed_content"` // of Failed: error class content
+	Held      bool            `json:"held"`           // everything that is open is held
+	States    map[State]int64 `json:"states"`
+	Files     int64           `json:"files"` // expected so far
+	DoneFiles int64           `json:"done_files"`
+	Bytes     int64           `json:"bytes"` // expected so far
+	DoneBytes int64           `json:"done_bytes"`
+	SizeKnown bool            `json:"size_known"` // Bytes and Files are final
+	Error     string          `json:"error,omitempty"`
+	Class     ErrorClass      `json:"error_class,omitempty"`
+	Current   []string        `json:"current,omitempty"` // names of a few running jobs
+}
+
+// Why is the answer to "why is it waiting?".
+type Why struct {
+	ItemID   string    `json:"item_id"`
+	Reason   Reason    `json:"reason"`
+	Sentence string    `json:"sentence"`
+	Actor    string    `json:"actor,omitempty"`
+	Since    time.Time `json:"since"`
+	Act      string    `json:"act,omitempty"` // what would let it go
+}
+
+// JobResult is what became of one job.
+type JobResult struct {
+	ItemID   string     `json:"item_id"`
+	Row      int64      `json:"row"`
+	Name     string     `json:"name"`
+	State    State      `json:"state"`
+	ARK      string     `json:"ark"`
+	ObjectID string     `json:"object_id"`
+	Version  int        `json:"version"`
+	LocalIDs []string   `json:"local_ids,omitempty"`
+	Error    string     `json:"error"`
+	Class    ErrorClass `json:"error_class"`
+}
+
+// BatchReport is a batch's stored report of one closing.
+type BatchReport struct {
+	BatchID   string    `json:"batch_id"`
+	Closing   int64     `json:"closing"`
+	CreatedAt time.Time `json:"created_at"`
+	Jobs      int64     `json:"jobs"`
+	Completed int64     `json:"completed"`
+	Failed    int64     `json:"failed"`
+}
+
+// Object is a preserved object as the inventory knows it.
+type Object struct {
+	ID         string          `json:"object_id"` // its ARK
+	ARK        string          `json:"ark"`
+	Tenant     string          `json:"tenant"`
+	Collection string          `json:"collection"`
+	Owner      string          `json:"owner"`
+	LocalIDs   []string        `json:"local_ids"`
+	Title      string          `json:"title"`
+	Creator    string          `json:"creator"`
+	Date       string          `json:"date"`
+	Head       int             `json:"version"`
+	Files      int64           `json:"files"`
+	SizeBytes  int64           `json:"size_bytes"`
+	CreatedAt  time.Time       `json:"created_at"`
+	UpdatedAt  time.Time       `json:"updated_at"`
+	Versions   []ObjectVersion `json:"versions,omitempty"`
+}
+
+// ObjectVersion is one recorded version of an object.
+type ObjectVersion struct {
+	Version    int       `json:"version"`
+	ItemID     string    `json:"item_id"`
+	Files      int64     `json:"files"`
+	SizeBytes  int64     `json:"size_bytes"`
+	CreatedAt  time.Time `json:"created_at"`
+	RecordedAt time.Time `json:"recorded_at"`
+	Storage    string    `json:"storage"`
+	VerifiedAt time.Time `json:"verified_at"`
+}

@@ -1,0 +1,51 @@
+// Package sweep takes items back from workers that are gone: whatever happened to a worker, its items go on within
+// one lease (I4).
+package sweep
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// Sweeper collects lapsed leases. It may run in several processes at once.
+type Sweeper struct {
+	Registry registry.Housekeeping
+	Log      *slog.Logger
+	Lease    time.Duration // the longest lease workers are given
+	Every    time.Duration // between two looks; well under half a lease, or every look comes after a gap (R14)
+}
+
+// New returns a sweeper that looks eight times a lease.
+func New(r registry.Housekeeping, lease time.Duration, log *slog.Logger) *Sweeper {
+	return &Sweeper{Registry: r, Log: log, Lease: lease, Every: lease / 8}
+}
+
+// Run sweeps until ctx ends. Trouble is logged once until it is over.
+func (s *Sweeper) Run(ctx context.Context) {
+	tick := time.NewTicker(s.Every)
+	defer tick.Stop()
+	failing := false
+	for {
+		lost, err := s.Registry.Sweep(ctx, s.Lease)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil && !failing:
+			s.Log.WarnContext(ctx, "leases cannot be swept", "err", err)
+		case err == nil && failing:
+			s.Log.InfoContext(ctx, "leases are swept again")
+		}
+		failing = err != nil
+		for _, l := range lost {
+			s.Log.WarnContext(ctx, "took an item back from a lost worker", "item", l.ItemID, "attempt", l.N)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
