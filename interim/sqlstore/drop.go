@@ -1,0 +1,77 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast/holdfast/interim"
+)
+
+const (
+	dropSQL    = `UPDATE attempt SET item = NULL WHERE item = $1`
+	droppedSQL = `SELECT id FROM attempt WHERE item IS NULL ORDER BY id LIMIT 1`
+	sweepSQL   = `DELETE FROM entry WHERE attempt_id = $1 AND key IN (SELECT key FROM entry WHERE attempt_id = $1 LIMIT $2)`
+	forgetSQL  = `DELETE FROM attempt WHERE id = $1`
+
+	// sweepRows bounds a write transaction (R25).
+	sweepRows = 500
+)
+
+// Drop implements interim.Store. The attempts are out of sight at once and together; their entries are then deleted
+// some hundred at a time, so that other writers get in between. What an interrupted call leaves of them is deleted by
+// the next Drop or Adopt of any item. The file keeps its size and uses the room again.
+func (s *Store) Drop(ctx context.Context, itemID string) error {
+	if itemID == "" {
+		return fmt.Errorf("drop interim data without an item: %w", interim.ErrInvalid)
+	}
+	err := s.writing(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, dropSQL, itemID)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("drop interim data of %s: %w", itemID, err)
+	}
+	if err := s.sweep(ctx); err != nil {
+		return fmt.Errorf("drop interim data of %s: %w", itemID, err)
+	}
+	return nil
+}
+
+// sweep deletes the entries of every dropped attempt, and then the attempt. Concurrent sweeps share the work.
+func (s *Store) sweep(ctx context.Context) error {
+	for more := true; more; {
+		err := s.writing(ctx, func(tx *sql.Tx) (err error) {
+			more, err = sweepSome(ctx, tx)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("sweep dropped entries: %w", err)
+		}
+	}
+	return nil
+}
+
+// sweepSome does one transaction's worth of sweeping and reports whether anything may be left.
+func sweepSome(ctx context.Context, tx *sql.Tx) (more bool, err error) {
+	var id int64
+	err = tx.QueryRowContext(ctx, droppedSQL).Scan(&id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	result, err := tx.ExecContext(ctx, sweepSQL, id, sweepRows)
+	if err != nil {
+		return false, err
+	}
+	deleted, err := result.RowsAffected()
+	if err != nil {
+		return false, err
+	}
+	if deleted < sweepRows {
+		_, err = tx.ExecContext(ctx, forgetSQL, id)
+	}
+	return true, err
+}

@@ -1,0 +1,55 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/holdfast/holdfast/interim"
+)
+
+const (
+	// The DO UPDATE changes nothing; it makes RETURNING answer for an attempt that is there already.
+	attemptSQL = `INSERT INTO attempt (item, n, adopted_from) VALUES ($1, $2, $3)
+		ON CONFLICT (item, n) DO UPDATE SET n = excluded.n RETURNING id`
+	putSQL = `INSERT INTO entry (attempt_id, key, value) VALUES ($1, $2, $3)
+		ON CONFLICT (attempt_id, key) DO UPDATE SET value = excluded.value`
+)
+
+// Put implements interim.Store. It is one transaction, which other writers wait for.
+func (s *Store) Put(ctx context.Context, a interim.Attempt, entries map[string][]byte) error {
+	if err := a.Validate(); err != nil {
+		return fmt.Errorf("put interim data: %w", err)
+	}
+	if err := interim.ValidateEntries(entries); err != nil {
+		return fmt.Errorf("put interim data of %s: %w", a, err)
+	}
+	err := s.writing(ctx, func(tx *sql.Tx) error {
+		// An attempt without entries is never stored: Adopt and Items rely on it.
+		if len(entries) == 0 {
+			return nil
+		}
+		var id int64
+		if err := tx.QueryRowContext(ctx, attemptSQL, a.ItemID, a.N, 0).Scan(&id); err != nil {
+			return err
+		}
+		stmt, err := tx.PrepareContext(ctx, putSQL)
+		if err != nil {
+			return err
+		}
+		defer stmt.Close()
+		for key, value := range entries {
+			if value == nil {
+				value = []byte{} // nil would be NULL
+			}
+			if _, err := stmt.ExecContext(ctx, id, []byte(key), value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("put interim data of %s: %w", a, err)
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+// Package sqlstore keeps interim data in an SQLite file, for Holdfast in one process.
+//
+// It keeps true that the file is only ever as large a risk as interim data may be: a power cut rolls it back to an
+// earlier commit, and a damaged file is set aside and begun anew. The file is its own, apart from the Registry's, so
+// that no write here can hold up a lease renewal there (safety rule R25).
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sync"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/holdfast/holdfast/interim"
+)
+
+var _ interim.Store = (*Store)(nil)
+
+// Store is an interim.Store in an SQLite file. It has one connection that writes, so that writers queue here and not
+// at SQLite's file lock, and a pool of read-only ones that never wait for it.
+type Store struct {
+	path  string
+	log   *slog.Logger
+	write *sql.DB
+	read  *sql.DB
+
+	// mu is held for reading around every statement and for writing by Close, so that Close waits for calls under
+	// way and later ones fail with interim.ErrClosed. It is never held while a caller's code runs.
+	mu     sync.RWMutex
+	closed bool
+}
+
+// Open opens the interim file at path, creating it if it is absent; its folder must exist. Exactly one process may
+// have it open.
+//
+// A file of ours that SQLite finds damaged, or that another version of Holdfast wrote in another format, is renamed to
+// PATH.damaged and a new one is begun, which is logged as a warning: all it costs is rework (R27). A file that is not
+// ours is left as it is and answered with a [ForeignError].
+func Open(ctx context.Context, path string, log *slog.Logger) (*Store, error) {
+	if err := checkOurs(path); err != nil {
+		return nil, err
+	}
+	s, err := open(ctx, path, log)
+	if !replaceable(err) {
+		return s, err
+	}
+	if asideErr := setAside(path); asideErr != nil {
+		return nil, errors.Join(err, asideErr)
+	}
+	log.WarnContext(ctx, "interim file was unusable and begun anew", "path", path, "kept_as", path+asideSuffix, "err", err)
+	return open(ctx, path, log)
+}
+
+func open(ctx context.Context, path string, log *slog.Logger) (*Store, error) {
+	s := &Store{path: path, log: log}
+	if err := s.connect(ctx); err != nil {
+		// What was opened is closed again; why it could not be used is what counts.
+		_ = s.Close()
+		return nil, fmt.Errorf("open interim file %s: %w", path, err)
+	}
+	return s, nil
+}
+
+func (s *Store) connect(ctx context.Context) (err error) {
+	if s.write, err = sql.Open("sqlite", writeDSN(s.path)); err != nil {
+		return err
+	}
+	s.write.SetMaxOpenConns(1)
+	if err := migrate(ctx, s.write); err != nil {
+		return err
+	}
+	if s.read, err = sql.Open("sqlite", readDSN(s.path)); err != nil {
+		return err
+	}
+	s.read.SetMaxOpenConns(max(4, runtime.NumCPU()))
+	return s.read.PingContext(ctx)
+}
+
+// Close implements interim.Store. It waits for the statements under way.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	var errs []error
+	// The writer goes last: the last connection to close folds the log back into the file.
+	for _, db := range []*sql.DB{s.read, s.write} {
+		if db != nil {
+			errs = append(errs, db.Close())
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("close interim file %s: %w", s.path, err)
+	}
+	return nil
+}
+
+// reading runs f with the read-only pool, unless the store is closed.
+func (s *Store) reading(ctx context.Context, f func(db *sql.DB) error) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return interim.ErrClosed
+	}
+	return s.explain(ctx, f(s.read))
+}
+
+// writing runs f in a write transaction, unless the store is closed, and commits it when f returns nil.
+func (s *Store) writing(ctx context.Context, f func(tx *sql.Tx) error) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return interim.ErrClosed
+	}
+	tx, err := s.write.BeginTx(ctx, nil)
+	if err != nil {
+		return s.explain(ctx, err)
+	}
+	if err := f(tx); err != nil {
+		// The rollback's own error adds nothing: the transaction is gone either way.
+		_ = tx.Rollback()
+		return s.explain(ctx, err)
+	}
+	return s.explain(ctx, tx.Commit())
+}
+
+// explain puts the context's error in place of SQLite's word that it was interrupted, and adds to its word that the
+// file is damaged what a person can do about it.
+func (s *Store) explain(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if hasCode(err, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) {
+		return &DamagedError{Path: s.path, Err: err}
+	}
+	return err
+}
+
+// DamagedError says that SQLite met damage in the interim file of a running store.
+type DamagedError struct {
+	Path string
+	Err  error // SQLite's own
+}
+
+// Error names the file and the remedy.
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("interim file %s is damaged (%v): stop holdfast, delete the file and start again; only rework is lost", e.Path, e.Err)
+}
+
+// Unwrap returns SQLite's error.
+func (e *DamagedError) Unwrap() error { return e.Err }
+
+// hasCode reports whether err is one of SQLite's with one of the primary result codes.
+func hasCode(err error, codes ...int) bool {
+	var sqliteErr *sqlite.Error
+	if !errors.As(err, &sqliteErr) {
+		return false
+	}
+	for _, code := range codes {
+		// The low byte is the primary code, whatever the extended one is.
+		if sqliteErr.Code()&0xff == code {
+			return true
+		}
+	}
+	return false
+}
