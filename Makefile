@@ -1,0 +1,77 @@
+# Targets document themselves: the text after ## is what `make` alone prints.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+
+# The linters are built once per version of tools/go.mod and of Go, beside Go's build cache: it takes three minutes on a
+# fresh machine and nothing afterwards.
+TOOLS := $(shell dirname "$$($(GO) env GOCACHE)")/holdfast-tools/$(shell cat tools/go.mod tools/go.sum | sha256sum | cut -c1-16)-$(shell $(GO) env GOVERSION)
+TOOLS_READY := $(TOOLS)/.ready
+
+# Every package's tests, under the race detector (which needs cgo) and in random order.
+GO_TEST := CGO_ENABLED=1 $(GO) test -race -shuffle=on -timeout 15m ./...
+
+.PHONY: help
+help: ## Print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build the static binary bin/holdfast
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/holdfast ./cmd/holdfast
+
+.PHONY: demo
+demo: build ## Show one deposit go through the whole pipeline on this machine
+	scripts/demo.sh
+
+.PHONY: test
+test: deps vet lint tidy ## What CI runs: everything, with all services required, under -race
+	REQUIRE_SERVICES=1 $(GO_TEST)
+
+.PHONY: check
+check: fmt-check vet staticcheck tidy ## What to run before a commit: absent services are skipped
+	$(GO_TEST)
+
+.PHONY: deps
+deps: ## Install what the tests need and the machine lacks (Debian, as root)
+	scripts/deps.sh
+
+.PHONY: vet
+vet: ## Run go vet
+	$(GO) vet ./...
+
+.PHONY: lint
+lint: $(TOOLS_READY) ## Run golangci-lint, formatting included
+	$(TOOLS)/golangci-lint run ./...
+
+.PHONY: staticcheck
+staticcheck: $(TOOLS_READY)
+	$(TOOLS)/staticcheck -checks all ./...
+
+.PHONY: fmt-check
+fmt-check: $(TOOLS_READY)
+	@unformatted="$$($(TOOLS)/gofumpt -l .)"; if [ -n "$$unformatted" ]; then echo "run make fmt:"; echo "$$unformatted"; exit 1; fi
+
+.PHONY: fmt
+fmt: $(TOOLS_READY) ## Format all Go files (gofumpt, goimports)
+	$(TOOLS)/golangci-lint fmt ./...
+
+.PHONY: tidy
+tidy:
+	$(GO) mod tidy -diff
+
+.PHONY: bench
+bench: build ## Run the benchmarks
+	$(GO) test -run '^$$' -bench . ./...
+	@if [ -x scripts/bench.sh ]; then scripts/bench.sh; fi
+
+.PHONY: clean
+clean: ## Remove what was built here
+	rm -rf bin
+
+$(TOOLS_READY):
+	mkdir -p $(TOOLS)
+	cd tools && GOWORK=off GOFLAGS= GOBIN=$(TOOLS) $(GO) install tool
+	touch $@

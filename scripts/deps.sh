@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Installs the programs that the tests start as real services, when they are missing. Says nothing when all is there.
+set -euo pipefail
+
+# command package...: the packages are installed when the command is not found.
+needs=(
+	"gcc gcc libc6-dev" # the race detector
+	"redis-server redis-server"
+	"node nodejs"
+	"npm npm"
+)
+
+missing=()
+for need in "${needs[@]}"; do
+	read -r command packages <<<"$need"
+	if ! command -v "$command" >/dev/null; then
+		read -ra packages <<<"$packages"
+		missing+=("${packages[@]}")
+	fi
+done
+if [ ${#missing[@]} -eq 0 ]; then
+	exit 0
+fi
+
+if ! command -v apt-get >/dev/null || [ "$(id -u)" -ne 0 ]; then
+	echo "install these first, as root (Debian's names): ${missing[*]}" >&2
+	exit 1
+fi
+
+# RUNLEVEL=1 keeps Debian from starting the services: tests start their own.
+export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1
+apt-get update -qq
+apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
