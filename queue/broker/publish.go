@@ -1,0 +1,145 @@
+package broker
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"strconv"
+	"time"
+)
+
+func (c *conn) publish(args []string) (string, error) {
+	if err := checkTopic("PUB", args, 1); err != nil {
+		return "", err
+	}
+	body, err := c.readMessage("PUB")
+	if err != nil {
+		return "", err
+	}
+	c.broker.hub.publish(args[0], [][]byte{body}, 0)
+	return responseOK, nil
+}
+
+func (c *conn) publishDeferred(args []string) (string, error) {
+	if err := checkTopic("DPUB", args, 2); err != nil {
+		return "", err
+	}
+	delay, err := parseMillis("DPUB", args[1])
+	if err != nil {
+		return "", err
+	}
+	if delay < 0 || delay > c.broker.opts.MaxReqTimeout {
+		return "", refuse(codeInvalid, "DPUB delay %s out of range 0-%s", delay, c.broker.opts.MaxReqTimeout)
+	}
+	body, err := c.readMessage("DPUB")
+	if err != nil {
+		return "", err
+	}
+	c.broker.hub.publish(args[0], [][]byte{body}, delay)
+	return responseOK, nil
+}
+
+func (c *conn) publishMany(args []string) (string, error) {
+	if err := checkTopic("MPUB", args, 1); err != nil {
+		return "", err
+	}
+	size, err := c.readSize()
+	if err != nil {
+		return "", err
+	}
+	if size <= 0 || size > c.broker.opts.MaxBodySize {
+		return "", refuse(codeBadBody, "MPUB invalid body size %d", size)
+	}
+	body, err := c.readBody(size)
+	if err != nil {
+		return "", err
+	}
+	bodies, err := splitMessages(body, c.broker.opts.MaxMsgSize)
+	if err != nil {
+		return "", err
+	}
+	c.broker.hub.publish(args[0], bodies, 0)
+	return responseOK, nil
+}
+
+// splitMessages takes the body of an MPUB apart: count (4 bytes), then size (4 bytes) and bytes of each message.
+func splitMessages(body []byte, maxSize int64) ([][]byte, error) {
+	if len(body) < 4 {
+		return nil, refuse(codeBadBody, "MPUB body is too short for a count")
+	}
+	count := int64(binary.BigEndian.Uint32(body))
+	rest := body[4:]
+	if count < 1 || count > int64(len(rest))/4 { // each message takes at least the 4 bytes of its size
+		return nil, refuse(codeBadBody, "MPUB invalid message count %d", count)
+	}
+	bodies := make([][]byte, 0, count)
+	for i := range count {
+		if len(rest) < 4 {
+			return nil, refuse(codeBadMessage, "MPUB message %d has no size", i)
+		}
+		size := int64(int32(binary.BigEndian.Uint32(rest)))
+		rest = rest[4:]
+		if size <= 0 || size > maxSize {
+			return nil, refuse(codeBadMessage, "MPUB invalid message(%d) body size %d", i, size)
+		}
+		if size > int64(len(rest)) {
+			return nil, refuse(codeBadMessage, "MPUB message %d is cut off", i)
+		}
+		// A copy, so that one message still queued does not keep the whole body in memory.
+		bodies = append(bodies, bytes.Clone(rest[:size]))
+		rest = rest[size:]
+	}
+	if len(rest) > 0 {
+		return nil, refuse(codeBadBody, "MPUB has %d bytes after its last message", len(rest))
+	}
+	return bodies, nil
+}
+
+// readMessage reads the body of a PUB or DPUB.
+func (c *conn) readMessage(command string) ([]byte, error) {
+	size, err := c.readSize()
+	if err != nil {
+		return nil, err
+	}
+	if size <= 0 {
+		return nil, refuse(codeBadMessage, "%s invalid message body size %d", command, size)
+	}
+	if size > c.broker.opts.MaxMsgSize {
+		return nil, refuse(codeBadMessage, "%s message too big %d > %d", command, size, c.broker.opts.MaxMsgSize)
+	}
+	return c.readBody(size)
+}
+
+func (c *conn) readSize() (int64, error) {
+	var size [4]byte
+	if _, err := io.ReadFull(c.in, size[:]); err != nil {
+		return 0, err
+	}
+	return int64(int32(binary.BigEndian.Uint32(size[:]))), nil
+}
+
+func (c *conn) readBody(size int64) ([]byte, error) {
+	body := make([]byte, size)
+	_, err := io.ReadFull(c.in, body)
+	return body, err
+}
+
+func checkTopic(command string, args []string, want int) error {
+	if len(args) < want {
+		return refuse(codeInvalid, "%s insufficient number of parameters", command)
+	}
+	if !validName(args[0]) {
+		return refuse(codeBadTopic, "%s topic name %q is not valid", command, args[0])
+	}
+	return nil
+}
+
+// parseMillis reads a delay. One too long for a time.Duration becomes the longest there is.
+func parseMillis(command, text string) (time.Duration, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, refuse(codeInvalid, "%s could not parse timeout %q", command, text)
+	}
+	const limit = int64(1<<63-1) / int64(time.Millisecond)
+	return time.Duration(min(max(n, -limit), limit)) * time.Millisecond, nil
+}

@@ -1,0 +1,66 @@
+package queue
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/nsqio/go-nsq"
+)
+
+// ConsumerConfig says what a Consumer listens to, and where.
+type ConsumerConfig struct {
+	Topic   string
+	Channel string // "": Channel, the one of all workers
+	// Addrs are nsqds, each host:port, to be listened to directly. LookupAddrs are nsqlookupds, each host:port or
+	// http URL, that know the nsqds. One of the two must be given; both may be.
+	Addrs       []string
+	LookupAddrs []string
+	// Free is the first value of SetFree.
+	Free int
+	// MsgTimeout is how long the server waits before it takes an untouched message for lost; at least a second;
+	// 0 means DefaultMsgTimeout.
+	MsgTimeout time.Duration
+	// Name is what the servers' statistics show; "" means the host's name.
+	Name   string
+	Timing Timing
+	Log    *slog.Logger // nil: nothing is logged
+}
+
+// complete fills in the defaults, checks the whole, and makes go-nsq's form of it.
+func (cfg *ConsumerConfig) complete() (*nsq.Config, error) {
+	cfg.Timing = cfg.Timing.withDefaults()
+	cfg.Log = orDiscard(cfg.Log)
+	setDefault(&cfg.MsgTimeout, DefaultMsgTimeout)
+	if cfg.Channel == "" {
+		cfg.Channel = Channel
+	}
+	cfg.Free = max(cfg.Free, 0)
+	errs := []error{checkTopic(cfg.Topic), checkAddrs(cfg.Addrs)}
+	if !nsq.IsValidChannelName(cfg.Channel) {
+		errs = append(errs, fmt.Errorf("channel name %q is not valid", cfg.Channel))
+	}
+	if len(cfg.Addrs)+len(cfg.LookupAddrs) == 0 {
+		errs = append(errs, errors.New("no nsqd and no nsqlookupd address"))
+	}
+	for _, addr := range cfg.LookupAddrs {
+		_, err := lookupURL(addr, cfg.Topic)
+		errs = append(errs, err)
+	}
+	if cfg.MsgTimeout < time.Second {
+		errs = append(errs, fmt.Errorf("message timeout %s is under a second", cfg.MsgTimeout))
+	}
+	config := nsq.NewConfig()
+	config.MaxAttempts = 0 // go-nsq would drop a message after its fifth delivery
+	config.MsgTimeout = cfg.MsgTimeout
+	config.DialTimeout = 2 * time.Second
+	config.WriteTimeout = 2 * time.Second
+	config.HeartbeatInterval = 15 * time.Second
+	config.ReadTimeout = 35 * time.Second // two heartbeats and some: a server that hangs is given up
+	config.UserAgent = userAgent
+	if cfg.Name != "" {
+		config.ClientID = cfg.Name
+	}
+	return config, errors.Join(append(errs, config.Validate())...)
+}

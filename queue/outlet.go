@@ -1,0 +1,152 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nsqio/go-nsq"
+)
+
+// outlet is a Producer's way to one nsqd: one connection, made again whenever it breaks.
+type outlet struct {
+	addr        string
+	timing      Timing
+	connecting  func(context.Context, *pipe) *nsq.Conn
+	report      *errorLog
+	onReconnect func(addr string)
+
+	mu      sync.Mutex
+	pipe    *pipe         // nil while there is none
+	err     error         // why there is none; nil while the first try since there was one is under way
+	changed chan struct{} // closed, and replaced, when pipe or err change
+}
+
+func newOutlet(addr string, cfg ProducerConfig) (*outlet, error) {
+	if err := checkAddrs([]string{addr}); err != nil {
+		return nil, err
+	}
+	config := nsq.NewConfig()
+	config.DialTimeout = 2 * time.Second
+	config.WriteTimeout = 2 * time.Second
+	// A server that hangs is given up when neither an answer nor a heartbeat comes for this long.
+	config.HeartbeatInterval = 5 * time.Second
+	config.ReadTimeout = 12 * time.Second
+	config.UserAgent = userAgent
+	if err := config.Validate(); err != nil {
+		return nil, fmt.Errorf("configure client of %s: %w", addr, err)
+	}
+	log := cfg.Log.With("nsqd", addr)
+	return &outlet{
+		addr: addr, timing: cfg.Timing,
+		connecting:  func(ctx context.Context, p *pipe) *nsq.Conn { return newConn(ctx, addr, config, p, log) },
+		report:      newErrorLog(log, cfg.Timing.LogEvery),
+		onReconnect: cfg.OnReconnect,
+		changed:     make(chan struct{}),
+	}, nil
+}
+
+// publish sends the bodies as one MPUB and waits for the answer, or for ctx. When a connection is just being made it
+// waits for that; when none can be made it fails at once.
+func (o *outlet) publish(ctx context.Context, topic string, bodies [][]byte) error {
+	command, err := nsq.MultiPublish(topic, bodies)
+	if err != nil {
+		return fmt.Errorf("encode messages: %w", err)
+	}
+	p, err := o.connected(ctx)
+	if err != nil {
+		return fmt.Errorf("nsqd %s: %w", o.addr, err)
+	}
+	err = p.request(ctx, command)
+	if refused := (nsq.ErrProtocol{}); errors.As(err, &refused) && isRefusal(refused) {
+		return fmt.Errorf("%w at %s: %w", ErrRefused, o.addr, err)
+	}
+	if err != nil {
+		return fmt.Errorf("nsqd %s: %w", o.addr, err)
+	}
+	return nil
+}
+
+// isRefusal reports whether nsqd's error is about what was sent rather than about its own trouble. The code is the
+// first word of an error frame.
+func isRefusal(err nsq.ErrProtocol) bool {
+	code, _, _ := strings.Cut(err.Reason, " ")
+	switch code {
+	case "E_BAD_TOPIC", "E_BAD_MESSAGE", "E_BAD_BODY", "E_INVALID":
+		return true
+	}
+	return false
+}
+
+// connected is the connection, or why there is none.
+func (o *outlet) connected(ctx context.Context) (*pipe, error) {
+	for {
+		o.mu.Lock()
+		p, err, changed := o.pipe, o.err, o.changed
+		o.mu.Unlock()
+		if p != nil || err != nil {
+			return p, err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// health is nil when there is a connection.
+func (o *outlet) health() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case o.pipe != nil:
+		return nil
+	case o.err != nil:
+		return fmt.Errorf("nsqd %s: %w", o.addr, o.err)
+	default:
+		return fmt.Errorf("nsqd %s: connecting", o.addr)
+	}
+}
+
+func (o *outlet) set(p *pipe, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.pipe, o.err = p, err
+	close(o.changed)
+	o.changed = make(chan struct{})
+}
+
+// keepUp connects, and connects again whenever the connection is lost, until ctx ends; then it closes it.
+func (o *outlet) keepUp(ctx context.Context) {
+	defer o.set(nil, ErrClosed)
+	pause := o.timing.newBackOff()
+	for again := false; ; again = true {
+		p, err := openPipe(ctx, o.connecting)
+		if err == nil {
+			o.report.recovered(ctx)
+			o.set(p, nil)
+			if again && o.onReconnect != nil {
+				o.onReconnect(o.addr)
+			}
+			since := time.Now()
+			if err = p.wait(ctx); ctx.Err() != nil {
+				return
+			}
+			if time.Since(since) > o.timing.MaxRetry { // it was a good connection: the next try is made without a wait
+				pause.Reset()
+				o.set(nil, nil)
+				o.report.lost(ctx, err)
+				continue
+			}
+		}
+		o.set(nil, err)
+		o.report.lost(ctx, err)
+		if wait(ctx, pause.NextBackOff()) != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,75 @@
+// Package queue carries wake-ups from the Registry's relay to the workers, over NSQ.
+//
+// A wake-up is a topic and the id of an item: "there is work at this stage, perhaps this item". It is a hint: it may
+// be lost, repeated, late or out of order, and nobody may conclude from one that the item is still there (design.md,
+// section 2, I1). What this package keeps true: a Producer's Publish that returned nil has reached one nsqd; a
+// Consumer never hands out more wake-ups than it has slots for; a wake-up is finished only by Delivery.Finish, and
+// one that is neither finished nor kept alive by Touch is delivered again, here or elsewhere; nothing a handler does
+// slows down the other handlers (no backoff, safety-rules.md R21); connections that break are made again.
+//
+// Both sides use go-nsq. They speak to nsqd in production and to the broker of package broker in the embedded
+// default and in tests; package queuetest holds what both servers must do.
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/nsqio/go-nsq"
+)
+
+// Channel is the one channel that every stage's workers share (design.md, section 4).
+const Channel = "workers"
+
+// MaxItemID is the most bytes that the id of an item may have in a message.
+const MaxItemID = 256
+
+var (
+	// ErrBadTopic means that a topic's name is not allowed by NSQ: 1 to 64 of [.a-zA-Z0-9_-].
+	ErrBadTopic = errors.New("invalid topic name")
+	// ErrBadItemID means that an id is empty, longer than MaxItemID bytes, or not printable UTF-8.
+	ErrBadItemID = errors.New("invalid item id")
+	// ErrRefused means that nsqd understood a message and refused it; another try would end alike.
+	ErrRefused = errors.New("refused by nsqd")
+	// ErrUnavailable means that no nsqd could be reached; a later try may succeed.
+	ErrUnavailable = errors.New("no nsqd can be reached")
+	// ErrClosed means that the Producer was closed.
+	ErrClosed = errors.New("producer is closed")
+)
+
+// Publisher sends wake-ups. Producer is the real one.
+type Publisher interface {
+	// Publish sends one message per id to the topic and returns nil when a server has them all. After an error any
+	// part of them may have been sent, some twice: that costs a claim, never an item. No ids is no work and no error.
+	// It may be called concurrently.
+	Publish(ctx context.Context, topic string, ids ...string) error
+}
+
+// Topic is the topic of a stage: "<action>.<stage>", after a prefix that keeps clusters apart which share an nsqd
+// ("" for none). It returns ErrBadTopic when the parts do not make a valid name.
+func Topic(prefix, action, stage string) (string, error) {
+	name := prefix + action + "." + stage
+	if action == "" || stage == "" {
+		return "", fmt.Errorf("name topic %q: %w", name, ErrBadTopic)
+	}
+	return name, checkTopic(name)
+}
+
+func checkTopic(name string) error {
+	if !nsq.IsValidTopicName(name) || strings.Contains(name, "#") {
+		return fmt.Errorf("name topic %q: %w", name, ErrBadTopic)
+	}
+	return nil
+}
+
+func checkItemID(id string) error {
+	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
+	if id == "" || len(id) > MaxItemID || !utf8.ValidString(id) || strings.ContainsFunc(id, unprintable) {
+		return fmt.Errorf("%w: %.64q", ErrBadItemID, id)
+	}
+	return nil
+}
