@@ -1,0 +1,127 @@
+// Package premis writes PREMIS 3.0 documents: what an object is made of, what was done to it, and who did it.
+//
+// It keeps two things true. Whatever a Writer has put down after Close is a document that the PREMIS 3.0 schema
+// accepts: elements in its order, as often as it allows, in its namespace; an entity that cannot be written so is
+// refused whole, before one byte of it is written. And the same entities give the same bytes, with identifiers that
+// are derived from what they name (see EventID), so that recording an object twice changes nothing.
+//
+// A Writer holds one entity at a time, so that objects of any number of files cost no more memory than one.
+//
+// Source: PREMIS Data Dictionary and schema, version 3.0; the vocabularies of id.loc.gov.
+package premis
+
+import "time"
+
+// Identifier is a typed identifier of an object, an event or an agent. Both fields must be given.
+type Identifier struct {
+	Type  string // such as ARK, UUID, local
+	Value string
+}
+
+// Category is the kind of an object.
+type Category int
+
+// The categories that Holdfast writes.
+const (
+	IntellectualEntity Category = iota + 1 // what the ARK names, over all its versions
+	Representation                         // one version of it: a set of files
+	File                                   // one file
+)
+
+// Object describes an intellectual entity, a representation or a file.
+type Object struct {
+	Category Category
+	IDs      []Identifier // at least one
+	// OriginalName is the producer's name. Control characters and bytes that are no text, which XML cannot carry, are
+	// written as %XX, as is every "%" of such a name and all of a name of white space alone; a significantProperties
+	// element then says so.
+	OriginalName string
+	// Characteristics must be given for a File and for nothing else.
+	Characteristics *Characteristics
+	Storage         []Storage // not for an intellectual entity
+	Relationships   []Relationship
+	Events          []Identifier // events that this object took part in
+}
+
+// Characteristics are the properties of a file's bytes.
+type Characteristics struct {
+	Fixity []Fixity
+	Size   int64 // in bytes; negative when unknown
+	// Formats are the format's identifications. The schema wants one: when there is none, "unknown" is written.
+	Formats []Format
+}
+
+// Fixity is a digest of a file. Algorithm and Digest must be given.
+type Fixity struct {
+	Algorithm  string // as in id.loc.gov's cryptographic hash functions, such as SHA-512
+	Digest     string // in hex
+	Originator string // who computed it; left out when empty
+}
+
+// Format is one identification of a file's format: by name, by registry, or both.
+type Format struct {
+	Name     string // such as a MIME type
+	Version  string // of the named format; needs a Name
+	Registry string // such as PRONOM; needs a Key
+	Key      string // such as fmt/353; needs a Registry
+	Role     string // such as specification; needs a Registry
+	Notes    []string
+}
+
+// Storage is a place where an object's bytes are. One of Location and Medium must be given.
+type Storage struct {
+	Location Identifier
+	Medium   string
+}
+
+// Relationship ties an object to others.
+type Relationship struct {
+	Type    string       // such as structural
+	SubType string       // such as is included in
+	Objects []Identifier // at least one
+	Events  []Identifier // the events by which it came about
+}
+
+// IncludedIn returns the relationship of a file to its representation, or of a representation to its intellectual
+// entity. It points from the part to the whole, so that a whole of many parts stays small.
+func IncludedIn(whole Identifier) Relationship {
+	return Relationship{Type: "structural", SubType: "is included in", Objects: []Identifier{whole}}
+}
+
+// Event is something that was done, to one object or in one run to many.
+type Event struct {
+	ID      Identifier // see EventID
+	Type    EventType
+	Time    time.Time // when it ended; written in UTC
+	Details []string  // how it was done
+	Outcome Outcome   // the zero value leaves it out
+	Notes   []string  // what came of it
+	Agents  []Link
+	Objects []Link
+}
+
+// Link ties an event to an agent or an object.
+type Link struct {
+	ID    Identifier
+	Roles []string // such as implementer or executing program; source or outcome
+}
+
+// AgentType is the kind of an agent.
+type AgentType string
+
+// The agent types of id.loc.gov.
+const (
+	Person       AgentType = "person"
+	Organization AgentType = "organization"
+	Software     AgentType = "software"
+	Hardware     AgentType = "hardware"
+)
+
+// Agent is who did or was answerable for an event: a worker, a person, an institution.
+type Agent struct {
+	IDs     []Identifier // at least one
+	Names   []string
+	Type    AgentType
+	Version string // of the software
+	Notes   []string
+}

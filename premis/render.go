@@ -1,0 +1,200 @@
+package premis
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// object renders an object in the order of the schema's types intellectualEntity, representation and file.
+func (e *emitter) object(o *Object) {
+	kind := ""
+	switch o.Category {
+	case IntellectualEntity:
+		kind = "intellectualEntity"
+	case Representation:
+		kind = "representation"
+	case File:
+		kind = "file"
+	default:
+		e.refuse("object", strconv.Itoa(int(o.Category)), "it is of no category")
+		return
+	}
+	if (o.Category == File) != (o.Characteristics != nil) {
+		e.refuse("objectCharacteristics", kind, "a file must have them and nothing else may")
+		return
+	}
+	if o.Category == IntellectualEntity && len(o.Storage) > 0 {
+		e.refuse("storage", kind, "an intellectual entity has none")
+		return
+	}
+	e.nested("object", func() {
+		e.identifiers("objectIdentifier", o.IDs, 1)
+		name, encoded := carriableName(o.OriginalName)
+		if encoded {
+			e.nested("significantProperties", func() {
+				e.leaf("significantPropertiesType", "originalName encoding")
+				e.leaf("significantPropertiesValue", "percent-encoded")
+			})
+		}
+		if o.Characteristics != nil {
+			e.characteristics(o.Characteristics)
+		}
+		e.optional("originalName", name)
+		for _, s := range o.Storage {
+			e.storage(s)
+		}
+		for _, r := range o.Relationships {
+			e.relationship(r)
+		}
+		e.identifiers("linkingEventIdentifier", o.Events, 0)
+	}, attr{"xsi:type", kind})
+}
+
+func (e *emitter) characteristics(c *Characteristics) {
+	e.nested("objectCharacteristics", func() {
+		for _, f := range c.Fixity {
+			e.nested("fixity", func() {
+				e.leaf("messageDigestAlgorithm", f.Algorithm)
+				e.leaf("messageDigest", f.Digest)
+				e.optional("messageDigestOriginator", f.Originator)
+			})
+		}
+		if c.Size >= 0 {
+			e.leaf("size", strconv.FormatInt(c.Size, 10))
+		}
+		formats := c.Formats
+		if len(formats) == 0 {
+			formats = []Format{{Name: "unknown"}}
+		}
+		for _, f := range formats {
+			e.format(f)
+		}
+	})
+}
+
+func (e *emitter) format(f Format) {
+	switch {
+	case f.Name == "" && f.Registry == "":
+		e.refuse("format", "", "it has neither a name nor a registry")
+	case f.Name == "" && f.Version != "":
+		e.refuse("formatVersion", f.Version, "it is the version of no named format")
+	case f.Registry == "" && (f.Key != "" || f.Role != ""):
+		e.refuse("formatRegistryKey", f.Key, "it is the key of no registry")
+	}
+	e.nested("format", func() {
+		if f.Name != "" {
+			e.nested("formatDesignation", func() {
+				e.leaf("formatName", f.Name)
+				e.optional("formatVersion", f.Version)
+			})
+		}
+		if f.Registry != "" {
+			e.nested("formatRegistry", func() {
+				e.leaf("formatRegistryName", f.Registry)
+				e.leaf("formatRegistryKey", f.Key)
+				e.optional("formatRegistryRole", f.Role)
+			})
+		}
+		e.each("formatNote", f.Notes)
+	})
+}
+
+func (e *emitter) storage(s Storage) {
+	if s == (Storage{}) {
+		e.refuse("storage", "", "it has neither a location nor a medium")
+		return
+	}
+	e.nested("storage", func() {
+		if s.Location != (Identifier{}) {
+			e.identifier("contentLocation", s.Location)
+		}
+		e.optional("storageMedium", s.Medium)
+	})
+}
+
+func (e *emitter) relationship(r Relationship) {
+	e.nested("relationship", func() {
+		e.leaf("relationshipType", r.Type)
+		e.leaf("relationshipSubType", r.SubType)
+		e.identifiers("relatedObjectIdentifier", r.Objects, 1)
+		e.identifiers("relatedEventIdentifier", r.Events, 0)
+	})
+}
+
+// event renders an event in the order of the schema's eventComplexType.
+func (e *emitter) event(v *Event) {
+	if v.Time.IsZero() {
+		e.refuse("eventDateTime", "", "it must have a value")
+		return
+	}
+	if y := v.Time.UTC().Year(); y < 1 || y > 9999 {
+		e.refuse("eventDateTime", v.Time.String(), "its year does not have four digits")
+		return
+	}
+	e.nested("event", func() {
+		e.identifier("eventIdentifier", v.ID)
+		e.leaf("eventType", string(v.Type), vocabulary("eventType", eventTypes, v.Type.URI())...)
+		e.leaf("eventDateTime", v.Time.UTC().Format(time.RFC3339Nano))
+		for _, d := range v.Details {
+			e.nested("eventDetailInformation", func() { e.leaf("eventDetail", d) })
+		}
+		if v.Outcome != "" || len(v.Notes) > 0 {
+			e.nested("eventOutcomeInformation", func() {
+				e.optional("eventOutcome", string(v.Outcome), vocabulary("eventOutcome", eventOutcomes, v.Outcome.URI())...)
+				for _, n := range v.Notes {
+					e.nested("eventOutcomeDetail", func() { e.leaf("eventOutcomeDetailNote", n) })
+				}
+			})
+		}
+		for _, l := range v.Agents {
+			e.identifier("linkingAgentIdentifier", l.ID, func() { e.each("linkingAgentRole", l.Roles) })
+		}
+		for _, l := range v.Objects {
+			e.identifier("linkingObjectIdentifier", l.ID, func() { e.each("linkingObjectRole", l.Roles) })
+		}
+	})
+}
+
+// agent renders an agent in the order of the schema's agentComplexType.
+func (e *emitter) agent(a *Agent) {
+	e.nested("agent", func() {
+		e.identifiers("agentIdentifier", a.IDs, 1)
+		e.each("agentName", a.Names)
+		e.optional("agentType", string(a.Type))
+		e.optional("agentVersion", a.Version)
+		e.each("agentNote", a.Notes)
+	})
+}
+
+// vocabulary returns the attributes that say where a value is defined; none for a value without a URI.
+func vocabulary(authority, authorityURI, uri string) []attr {
+	if uri == "" {
+		return nil
+	}
+	return []attr{{"authority", authority}, {"authorityURI", authorityURI}, {"valueURI", uri}}
+}
+
+// carriableName returns a name as XML can carry it, and whether it had to be percent-encoded for that. A name of white
+// space alone is encoded, too, since readers of XML would take it for none.
+func carriableName(name string) (string, bool) {
+	blank := name != "" && strings.TrimSpace(name) == ""
+	if inXML(name) && !blank {
+		return name, false
+	}
+	var b strings.Builder
+	for i := 0; i < len(name); {
+		r, n := utf8.DecodeRuneInString(name[i:])
+		if r == utf8.RuneError && n == 1 || uncarriable(r) || r == '%' || blank {
+			for _, c := range []byte(name[i : i+n]) {
+				fmt.Fprintf(&b, "%%%02X", c)
+			}
+		} else {
+			b.WriteString(name[i : i+n])
+		}
+		i += n
+	}
+	return b.String(), true
+}

@@ -1,0 +1,246 @@
+package premis_test
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+)
+
+const premisNS = "http://www.loc.gov/premis/v3"
+
+const many = -1
+
+// rule is one particle of a sequence: an element, how often it must and may stand there.
+type rule struct {
+	name     string
+	min, max int
+}
+
+// schema holds the sequences of PREMIS 3.0 (premis-v3-0.xsd) for every element that Holdfast may write, and, so that
+// order is judged against the whole schema, those that it does not. Elements that are not listed hold text.
+func schema() map[string][]rule {
+	typeValue := func(prefix string, more ...rule) []rule {
+		return append([]rule{{prefix + "Type", 1, 1}, {prefix + "Value", 1, 1}}, more...)
+	}
+	return map[string][]rule{
+		"premis": {{"object", 1, many}, {"event", 0, many}, {"agent", 0, many}, {"rights", 0, many}},
+		"object:intellectualEntity": {
+			{"objectIdentifier", 1, many},
+			{"preservationLevel", 0, many},
+			{"significantProperties", 0, many},
+			{"originalName", 0, 1},
+			{"environmentFunction", 0, many},
+			{"environmentDesignation", 0, many},
+			{"environmentRegistry", 0, many},
+			{"environmentExtension", 0, many},
+			{"relationship", 0, many},
+			{"linkingEventIdentifier", 0, many},
+			{"linkingRightsStatementIdentifier", 0, many},
+		},
+		"object:representation": {
+			{"objectIdentifier", 1, many},
+			{"preservationLevel", 0, many},
+			{"significantProperties", 0, many},
+			{"originalName", 0, 1},
+			{"storage", 0, many},
+			{"relationship", 0, many},
+			{"linkingEventIdentifier", 0, many},
+			{"linkingRightsStatementIdentifier", 0, many},
+		},
+		"object:file": {
+			{"objectIdentifier", 1, many},
+			{"preservationLevel", 0, many},
+			{"significantProperties", 0, many},
+			{"objectCharacteristics", 1, many},
+			{"originalName", 0, 1},
+			{"storage", 0, many},
+			{"signatureInformation", 0, many},
+			{"relationship", 0, many},
+			{"linkingEventIdentifier", 0, many},
+			{"linkingRightsStatementIdentifier", 0, many},
+		},
+		"objectCharacteristics": {
+			{"compositionLevel", 0, 1},
+			{"fixity", 0, many},
+			{"size", 0, 1},
+			{"format", 1, many},
+			{"creatingApplication", 0, many},
+			{"inhibitors", 0, many},
+			{"objectCharacteristicsExtension", 0, many},
+		},
+		"fixity":                  {{"messageDigestAlgorithm", 1, 1}, {"messageDigest", 1, 1}, {"messageDigestOriginator", 0, 1}},
+		"format":                  {{"formatDesignation", 0, 1}, {"formatRegistry", 0, 1}, {"formatNote", 0, many}},
+		"formatDesignation":       {{"formatName", 1, 1}, {"formatVersion", 0, 1}},
+		"formatRegistry":          {{"formatRegistryName", 1, 1}, {"formatRegistryKey", 1, 1}, {"formatRegistryRole", 0, 1}},
+		"storage":                 {{"contentLocation", 0, 1}, {"storageMedium", 0, 1}},
+		"significantProperties":   {{"significantPropertiesType", 0, 1}, {"significantPropertiesValue", 0, 1}, {"significantPropertiesExtension", 0, many}},
+		"relationship":            {{"relationshipType", 1, 1}, {"relationshipSubType", 1, 1}, {"relatedObjectIdentifier", 1, many}, {"relatedEventIdentifier", 0, many}, {"relatedEnvironmentPurpose", 0, many}, {"relatedEnvironmentCharacteristic", 0, 1}},
+		"objectIdentifier":        typeValue("objectIdentifier"),
+		"contentLocation":         typeValue("contentLocation"),
+		"linkingEventIdentifier":  typeValue("linkingEventIdentifier"),
+		"relatedObjectIdentifier": typeValue("relatedObjectIdentifier", rule{"relatedObjectSequence", 0, 1}),
+		"relatedEventIdentifier":  typeValue("relatedEventIdentifier", rule{"relatedEventSequence", 0, 1}),
+		"event": {
+			{"eventIdentifier", 1, 1},
+			{"eventType", 1, 1},
+			{"eventDateTime", 1, 1},
+			{"eventDetailInformation", 0, many},
+			{"eventOutcomeInformation", 0, many},
+			{"linkingAgentIdentifier", 0, many},
+			{"linkingObjectIdentifier", 0, many},
+		},
+		"eventIdentifier":         typeValue("eventIdentifier"),
+		"eventDetailInformation":  {{"eventDetail", 0, 1}, {"eventDetailExtension", 0, many}},
+		"eventOutcomeInformation": {{"eventOutcome", 0, 1}, {"eventOutcomeDetail", 0, many}},
+		"eventOutcomeDetail":      {{"eventOutcomeDetailNote", 0, 1}, {"eventOutcomeDetailExtension", 0, many}},
+		"linkingAgentIdentifier":  typeValue("linkingAgentIdentifier", rule{"linkingAgentRole", 0, many}),
+		"linkingObjectIdentifier": typeValue("linkingObjectIdentifier", rule{"linkingObjectRole", 0, many}),
+		"agent": {
+			{"agentIdentifier", 1, many},
+			{"agentName", 0, many},
+			{"agentType", 0, 1},
+			{"agentVersion", 0, 1},
+			{"agentNote", 0, many},
+			{"agentExtension", 0, many},
+			{"linkingEventIdentifier", 0, many},
+			{"linkingRightsStatementIdentifier", 0, many},
+			{"linkingEnvironmentIdentifier", 0, many},
+		},
+		"agentIdentifier": typeValue("agentIdentifier"),
+	}
+}
+
+// choice lists the elements that the schema lets be empty of each particle but not of all.
+func choice() map[string]bool {
+	return map[string]bool{
+		"format": true, "storage": true, "eventOutcomeInformation": true, "eventOutcomeDetail": true, "significantProperties": true,
+	}
+}
+
+// node is an element as it was read.
+type node struct {
+	name     string
+	attrs    map[string]string
+	text     string
+	children []*node
+}
+
+func (n *node) find(path ...string) []*node {
+	found := []*node{n}
+	for _, name := range path {
+		var next []*node
+		for _, f := range found {
+			for _, c := range f.children {
+				if c.name == name {
+					next = append(next, c)
+				}
+			}
+		}
+		found = next
+	}
+	return found
+}
+
+// readTree parses a document and refuses elements of another namespace.
+func readTree(r io.Reader) (*node, error) {
+	d := xml.NewDecoder(r)
+	top := &node{}
+	open := []*node{top}
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			if len(top.children) != 1 {
+				return nil, fmt.Errorf("%d roots", len(top.children))
+			}
+			return top.children[0], nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		last := open[len(open)-1]
+		switch t := token.(type) {
+		case xml.StartElement:
+			if t.Name.Space != premisNS {
+				return nil, fmt.Errorf("%s is in namespace %q", t.Name.Local, t.Name.Space)
+			}
+			n := &node{name: t.Name.Local, attrs: make(map[string]string)}
+			for _, a := range t.Attr {
+				n.attrs[a.Name.Local] = a.Value
+			}
+			last.children = append(last.children, n)
+			open = append(open, n)
+		case xml.CharData:
+			last.text += string(t)
+		case xml.EndElement:
+			open = open[:len(open)-1]
+		}
+	}
+}
+
+// validate holds an element against the schema, its children included.
+func validate(n *node) error {
+	key := n.name
+	if key == "object" {
+		key += ":" + n.attrs["type"]
+	}
+	rules, compound := schema()[key]
+	if !compound {
+		if n.name == "object" {
+			return fmt.Errorf("object of type %q", n.attrs["type"])
+		}
+		if len(n.children) > 0 || strings.TrimSpace(n.text) == "" {
+			return fmt.Errorf("%s: want text, got %q and %d elements", n.name, n.text, len(n.children))
+		}
+		return nil
+	}
+	if strings.TrimSpace(n.text) != "" {
+		return fmt.Errorf("%s: text %q between elements", n.name, n.text)
+	}
+	if choice()[n.name] && len(n.children) == 0 {
+		return fmt.Errorf("%s is empty", n.name)
+	}
+	rest := n.children
+	for _, r := range rules {
+		count := 0
+		for len(rest) > 0 && rest[0].name == r.name && (r.max == many || count < r.max) {
+			if err := validate(rest[0]); err != nil {
+				return err
+			}
+			rest, count = rest[1:], count+1
+		}
+		if count < r.min {
+			return fmt.Errorf("%s: %d of %s, want at least %d", n.name, count, r.name, r.min)
+		}
+	}
+	if len(rest) > 0 {
+		return fmt.Errorf("%s: %s is out of place", n.name, rest[0].name)
+	}
+	return nil
+}
+
+// The judge itself must refuse what the schema refuses.
+func TestValidate_Refuses(t *testing.T) {
+	id := `<eventIdentifier><eventIdentifierType>U</eventIdentifierType><eventIdentifierValue>1</eventIdentifierValue></eventIdentifier>`
+	for _, in := range []string{
+		`<premis/>`,
+		`<premis><object/></premis>`,
+		`<event>` + id + `<eventDateTime>t</eventDateTime><eventType>x</eventType></event>`,
+		`<event>` + id + id + `<eventType>x</eventType><eventDateTime>t</eventDateTime></event>`,
+		`<event>` + id + `<eventType/><eventDateTime>t</eventDateTime></event>`,
+		`<storage/>`,
+	} {
+		root, err := readTree(strings.NewReader(strings.Replace(in, ">", ` xmlns="`+premisNS+`">`, 1)))
+		if strings.HasSuffix(in, "/>") && strings.Count(in, "<") == 1 {
+			root, err = readTree(strings.NewReader(strings.Replace(in, "/>", ` xmlns="`+premisNS+`"/>`, 1)))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if validate(root) == nil {
+			t.Errorf("%s passed", in)
+		}
+	}
+}

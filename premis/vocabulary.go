@@ -1,0 +1,149 @@
+package premis
+
+// The vocabularies of the Library of Congress that values are drawn from.
+const (
+	eventTypes    = "http://id.loc.gov/vocabulary/preservation/eventType"
+	eventOutcomes = "http://id.loc.gov/vocabulary/preservation/eventOutcome"
+)
+
+// EventType is a kind of event, by the label that id.loc.gov gives it. A label outside that vocabulary may be written,
+// too, but is not said to be of it.
+type EventType string
+
+// The event types that Holdfast records.
+const (
+	Accession                  EventType = "accession"
+	Capture                    EventType = "capture"
+	Creation                   EventType = "creation"
+	Deaccession                EventType = "deaccession"
+	Decompression              EventType = "decompression"
+	Deletion                   EventType = "deletion"
+	DigitalSignatureGeneration EventType = "digital signature generation"
+	DigitalSignatureValidation EventType = "digital signature validation"
+	Dissemination              EventType = "dissemination"
+	Exporting                  EventType = "exporting"
+	FilenameChange             EventType = "filename change"
+	FixityCheck                EventType = "fixity check"
+	FormatIdentification       EventType = "format identification"
+	// IdentifierAssignment is not in the vocabulary as it could be checked; it is written without a reference to it.
+	IdentifierAssignment       EventType = "identifier assignment"
+	InformationPackageCreation EventType = "information package creation"
+	Ingestion                  EventType = "ingestion"
+	IngestionEnd               EventType = "ingestion end"
+	IngestionStart             EventType = "ingestion start"
+	MessageDigestCalculation   EventType = "message digest calculation"
+	MetadataExtraction         EventType = "metadata extraction"
+	MetadataModification       EventType = "metadata modification"
+	Migration                  EventType = "migration"
+	Modification               EventType = "modification"
+	Packing                    EventType = "packing"
+	Quarantine                 EventType = "quarantine"
+	Recovery                   EventType = "recovery"
+	Replication                EventType = "replication"
+	Transfer                   EventType = "transfer"
+	Unpacking                  EventType = "unpacking"
+	Unquarantine               EventType = "unquarantine"
+	Validation                 EventType = "validation"
+	VirusCheck                 EventType = "virus check"
+)
+
+// URI returns the type's URI at id.loc.gov, or "" for a type that is not known to be there.
+func (t EventType) URI() string {
+	if code := t.code(); code != "" {
+		return eventTypes + "/" + code
+	}
+	return ""
+}
+
+func (t EventType) code() string {
+	switch t {
+	case Accession:
+		return "acc"
+	case Capture:
+		return "cap"
+	case Creation:
+		return "cre"
+	case Deaccession:
+		return "dea"
+	case Decompression:
+		return "dec"
+	case Deletion:
+		return "del"
+	case DigitalSignatureGeneration:
+		return "dsg"
+	case DigitalSignatureValidation:
+		return "dig"
+	case Dissemination:
+		return "dis"
+	case Exporting:
+		return "exp"
+	case FilenameChange:
+		return "fil"
+	case FixityCheck:
+		return "fix"
+	case FormatIdentification:
+		return "for"
+	case InformationPackageCreation:
+		return "ipc"
+	case Ingestion:
+		return "ing"
+	case IngestionEnd:
+		return "ine"
+	case IngestionStart:
+		return "ins"
+	case MessageDigestCalculation:
+		return "mes"
+	case MetadataExtraction:
+		return "mee"
+	case MetadataModification:
+		return "mem"
+	case Migration:
+		return "mig"
+	case Modification:
+		return "mod"
+	case Packing:
+		return "pac"
+	case Quarantine:
+		return "qua"
+	case Recovery:
+		return "rec"
+	case Replication:
+		return "rep"
+	case Transfer:
+		return "tra"
+	case Unpacking:
+		return "unp"
+	case Unquarantine:
+		return "unq"
+	case Validation:
+		return "val"
+	case VirusCheck:
+		return "vir"
+	default:
+		return ""
+	}
+}
+
+// Outcome is how an event ended, by the label that id.loc.gov gives it. Other labels may be written, too.
+type Outcome string
+
+// The outcomes of id.loc.gov.
+const (
+	Success Outcome = "success"
+	Fail    Outcome = "fail"
+	Warning Outcome = "warning"
+)
+
+// URI returns the outcome's URI at id.loc.gov, or "" for an outcome that is not there.
+func (o Outcome) URI() string {
+	switch o {
+	case Success:
+		return eventOutcomes + "/suc"
+	case Fail:
+		return eventOutcomes + "/fai"
+	case Warning:
+		return eventOutcomes + "/war"
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,104 @@
+package premis
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+)
+
+const (
+	namespace      = "http://www.loc.gov/premis/v3"
+	schemaLocation = namespace + " http://www.loc.gov/standards/premis/v3/premis-v3-0.xsd"
+)
+
+// stage is how far a document has come; it never goes back.
+type stage int
+
+const (
+	objects stage = iota
+	events
+	agents
+	closed
+)
+
+// Writer streams a PREMIS document. It is for one goroutine. An entity that is refused (*ValueError, ErrOrder) leaves
+// the document as it was; an error of the underlying writer is returned by every later call.
+type Writer struct {
+	w      *bufio.Writer
+	e      emitter
+	stage  stage
+	begun  bool
+	object bool // whether there is one
+	err    error
+}
+
+// NewWriter returns a Writer to w. Close ends the document; w itself is left open.
+func NewWriter(w io.Writer) *Writer { return &Writer{w: bufio.NewWriter(w)} }
+
+// WriteObject adds an object. Errors: *ValueError, ErrOrder, ErrClosed, or the underlying writer's.
+func (w *Writer) WriteObject(o *Object) error {
+	if err := w.write(objects, func(e *emitter) { e.object(o) }); err != nil {
+		return fmt.Errorf("write PREMIS object: %w", err)
+	}
+	w.object = true
+	return nil
+}
+
+// WriteEvent adds an event, after all objects. Errors are those of WriteObject.
+func (w *Writer) WriteEvent(v *Event) error {
+	if err := w.write(events, func(e *emitter) { e.event(v) }); err != nil {
+		return fmt.Errorf("write PREMIS event: %w", err)
+	}
+	return nil
+}
+
+// WriteAgent adds an agent, after all objects and events. Errors are those of WriteObject.
+func (w *Writer) WriteAgent(a *Agent) error {
+	if err := w.write(agents, func(e *emitter) { e.agent(a) }); err != nil {
+		return fmt.Errorf("write PREMIS agent: %w", err)
+	}
+	return nil
+}
+
+// Close ends the document and flushes it. Without it the document is truncated, and shows it. A second call returns
+// ErrClosed; ErrNoObject leaves the Writer open for the missing object if there were no events or agents yet.
+func (w *Writer) Close() error {
+	if !w.object && w.err == nil && w.stage != closed {
+		return fmt.Errorf("close PREMIS document: %w", ErrNoObject)
+	}
+	err := w.write(closed, func(e *emitter) { e.raw("</premis>\n") })
+	if err == nil {
+		err = w.w.Flush()
+		w.err = err
+	}
+	if err != nil {
+		return fmt.Errorf("close PREMIS document: %w", err)
+	}
+	return nil
+}
+
+// write renders one entity apart and only then passes it on.
+func (w *Writer) write(at stage, render func(*emitter)) error {
+	switch {
+	case w.err != nil:
+		return w.err
+	case w.stage == closed:
+		return ErrClosed
+	case at < w.stage:
+		return ErrOrder
+	}
+	w.e.reset()
+	if !w.begun {
+		w.e.header()
+	}
+	render(&w.e)
+	if w.e.err != nil {
+		return w.e.err
+	}
+	if _, err := w.w.Write(w.e.b.Bytes()); err != nil {
+		w.err = err
+		return err
+	}
+	w.stage, w.begun = at, true
+	return nil
+}

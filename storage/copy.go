@@ -1,0 +1,122 @@
+package storage
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Copier is implemented by a Store that can take over an object of another Store without its bytes passing through
+// this process (a hard link, a server-side copy).
+type Copier interface {
+	// CopyFrom makes the object srcKey of src the object dstKey of this store: create-only, whole, durable and visible
+	// in one step, as Writer.Commit is. It returns an error that is errors.ErrUnsupported when it knows no
+	// shorter way than reading and writing; nothing has happened then.
+	CopyFrom(ctx context.Context, dstKey string, src Store, srcKey string) (Info, error)
+}
+
+// copyBuffer is large enough that the cost of a call does not count beside that of moving the bytes.
+const copyBuffer = 1 << 20
+
+// Copy makes the object srcKey of src the object dstKey of dst. It is create-only: ErrExists when dstKey is taken.
+// ErrNotFound says that srcKey is missing. A destination that is a Copier is asked first; otherwise the bytes
+// are read, counted against the source's size and written.
+func Copy(ctx context.Context, dst Store, dstKey string, src Store, srcKey string) (Info, error) {
+	if c, ok := dst.(Copier); ok {
+		info, err := c.CopyFrom(ctx, dstKey, src, srcKey)
+		if !errors.Is(err, errors.ErrUnsupported) {
+			return info, err
+		}
+	}
+	want, err := src.Stat(ctx, srcKey)
+	if err != nil {
+		return Info{}, fmt.Errorf("copy to %q: %w", dstKey, err)
+	}
+	r, err := src.Open(ctx, srcKey, 0, -1)
+	if err != nil {
+		return Info{}, fmt.Errorf("copy to %q: %w", dstKey, err)
+	}
+	defer r.Close() //nolint:errcheck // a read-only handle
+	w, err := dst.Create(ctx, dstKey)
+	if err != nil {
+		return Info{}, fmt.Errorf("copy from %q: %w", srcKey, err)
+	}
+	defer w.Abort() //nolint:errcheck // nothing depends on a writer that is given up
+	n, err := io.CopyBuffer(w, &contextReader{done: ctx.Err, r: r}, make([]byte, copyBuffer))
+	if err != nil {
+		return Info{}, fmt.Errorf("copy %q to %q: %w", srcKey, dstKey, err)
+	}
+	if n != want.Size {
+		return Info{}, fmt.Errorf("copy %q to %q: read %d of %d bytes: %w", srcKey, dstKey, n, want.Size, io.ErrUnexpectedEOF)
+	}
+	return w.Commit(ctx)
+}
+
+// Replacer is implemented by a Store that can replace one of its objects by a copy of another without the bytes passing
+// through this process.
+type Replacer interface {
+	// ReplaceFrom is Replace with the content of the object srcKey: ErrNotFound when that is missing. The copy shares
+	// nothing with srcKey.
+	ReplaceFrom(ctx context.Context, key, srcKey string) error
+}
+
+// maxReplace bounds what ReplaceFrom holds in memory for a store that is no Replacer.
+const maxReplace = 512 << 20
+
+// ReplaceFrom replaces the object key of s by a copy of its object srcKey, as Store.Replace does.
+func ReplaceFrom(ctx context.Context, s Store, key, srcKey string) error {
+	if r, ok := s.(Replacer); ok {
+		return r.ReplaceFrom(ctx, key, srcKey)
+	}
+	data, err := ReadAll(ctx, s, srcKey, maxReplace)
+	if err != nil {
+		return fmt.Errorf("replace %q: %w", key, err)
+	}
+	return s.Replace(ctx, key, data)
+}
+
+// Put creates the object key with data as its content: ErrExists when the key is taken.
+func Put(ctx context.Context, s Store, key string, data []byte) (Info, error) {
+	w, err := s.Create(ctx, key)
+	if err != nil {
+		return Info{}, err
+	}
+	defer w.Abort() //nolint:errcheck // nothing depends on a writer that is given up
+	if _, err := io.Copy(w, bytes.NewReader(data)); err != nil {
+		return Info{}, fmt.Errorf("write %q: %w", key, err)
+	}
+	return w.Commit(ctx)
+}
+
+// ReadAll returns the content of an object that must not be larger than limit bytes.
+func ReadAll(ctx context.Context, s Store, key string, limit int64) ([]byte, error) {
+	r, err := s.Open(ctx, key, 0, limit+1)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close() //nolint:errcheck // a read-only handle
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("read %q: %w", key, err)
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("read %q: larger than %d bytes", key, limit)
+	}
+	return data, nil
+}
+
+// contextReader ends a copy between two reads once done returns an error.
+type contextReader struct {
+	done func() error
+	r    io.Reader
+}
+
+// Read implements io.Reader.
+func (c *contextReader) Read(p []byte) (int, error) {
+	if err := c.done(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}

@@ -1,0 +1,183 @@
+package dir
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"sync"
+	"syscall"
+)
+
+// inode tells the files of one machine apart that exist at the same time.
+type inode struct {
+	dev, ino uint64
+}
+
+// inodeOf returns the inode of an open or named file.
+func inodeOf(info fs.FileInfo) inode {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return inode{dev: uint64(st.Dev), ino: st.Ino} //nolint:unconvert // the type of Dev depends on the system
+	}
+	return inode{}
+}
+
+// identity tells a file from every other of its file system, past ones too: inode numbers are soon used again, so the
+// time of birth belongs to it.
+type identity struct {
+	ino  uint64
+	born int64 // nanoseconds since 1970; 0 where the file system does not tell
+}
+
+// same says that a and b are surely one file.
+func (a identity) same(b identity) bool { return a == b && a.born != 0 }
+
+// maxDurable bounds the memory of known folders; forgetting one costs a needless fsync.
+const maxDurable = 4096
+
+// folder opens the folder name, makes it where it is missing, and sees to it that its name and those of its parents are
+// on disk. A folder that another process removed and made anew meanwhile has another inode and is synced again.
+func (s *Store) folder(name string) (*os.File, error) {
+	for {
+		f, err := s.openFolder(name)
+		if err == nil {
+			id, err := identify(f)
+			if err == nil && (name == "." || s.isDurable(name, id)) {
+				return f, nil
+			}
+			if err := errors.Join(err, f.Close()); err != nil {
+				return nil, err
+			}
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		f, err = s.makeFolder(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it, or its parent, was removed again because it was empty
+		}
+		return f, err
+	}
+}
+
+// makeFolder makes the folder name unless it is there, syncs its parent and opens it.
+func (s *Store) makeFolder(name string) (*os.File, error) {
+	parent, err := s.folder(path.Dir(name))
+	if err != nil {
+		return nil, err
+	}
+	defer parent.Close() //nolint:errcheck // nothing was written through this handle
+	if err := s.root.Mkdir(name, folderMode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	// Opened before the sync: the one whose name gets synced is then surely this one.
+	f, err := s.openFolder(name)
+	if err != nil {
+		return nil, err
+	}
+	id, err := identify(f)
+	if err == nil {
+		err = s.syncs.sync(parent)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	s.setDurable(name, id)
+	return f, nil
+}
+
+// openFolder opens the folder name. A file of that name is ENOTDIR, and a pipe is not waited for.
+func (s *Store) openFolder(name string) (*os.File, error) {
+	return s.root.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
+}
+
+// removed says whether the open folder, which was at name, has been removed.
+func (s *Store) removed(folder *os.File, name string) bool {
+	if info, err := folder.Stat(); err == nil {
+		if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Nlink == 0 {
+			return true
+		}
+	}
+	_, err := s.root.Lstat(name)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// isDurable says whether the folder name is still the one that was synced.
+func (s *Store) isDurable(name string, id identity) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known, ok := s.durable[name]
+	return ok && known.same(id)
+}
+
+// setDurable remembers that the folder name was synced.
+func (s *Store) setDurable(name string, id identity) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.durable) >= maxDurable {
+		clear(s.durable)
+	}
+	s.durable[name] = id
+}
+
+// syncer lets concurrent commits into one folder share its fsync: whoever comes while one runs waits for the next one,
+// which covers all that came meanwhile. The zero value is ready.
+type syncer struct {
+	mu      sync.Mutex
+	folders map[inode]*syncRounds
+}
+
+// syncRounds is the fsync that runs and the one that is to follow it.
+type syncRounds struct {
+	current, next *syncRound
+}
+
+// syncRound is one fsync; err is set before done is closed.
+type syncRound struct {
+	done chan struct{}
+	err  error
+}
+
+// sync returns once an fsync of folder that began after this call has ended, with its result.
+func (s *syncer) sync(folder *os.File) error {
+	info, err := folder.Stat()
+	if err != nil {
+		return err
+	}
+	id := inodeOf(info)
+
+	s.mu.Lock()
+	if s.folders == nil {
+		s.folders = make(map[inode]*syncRounds)
+	}
+	rounds := s.folders[id]
+	mine := &syncRound{done: make(chan struct{})}
+	switch {
+	case rounds == nil:
+		rounds = &syncRounds{current: mine}
+		s.folders[id] = rounds
+		s.mu.Unlock()
+	case rounds.next == nil:
+		rounds.next = mine
+		before := rounds.current
+		s.mu.Unlock()
+		<-before.done
+		s.mu.Lock()
+		rounds.current, rounds.next = mine, nil
+		s.mu.Unlock()
+	default:
+		other := rounds.next
+		s.mu.Unlock()
+		<-other.done
+		return other.err
+	}
+
+	mine.err = folder.Sync()
+	s.mu.Lock()
+	// A round that waits keeps the entry; it takes the place of this one as soon as done is closed.
+	if rounds.next == nil {
+		delete(s.folders, id)
+	}
+	s.mu.Unlock()
+	close(mine.done)
+	return mine.err
+}

@@ -1,0 +1,156 @@
+package dir
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/holdfast/holdfast/storage"
+)
+
+// List implements storage.Store. It reads one folder at a time and holds the names of the folders on the way.
+func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
+	return func(yield func(storage.Info, error) bool) {
+		folder := "."
+		if i := strings.LastIndexByte(prefix, '/'); i >= 0 {
+			folder = prefix[:i]
+			if storage.CheckKey(folder) != nil || within(folder, s.scratch) {
+				return // no key begins like this
+			}
+		}
+		if strings.IndexByte(prefix, 0) >= 0 {
+			return
+		}
+		info, err := s.root.Stat(folder)
+		if absent(err) || err == nil && !info.IsDir() {
+			return
+		}
+		var root *os.Root
+		if err == nil {
+			root, err = s.root.OpenRoot(folder)
+		}
+		if absent(err) {
+			return
+		}
+		if err != nil {
+			yield(storage.Info{}, wrap("list", prefix, err))
+			return
+		}
+		defer root.Close() //nolint:errcheck // a read-only handle
+		base := ""
+		if folder != "." {
+			base = folder + "/"
+		}
+		w := &lister{store: s, prefix: prefix, yield: yield}
+		w.walk(ctx, root, base)
+	}
+}
+
+// lister walks a tree in key order.
+type lister struct {
+	store  *Store
+	prefix string
+	yield  func(storage.Info, error) bool
+}
+
+// fail reports an error and ends the listing.
+func (l *lister) fail(err error) bool {
+	l.yield(storage.Info{}, wrap("list", l.prefix, err))
+	return false
+}
+
+// walk yields the objects in root, whose keys begin with base ("" or ending in a slash). It returns false when the
+// listing is over.
+func (l *lister) walk(ctx context.Context, root *os.Root, base string) bool {
+	entries, err := readFolder(root)
+	if err != nil {
+		return l.fail(err)
+	}
+	for _, entry := range entries {
+		if err := ctx.Err(); err != nil {
+			l.yield(storage.Info{}, fmt.Errorf("list %q: %w", l.prefix, err))
+			return false
+		}
+		key := base + entry.name
+		if !strings.HasPrefix(key, l.prefix) && !strings.HasPrefix(l.prefix, key) || key == l.store.scratch {
+			continue
+		}
+		if !entry.folder {
+			if !strings.HasPrefix(key, l.prefix) {
+				continue
+			}
+			info, err := root.Lstat(entry.name)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return l.fail(err)
+			}
+			if !l.yield(newInfo(key, info), nil) {
+				return false
+			}
+			continue
+		}
+		if !l.enter(ctx, root, entry.name, key+"/") {
+			return false
+		}
+	}
+	return true
+}
+
+// enter walks the folder name of root.
+func (l *lister) enter(ctx context.Context, root *os.Root, name, base string) bool {
+	if !strings.HasPrefix(base, l.prefix) && !strings.HasPrefix(l.prefix, base) {
+		return true
+	}
+	sub, err := root.OpenRoot(name)
+	if absent(err) {
+		return true
+	}
+	if err != nil {
+		return l.fail(err)
+	}
+	defer sub.Close() //nolint:errcheck // a read-only handle
+	return l.walk(ctx, sub, base)
+}
+
+// entry is a regular file or a folder.
+type entry struct {
+	name   string
+	folder bool
+}
+
+// readFolder returns what is in root in the order of the keys, in which a folder counts with the slash that follows its name.
+func readFolder(root *os.Root) ([]entry, error) {
+	f, err := root.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // a read-only handle
+	dirents, err := f.ReadDir(-1)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	entries := make([]entry, 0, len(dirents))
+	for _, d := range dirents {
+		if d.IsDir() || d.Type().IsRegular() {
+			entries = append(entries, entry{name: d.Name(), folder: d.IsDir()})
+		}
+	}
+	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.sortKey(), b.sortKey()) })
+	return entries, nil
+}
+
+// sortKey is the name with a folder's slash.
+func (e entry) sortKey() string {
+	if e.folder {
+		return e.name + "/"
+	}
+	return e.name
+}

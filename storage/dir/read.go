@@ -1,0 +1,99 @@
+package dir
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"syscall"
+
+	"github.com/holdfast/holdfast/storage"
+)
+
+// openRegular opens the regular file name for reading; anything else is treated as absent. O_NONBLOCK keeps a pipe that
+// somebody put there from blocking the call.
+func (s *Store) openRegular(name string) (*os.File, fs.FileInfo, error) {
+	f, err := s.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+// open opens the object key.
+func (s *Store) open(op, key string) (*os.File, fs.FileInfo, error) {
+	if err := s.check(key); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", op, err)
+	}
+	f, info, err := s.openRegular(key)
+	if absent(err) {
+		err = fs.ErrNotExist
+	}
+	return f, info, wrap(op, key, err)
+}
+
+// section reads a part of a file and closes it.
+type section struct {
+	io.Reader
+	io.Closer
+}
+
+// Open implements storage.Store. The context bounds the opening only.
+func (s *Store) Open(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("open %q: %w", key, err)
+	}
+	f, info, err := s.open("open", key)
+	if err != nil {
+		return nil, err
+	}
+	if offset < 0 || offset > info.Size() {
+		_ = f.Close()
+		return nil, fmt.Errorf("open %q at %d of %d: %w", key, offset, info.Size(), storage.ErrRange)
+	}
+	if offset > 0 {
+		if _, err := f.Seek(offset, io.SeekStart); err != nil {
+			_ = f.Close()
+			return nil, wrap("open", key, err)
+		}
+	}
+	if length < 0 || length >= info.Size()-offset {
+		return f, nil
+	}
+	return section{Reader: io.LimitReader(f, length), Closer: f}, nil
+}
+
+// Stat implements storage.Store.
+func (s *Store) Stat(ctx context.Context, key string) (storage.Info, error) {
+	if err := ctx.Err(); err != nil {
+		return storage.Info{}, fmt.Errorf("stat %q: %w", key, err)
+	}
+	if err := s.check(key); err != nil {
+		return storage.Info{}, fmt.Errorf("stat: %w", err)
+	}
+	info, err := s.root.Lstat(key)
+	if absent(err) || err == nil && !info.Mode().IsRegular() {
+		return storage.Info{}, wrap("stat", key, fs.ErrNotExist)
+	}
+	if err != nil {
+		return storage.Info{}, wrap("stat", key, err)
+	}
+	return newInfo(key, info), nil
+}
+
+// newInfo describes the object key. An object is made once, so its inode and time tell it from any other.
+func newInfo(key string, info fs.FileInfo) storage.Info {
+	etag := strconv.FormatUint(inodeOf(info).ino, 36) + "-" + strconv.FormatInt(info.ModTime().UnixNano(), 36) + "-" +
+		strconv.FormatInt(info.Size(), 36)
+	return storage.Info{Key: key, Size: info.Size(), Modified: info.ModTime(), ETag: etag}
+}

@@ -1,0 +1,65 @@
+package dir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+)
+
+// Delete implements storage.Store. Folders that become empty go with the object.
+func (s *Store) Delete(ctx context.Context, key string) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("delete %q: %w", key, err)
+	}
+	if err := s.check(key); err != nil {
+		return fmt.Errorf("delete: %w", err)
+	}
+	info, err := s.root.Lstat(key)
+	if absent(err) || err == nil && !info.Mode().IsRegular() {
+		return nil
+	}
+	if err == nil {
+		err = s.root.Remove(key)
+	}
+	if err != nil && !absent(err) {
+		return wrap("delete", key, err)
+	}
+	return wrap("delete", key, s.settleRemoval(key))
+}
+
+// DeletePrefix implements storage.Store.
+func (s *Store) DeletePrefix(ctx context.Context, prefix string) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("delete folder %q: %w", prefix, err)
+	}
+	if err := s.check(prefix); err != nil {
+		return fmt.Errorf("delete folder: %w", err)
+	}
+	// Leftovers first: nothing in the scratch folder must outlive the objects it might be resumed into.
+	for _, name := range []string{s.pendingPath(prefix), prefix} {
+		if err := s.root.RemoveAll(name); err != nil && !absent(err) {
+			return wrap("delete folder", prefix, err)
+		}
+		if err := s.settleRemoval(name); err != nil {
+			return wrap("delete folder", prefix, err)
+		}
+	}
+	return nil
+}
+
+// settleRemoval makes the removal of name durable and removes the folders that became empty by it.
+func (s *Store) settleRemoval(name string) error {
+	folder, err := s.openFolder(path.Dir(name))
+	if absent(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(s.syncs.sync(folder), folder.Close()); err != nil {
+		return err
+	}
+	s.prune(path.Dir(name))
+	return nil
+}

@@ -1,0 +1,120 @@
+package dir
+
+import (
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"time"
+)
+
+// Below the scratch folder, pending/KEY/ holds what writers of KEY checkpointed, and other folders hold files that
+// exist for the length of one call.
+const (
+	pendingFolder = "pending"
+	replaceFolder = "replace"
+	staleAfter    = 24 * time.Hour // no call takes so long
+)
+
+// scratchNote is what the scratch folder says of itself, in the form that OCFL asks of an extension.
+const scratchNote = `{
+  "extensionName": "holdfast-scratch",
+  "description": "Uncommitted files of Holdfast's directory storage. Not part of any object."
+}
+`
+
+// pendingPath is the folder of the checkpointed files of key.
+func (s *Store) pendingPath(key string) string {
+	return path.Join(s.scratch, pendingFolder) + "/" + key
+}
+
+// createScratch makes a new, empty file in the folder kind ("pending/KEY", "replace") of the scratch folder and returns
+// its path below the root.
+func (s *Store) createScratch(kind string) (*os.File, string, error) {
+	for {
+		folder, err := s.folder(s.scratch + "/" + kind)
+		if err != nil {
+			return nil, "", err
+		}
+		err = folder.Close()
+		if err != nil {
+			return nil, "", err
+		}
+		s.describeScratch()
+		name := s.scratch + "/" + kind + "/" + rand.Text()
+		f, err := s.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // another writer removed the folder, empty as it was, in between
+		}
+		return f, name, err
+	}
+}
+
+// describeScratch leaves the note in the scratch folder. It helps a human reader and a strict validator, and is worth no
+// failure.
+func (s *Store) describeScratch() {
+	f, err := s.root.OpenFile(s.scratch+"/config.json", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return
+	}
+	_, _ = f.WriteString(scratchNote)
+	_ = f.Close()
+}
+
+// linkScratch gives the unnamed file f a name in pending/key, durably, and returns its path below the root.
+func (s *Store) linkScratch(f *os.File, key string) (string, error) {
+	for {
+		folder, err := s.folder(s.pendingPath(key))
+		if err != nil {
+			return "", err
+		}
+		s.describeScratch()
+		base := rand.Text()
+		err = linkOpen(f, folder, base)
+		if err == nil {
+			err = s.syncs.sync(folder)
+		}
+		again := errors.Is(err, fs.ErrNotExist) && s.removed(folder, s.pendingPath(key))
+		err = errors.Join(err, folder.Close())
+		if again {
+			continue // another writer removed the folder, empty as it was, in between
+		}
+		return s.pendingPath(key) + "/" + base, err
+	}
+}
+
+// prune removes the folder name and its parents as far as they are empty, and never the scratch folder.
+func (s *Store) prune(name string) {
+	for name != "." && !within(s.scratch, name) {
+		parent, err := s.openFolder(path.Dir(name))
+		if err != nil {
+			return
+		}
+		err = removeFolder(parent, path.Base(name))
+		_ = parent.Close()
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return
+		}
+		name = path.Dir(name)
+	}
+}
+
+// sweepStale removes what calls of dead processes left in the folder kind of the scratch folder.
+func (s *Store) sweepStale(kind string, now time.Time) {
+	folder, err := s.openFolder(s.scratch + "/" + kind)
+	if err != nil {
+		return
+	}
+	defer folder.Close() //nolint:errcheck // a read-only handle
+	names, err := folder.Readdirnames(-1)
+	if err != nil {
+		return
+	}
+	for _, base := range names {
+		name := s.scratch + "/" + kind + "/" + base
+		if info, err := s.root.Lstat(name); err == nil && info.Mode().IsRegular() && now.Sub(info.ModTime()) > staleAfter {
+			_ = s.root.Remove(name)
+		}
+	}
+}

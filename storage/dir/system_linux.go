@@ -1,0 +1,60 @@
+package dir
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// descriptors is where the kernel shows a process its open files; link(2) can take a file from there.
+const descriptors = "/proc/self/fd/"
+
+// openUnnamed makes a file without a name on root's file system. It returns an error that is errors.ErrUnsupported where
+// the kernel or the file system cannot, or where such a file could not get a name later.
+func openUnnamed(root *os.Root) (*os.File, error) {
+	f, err := root.OpenFile(".", os.O_RDWR|unix.O_TMPFILE, 0o600)
+	switch {
+	case errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EISDIR), errors.Is(err, unix.EINVAL):
+		return nil, fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
+	case err != nil:
+		return nil, err
+	}
+	if _, err := os.Lstat(descriptors + strconv.FormatUint(uint64(f.Fd()), 10)); err != nil {
+		return nil, errors.Join(errors.ErrUnsupported, err, f.Close())
+	}
+	return f, nil
+}
+
+// linkOpen gives the open file f the further name base in folder. It returns an error that is fs.ErrExist when the name
+// is taken and fs.ErrNotExist when the folder was removed.
+func linkOpen(f, folder *os.File, base string) error {
+	from := descriptors + strconv.FormatUint(uint64(f.Fd()), 10)
+	err := unix.Linkat(unix.AT_FDCWD, from, int(folder.Fd()), base, unix.AT_SYMLINK_FOLLOW)
+	if err != nil {
+		return &os.LinkError{Op: "linkat", Old: from, New: folder.Name() + "/" + base, Err: err}
+	}
+	return nil
+}
+
+// startWriteback has the kernel begin to write a range of f to disk, so that the fsync at the end finds less to do. It is
+// only a hint.
+func startWriteback(f *os.File, offset, length int64) {
+	_ = unix.SyncFileRange(int(f.Fd()), offset, length, unix.SYNC_FILE_RANGE_WRITE)
+}
+
+// identify returns the identity of an open file.
+func identify(f *os.File) (identity, error) {
+	var st unix.Statx_t
+	err := unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_INO|unix.STATX_BTIME, &st)
+	if err != nil {
+		return identity{}, &os.PathError{Op: "statx", Path: f.Name(), Err: err}
+	}
+	id := identity{ino: st.Ino}
+	if st.Mask&unix.STATX_BTIME != 0 {
+		id.born = st.Btime.Sec*1e9 + int64(st.Btime.Nsec)
+	}
+	return id, nil
+}

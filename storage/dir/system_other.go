@@ -1,0 +1,26 @@
+//go:build !linux
+
+package dir
+
+import (
+	"errors"
+	"os"
+)
+
+// openUnnamed is not possible here.
+func openUnnamed(*os.Root) (*os.File, error) { return nil, errors.ErrUnsupported }
+
+// linkOpen is not possible here.
+func linkOpen(_, _ *os.File, _ string) error { return errors.ErrUnsupported }
+
+// startWriteback does nothing here; the fsync at the end does it all.
+func startWriteback(*os.File, int64, int64) {}
+
+// identify returns the identity of an open file, without its time of birth.
+func identify(f *os.File) (identity, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return identity{}, err
+	}
+	return identity{ino: inodeOf(info).ino}, nil
+}

@@ -1,0 +1,32 @@
+//go:build unix
+
+package dir
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/holdfast/holdfast/storage"
+)
+
+// removeFolder removes the empty folder base in parent. Unlike os.Remove it never removes a file that took the name.
+func removeFolder(parent *os.File, base string) error {
+	if err := unix.Unlinkat(int(parent.Fd()), base, unix.AT_REMOVEDIR); err != nil {
+		return &os.PathError{Op: "rmdir", Path: parent.Name() + "/" + base, Err: err}
+	}
+	return nil
+}
+
+// fileSystemSpace returns the size of f's file system and what is used of it. Blocks kept for the superuser count as
+// neither, as in df.
+func fileSystemSpace(f *os.File) (storage.Space, error) {
+	var st unix.Statfs_t
+	if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {
+		return storage.Space{}, fmt.Errorf("statfs %s: %w", f.Name(), err)
+	}
+	block := int64(st.Bsize) //nolint:unconvert // its type depends on the system
+	used := int64(st.Blocks-st.Bfree) * block
+	return storage.Space{Total: used + int64(st.Bavail)*block, Used: used}, nil
+}

@@ -1,0 +1,236 @@
+package dir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+
+	"github.com/holdfast/holdfast/storage"
+)
+
+// writebackEvery is how many bytes gather before the kernel is told to begin writing them to disk.
+const writebackEvery = 16 << 20
+
+// writer is a file on its way to its name.
+type writer struct {
+	store   *Store
+	key     string
+	f       *os.File
+	id      identity
+	name    string // path below the root, empty while the file has none
+	size    int64  // bytes written
+	synced  int64  // bytes known to be on disk
+	begun   int64  // bytes whose writing to disk was begun
+	kept    bool   // a checkpoint was given out
+	broken  error  // the first failure; the content cannot be trusted after it
+	done    bool
+	info    storage.Info
+	success bool
+}
+
+// Create implements storage.Store.
+func (s *Store) Create(ctx context.Context, key string) (storage.Writer, error) {
+	w, err := s.create(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+func (s *Store) create(ctx context.Context, key string) (*writer, error) {
+	if err := s.check(key); err != nil {
+		return nil, fmt.Errorf("create: %w", err)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("create %q: %w", key, err)
+	}
+	w := &writer{store: s, key: key}
+	var err error
+	if s.unnamed {
+		w.f, err = openUnnamed(s.root)
+	} else {
+		w.f, w.name, err = s.createScratch(pendingFolder + "/" + key)
+	}
+	if err != nil {
+		return nil, wrap("create", key, err)
+	}
+	if w.id, err = identify(w.f); err != nil {
+		return nil, errors.Join(wrap("create", key, err), w.Abort())
+	}
+	return w, nil
+}
+
+// Write implements io.Writer.
+func (w *writer) Write(p []byte) (int, error) {
+	if err := w.usable("write"); err != nil {
+		return 0, err
+	}
+	n, err := w.f.Write(p)
+	w.size += int64(n)
+	if err != nil {
+		w.broken = wrap("write", w.key, err)
+		return n, w.broken
+	}
+	if w.size-w.begun >= writebackEvery {
+		startWriteback(w.f, w.begun, w.size-w.begun)
+		w.begun = w.size
+	}
+	return n, nil
+}
+
+// usable returns why the writer cannot go on, or nil.
+func (w *writer) usable(op string) error {
+	switch {
+	case w.done:
+		return fmt.Errorf("%s %q: %w", op, w.key, storage.ErrClosed)
+	case w.broken != nil:
+		return fmt.Errorf("%s after an error: %w", op, w.broken)
+	}
+	return nil
+}
+
+// sync puts what was written on disk. An fsync that failed is never tried again: the kernel may have dropped the pages
+// and would report success.
+func (w *writer) sync(op string) error {
+	if err := w.f.Sync(); err != nil {
+		w.broken = wrap(op, w.key, err)
+		return w.broken
+	}
+	w.synced, w.begun = w.size, w.size
+	return nil
+}
+
+// Checkpoint implements storage.Writer.
+func (w *writer) Checkpoint(ctx context.Context) (storage.Checkpoint, error) {
+	if err := w.usable("checkpoint"); err != nil {
+		return storage.Checkpoint{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return storage.Checkpoint{}, fmt.Errorf("checkpoint %q: %w", w.key, err)
+	}
+	if w.synced != w.size || !w.kept {
+		if err := w.sync("checkpoint"); err != nil {
+			return storage.Checkpoint{}, err
+		}
+	}
+	if err := w.keep(); err != nil {
+		return storage.Checkpoint{}, wrap("checkpoint", w.key, err)
+	}
+	return storage.Checkpoint{Token: token{key: w.key, base: path.Base(w.name), id: w.id}.String(), Size: w.size}, nil
+}
+
+// keep gives the file a durable name in the scratch folder, unless it has one.
+func (w *writer) keep() error {
+	if w.kept {
+		return nil
+	}
+	if w.name == "" {
+		name, err := w.store.linkScratch(w.f, w.key)
+		if err != nil {
+			return err
+		}
+		w.name = name
+	} else {
+		folder, err := w.store.folder(path.Dir(w.name))
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(w.store.syncs.sync(folder), folder.Close()); err != nil {
+			return err
+		}
+	}
+	w.kept = true
+	return nil
+}
+
+// Commit implements storage.Writer.
+func (w *writer) Commit(ctx context.Context) (storage.Info, error) {
+	if w.success {
+		return w.info, nil
+	}
+	if err := w.usable("commit"); err != nil {
+		return storage.Info{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return storage.Info{}, fmt.Errorf("commit %q: %w", w.key, err)
+	}
+	if err := w.f.Chmod(objectMode); err != nil {
+		return storage.Info{}, wrap("commit", w.key, err)
+	}
+	if err := w.sync("commit"); err != nil {
+		return storage.Info{}, err
+	}
+	if err := w.store.publish(w.key, w.link); err != nil {
+		return storage.Info{}, wrap("commit", w.key, err)
+	}
+	stat, err := w.f.Stat()
+	if err != nil {
+		return storage.Info{}, wrap("commit", w.key, err)
+	}
+	w.info, w.success = newInfo(w.key, stat), true
+	w.discard()
+	return w.info, nil
+}
+
+// link gives the file its final name in folder.
+func (w *writer) link(folder *os.File, base string) error {
+	var err error
+	if w.name == "" {
+		err = linkOpen(w.f, folder, base)
+	} else {
+		err = w.store.root.Link(w.name, w.key)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		// An earlier Commit of this writer may have got as far as here and then failed to sync the folder.
+		there, statErr := w.store.root.Lstat(w.key)
+		mine, ownErr := w.f.Stat()
+		if statErr == nil && ownErr == nil && os.SameFile(there, mine) {
+			return nil
+		}
+	}
+	return err
+}
+
+// discard closes the file and removes its name in the scratch folder. The object, if there is one, has a name of its own, so
+// a failure here leaves at most something for DeletePrefix.
+func (w *writer) discard() {
+	w.done = true
+	_ = w.f.Close()
+	if w.name != "" {
+		_ = w.store.root.Remove(w.name)
+		w.store.prune(path.Dir(w.name))
+	}
+}
+
+// Abort implements storage.Writer.
+func (w *writer) Abort() error {
+	if !w.done {
+		w.discard()
+		return nil
+	}
+	if w.kept && !w.success {
+		// Close came first and left the checkpoint.
+		err := w.store.root.Remove(w.name)
+		w.store.prune(path.Dir(w.name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return wrap("abort", w.key, err)
+		}
+	}
+	return nil
+}
+
+// Close implements storage.Writer.
+func (w *writer) Close() error {
+	switch {
+	case w.done:
+		return nil
+	case !w.kept:
+		w.discard()
+		return nil
+	}
+	w.done = true
+	return wrap("close", w.key, w.f.Close())
+}

@@ -1,0 +1,327 @@
+package storagetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"sync"
+
+	"github.com/holdfast/holdfast/storage"
+)
+
+// Op names an operation of a Store, a Writer or a reader, for Faulty.
+type Op string
+
+// The operations. Any stands for each of them.
+const (
+	Any          Op = ""
+	Create       Op = "create"
+	Resume       Op = "resume"
+	Write        Op = "write"
+	Checkpoint   Op = "checkpoint"
+	Commit       Op = "commit"
+	Open         Op = "open"
+	Read         Op = "read"
+	Stat         Op = "stat"
+	List         Op = "list"
+	Delete       Op = "delete"
+	DeletePrefix Op = "delete-prefix"
+	Replace      Op = "replace"
+	Space        Op = "space"
+	Copy         Op = "copy"
+)
+
+// Errors that Faulty makes up.
+var (
+	// ErrInjected is what a failing operation returns when no other error was asked for.
+	ErrInjected = errors.New("storagetest: injected fault")
+	// ErrDead is what every operation returns once the store has died.
+	ErrDead = errors.New("storagetest: process is dead")
+)
+
+// Faulty is a Store that works like the one inside until it is told to fail. It may be used concurrently; operations are
+// then counted in the order in which they happen to begin.
+type Faulty struct {
+	inner storage.Store
+
+	mu     sync.Mutex
+	counts map[Op]int
+	rules  []*rule
+	dead   bool
+	quota  int64 // bytes that may still be written; negative for no limit
+	flips  map[string]int64
+	cuts   map[string]int64
+}
+
+// rule is a fault that waits for its operation.
+type rule struct {
+	op    Op
+	left  int // operations of this name until it strikes
+	err   error
+	after bool // the operation takes effect and its answer is lost
+	die   bool // nothing works from then on
+}
+
+// NewFaulty returns a Store that passes everything on to inner.
+func NewFaulty(inner storage.Store) *Faulty {
+	return &Faulty{
+		inner: inner, counts: make(map[Op]int), quota: -1,
+		flips: make(map[string]int64), cuts: make(map[string]int64),
+	}
+}
+
+// Fail makes the nth operation op from now on (1 is the next one) do nothing and return err, or ErrInjected for nil.
+func (f *Faulty) Fail(op Op, n int, err error) { f.add(&rule{op: op, left: n, err: err}) }
+
+// FailAfter makes the nth operation op from now on take effect and still return err, as when the answer of a server is lost.
+func (f *Faulty) FailAfter(op Op, n int, err error) {
+	f.add(&rule{op: op, left: n, err: err, after: true})
+}
+
+// DieAt makes the nth operation of any kind, and all that follow, do nothing and return ErrDead: the process was killed
+// before it.
+func (f *Faulty) DieAt(n int) { f.add(&rule{left: n, err: ErrDead, die: true}) }
+
+// DieAfter lets the nth operation of any kind take effect; it and all that follow return ErrDead.
+func (f *Faulty) DieAfter(n int) { f.add(&rule{left: n, err: ErrDead, die: true, after: true}) }
+
+// Quota lets n more bytes be written; what would go beyond fails with storage.ErrNoSpace. A negative n lifts the limit.
+func (f *Faulty) Quota(n int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.quota = n
+}
+
+// Flip changes one bit of the byte at offset whenever the object key is read.
+func (f *Faulty) Flip(key string, offset int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.flips[key] = offset
+}
+
+// Truncate ends every reading of the object key, without an error, at offset.
+func (f *Faulty) Truncate(key string, offset int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.cuts[key] = offset
+}
+
+// Heal takes back every fault.
+func (f *Faulty) Heal() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.rules, f.dead, f.quota = nil, false, -1
+	clear(f.flips)
+	clear(f.cuts)
+}
+
+// Count returns how often op was called since the beginning, failures included.
+func (f *Faulty) Count(op Op) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.counts[op]
+}
+
+func (f *Faulty) add(r *rule) {
+	if r.err == nil {
+		r.err = ErrInjected
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.rules = append(f.rules, r)
+}
+
+// do counts op on key and runs it as the rules have it.
+func (f *Faulty) do(op Op, key string, run func() error) error {
+	before, after := f.strike(op)
+	if before != nil {
+		return fmt.Errorf("%s %q: %w", op, key, before)
+	}
+	if err := run(); err != nil {
+		return err
+	}
+	if after != nil {
+		return fmt.Errorf("%s %q: %w", op, key, after)
+	}
+	return nil
+}
+
+// strike counts op and returns what it has to fail with, before or after it takes effect.
+func (f *Faulty) strike(op Op) (before, after error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.counts[Any]++
+	f.counts[op]++
+	if f.dead {
+		return ErrDead, nil
+	}
+	for _, r := range f.rules {
+		if r.left <= 0 || r.op != Any && r.op != op {
+			continue
+		}
+		r.left--
+		if r.left > 0 {
+			continue
+		}
+		f.dead = f.dead || r.die
+		if r.after {
+			after = r.err
+		} else {
+			before = r.err
+		}
+	}
+	return before, after
+}
+
+// take uses up n bytes of the quota and returns how many of them there are.
+func (f *Faulty) take(n int64) int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.quota < 0 {
+		return n
+	}
+	n = min(n, f.quota)
+	f.quota -= n
+	return n
+}
+
+// spoils says whether readings of key are flipped or cut.
+func (f *Faulty) spoils(key string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, flipped := f.flips[key]
+	_, cut := f.cuts[key]
+	return flipped || cut
+}
+
+// Create implements storage.Store.
+func (f *Faulty) Create(ctx context.Context, key string) (w storage.Writer, err error) {
+	err = f.do(Create, key, func() error { w, err = f.inner.Create(ctx, key); return err })
+	return f.wrapWriter(key, w, err)
+}
+
+// Resume implements storage.Store.
+func (f *Faulty) Resume(ctx context.Context, key string, cp storage.Checkpoint) (w storage.Writer, err error) {
+	err = f.do(Resume, key, func() error { w, err = f.inner.Resume(ctx, key, cp); return err })
+	return f.wrapWriter(key, w, err)
+}
+
+func (f *Faulty) wrapWriter(key string, w storage.Writer, err error) (storage.Writer, error) {
+	if err != nil {
+		if w != nil {
+			_ = w.Close()
+		}
+		return nil, err
+	}
+	return &faultyWriter{store: f, key: key, inner: w}, nil
+}
+
+// Open implements storage.Store.
+func (f *Faulty) Open(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
+	var r io.ReadCloser
+	err := f.do(Open, key, func() (err error) { r, err = f.inner.Open(ctx, key, offset, length); return err })
+	if err != nil {
+		if r != nil {
+			_ = r.Close()
+		}
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	fr := &faultyReader{store: f, key: key, inner: r, at: offset, flip: -1, cut: -1}
+	if at, ok := f.flips[key]; ok {
+		fr.flip = at
+	}
+	if at, ok := f.cuts[key]; ok {
+		fr.cut = at
+	}
+	return fr, nil
+}
+
+// Stat implements storage.Store.
+func (f *Faulty) Stat(ctx context.Context, key string) (info storage.Info, err error) {
+	err = f.do(Stat, key, func() error { info, err = f.inner.Stat(ctx, key); return err })
+	return info, err
+}
+
+// List implements storage.Store.
+func (f *Faulty) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
+	return func(yield func(storage.Info, error) bool) {
+		if err := f.do(List, prefix, func() error { return nil }); err != nil {
+			yield(storage.Info{}, err)
+			return
+		}
+		f.inner.List(ctx, prefix)(yield)
+	}
+}
+
+// Delete implements storage.Store.
+func (f *Faulty) Delete(ctx context.Context, key string) error {
+	return f.do(Delete, key, func() error { return f.inner.Delete(ctx, key) })
+}
+
+// DeletePrefix implements storage.Store.
+func (f *Faulty) DeletePrefix(ctx context.Context, prefix string) error {
+	return f.do(DeletePrefix, prefix, func() error { return f.inner.DeletePrefix(ctx, prefix) })
+}
+
+// Replace implements storage.Store.
+func (f *Faulty) Replace(ctx context.Context, key string, data []byte) error {
+	return f.do(Replace, key, func() error {
+		if f.take(int64(len(data))) < int64(len(data)) {
+			return fmt.Errorf("replace %q: %w", key, storage.ErrNoSpace)
+		}
+		return f.inner.Replace(ctx, key, data)
+	})
+}
+
+// ReplaceFrom implements storage.Replacer; it counts as Replace.
+func (f *Faulty) ReplaceFrom(ctx context.Context, key, srcKey string) error {
+	return f.do(Replace, key, func() error {
+		from, err := f.inner.Stat(ctx, srcKey)
+		if err != nil {
+			return err
+		}
+		if f.take(from.Size) < from.Size {
+			return fmt.Errorf("replace %q: %w", key, storage.ErrNoSpace)
+		}
+		return storage.ReplaceFrom(ctx, f.inner, key, srcKey)
+	})
+}
+
+// Space implements storage.Store.
+func (f *Faulty) Space(ctx context.Context) (space storage.Space, err error) {
+	err = f.do(Space, "", func() error { space, err = f.inner.Space(ctx); return err })
+	return space, err
+}
+
+// CopyFrom implements storage.Copier as one operation. A Faulty source is taken for the store in it, unless it was told to
+// spoil what is read of srcKey: then this is not supported, and the bytes are read and written.
+func (f *Faulty) CopyFrom(ctx context.Context, dstKey string, src storage.Store, srcKey string) (info storage.Info, err error) {
+	if from, ok := src.(*Faulty); ok {
+		if from.spoils(srcKey) {
+			return info, fmt.Errorf("copy %q: %w", dstKey, errors.ErrUnsupported)
+		}
+		src = from.inner
+	}
+	err = f.do(Copy, dstKey, func() error {
+		from, err := src.Stat(ctx, srcKey)
+		if err != nil {
+			return err
+		}
+		if f.take(from.Size) < from.Size {
+			return fmt.Errorf("copy %q: %w", dstKey, storage.ErrNoSpace)
+		}
+		info, err = storage.Copy(ctx, f.inner, dstKey, src, srcKey)
+		return err
+	})
+	return info, err
+}
+
+var (
+	_ storage.Store    = (*Faulty)(nil)
+	_ storage.Copier   = (*Faulty)(nil)
+	_ storage.Replacer = (*Faulty)(nil)
+)
