@@ -1,0 +1,98 @@
+// Package bagit judges and writes bags (RFC 8493, BagIt 1.0, and the drafts 0.93 to 0.97).
+//
+// What it keeps true: a bag is called valid only when every file that a manifest lists was seen and its digest
+// compared, and a verdict carries every fault, each with the file it is about, never only the first. The verdict
+// does not depend on where the bytes come from or on their order: a folder, a tar (also gzipped), a zip and a
+// stream of single entries of the same bag are all judged by one Validator, in one pass and without unpacking.
+//
+// Faults of the bag are content and stand in the Report. Errors that the functions return are of the system
+// (reading failed, the context ended): then nothing is said about the bag.
+//
+// Where the drafts before 1.0 were silent and bags of that age are known to differ, a Report has a warning where
+// 1.0 has an error; each rule says so (see Rule). Two of these touch completeness, before 1.0 only: a file that the
+// operating system makes by itself (.DS_Store, Thumbs.db) may have come or gone, and a listed name may differ from
+// that of its file in case if the content is the listed one.
+//
+// Memory is in proportion to the number of entries, never to their
+// size. Names are only ever looked up, nothing is opened by a name that a bag gives.
+package bagit
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Names that RFC 8493 section 2 reserves in the base directory of a bag.
+const (
+	DeclarationFile = "bagit.txt"
+	InfoFile        = "bag-info.txt"
+	FetchFile       = "fetch.txt"
+	PayloadDir      = "data"
+
+	// packageInfoFile is what bag-info.txt was called in 0.93 and 0.94.
+	packageInfoFile = "package-info.txt"
+)
+
+const payloadPrefix = PayloadDir + "/"
+
+// Version is a version of BagIt as one number that can be compared: 1000 times the major plus the minor.
+// The zero Version is an unknown one.
+type Version int
+
+// The versions whose rules this package knows.
+const (
+	Version093 Version = 93
+	Version094 Version = 94
+	Version095 Version = 95
+	Version096 Version = 96
+	Version097 Version = 97
+	Version10  Version = 1000
+)
+
+// String gives the version as bagit.txt spells it, or "" for an unknown one.
+func (v Version) String() string {
+	if v <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d.%d", v/1000, v%1000)
+}
+
+// MarshalText makes a Version a string in JSON.
+func (v Version) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// UnmarshalText reads what MarshalText wrote. Anything but M.N is an error.
+func (v *Version) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		*v = 0
+		return nil
+	}
+	parsed, ok := parseVersion(string(text))
+	if !ok {
+		return fmt.Errorf("read version %q: not of the form M.N", text)
+	}
+	*v = parsed
+	return nil
+}
+
+// Supported says whether the rules of the version are known: 0.93 to 0.97, and 1.0.
+func (v Version) Supported() bool { return v == Version10 || (v >= Version093 && v <= Version097) }
+
+func parseVersion(s string) (Version, bool) {
+	major, minor, ok := strings.Cut(s, ".")
+	if !ok || !allDigits(major) || !allDigits(minor) || len(major) > 3 || len(minor) > 3 {
+		return 0, false
+	}
+	m, _ := strconv.Atoi(major)
+	n, _ := strconv.Atoi(minor)
+	return Version(m*1000 + n), true
+}
+
+func allDigits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != ""
+}

@@ -1,0 +1,108 @@
+package bagit
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+)
+
+// ValidateFS judges the bag whose base directory is the root of fsys: of a folder, take os.Root.FS, which cannot be
+// led out of it. Files are hashed on all cores, those of many algorithms or of some size with the algorithms side by
+// side. Symbolic links and special files are refused, never followed. Options.FindBase is ignored.
+//
+// The error is of reading, or the cause of ctx; then there is no Report. A file that changes while it is read is
+// ErrSize.
+func ValidateFS(ctx context.Context, fsys fs.FS, opts Options) (*Report, error) {
+	opts.FindBase = false
+	v := NewValidator(opts)
+	top, err := fs.ReadDir(fsys, ".")
+	if err != nil {
+		return nil, fmt.Errorf("validate folder: %w", err)
+	}
+	names := make([]string, 0, len(top))
+	for _, e := range top {
+		names = append(names, e.Name())
+	}
+	v.ExpectManifests(names...)
+
+	g, gctx := newGroup(ctx, opts)
+	err = fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case gctx.Err() != nil:
+			return context.Cause(gctx)
+		case d.IsDir():
+			v.AddDir(name)
+		case !d.Type().IsRegular():
+			v.Refuse(name, fileKind(d.Type()))
+		default:
+			g.Go(func() error { return v.addFile(gctx, fsys, name, d) })
+		}
+		return nil
+	})
+	if werr := g.Wait(); werr != nil {
+		err = werr // the walk only tells that it was stopped
+	}
+	if err != nil {
+		return nil, fmt.Errorf("validate folder: %w", err)
+	}
+	return v.Finish(), nil
+}
+
+func (v *Validator) addFile(ctx context.Context, fsys fs.FS, name string, d fs.DirEntry) (err error) {
+	info, err := d.Info()
+	if err != nil {
+		return fmt.Errorf("add %q: %w", name, err)
+	}
+	f := &lazyFile{fsys: fsys, name: name}
+	defer func() {
+		if cerr := f.close(); err == nil {
+			err = cerr
+		}
+	}()
+	return v.Add(ctx, name, info.Size(), f)
+}
+
+// lazyFile opens a file when it is first read: of some only the size is needed.
+type lazyFile struct {
+	fsys fs.FS
+	name string
+	file fs.File
+}
+
+// Read implements io.Reader.
+func (l *lazyFile) Read(p []byte) (int, error) {
+	if l.file == nil {
+		f, err := l.fsys.Open(l.name)
+		if err != nil {
+			return 0, err
+		}
+		l.file = f
+	}
+	return l.file.Read(p)
+}
+
+func (l *lazyFile) close() error {
+	if l.file == nil {
+		return nil
+	}
+	return l.file.Close()
+}
+
+var _ io.Reader = (*lazyFile)(nil)
+
+func fileKind(m fs.FileMode) string {
+	switch {
+	case m&fs.ModeSymlink != 0:
+		return "a symbolic link"
+	case m&fs.ModeDevice != 0:
+		return "a device"
+	case m&fs.ModeNamedPipe != 0:
+		return "a named pipe"
+	case m&fs.ModeSocket != 0:
+		return "a socket"
+	}
+	return "a special file"
+}

@@ -1,0 +1,104 @@
+package bagit_test
+
+import (
+	"bytes"
+	"errors"
+	"iter"
+	"strings"
+	"testing"
+
+	"github.com/holdfast/holdfast/bagit"
+)
+
+// collect reads a parser to its end: any error but that of a line would be one of reading, and a string cannot fail.
+func collect[T any](t *testing.T, seq iter.Seq2[T, error]) (out []T) {
+	for item, err := range seq {
+		var le *bagit.LineError
+		if err == nil {
+			out = append(out, item)
+		} else if !errors.As(err, &le) {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
+
+func FuzzParseDeclaration(f *testing.F) {
+	f.Add("BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n")
+	f.Add("\ufeffBagIt-Version : .97\r\rtag-file-character-encoding:")
+	f.Fuzz(func(t *testing.T, text string) {
+		d, faults, err := bagit.ParseDeclaration(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(faults) == 0 {
+			again := "BagIt-Version: " + d.Version.String() + "\nTag-File-Character-Encoding: " + d.Encoding + "\n"
+			if d2, faults, err := bagit.ParseDeclaration(strings.NewReader(again)); err != nil || d2 != d || len(faults) != 0 {
+				t.Errorf("%+v becomes %+v %v", d, d2, faults)
+			}
+		}
+	})
+}
+
+func FuzzParseManifest(f *testing.F) {
+	f.Add([]byte("00ff  data/a\n00FF *data/b\r\\00 data/c\\n\n"), "UTF-8")
+	f.Add([]byte("\xff\xfe0\x000\x00 \x00a\x00"), "")
+	f.Fuzz(func(t *testing.T, text []byte, encoding string) {
+		last := 0
+		for e, err := range bagit.ParseManifest(bytes.NewReader(text), encoding) {
+			var le *bagit.LineError
+			switch {
+			case errors.As(err, &le), errors.Is(err, bagit.ErrEncoding):
+			case err != nil:
+				t.Fatal(err)
+			case e.Name == "" || e.Line <= last:
+				t.Errorf("entry %+v after line %d", e, last)
+			default:
+				last = e.Line
+			}
+		}
+	})
+}
+
+func FuzzParseBagInfo(f *testing.F) {
+	f.Add("Source: a\n  b\n\nX : \t\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		tags := collect(t, bagit.ParseBagInfo(strings.NewReader(text), ""))
+		for _, tag := range tags {
+			if tag.Label == "" || strings.ContainsAny(tag.Label, ":\r\n") {
+				t.Errorf("tag %+v", tag)
+			}
+		}
+	})
+}
+
+func FuzzParseFetch(f *testing.F) {
+	f.Add("http://example.org/a 12 data/a\nfile:///x - data/b c\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, e := range collect(t, bagit.ParseFetch(strings.NewReader(text), "")) {
+			if e.URL == "" || e.File == "" || e.Length < -1 {
+				t.Errorf("entry %+v", e)
+			}
+		}
+	})
+}
+
+// FuzzValidate puts one text into every tag file of a bag; nothing may panic, and what may be fetched stays inside.
+func FuzzValidate(f *testing.F) {
+	f.Add("1.0", "d41d8cd98f00b204e9800998ecf8427e data/%0a\nx: y\nhttp://a - ../b")
+	f.Fuzz(func(t *testing.T, version, text string) {
+		b := newBag("1.0", "a", "A").with(
+			"bagit.txt", "BagIt-Version: "+version+"\nTag-File-Character-Encoding: UTF-8\n", "manifest-md5.txt", text,
+			"bag-info.txt", text, "fetch.txt", text, "tagmanifest-sha256.txt", text, "data/"+"b", text,
+		)
+		r := validateTar(t, b, "top", nil)
+		for _, e := range r.Fetch {
+			if !strings.HasPrefix(e.File, "data/") || strings.Contains("/"+e.File+"/", "/../") {
+				t.Errorf("may fetch %q", e.File)
+			}
+		}
+		if r.Valid && len(r.Errors()) > 0 {
+			t.Errorf("valid with %v", r.Errors())
+		}
+	})
+}

@@ -1,0 +1,198 @@
+package bagit
+
+import (
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+// unsafeEntry says why a file of this name cannot be taken in, or "". It is for names of files that exist; path is
+// relative. Section 5.1.
+func unsafeEntry(name string) string {
+	switch {
+	case name == "":
+		return "empty name"
+	case strings.HasPrefix(name, "/"), strings.HasPrefix(name, `\`):
+		return "absolute path"
+	case hasDotDot(name):
+		return "leaves its folder by .."
+	}
+	for i := range len(name) {
+		if c := name[i]; c < ' ' && c != '\t' && c != '\r' && c != '\n' || c == 0x7f {
+			return "control character"
+		}
+	}
+	return ""
+}
+
+// unsafeReference says why a name that a tag file or an archive gives must not be followed, or "". Besides what
+// unsafeEntry refuses these are the ways into other folders that shells and Windows know.
+func unsafeReference(name string) string {
+	if why := unsafeEntry(name); why != "" {
+		return why
+	}
+	switch {
+	case strings.HasPrefix(name, "~"):
+		return "starts with a home folder"
+	case len(name) > 1 && name[1] == ':' && isLetter(name[0]):
+		return "starts with a drive letter"
+	case isVariable(name):
+		return "starts with a variable"
+	}
+	return ""
+}
+
+func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+
+// isVariable sees %HomeDrive%\ and the like.
+func isVariable(name string) bool {
+	rest, ok := strings.CutPrefix(name, "%")
+	if !ok {
+		return false
+	}
+	variable, rest, ok := strings.Cut(rest, "%")
+	return ok && variable != "" && !strings.ContainsAny(variable, `/\`) && strings.HasPrefix(rest, `\`)
+}
+
+func hasDotDot(name string) bool {
+	if !strings.Contains(name, "..") {
+		return false
+	}
+	for part := range strings.FieldsFuncSeq(name, func(r rune) bool { return r == '/' || r == '\\' }) {
+		if part == ".." {
+			return true
+		}
+	}
+	return false
+}
+
+// unportable says why not every file system can hold the name, or "". Section 6.1.2.
+func unportable(name string) string {
+	if !utf8.ValidString(name) {
+		return "name is not UTF-8"
+	}
+	if strings.ContainsAny(name, "\t\r\n") {
+		return "control character"
+	}
+	if strings.ContainsAny(name, `\<>:"|?*`) {
+		return "character that Windows reserves"
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		stem, _, _ := strings.Cut(part, ".")
+		if isDeviceName(stem) {
+			return "device name of Windows"
+		}
+		if len(part) > 255 {
+			return "longer than 255 octets"
+		}
+		if strings.HasSuffix(part, " ") || strings.HasSuffix(part, ".") && part != "." {
+			return "ends in a space or a dot"
+		}
+	}
+	return ""
+}
+
+func isDeviceName(stem string) bool {
+	if len(stem) < 3 || len(stem) > 4 {
+		return false
+	}
+	switch up := strings.ToUpper(stem); {
+	case up == "CON", up == "PRN", up == "AUX", up == "NUL":
+		return true
+	case len(up) == 4 && (strings.HasPrefix(up, "COM") || strings.HasPrefix(up, "LPT")):
+		return up[3] >= '1' && up[3] <= '9'
+	}
+	return false
+}
+
+// isSystemFile sees what operating systems leave in folders by themselves.
+func isSystemFile(name string) bool {
+	for part := range strings.SplitSeq(name, "/") {
+		switch part {
+		case ".DS_Store", "Thumbs.db", "ehthumbs.db", "desktop.ini", "Desktop.ini", ".Spotlight-V100", ".Trashes",
+			".fseventsd", ".TemporaryItems", ".AppleDouble", "__MACOSX", "Icon\r":
+			return true
+		}
+	}
+	return strings.HasPrefix(path.Base(name), "._")
+}
+
+// unescape decodes %0A, %0D and %25, and nothing else (section 2.1.3).
+func unescape(name string) string {
+	if !strings.Contains(name, "%") {
+		return name
+	}
+	var b strings.Builder
+	for i := 0; i < len(name); i++ {
+		if name[i] == '%' && i+2 < len(name) {
+			switch strings.ToUpper(name[i+1 : i+3]) {
+			case "0A":
+				b.WriteByte('\n')
+				i += 2
+				continue
+			case "0D":
+				b.WriteByte('\r')
+				i += 2
+				continue
+			case "25":
+				b.WriteByte('%')
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(name[i])
+	}
+	return b.String()
+}
+
+// escape is the reverse of unescape, for writing 1.0.
+func escape(name string) string {
+	return strings.NewReplacer("%", "%25", "\n", "%0A", "\r", "%0D").Replace(name)
+}
+
+// wellEscaped says that every percent sign belongs to an escape that 1.0 knows.
+func wellEscaped(name string) bool {
+	for i := 0; i < len(name); i++ {
+		if name[i] != '%' {
+			continue
+		}
+		if i+2 >= len(name) {
+			return false
+		}
+		switch strings.ToUpper(name[i+1 : i+3]) {
+		case "0A", "0D", "25":
+			i += 2
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// normalized is the key under which names that differ in Unicode normal form only are the same.
+func normalized(name string) string {
+	if isASCII(name) {
+		return name
+	}
+	return norm.NFC.String(name)
+}
+
+// folded is the key under which names that differ in case or normal form only are the same.
+func folded(name string) string {
+	if isASCII(name) {
+		return strings.ToLower(name)
+	}
+	return norm.NFC.String(cases.Fold().String(norm.NFD.String(name)))
+}

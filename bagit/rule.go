@@ -1,0 +1,127 @@
+package bagit
+
+// Rule names what a Fault breaks. The values are part of the API and do not change.
+type Rule string
+
+// The rules. Where severity depends on the version, an error of 1.0 is a warning before it.
+const (
+	RuleDeclaration    Rule = "declaration"      // bagit.txt is absent or not of its form; some of it only in 1.0
+	RuleVersion        Rule = "version"          // BagIt-Version is not one that is known
+	RuleEncoding       Rule = "encoding"         // a tag file is not in the declared encoding, or that is unknown
+	RuleByteOrderMark  Rule = "byte-order-mark"  // in bagit.txt always an error, in other UTF-8 files since 1.0
+	RulePayloadDir     Rule = "payload-dir"      // there is no data folder
+	RuleNoManifest     Rule = "no-manifest"      // there is no payload manifest
+	RuleManifestLine   Rule = "manifest-line"    // a line of a manifest is not of its form
+	RuleAlgorithm      Rule = "algorithm"        // unknown: error; name not normalized or two of one: warning
+	RuleListedTwice    Rule = "listed-twice"     // two digests: error; the same digest: error since 1.0
+	RuleOutsidePayload Rule = "outside-payload"  // a payload manifest lists what is not below data/
+	RuleUnlisted       Rule = "unlisted"         // payload not in every manifest (before 1.0: in none); tag file: warning
+	RuleMissing        Rule = "missing"          // listed, not there, not in fetch.txt
+	RuleNotFetched     Rule = "not-fetched"      // listed, not there, in fetch.txt
+	RuleDigest         Rule = "digest"           // the content is not what the manifest says
+	RuleNotVerified    Rule = "not-verified"     // the digest that a manifest has was not taken of the file
+	RuleTagManifest    Rule = "tag-manifest"     // lists payload or tag manifests, or not all manifests: since 1.0
+	RuleBagInfo        Rule = "bag-info"         // a line is not of its form; whitespace around labels: since 1.0
+	RuleOxum           Rule = "payload-oxum"     // count differs: error; repeated or not of its form: since 1.0
+	RuleFetch          Rule = "fetch"            // line not of its form: error; file not listed or no payload: since 1.0
+	RuleUnsafeName     Rule = "unsafe-name"      // leaves the bag or cannot be handled safely
+	RuleFileType       Rule = "file-type"        // a link, a device or the like: refused, never followed
+	RuleDuplicateEntry Rule = "duplicate-entry"  // the archive has two files of one name
+	RuleFileAndFolder  Rule = "file-and-folder"  // a name is a file and the folder of another
+	RuleOutsideBag     Rule = "outside-bag"      // the archive has more than the one bag
+	RuleArchive        Rule = "archive"          // the archive is damaged or cut off
+	RuleLimit          Rule = "limit"            // more than Options allow
+	RuleNormalization  Rule = "normalization"    // names differ in Unicode normal form only: warning
+	RuleCase           Rule = "case"             // names differ in case only: warning; as a stand-in only before 1.0
+	RuleRelativePath   Rule = "relative-path"    // "./" in a manifest or fetch.txt: warning
+	RulePercent        Rule = "percent-encoding" // CR, LF or % not escaped as the version asks: warning
+	RuleMD5Sum         Rule = "md5sum-format"    // the lines are those of md5sum: warning
+	RuleSystemFile     Rule = "system-file"      // .DS_Store and the like, listed: warning; absent, unlisted: since 1.0
+	RulePortableName   Rule = "portable-name"    // not every file system can hold the name: warning
+)
+
+// describe gives the clause that a rule comes from and what can be done.
+func (r Rule) describe() (clause, fix string) {
+	const rfc = "RFC 8493 section "
+	switch r {
+	case RuleDeclaration:
+		return rfc + "2.1.1", "write bagit.txt with exactly the two lines BagIt-Version and Tag-File-Character-Encoding"
+	case RuleVersion:
+		return rfc + "2.1.1", "declare the version that the bag was made for; 1.0 is current"
+	case RuleEncoding:
+		return rfc + "2.3", "write all tag files in the declared encoding, best UTF-8"
+	case RuleByteOrderMark:
+		return rfc + "2.3", "write the file without a byte-order mark"
+	case RulePayloadDir:
+		return rfc + "2.1.2", "put the payload into a folder named data"
+	case RuleNoManifest:
+		return rfc + "2.1.3", "add a payload manifest, such as manifest-sha512.txt"
+	case RuleManifestLine:
+		return rfc + "2.1.3", "write the line as checksum, space, path"
+	case RuleAlgorithm:
+		return rfc + "2.4", "use a registered algorithm, best sha512, and its lower-case name in the file name"
+	case RuleListedTwice:
+		return rfc + "2.1.3", "list every file once in each manifest"
+	case RuleOutsidePayload:
+		return rfc + "2.1.3", "list files below data/ in payload manifests, all others in tag manifests"
+	case RuleUnlisted:
+		return rfc + "3", "list the file in every manifest of its kind, or take it out of the bag"
+	case RuleMissing:
+		return rfc + "3", "add the file, or take it out of the manifests if it does not belong to the bag"
+	case RuleNotFetched:
+		return rfc + "2.2.3", "download the file from its address in fetch.txt, then validate again"
+	case RuleDigest:
+		return rfc + "3", "send the file again; if it was changed on purpose, write the manifests anew"
+	case RuleNotVerified:
+		return rfc + "3", "validate again with the digests of this algorithm"
+	case RuleTagManifest:
+		return rfc + "2.2.1", "list every payload manifest and other tag files, but no tag manifests and no payload"
+	case RuleBagInfo:
+		return rfc + "2.2.2", "write the line as label, colon, space, value; indent continued lines"
+	case RuleOxum:
+		return rfc + "2.2.2", "write Payload-Oxum once, as octets, dot, number of files; if files are lacking, send them again"
+	case RuleFetch:
+		return rfc + "2.2.3", "write the line as url, length or -, path of a file that is in every payload manifest"
+	case RuleUnsafeName:
+		return rfc + "5.1", "use a relative path inside the bag, with / between its parts and without control characters"
+	default:
+		return r.describePractice()
+	}
+}
+
+// describePractice has the rules that are of practice and of serialization.
+func (r Rule) describePractice() (clause, fix string) {
+	const (
+		rfc           = "RFC 8493 section "
+		serialization = "BagIt 0.97 section 4"
+	)
+	switch r {
+	case RuleFileType:
+		return rfc + "5.1", "put the file itself into the bag instead of a link or a special file"
+	case RuleDuplicateEntry:
+		return serialization, "pack the bag again, each file once"
+	case RuleFileAndFolder:
+		return serialization, "rename one of the two"
+	case RuleOutsideBag:
+		return serialization, "pack one bag in one top folder and nothing beside it"
+	case RuleArchive:
+		return serialization, "pack and send the archive again"
+	case RuleLimit:
+		return rfc + "5", "split the bag, or have the limit raised"
+	case RuleNormalization:
+		return rfc + "6.1.1.3", "use one Unicode normal form, best NFC, for names and manifests"
+	case RuleCase:
+		return rfc + "6.1.1.3", "give the files names that differ in more than case"
+	case RuleRelativePath:
+		return rfc + "2.1.3", `write paths without "./"`
+	case RulePercent:
+		return rfc + "2.1.3", "escape CR, LF and since 1.0 the percent sign in manifests, and nothing else"
+	case RuleMD5Sum:
+		return rfc + "6.1.3", "write the manifest anew; strict validation fails on the marks of md5sum"
+	case RuleSystemFile:
+		return rfc + "6.1", "leave files that the operating system makes by itself out of the bag"
+	case RulePortableName:
+		return rfc + "6.1.2", "avoid control characters, \\ < > : \" | ? * and the device names of Windows"
+	}
+	return "RFC 8493", ""
+}

@@ -1,0 +1,118 @@
+package source
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// maxRetryAfter is the longest that a source's wish to be left alone is taken for.
+const maxRetryAfter = time.Hour
+
+// fault gives an error met before there was an answer its meaning.
+func (x *exchange) fault(err error) error {
+	address := redactURL(x.asked)
+	if x.target != x.asked {
+		err = fmt.Errorf("redirected to %s: %w", redactURL(x.target), err)
+	}
+	if ended := x.ended(); ended != nil {
+		return &Error{Op: x.op, URL: address, Kind: FaultCancelled, Err: ended}
+	}
+	var busy *busyError
+	if errors.As(err, &busy) {
+		return &Error{Op: x.op, URL: address, Kind: FaultBusy, RetryAfter: busy.wait}
+	}
+	return &Error{Op: x.op, URL: address, Kind: classify(err), Err: err}
+}
+
+// statusFault gives an answer that is not the file its meaning (design, section 1).
+func (x *exchange) statusFault() error {
+	e := &Error{
+		Op:         x.op,
+		URL:        redactURL(x.asked),
+		Status:     x.resp.StatusCode,
+		Kind:       FaultStatus,
+		RetryAfter: retryAfter(x.resp),
+	}
+	if x.target != x.asked {
+		e.Err = fmt.Errorf("redirected to %s", redactURL(x.target))
+	}
+	switch x.resp.StatusCode {
+	case http.StatusNotFound, http.StatusGone:
+		e.Kind = FaultMissing
+	case http.StatusUnauthorized, http.StatusForbidden:
+		e.Kind = FaultDenied
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		e.Kind = FaultBusy
+	case http.StatusPartialContent:
+		e.Kind = FaultProtocol
+	}
+	return e
+}
+
+// classify tells faults of the network apart by type. Where an error has more than one, the more telling comes first.
+func classify(err error) Fault {
+	if _, ok := errors.AsType[*ForbiddenError](err); ok {
+		return FaultForbidden
+	}
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		return FaultDNS
+	}
+	if isTLS(err) {
+		return FaultTLS
+	}
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() || errors.Is(err, os.ErrDeadlineExceeded) {
+		return FaultTimeout
+	}
+	return FaultConnection
+}
+
+func isTLS(err error) bool {
+	var (
+		verification *tls.CertificateVerificationError
+		record       tls.RecordHeaderError
+		alert        tls.AlertError
+		authority    x509.UnknownAuthorityError
+		hostname     x509.HostnameError
+		invalid      x509.CertificateInvalidError
+	)
+	return errors.As(err, &verification) || errors.As(err, &record) || errors.As(err, &alert) ||
+		errors.As(err, &authority) || errors.As(err, &hostname) || errors.As(err, &invalid)
+}
+
+// contextError returns why ctx ended, together with the context's own error; nil while it has not.
+func contextError(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if err == nil || errors.Is(err, cause) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}
+
+// retryAfter reads the header of that name from an answer that asks to be left alone (RFC 9110, 10.2.3).
+func retryAfter(resp *http.Response) time.Duration {
+	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
+		return 0
+	}
+	value := strings.TrimSpace(resp.Header.Get("Retry-After"))
+	if seconds, err := strconv.ParseInt(value, 10, 64); err == nil {
+		return time.Duration(min(max(seconds, 0), int64(maxRetryAfter/time.Second))) * time.Second
+	}
+	at, err := http.ParseTime(value)
+	if err != nil {
+		return 0
+	}
+	now, err := http.ParseTime(resp.Header.Get("Date")) // by the server's clock, which the header is by
+	if err != nil {
+		now = time.Now()
+	}
+	return min(max(at.Sub(now), 0), maxRetryAfter)
+}

@@ -1,0 +1,85 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// describe reads an answer's headers. The size is that of its body, which is not the file's in a 206.
+func (x *exchange) describe() (Info, error) {
+	header := x.resp.Header
+	info := Info{
+		URL:         redactURL(x.target),
+		Size:        x.resp.ContentLength,
+		Ranges:      strings.EqualFold(strings.TrimSpace(header.Get("Accept-Ranges")), "bytes"),
+		ContentType: header.Get("Content-Type"),
+		Filename:    x.filename(),
+	}
+	if etag := header.Get("ETag"); isStrong(etag) {
+		info.Validator = etag
+	}
+	if modified, err := http.ParseTime(header.Get("Last-Modified")); err == nil {
+		info.Modified = modified
+	}
+	return info, x.checkEncoding(info.Filename)
+}
+
+// checkEncoding refuses a body that was compressed on its way: it is not the file, and neither its size nor its ETag
+// is the file's. Servers declare files that are compressed in themselves alike, which their names tell.
+func (x *exchange) checkEncoding(filename string) error {
+	encoding := strings.ToLower(strings.TrimSpace(strings.Join(x.resp.Header.Values("Content-Encoding"), ",")))
+	var endings []string
+	switch encoding {
+	case "", "identity":
+		return nil
+	case "aws-chunked", "binary", "none": // no encodings of a body, but sent by stores and servers that mean none
+		return nil
+	case "gzip", "x-gzip":
+		endings = []string{".gz", ".tgz", ".svgz", ".gzip"}
+	case "bzip2", "x-bzip2":
+		endings = []string{".bz2", ".tbz", ".tbz2"}
+	case "compress", "x-compress":
+		endings = []string{".z"}
+	case "zstd":
+		endings = []string{".zst", ".tzst"}
+	}
+	for _, ending := range endings {
+		if strings.HasSuffix(strings.ToLower(filename), ending) {
+			return nil
+		}
+	}
+	return &Error{Op: x.op, URL: redactURL(x.asked), Kind: FaultEncoding, Err: fmt.Errorf("Content-Encoding is %q", encoding)}
+}
+
+// filename is what the server calls the file, else what the addresses do.
+func (x *exchange) filename() string {
+	if _, params, err := mime.ParseMediaType(x.resp.Header.Get("Content-Disposition")); err == nil {
+		if name, err := baseName(params["filename"]); err == nil {
+			return name
+		}
+	}
+	for _, u := range []*url.URL{x.asked, x.target} {
+		path := u.EscapedPath()
+		name, err := url.PathUnescape(path[strings.LastIndexByte(path, '/')+1:])
+		if err != nil {
+			continue
+		}
+		if name, err := baseName(name); err == nil {
+			return name
+		}
+	}
+	return ""
+}
+
+// baseName cuts folders off, those of Windows too: a name is not to lead anywhere.
+func baseName(name string) (string, error) {
+	name = name[strings.LastIndexAny(name, `/\`)+1:]
+	if name == "" || name == "." || name == ".." || strings.IndexByte(name, 0) >= 0 {
+		return "", errors.New("not a file's name")
+	}
+	return name, nil
+}

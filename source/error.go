@@ -1,0 +1,123 @@
+package source
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Fault says what went wrong.
+type Fault string
+
+// The faults. The first four are the deposit's own (Error.ContentFault); all others are the system's, which includes
+// the network and the server at the other end.
+const (
+	FaultURL       Fault = "url"       // not an address
+	FaultScheme    Fault = "scheme"    // an address of a kind that is not fetched
+	FaultForbidden Fault = "forbidden" // the guard refuses the address
+	FaultMissing   Fault = "missing"   // 404, 410
+
+	FaultDenied     Fault = "denied"     // 401, 403
+	FaultBusy       Fault = "busy"       // 429, 503, or still within a Retry-After of such an answer
+	FaultStatus     Fault = "status"     // any other status
+	FaultDNS        Fault = "dns"        // the name does not resolve
+	FaultTLS        Fault = "tls"        // no trustworthy connection
+	FaultTimeout    Fault = "timeout"    // no connection, or no answer, in time
+	FaultStalled    Fault = "stalled"    // the body stopped coming
+	FaultConnection Fault = "connection" // refused, reset, unreachable
+	FaultShort      Fault = "short"      // the body ended too early
+	FaultRedirect   Fault = "redirect"   // too many, without target, or from https to http
+	FaultEncoding   Fault = "encoding"   // compressed although that was ruled out
+	FaultProtocol   Fault = "protocol"   // an answer that contradicts itself or the request
+	FaultUpload     Fault = "upload"     // an upload that cannot be read
+	FaultCancelled  Fault = "cancelled"  // the caller's context ended
+)
+
+// Error is what every Fetcher returns.
+type Error struct {
+	Op         string        // head, open or read
+	URL        string        // the address, redacted
+	Status     int           // of HTTP, or 0
+	Kind       Fault         // what went wrong
+	RetryAfter time.Duration // how long the source asks to be left alone, or 0; an hour at most
+	Err        error         // the cause, or nil
+}
+
+// Error implements error: what was done, to what, what happened, what to do.
+func (e *Error) Error() string {
+	what, advice := e.Kind.describe()
+	if e.Status != 0 {
+		what = strings.TrimSpace(fmt.Sprintf("the server answered %d %s", e.Status, http.StatusText(e.Status)))
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s: %s", e.Op, e.URL, what)
+	if e.Err != nil {
+		fmt.Fprintf(&b, ": %v", e.Err)
+	}
+	if e.RetryAfter > 0 {
+		fmt.Fprintf(&b, " (asks to wait %s)", e.RetryAfter.Round(time.Second))
+	}
+	if advice != "" {
+		fmt.Fprintf(&b, "; %s", advice)
+	}
+	return b.String()
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// ContentFault reports whether the deposit is at fault, so that only its producer can help. All else is the system's
+// fault and may pass (design, section 1).
+func (e *Error) ContentFault() bool {
+	switch e.Kind {
+	case FaultURL, FaultScheme, FaultForbidden, FaultMissing:
+		return true
+	default:
+		return false
+	}
+}
+
+// describe returns what happened and what to do about it, in words.
+func (f Fault) describe() (what, advice string) {
+	switch f {
+	case FaultURL:
+		return "this is not a usable address", "correct it"
+	case FaultScheme:
+		return "this kind of address is not fetched", "name the file by another address, or upload it"
+	case FaultForbidden:
+		return "the address is not fetched from", "name a public address; an operator can allow this one with HOLDFAST_NET_ALLOW"
+	case FaultMissing:
+		return "the file is missing", "put the file there or correct the address, then submit again"
+	case FaultDenied:
+		return "access was denied", "give access to it, renew the signed address, or set the collection's credentials"
+	case FaultBusy:
+		return "the server asked to be left alone for a while", ""
+	case FaultStatus:
+		return "the server answered in an unexpected way", ""
+	case FaultDNS:
+		return "the host's name could not be resolved", "check the name, and this machine's resolver"
+	case FaultTLS:
+		return "the connection is not trustworthy", "check the server's certificate"
+	case FaultTimeout:
+		return "no answer in time", "check that the server is up and can be reached from here"
+	case FaultStalled:
+		return "the data stopped coming", ""
+	case FaultConnection:
+		return "the connection failed", "check that the server is up and can be reached from here"
+	case FaultShort:
+		return "the data ended too early", ""
+	case FaultRedirect:
+		return "the redirect was not followed", "give the address that it leads to"
+	case FaultEncoding:
+		return "the server sends the file compressed although it was asked not to", "have it send the file as it is"
+	case FaultProtocol:
+		return "the server's answer contradicts itself", ""
+	case FaultUpload:
+		return "the upload could not be read", ""
+	case FaultCancelled:
+		return "called off", ""
+	default:
+		return string(f), ""
+	}
+}

@@ -1,0 +1,100 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// errStalled is the cause with which a body that stopped coming is cancelled.
+var errStalled = errors.New("no data within the time allowed")
+
+// httpBody is a body that ends with io.EOF only when it is whole, and with an error when it stops coming.
+type httpBody struct {
+	x     *exchange
+	timer *time.Timer // runs only within Read: a slow reader is not a stalled source
+	pos   int64       // where in the file the next byte lies
+	left  int64       // bytes still promised, -1 when unknown
+	err   error       // sticky
+}
+
+// body returns the answer's body, whose first byte lies at offset and of which left bytes are promised, -1 for unknown.
+func (x *exchange) body(offset, left int64) *httpBody {
+	b := &httpBody{x: x, pos: offset, left: left}
+	b.timer = time.AfterFunc(x.http.options.StallTimeout, func() { x.cancel(errStalled) })
+	b.timer.Stop()
+	return b
+}
+
+// Read implements io.Reader.
+func (b *httpBody) Read(p []byte) (int, error) {
+	if b.err != nil {
+		return 0, b.err
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if most := b.x.http.options.BytesPerSecond; most > 0 {
+		p = p[:min(len(p), most)]
+	}
+	n, err := b.readSome(p)
+	b.pos += int64(n)
+	if n > 0 && err == nil {
+		err = b.x.throttle(n)
+	}
+	if b.left >= 0 {
+		if int64(n) > b.left {
+			b.err = b.fault(FaultProtocol, errors.New("more data came than were promised"))
+			return 0, b.err
+		}
+		b.left -= int64(n)
+	}
+	switch ended := err == io.EOF; { //nolint:errorlint // wrapped, it is a connection that was closed
+	case ended && b.left > 0:
+		b.err = b.fault(FaultShort, io.ErrUnexpectedEOF)
+	case ended:
+		b.err = io.EOF
+	case err != nil:
+		b.err = b.readFault(err)
+	}
+	return n, b.err
+}
+
+// readSome reads at least a byte, within the time that is allowed for that.
+func (b *httpBody) readSome(p []byte) (int, error) {
+	b.timer.Reset(b.x.http.options.StallTimeout)
+	defer b.timer.Stop()
+	for {
+		n, err := b.x.resp.Body.Read(p)
+		if n > 0 || err != nil {
+			return n, err
+		}
+	}
+}
+
+// Close implements io.Closer.
+func (b *httpBody) Close() error {
+	b.x.close()
+	return nil
+}
+
+// readFault gives an error met while reading its meaning.
+func (b *httpBody) readFault(err error) error {
+	ended := b.x.ended()
+	switch {
+	case errors.Is(ended, errStalled):
+		return b.fault(FaultStalled, fmt.Errorf("nothing came for %s: %w", b.x.http.options.StallTimeout, errStalled))
+	case ended != nil:
+		return b.fault(FaultCancelled, ended)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return b.fault(FaultShort, err)
+	default:
+		return b.fault(classify(err), err)
+	}
+}
+
+// fault says how far reading came, which tells a source that always breaks off at one place from a bad line.
+func (b *httpBody) fault(kind Fault, err error) error {
+	return &Error{Op: "read", URL: redactURL(b.x.target), Kind: kind, Err: fmt.Errorf("after byte %d: %w", b.pos, err)}
+}

@@ -1,0 +1,154 @@
+package source_test
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/holdfast/holdfast/source"
+)
+
+// zipOf makes a zip of stored files, each of which holds content, or what follows "=" in its name.
+func zipOf(t testing.TB, names ...string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for _, name := range names {
+		name, text, found := bytes.Cut([]byte(name), []byte("="))
+		if !found {
+			text = []byte(content)
+		}
+		f, err := w.CreateHeader(&zip.FileHeader{Name: string(name), Method: zip.Store, CRC32: 1, CompressedSize64: 1, UncompressedSize64: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Write(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func tarOf(t testing.TB, name string, size int) []byte {
+	t.Helper()
+	data := make([]byte, size)
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range data {
+		data[i] = byte(random.Uint32())
+	}
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	if err := w.WriteHeader(&tar.Header{Name: name, Size: int64(size), Mode: 0o600}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func gzipOf(t testing.TB, data []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// aTarBz2 is a tar of one file "a.txt" that holds "hello", as `tar cj` makes it.
+const aTarBz2 = "QlpoOTFBWSZTWZHcsD4AAG/7hMmAAEJAAWeAAAhiRJ5AAACACCAAVDSGpo0wEyZG0EkU0DRoMhoFfmizoQdQASM5XmkcbiTJIHBh6vxZBJUMh3Y32XRpqHlcJn4UFxV2NGik0kuiIgNi7kinChISO5YHwA=="
+
+func TestSniff(t *testing.T) {
+	t.Parallel()
+	bz2, err := base64.StdEncoding.DecodeString(aTarBz2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	docx := zipOf(t, "[Content_Types].xml", "_rels/.rels", "word/document.xml")
+	tests := []struct {
+		name string
+		head []byte
+		want source.Kind
+	}{
+		{"nothing", nil, source.KindOther},
+		{"text", []byte(content), source.KindOther},
+		{"zip", zipOf(t, "a.txt", "b/c.txt"), source.KindZip},
+		{"empty zip", zipOf(t), source.KindZip},
+		{"zip of documents", zipOf(t, "report.docx="+string(docx)), source.KindZip},
+		{"zip with a folder called word", zipOf(t, "word/a.txt"), source.KindZip},
+		{"zip of a kmz", zipOf(t, "places.kmz="+string(zipOf(t, "doc.kml"))), source.KindZip},
+		{"bag in a zip", zipOf(t, "bag/bagit.txt", "bag/data/x"), source.KindZip},
+		{"docx", docx, source.KindOther},
+		{"xlsx", zipOf(t, "[Content_Types].xml", "_rels/.rels", "xl/workbook.xml"), source.KindOther},
+		{"pptx", zipOf(t, "[Content_Types].xml", "_rels/.rels", "ppt/presentation.xml"), source.KindOther},
+		{"epub", zipOf(t, "mimetype=application/epub+zip", "META-INF/container.xml"), source.KindOther},
+		{"odt", zipOf(t, "mimetype=application/vnd.oasis.opendocument.text", "content.xml"), source.KindOther},
+		{"jar", zipOf(t, "META-INF/MANIFEST.MF", "A.class"), source.KindOther},
+		{"kmz", zipOf(t, "doc.kml"), source.KindOther},
+		{"tar", tarOf(t, "a", 10), source.KindTar},
+		{"tar.gz", gzipOf(t, tarOf(t, "a", 10)), source.KindTarGz},
+		{"tar.gz, its head", gzipOf(t, tarOf(t, "a", 1<<20))[:4096], source.KindTarGz},
+		{"gz", gzipOf(t, []byte(content)), source.KindGzip},
+		{"gz, cut", gzipOf(t, tarOf(t, "a", 10))[:12], source.KindGzip},
+		{"tar.bz2", bz2, source.KindTarBz},
+		{"bz2", []byte("BZh91AY&SY"), source.KindOther},
+	}
+	for _, tt := range tests {
+		if got := source.Sniff(tt.head); got != tt.want {
+			t.Errorf("%s: kind=%s, want %s", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestSniff_RealFiles(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join("..", "..", "shared", "cases", "merritt", "sampleFiles")
+	if _, err := os.Stat(folder); err != nil {
+		t.Skipf("real sample files are absent: %v", err)
+	}
+	for name, want := range map[string]source.Kind{
+		"brain_v1.tar.gz": source.KindTarGz, "brain_v2.zip": source.KindZip, "huskyChicken.zip": source.KindZip,
+		"jazzbears.zip": source.KindZip, "4blocks.jpg": source.KindOther, "4blocks.checkm": source.KindOther,
+	} {
+		data, err := os.ReadFile(filepath.Join(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := source.Sniff(data[:min(len(data), source.SniffLen)]); got != want || got.Container() != (want != source.KindOther) {
+			t.Errorf("%s: kind=%s, want %s", name, got, want)
+		}
+	}
+}
+
+func FuzzSniff(f *testing.F) {
+	bz2, err := base64.StdEncoding.DecodeString(aTarBz2)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, seed := range [][]byte{zipOf(f, "a"), tarOf(f, "a", 10), gzipOf(f, tarOf(f, "a", 10)), bz2} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, head []byte) {
+		kind := source.Sniff(head)
+		if len(head) < 4 && kind.Container() {
+			t.Errorf("%q is called %s", head, kind)
+		}
+	})
+}

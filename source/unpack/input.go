@@ -1,0 +1,152 @@
+package unpack
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Input is a container's bytes. Open fits storage.Store's:
+//
+//	unpack.Input{Size: info.Size, Open: func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
+//		return store.Open(ctx, key, offset, length)
+//	}}
+type Input struct {
+	// Open reads length bytes from offset on. It is called once for a tar, and a few times for a zip.
+	Open func(ctx context.Context, offset, length int64) (io.ReadCloser, error)
+	// Size is the number of bytes. Fewer than that is the system's fault, not the container's.
+	Size int64
+}
+
+// FromReaderAt makes an Input of size bytes of r, an *os.File for instance. It does not close r.
+func FromReaderAt(r io.ReaderAt, size int64) Input {
+	return Input{
+		Size: size,
+		Open: func(_ context.Context, offset, length int64) (io.ReadCloser, error) {
+			return io.NopCloser(io.NewSectionReader(r, offset, length)), nil
+		},
+	}
+}
+
+const (
+	readAhead = 256 << 10 // bytes asked of the input at a time
+	maxSkip   = 1 << 20   // a gap that is read over rather than jumped, since jumping may cost a request
+)
+
+// cursor is an io.ReaderAt over an Input that keeps one stream open and goes on with it as long as reads follow one
+// another. It serves one goroutine.
+type cursor struct {
+	size   int64
+	open   func(offset int64) (io.ReadCloser, error)
+	ended  func() error // why the walk was called off, or nil
+	stored io.ReadCloser
+	buf    *bufio.Reader
+	pos    int64 // where buf stands
+	err    error // the input's first error
+}
+
+func newCursor(ctx context.Context, in Input) *cursor {
+	return &cursor{
+		size: in.Size,
+		open: func(offset int64) (io.ReadCloser, error) { return in.Open(ctx, offset, in.Size-offset) },
+		ended: func() error {
+			err, cause := ctx.Err(), context.Cause(ctx)
+			if err == nil || errors.Is(err, cause) {
+				return err
+			}
+			return fmt.Errorf("%w: %w", err, cause)
+		},
+	}
+}
+
+// ReadAt implements io.ReaderAt.
+func (c *cursor) ReadAt(p []byte, off int64) (int, error) {
+	switch {
+	case c.err != nil:
+		return 0, c.err
+	case off < 0:
+		return 0, fmt.Errorf("read at %d: before the beginning", off)
+	case off >= c.size:
+		return 0, io.EOF
+	}
+	want := p[:min(int64(len(p)), c.size-off)]
+	if err := c.seek(off); err != nil {
+		return 0, c.fail(err)
+	}
+	n, err := c.read(want)
+	if err == nil && n < len(p) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// read fills p from the current position.
+func (c *cursor) read(p []byte) (int, error) {
+	n := 0
+	for n < len(p) {
+		if err := c.ended(); err != nil {
+			return n, c.fail(err)
+		}
+		m, err := c.buf.Read(p[n:])
+		n += m
+		c.pos += int64(m)
+		if isEnd(err) {
+			err = fmt.Errorf("it ends after %d of %d bytes: %w", c.pos, c.size, io.ErrUnexpectedEOF)
+		}
+		if err != nil {
+			return n, c.fail(err)
+		}
+	}
+	return n, nil
+}
+
+// seek makes the stream stand at off.
+func (c *cursor) seek(off int64) error {
+	if c.stored != nil && off >= c.pos && off-c.pos <= maxSkip {
+		n, err := c.buf.Discard(int(off - c.pos))
+		c.pos += int64(n)
+		if err != nil {
+			return fmt.Errorf("read at %d: %w", c.pos, err)
+		}
+		return nil
+	}
+	c.close()
+	stored, err := c.open(off)
+	if err != nil {
+		return fmt.Errorf("open at %d: %w", off, err)
+	}
+	if c.buf == nil {
+		c.buf = bufio.NewReaderSize(stored, int(min(readAhead, c.size)))
+	} else {
+		c.buf.Reset(stored)
+	}
+	c.stored, c.pos = stored, off
+	return nil
+}
+
+func (c *cursor) fail(err error) error {
+	if c.err == nil {
+		c.err = err
+	}
+	return err
+}
+
+func (c *cursor) close() {
+	if c.stored != nil {
+		_ = c.stored.Close() // only read from
+		c.stored = nil
+	}
+}
+
+// stream reads the input from its beginning to its end.
+func (c *cursor) stream() io.Reader {
+	return io.NewSectionReader(c, 0, c.size)
+}
+
+// isEnd reports whether a reader has come to its end. Only the bare value says so: an error that wraps it is one of the
+// input (a connection that was closed), and taken for the end it would make half a container pass for a whole one.
+func isEnd(err error) bool {
+	return err == io.EOF //nolint:errorlint // see above
+}

@@ -1,0 +1,54 @@
+package unpack
+
+import "math"
+
+// Limits bound what one container may unpack to. A zero field takes its default.
+type Limits struct {
+	// Entries is the greatest number of entries, folders included. Default 1,000,000.
+	Entries int64
+	// Bytes is the greatest sum of the files' sizes; a compressed tar's headers count, too.
+	// Default 4 TiB.
+	Bytes int64
+	// Ratio is how many times its own size a container may unpack to, once that is more than 1 GiB. Default 200: real
+	// collections stay under 20, a bomb made with deflate reaches 1032.
+	Ratio int64
+	// NameLength is the greatest length of a name in bytes. Default 1024, the most that object stores keep.
+	NameLength int
+}
+
+// The defaults of Limits.
+const (
+	DefaultEntries    = 1_000_000
+	DefaultBytes      = 4 << 40
+	DefaultRatio      = 200
+	DefaultNameLength = 1024
+)
+
+// ratioFloor is what any container may unpack to: small ones of blank pages or zeros are common and do no harm.
+const ratioFloor = 1 << 30
+
+func (l Limits) withDefaults() Limits {
+	if l.Entries <= 0 {
+		l.Entries = DefaultEntries
+	}
+	if l.Bytes <= 0 {
+		l.Bytes = DefaultBytes
+	}
+	if l.Ratio <= 0 {
+		l.Ratio = DefaultRatio
+	}
+	if l.NameLength <= 0 {
+		l.NameLength = DefaultNameLength
+	}
+	return l
+}
+
+// ceiling is the number of bytes that a container of the given size may unpack to. It goes by the size of the whole
+// container, not by what was read so far, so that the order of its files does not matter.
+func (l Limits) ceiling(size int64) int64 {
+	byRatio := int64(math.MaxInt64)
+	if size <= math.MaxInt64/l.Ratio {
+		byRatio = size * l.Ratio
+	}
+	return min(l.Bytes, max(byRatio, ratioFloor))
+}

@@ -1,0 +1,190 @@
+package unpack
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"compress/bzip2"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+const (
+	tarBlock      = 512
+	checksumStart = 148
+	checksumEnd   = 156
+)
+
+// IsTar reports whether block, the first 512 bytes of something, is the header of a tar: its checksum is right. All
+// kinds of tar have it, the oldest too, which have no magic number.
+func IsTar(block []byte) bool {
+	if len(block) < tarBlock {
+		return false
+	}
+	field := strings.Trim(string(block[checksumStart:checksumEnd]), " \x00")
+	want, err := strconv.ParseInt(field, 8, 64)
+	if err != nil || want == 0 {
+		return false
+	}
+	var unsigned, signed int64 // some old tars added signed bytes
+	for i, b := range block[:tarBlock] {
+		if i >= checksumStart && i < checksumEnd {
+			b = ' '
+		}
+		unsigned += int64(b)
+		signed += int64(int8(b))
+	}
+	return want == unsigned || want == signed
+}
+
+func (w *walker) walkGzip() error {
+	r, err := gzip.NewReader(w.cursor.stream())
+	if err != nil {
+		return w.readFault("", err)
+	}
+	return w.walkCompressed(r, "gzip")
+}
+
+func (w *walker) walkBzip2() error {
+	return w.walkCompressed(bzip2.NewReader(w.cursor.stream()), "bzip2")
+}
+
+// walkCompressed walks the tar in r, or says that there is none.
+func (w *walker) walkCompressed(r io.Reader, format string) error {
+	buf := bufio.NewReaderSize(r, 64<<10)
+	head, err := buf.Peek(tarBlock)
+	if err != nil && !isEnd(err) {
+		return w.readFault("", err)
+	}
+	if !IsTar(head) {
+		return formatFault("it is one file compressed with " + format + ", not a container; submit it as a file")
+	}
+	return w.walkTar(buf, "tar in "+format)
+}
+
+// walkTar walks an uncompressed tar.
+func (w *walker) walkTar(r io.Reader, format string) error {
+	raw := &tarStream{walker: w, r: r}
+	tr := tar.NewReader(raw)
+	last := ""
+	for {
+		before := raw.n
+		header, err := tr.Next()
+		if isEnd(err) {
+			return w.endTar(raw, before, last, format)
+		}
+		if err != nil && !errors.Is(err, tar.ErrInsecurePath) { // names are judged below
+			return w.readFault(last, err)
+		}
+		last = header.Name
+		if err := w.tarEntry(tr, header); err != nil {
+			return err
+		}
+	}
+}
+
+func (w *walker) tarEntry(tr *tar.Reader, header *tar.Header) error {
+	if err := w.meet(); err != nil {
+		return err
+	}
+	kind := tarTypeOf(header.Typeflag)
+	if kind.ignored {
+		return nil
+	}
+	if kind.refused != "" {
+		return &Error{Entry: header.Name, Fault: FaultType, Detail: "it is " + kind.refused + "; pack regular files only"}
+	}
+	decoded, encoding := decodeTarName(header.Name)
+	name, err := cleanName(header.Name, decoded, w.limits.NameLength)
+	if err != nil {
+		return err
+	}
+	if kind.folder {
+		return w.names.addFolder(header.Name, name)
+	}
+	if name == "" {
+		return &Error{Entry: header.Name, Fault: FaultName, Detail: "a file has the name of the folder itself"}
+	}
+	if err := w.names.addFile(header.Name, name); err != nil {
+		return err
+	}
+	if header.Size > w.ceiling-w.out {
+		return w.tooLarge(header.Name)
+	}
+	return w.hand(Entry{Name: name, Raw: header.Name, Encoding: encoding, Size: header.Size, Modified: header.ModTime}, tr)
+}
+
+// tarType says what is done with entries of one type.
+type tarType struct {
+	folder, ignored bool
+	refused         string
+}
+
+func tarTypeOf(flag byte) tarType {
+	switch flag {
+	case tar.TypeReg, '\x00', tar.TypeCont, tar.TypeGNUSparse:
+		return tarType{}
+	case tar.TypeDir:
+		return tarType{folder: true}
+	case tar.TypeXGlobalHeader, 'V': // settings for what follows; the label of a volume
+		return tarType{ignored: true}
+	case tar.TypeLink:
+		return tarType{refused: "a hard link"}
+	case tar.TypeSymlink:
+		return tarType{refused: "a symbolic link"}
+	case tar.TypeChar, tar.TypeBlock:
+		return tarType{refused: "a device"}
+	case tar.TypeFifo:
+		return tarType{refused: "a named pipe"}
+	default:
+		return tarType{refused: fmt.Sprintf("an entry of type %q", flag)}
+	}
+}
+
+// endTar judges the end of a tar. Its reader takes the end of the stream for the end of the tar, so a tar cut off
+// between two files would pass for a whole one, and one tar after another would lose the second.
+func (w *walker) endTar(raw *tarStream, before int64, last, format string) error {
+	padding := (tarBlock - before%tarBlock) % tarBlock
+	if raw.n-before-padding < tarBlock {
+		return w.readFault(last, fmt.Errorf("the %s has no end mark after this entry: %w", format, io.ErrUnexpectedEOF))
+	}
+	zeros := make([]byte, 32<<10)
+	block := make([]byte, len(zeros))
+	for {
+		n, err := raw.Read(block)
+		if !bytes.Equal(block[:n], zeros[:n]) {
+			return &Error{
+				Fault:  FaultDamaged,
+				Detail: "more data follow the end mark of the " + format + "; were two of them joined? Pack everything into one",
+			}
+		}
+		if isEnd(err) {
+			return nil
+		}
+		if err != nil {
+			return w.readFault(last, err)
+		}
+	}
+}
+
+// tarStream counts the bytes of a tar, headers included, and ends a stream of nothing but headers or padding. It hides
+// that the input can seek, so that every byte passes the decoder's checksum.
+type tarStream struct {
+	walker *walker
+	r      io.Reader
+	n      int64
+}
+
+// Read implements io.Reader.
+func (s *tarStream) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	s.n += int64(n)
+	if s.n > s.walker.ceiling && s.n > s.walker.cursor.size {
+		return 0, s.walker.tooLarge("")
+	}
+	return n, err
+}

@@ -1,0 +1,193 @@
+// Package unpack walks the files in a container (zip, tar, tar.gz, tar.bz2) as a stream, so that only regular files with
+// safe and unambiguous names ever come out, within limits, and every byte that came out was checked as far as the
+// format allows. It writes nothing anywhere.
+//
+// A walk that ends without an error has seen the container to its very end: checksums were right, the end mark was
+// there, nothing followed it. A walk that ends with an error may have handed out files before; whoever stored them
+// throws them away. A zip is judged whole, by its directory, before its first file is handed out.
+//
+// Names are kept byte for byte, except that what tar itself ignores is left out ("./" in front, "/./", "//").
+package unpack
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"time"
+)
+
+// The encodings that Entry.Encoding names.
+const (
+	UTF8   = "utf-8"
+	CP437  = "cp437"
+	Latin1 = "iso-8859-1"
+)
+
+// Entry is one regular file in a container.
+type Entry struct {
+	// Name is a clean relative path with slashes, valid UTF-8, unique in its container, and never a folder of another.
+	Name string
+	// Raw holds the bytes of the name as the container has them.
+	Raw string
+	// Encoding says how Raw was read: UTF8; CP437 for a name in a zip, Latin1 for one in a tar, that is not UTF-8.
+	// Both map every byte to a character of its own, so that Raw can be had back.
+	Encoding string
+	// Size is the number of bytes that the container promises. The reader yields exactly as many, or an error.
+	Size int64
+	// Modified is the file's time, or the zero time. A zip without an extended timestamp knows no time zone: it is read as UTC.
+	Modified time.Time
+}
+
+// Walk calls fn for each regular file in the container in, in the container's order. The reader is good until fn
+// returns; what fn leaves unread is read, and checked, after it. Folders are skipped.
+//
+// It returns nil only when the whole container was sound. Otherwise it returns the error of fn as it is; or the error
+// and cause of ctx, wrapped, once ctx has ended; or an *Error, which tells a container at fault (ContentFault) from one
+// that could not be read. An error met by the reader outranks whatever fn made of it. The caller must know that the
+// container's bytes are those that were deposited before it blames the depositor (safety rule R6).
+//
+// Walk uses in, limits and fn from the calling goroutine only; concurrent walks do not touch each other.
+func Walk(ctx context.Context, in Input, limits Limits, fn func(Entry, io.Reader) error) error {
+	c := newCursor(ctx, in)
+	defer c.close()
+	w := &walker{
+		cursor: c,
+		limits: limits.withDefaults(),
+		names:  newNameTree(),
+		fn:     fn,
+	}
+	w.ceiling = w.limits.ceiling(in.Size)
+	return w.walk()
+}
+
+// walker is the state of one walk.
+type walker struct {
+	cursor  *cursor
+	limits  Limits
+	ceiling int64 // bytes that may come out in all
+	out     int64 // bytes that came out
+	entries int64 // entries met, folders and skipped ones included
+	names   *nameTree
+	fn      func(Entry, io.Reader) error
+}
+
+// Magic numbers of the formats.
+var (
+	zipMagic      = []byte("PK\x03\x04")
+	emptyZipMagic = []byte("PK\x05\x06")
+	gzipMagic     = []byte{0x1f, 0x8b}
+	bzip2Magic    = []byte("BZh")
+	xzMagic       = []byte{0xfd, '7', 'z', 'X', 'Z', 0}
+	zstdMagic     = []byte{0x28, 0xb5, 0x2f, 0xfd}
+)
+
+// walk picks the format by content.
+func (w *walker) walk() error {
+	head := make([]byte, min(tarBlock, w.cursor.size))
+	if _, err := w.cursor.ReadAt(head, 0); err != nil && !isEnd(err) {
+		return w.readFault("", err)
+	}
+	switch {
+	case bytes.HasPrefix(head, zipMagic), bytes.HasPrefix(head, emptyZipMagic):
+		return w.walkZip()
+	case bytes.HasPrefix(head, gzipMagic):
+		return w.walkGzip()
+	case bytes.HasPrefix(head, bzip2Magic):
+		return w.walkBzip2()
+	case IsTar(head):
+		return w.walkTar(w.cursor.stream(), "tar")
+	case bytes.HasPrefix(head, xzMagic):
+		return formatFault("it is compressed with xz, which is not unpacked yet; use zip, tar, tar.gz or tar.bz2")
+	case bytes.HasPrefix(head, zstdMagic):
+		return formatFault("it is compressed with Zstandard, which is not unpacked yet; use zip, tar, tar.gz or tar.bz2")
+	case len(head) == 0:
+		return formatFault("it is empty")
+	default:
+		return formatFault("it is no zip, tar, tar.gz or tar.bz2; submit it as a file, or pack it again")
+	}
+}
+
+// meet counts one more entry of any type.
+func (w *walker) meet() error {
+	w.entries++
+	if w.entries > w.limits.Entries {
+		return &Error{
+			Fault:  FaultLimit,
+			Detail: fmt.Sprintf("it has more than %d entries; split it, or have the limit raised", w.limits.Entries),
+		}
+	}
+	return nil
+}
+
+// spend counts n bytes of the named entry as come out.
+func (w *walker) spend(entry string, n int64) error {
+	if n > w.ceiling-w.out {
+		return w.tooLarge(entry)
+	}
+	w.out += n
+	return nil
+}
+
+// tooLarge says which of the two limits on bytes was passed.
+func (w *walker) tooLarge(entry string) error {
+	if w.ceiling < w.limits.Bytes {
+		return &Error{Entry: entry, Fault: FaultLimit, Detail: fmt.Sprintf(
+			"it unpacks to more than %d bytes, over %d times its own size: a decompression bomb, or a container that needs a higher limit",
+			w.ceiling, w.limits.Ratio)}
+	}
+	return &Error{Entry: entry, Fault: FaultLimit, Detail: fmt.Sprintf(
+		"it unpacks to more than %d bytes; split it, or have the limit raised", w.limits.Bytes)}
+}
+
+// hand gives one file to fn and reads to its end what fn has left.
+func (w *walker) hand(e Entry, content io.Reader) error {
+	if err := w.cursor.ended(); err != nil {
+		return w.readFault(e.Raw, err)
+	}
+	r := &entryReader{walker: w, entry: e.Raw, r: content, left: e.Size}
+	err := w.fn(e, r)
+	if r.err != nil && !isEnd(r.err) {
+		return r.err
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(io.Discard, r); err != nil {
+		return err
+	}
+	return nil
+}
+
+// entryReader hands out one file's bytes, counts them and gives errors their meaning.
+type entryReader struct {
+	walker *walker
+	entry  string
+	r      io.Reader
+	left   int64 // bytes still promised
+	err    error // sticky
+}
+
+// Read implements io.Reader.
+func (r *entryReader) Read(p []byte) (int, error) {
+	if r.err != nil {
+		return 0, r.err
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	n, err := r.r.Read(p)
+	r.left -= int64(n)
+	switch {
+	case r.left < 0 || isEnd(err) && r.left > 0:
+		err = r.walker.readFault(r.entry, io.ErrUnexpectedEOF)
+		n = 0
+	case err != nil && !isEnd(err):
+		err = r.walker.readFault(r.entry, err)
+	}
+	if spent := r.walker.spend(r.entry, int64(n)); spent != nil {
+		n, err = 0, spent
+	}
+	r.err = err
+	return n, err
+}
