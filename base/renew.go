@@ -1,0 +1,126 @@
+package base
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// How often the Registry hears of a worker.
+const (
+	newsEvery = 500 * time.Millisecond // at most: progress that people watch
+	idleEvery = 5 * time.Second        // at least: its capacity is what the relay goes by
+
+	touchEvery = 15 * time.Second // a message, well within its time-out of a minute
+)
+
+// announce tells the Registry of the worker's capacity before the first message, so that the relay has something to go
+// by. It waits until the Registry answers; false when ctx ended first.
+func (s *session) announce(ctx context.Context) bool {
+	for wait := againFirst; ; wait = min(2*wait, againCap) {
+		if err := s.renew(ctx); err == nil {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(wait):
+		}
+	}
+}
+
+// keepRenewing is the process's one renewal loop (R9, R15). It ends with ctx.
+func (s *session) keepRenewing(ctx context.Context) {
+	ticker := time.NewTicker(min(newsEvery, s.lease/6))
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.news:
+			_ = s.renew(ctx) // logged as an outage; the next tick tries again
+		case now := <-ticker.C:
+			if s.renewalDue(now) {
+				_ = s.renew(ctx) // as above
+			}
+		}
+	}
+}
+
+func (s *session) renewalDue(now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.freed.Swap(false) || now.Sub(s.renewed) >= min(idleEvery, s.lease/3) {
+		return true
+	}
+	for _, a := range s.attempts {
+		if a.due(now, s.lease/3) {
+			return true
+		}
+	}
+	return false
+}
+
+// renew extends exactly the claims that this process runs, tells their progress, and ends the steps whose claim is gone.
+func (s *session) renew(ctx context.Context) error {
+	request := registry.RenewRequest{Worker: s.info(), Lease: s.lease}
+	moves := map[registry.Lease]int64{}
+	running := s.running()
+	for _, a := range running {
+		b, m := a.news()
+		request.Beats = append(request.Beats, b)
+		moves[b.Lease] = m
+	}
+	sent := time.Now()
+	call, cancel := context.WithTimeout(ctx, s.stores.timeout)
+	defer cancel()
+	lost, err := s.stores.registry.Renew(call, request)
+	if err != nil {
+		if ctx.Err() == nil {
+			s.stores.registryTrouble.fail(ctx, err)
+		}
+		return fmt.Errorf("renew %d claims: %w", len(running), err)
+	}
+	s.stores.registryTrouble.answered(ctx)
+	s.mu.Lock()
+	s.renewed = sent
+	s.mu.Unlock()
+	gone := make(map[registry.Lease]bool, len(lost))
+	for _, l := range lost {
+		gone[l] = true
+	}
+	for _, a := range running {
+		if gone[a.item.lease] {
+			a.lost()
+		} else {
+			a.told(sent, moves[a.item.lease], s)
+		}
+	}
+	return nil
+}
+
+// info is what the Registry and the relay are told of this process.
+func (s *session) info() registry.WorkerInfo {
+	info := registry.WorkerInfo{
+		ID: s.worker, Version: s.version, Draining: s.isStopping(),
+		Capacity: map[registry.Stage]int{}, Free: map[registry.Stage]int{},
+	}
+	for _, st := range s.stations {
+		if s.exact { // it takes one item and no messages
+			info.Capacity[st.stage], info.Free[st.stage] = 0, 0
+			continue
+		}
+		info.Capacity[st.stage], info.Free[st.stage] = st.room()
+	}
+	return info
+}
+
+// tell makes the next renewal go out at once.
+func (s *session) tell() {
+	select {
+	case s.news <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,154 @@
+package base
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// How long an item waits that the Registry wakes itself when its turn comes: this is only the fallback.
+const (
+	lockedWait  = time.Minute
+	noSpaceWait = time.Minute
+)
+
+// errorLimit is how many bytes of an error's text are kept for people (R10).
+const errorLimit = 2000
+
+// Content says that the deposit is at fault: the item fails, and the producer must correct it. Content(nil) is nil.
+func Content(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &contentError{err}
+}
+
+// Fatal says that no retry helps although the deposit is not at fault: the item fails and needs admin review. Fatal(nil)
+// is nil.
+func Fatal(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &fatalError{err}
+}
+
+// Snooze says that the item has to wait, for d at least: it goes back to pending, and nothing is counted. The reason is
+// shown to people as a code, why as a sentence.
+func Snooze(d time.Duration, reason registry.Reason, why string) error {
+	return &snoozeError{delay: max(d, 0), reason: reason, why: why}
+}
+
+type contentError struct{ err error }
+
+func (e *contentError) Error() string      { return e.err.Error() }
+func (e *contentError) Unwrap() error      { return e.err }
+func (e *contentError) ContentFault() bool { return true }
+
+type fatalError struct{ err error }
+
+func (e *fatalError) Error() string { return e.err.Error() }
+func (e *fatalError) Unwrap() error { return e.err }
+
+type snoozeError struct {
+	delay  time.Duration
+	reason registry.Reason
+	why    string
+}
+
+func (e *snoozeError) Error() string { return e.why }
+
+// judge turns a step's error, and the cause its context ended with (nil while it lives), into the settlement. ok is
+// false when the claim is lost and nothing may be written.
+func judge(h Handler, item *Item, err, cause error) (s registry.Settlement, ok bool) {
+	s = registry.Settlement{Lease: item.lease, MaxAttempts: h.MaxAttempts(), Error: cleanText(err)}
+	if errors.Is(err, errLost) || errors.Is(cause, errLost) {
+		return s, false
+	}
+	if err == nil {
+		s.Outcome = registry.OutcomeDone // also when the end of its context came too late to matter
+		return s, true
+	}
+	// A step whose context ended tells how it was interrupted, and may mistake that for a fault of what it was
+	// reading. A real fault shows itself again (I8).
+	switch {
+	case errors.Is(cause, ErrStuck):
+		retry(&s, h, item)
+		s.Error = cleanText(fmt.Errorf("%w for %v: %w", ErrStuck, h.StuckAfter(), err))
+		return s, true
+	case cause != nil:
+		s.Outcome, s.Error = registry.OutcomeReleased, ErrStopping.Error()
+		return s, true
+	}
+	var (
+		fatal    *fatalError
+		snooze   *snoozeError
+		locked   *registry.LockedError
+		noSpace  *registry.NoSpaceError
+		mismatch *registry.IdentifierMismatch
+	)
+	switch {
+	case contentFault(err), errors.As(err, &mismatch):
+		s.Outcome, s.Class = registry.OutcomeFailed, registry.ContentFault
+	case errors.As(err, &fatal):
+		s.Outcome, s.Class = registry.OutcomeFailed, registry.SystemFault
+	case errors.As(err, &snooze):
+		s.Outcome, s.Delay, s.Reason = registry.OutcomeSnooze, snooze.delay, snooze.reason
+	case errors.As(err, &locked):
+		s.Outcome, s.Delay, s.Reason = registry.OutcomeSnooze, lockedWait, registry.ReasonLocked
+	case errors.As(err, &noSpace):
+		s.Outcome, s.Delay, s.Reason = registry.OutcomeSnooze, noSpaceWait, registry.ReasonNoSpace
+	default:
+		retry(&s, h, item)
+	}
+	return s, true
+}
+
+// retry makes s a counted failure. A try that failed because a call was cancelled from elsewhere is one, too.
+func retry(s *registry.Settlement, h Handler, item *Item) {
+	s.Outcome, s.Class, s.Delay = registry.OutcomeRetry, registry.SystemFault, h.Backoff(item.Tries+1)
+}
+
+// contentFault tells whether any error in the tree of err says that the deposit is at fault. errors.As would stop at
+// the first that has an opinion. An error that says so because its reading was cancelled is not believed.
+func contentFault(err error) bool {
+	if err == nil {
+		return false
+	}
+	if f, ok := err.(interface{ ContentFault() bool }); ok && f.ContentFault() {
+		return !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+	}
+	switch u := err.(type) { //nolint:errorlint // walks the tree itself
+	case interface{ Unwrap() error }:
+		return contentFault(u.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, e := range u.Unwrap() {
+			if contentFault(e) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// cleanText returns an error's text fit for every database and every reader: valid UTF-8 without NUL, of at most
+// errorLimit bytes; "" for nil.
+func cleanText(err error) string {
+	if err == nil {
+		return ""
+	}
+	const more = "…"
+	text := strings.ReplaceAll(strings.ToValidUTF8(err.Error(), "\uFFFD"), "\x00", "\uFFFD")
+	if len(text) <= errorLimit {
+		return text
+	}
+	cut := errorLimit - len(more)
+	for !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + more
+}
