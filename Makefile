@@ -24,7 +24,7 @@ build: ## Build the static binary bin/holdfast
 
 .PHONY: demo
 demo: build ## Show one deposit go through the whole pipeline on this machine
-	scripts/demo.sh
+	$(GO) run ./cmd/demo bin/holdfast
 
 .PHONY: test
 test: deps vet lint tidy ## What CI runs: everything, with all services required, under -race
