@@ -1,0 +1,283 @@
+package ocfl
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// decoded is an inventory as it was read, with everything that is wrong with it. Parts that could not be understood are
+// left out of it.
+type decoded struct {
+	inv    Inventory
+	head   string // as written
+	typeID string // as written
+	names  []string
+	faults []Fault
+
+	fixityIsNoObject bool
+	hasFixity        bool
+}
+
+// decoder reads an inventory token by token, so that its text is never in memory as a whole, and keeps a string that occurs
+// more than once only once.
+type decoder struct {
+	json  *json.Decoder
+	path  string // of the inventory, for faults
+	out   *decoded
+	seen  map[string]bool // keys of the root object
+	known interner
+}
+
+// decodeInventory reads an inventory. An error is one of reading r; whatever is wrong with the text is a fault.
+func decodeInventory(r io.Reader, path string) (*decoded, error) {
+	return decodeLike(r, path, nil)
+}
+
+// decodeLike is decodeInventory for another inventory of an object of which one, like, is known; nil for none.
+func decodeLike(r io.Reader, path string, like *shared) (*decoded, error) {
+	text := &utf8Reader{r: r}
+	d := &decoder{
+		json: json.NewDecoder(text), path: path, seen: make(map[string]bool),
+		out:   &decoded{inv: Inventory{ContentDirectory: defaultContent}},
+		known: interner{like: like, own: make(map[string]string)},
+	}
+	d.json.UseNumber()
+	err := d.inventory()
+	var tail json.Token
+	if err == nil {
+		if tail, err = d.json.Token(); errors.Is(err, io.EOF) {
+			err = nil
+		} else if err == nil {
+			err = fmt.Errorf("%w: %v after the end", errSyntax, tail)
+		}
+	}
+	d.known = interner{}
+	switch {
+	case text.err != nil:
+		return nil, text.err
+	case err != nil:
+		d.fault("E033", "not a JSON document: %v", err)
+		return d.out, nil // what is missing is missing because of that
+	case text.invalid:
+		d.fault("E033", "not encoded in UTF-8")
+	}
+	d.check()
+	return d.out, nil
+}
+
+// errSyntax says that the text is JSON but not an inventory that can be read on.
+var errSyntax = errors.New("unexpected value")
+
+func (d *decoder) fault(code, format string, args ...any) {
+	d.out.faults = append(d.out.faults, Fault{Code: code, Path: d.path, Message: fmt.Sprintf(format, args...)})
+}
+
+// inventory reads the root object.
+func (d *decoder) inventory() error {
+	token, err := d.json.Token()
+	if err != nil {
+		return err
+	}
+	if token != json.Delim('{') {
+		return fmt.Errorf("%w: the root is no object", errSyntax)
+	}
+	return d.members(func(key string) error {
+		if d.seen[key] {
+			d.fault("E033", "key %q is there twice", key)
+		}
+		d.seen[key] = true
+		inv := &d.out.inv
+		switch key {
+		case "id":
+			return d.stringInto(&inv.ID, "E037", key)
+		case "type":
+			return d.stringInto(&d.out.typeID, "E038", key)
+		case "digestAlgorithm":
+			return d.stringInto(&inv.Algorithm, "E025", key)
+		case "head":
+			return d.stringInto(&d.out.head, "E040", key)
+		case "contentDirectory":
+			inv.contentDeclared = true
+			return d.stringInto(&inv.ContentDirectory, "E017", key)
+		case "manifest":
+			return d.manifest()
+		case "versions":
+			return d.versions()
+		case "fixity":
+			return d.fixity()
+		}
+		d.fault("E102", "unknown key %q", key)
+		return d.skip()
+	})
+}
+
+// members reads the rest of an object whose brace has been read.
+func (d *decoder) members(member func(key string) error) error {
+	for d.json.More() {
+		token, err := d.json.Token()
+		if err != nil {
+			return err
+		}
+		key, ok := token.(string)
+		if !ok {
+			return fmt.Errorf("%w: %v as a key", errSyntax, token)
+		}
+		if err := member(key); err != nil {
+			return err
+		}
+	}
+	_, err := d.json.Token()
+	return err
+}
+
+// object reads a value that should be an object; any other is skipped and reported to other.
+func (d *decoder) object(member func(key string) error, other func()) error {
+	token, err := d.json.Token()
+	if err != nil {
+		return err
+	}
+	if token == json.Delim('{') {
+		return d.members(member)
+	}
+	other()
+	return d.rest(token)
+}
+
+// stringInto reads a value that should be a string.
+func (d *decoder) stringInto(into *string, code, what string) error {
+	token, err := d.json.Token()
+	if err != nil {
+		return err
+	}
+	s, ok := token.(string)
+	if !ok {
+		d.fault(code, "%s is no string", what)
+		return d.rest(token)
+	}
+	*into = s
+	return nil
+}
+
+// skip reads a value of any kind.
+func (d *decoder) skip() error {
+	token, err := d.json.Token()
+	if err != nil {
+		return err
+	}
+	return d.rest(token)
+}
+
+// rest reads on to the end of the value that begins with token.
+func (d *decoder) rest(token json.Token) error {
+	depth := 0
+	for {
+		switch token {
+		case json.Delim('{'), json.Delim('['):
+			depth++
+		case json.Delim('}'), json.Delim(']'):
+			depth--
+		}
+		if depth == 0 {
+			return nil
+		}
+		var err error
+		if token, err = d.json.Token(); err != nil {
+			return err
+		}
+	}
+}
+
+// codes are the faults of a block of digests, which differ by where it stands.
+type codes struct {
+	block    string // what it is, for messages
+	notArray string
+	repeated string
+}
+
+// digests reads an object of digests with arrays of paths and calls found for each digest. The caller has read the brace.
+func (d *decoder) digests(c codes, path func(string) string, found func(digest string, paths []string)) error {
+	var keys []string
+	err := d.members(func(digest string) error {
+		keys = append(keys, strings.ToLower(digest))
+		token, err := d.json.Token()
+		if err != nil {
+			return err
+		}
+		if token != json.Delim('[') {
+			d.fault(c.notArray, "%s of %s is no array", c.block, digest)
+			return d.rest(token)
+		}
+		var paths []string
+		for d.json.More() {
+			if token, err = d.json.Token(); err != nil {
+				return err
+			}
+			text, ok := token.(string)
+			if !ok {
+				d.fault(c.notArray, "%s of %s has an element that is no string", c.block, digest)
+				if err := d.rest(token); err != nil {
+					return err
+				}
+				continue
+			}
+			paths = append(paths, path(text))
+		}
+		if _, err := d.json.Token(); err != nil {
+			return err
+		}
+		found(digest, slices.Clip(paths))
+		return nil
+	})
+	slices.Sort(keys)
+	for i := 1; i < len(keys); i++ {
+		if keys[i] == keys[i-1] {
+			d.fault(c.repeated, "%s has the digest %s twice", c.block, keys[i])
+		}
+	}
+	return err
+}
+
+// entries reads a manifest or the fixity block of one algorithm.
+func (d *decoder) entries(c codes, digest func(string) string, other func()) ([]Entry, error) {
+	token, err := d.json.Token()
+	if err != nil {
+		return nil, err
+	}
+	if token != json.Delim('{') {
+		other()
+		return nil, d.rest(token)
+	}
+	entries := []Entry{}
+	err = d.digests(c, d.known.contentPath, func(key string, paths []string) {
+		slices.Sort(paths)
+		entries = append(entries, Entry{Digest: digest(key), Paths: paths})
+	})
+	slices.SortStableFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Digest, b.Digest) })
+	return entries, err
+}
+
+func (d *decoder) manifest() (err error) {
+	d.out.inv.Manifest, err = d.entries(codes{block: "manifest", notArray: "E092", repeated: "E096"}, d.known.digest, func() {
+		d.fault("E106", "manifest is no object")
+		d.fault("E041", "manifest is no object")
+	})
+	return err
+}
+
+func (d *decoder) fixity() error {
+	d.out.hasFixity = true
+	d.out.inv.Fixity = make(map[string][]Entry)
+	return d.object(func(algorithm string) error {
+		digest := func(s string) string { return d.known.fixityDigest(algorithm, s) }
+		entries, err := d.entries(codes{block: "fixity " + algorithm, notArray: "E057", repeated: "E097"}, digest, func() {
+			d.fault("E057", "fixity of %s is no object", algorithm)
+		})
+		d.out.inv.Fixity[algorithm] = entries
+		return err
+	}, func() { d.out.fixityIsNoObject = true })
+}

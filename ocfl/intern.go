@@ -1,0 +1,89 @@
+package ocfl
+
+import (
+	"slices"
+	"strings"
+)
+
+// shared is an inventory whose strings another one, of the same object, takes over instead of having its own: objects have
+// hundreds of thousands of files, and most of them are the same in all versions.
+type shared struct {
+	inv   *Inventory
+	paths []string // all content paths, sorted
+}
+
+// newShared prepares inv for sharing.
+func newShared(inv *Inventory) *shared {
+	s := &shared{inv: inv}
+	for _, e := range inv.Manifest {
+		s.paths = append(s.paths, e.Paths...)
+	}
+	slices.Sort(s.paths)
+	return s
+}
+
+// interner returns a string that is equal to the given one and, if possible, known already.
+type interner struct {
+	like *shared
+	own  map[string]string // digests and content paths that like has not
+	last []StateFile       // state of the version that was read last
+}
+
+// keep looks a string up in what this inventory had so far.
+func (n *interner) keep(s string) string {
+	if known, ok := n.own[s]; ok {
+		return known
+	}
+	if n.own != nil {
+		n.own[s] = s
+	}
+	return s
+}
+
+// digest is for digests of the manifest and of states.
+func (n *interner) digest(s string) string {
+	if n.like != nil {
+		if i, ok := findEntry(n.like.inv.Manifest, s); ok {
+			return n.like.inv.Manifest[i].Digest
+		}
+	}
+	return n.keep(s)
+}
+
+// fixityDigest is for digests of the fixity block, which occur once in an inventory.
+func (n *interner) fixityDigest(algorithm, s string) string {
+	if n.like != nil {
+		entries := n.like.inv.Fixity[algorithm]
+		if i, ok := findEntry(entries, s); ok {
+			return entries[i].Digest
+		}
+	}
+	return s
+}
+
+// contentPath is for paths of the manifest and of the fixity block.
+func (n *interner) contentPath(s string) string {
+	if n.like != nil {
+		if i, ok := slices.BinarySearch(n.like.paths, s); ok {
+			return n.like.paths[i]
+		}
+	}
+	return n.keep(s)
+}
+
+// logicalPath is for paths of states. Most of them were in the version before.
+func (n *interner) logicalPath(s string) string {
+	if f, ok := lookup(n.last, s); ok {
+		return f.Path
+	}
+	if n.like != nil {
+		if f, ok := n.like.inv.Lookup(0, s); ok {
+			return f.Path
+		}
+	}
+	// The usual content path is v1/content/ and the logical path.
+	if known, ok := n.own["v1/"+defaultContent+"/"+s]; ok {
+		return strings.TrimPrefix(known, "v1/"+defaultContent+"/")
+	}
+	return s
+}

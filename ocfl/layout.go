@@ -1,0 +1,157 @@
+package ocfl
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/holdfast/holdfast/storage"
+)
+
+// Layout maps the identifier of an object to its folder below the storage root.
+type Layout interface {
+	// Name is the registered name of the extension that defines the layout.
+	Name() string
+	// Path returns the folder of the object id. An error says that the layout has none for it.
+	Path(id string) (string, error)
+	// Check says what is wrong with the layout's parameters.
+	Check() error
+	// description is the sentence for ocfl_layout.json.
+	description() string
+}
+
+// Names of the layouts that this package knows.
+const (
+	hashedNTuple   = "0004-hashed-n-tuple-storage-layout"
+	flatOmitPrefix = "0006-flat-omit-prefix-storage-layout"
+)
+
+// HashedNTuple is extension 0004: folders named after a digest of the identifier, in a tree. Any identifier has a path.
+type HashedNTuple struct {
+	ExtensionName   string `json:"extensionName"`
+	DigestAlgorithm string `json:"digestAlgorithm"`
+	TupleSize       int    `json:"tupleSize"`
+	NumberOfTuples  int    `json:"numberOfTuples"`
+	ShortObjectRoot bool   `json:"shortObjectRoot"`
+}
+
+// NewHashedNTuple returns extension 0004 with its default parameters: sha256, three tuples of three.
+func NewHashedNTuple() *HashedNTuple {
+	return &HashedNTuple{ExtensionName: hashedNTuple, DigestAlgorithm: SHA256, TupleSize: 3, NumberOfTuples: 3}
+}
+
+// Name implements Layout.
+func (*HashedNTuple) Name() string { return hashedNTuple }
+
+func (*HashedNTuple) description() string {
+	return "Object folders are named by the hex digest of the object's identifier, below folders of leading digits"
+}
+
+// Check implements Layout with the constraints of the extension.
+func (l *HashedNTuple) Check() error {
+	h := newHash(l.DigestAlgorithm)
+	switch {
+	case h == nil:
+		return fmt.Errorf("ocfl: layout 0004: unknown digest algorithm %q", l.DigestAlgorithm)
+	case l.TupleSize < 0 || l.TupleSize > 32 || l.NumberOfTuples < 0 || l.NumberOfTuples > 32:
+		return fmt.Errorf("ocfl: layout 0004: %d tuples of %d, want 0 to 32", l.NumberOfTuples, l.TupleSize)
+	case (l.TupleSize == 0) != (l.NumberOfTuples == 0):
+		return errors.New("ocfl: layout 0004: one of tupleSize and numberOfTuples is 0")
+	case l.TupleSize*l.NumberOfTuples > 2*h.Size():
+		return fmt.Errorf("ocfl: layout 0004: %d tuples of %d are longer than a %s digest", l.NumberOfTuples, l.TupleSize, l.DigestAlgorithm)
+	case l.TupleSize*l.NumberOfTuples == 2*h.Size() && l.ShortObjectRoot:
+		return errors.New("ocfl: layout 0004: shortObjectRoot leaves no name for the object's folder")
+	}
+	return nil
+}
+
+// Path implements Layout.
+func (l *HashedNTuple) Path(id string) (string, error) {
+	if err := l.Check(); err != nil {
+		return "", err
+	}
+	h := newHash(l.DigestAlgorithm)
+	h.Write([]byte(id))
+	digest := hex.EncodeToString(h.Sum(nil))
+	var path strings.Builder
+	for i := range l.NumberOfTuples {
+		path.WriteString(digest[i*l.TupleSize : (i+1)*l.TupleSize])
+		path.WriteByte('/')
+	}
+	if l.ShortObjectRoot {
+		path.WriteString(digest[l.TupleSize*l.NumberOfTuples:])
+	} else {
+		path.WriteString(digest)
+	}
+	return path.String(), nil
+}
+
+// FlatOmitPrefix is extension 0006: each object's folder is what follows the last Delimiter in its identifier, directly
+// below the root. An identifier without the delimiter is used whole. Two identifiers may have one path; Commit refuses the
+// second.
+type FlatOmitPrefix struct {
+	ExtensionName string `json:"extensionName"`
+	Delimiter     string `json:"delimiter"`
+}
+
+// NewFlatOmitPrefix returns extension 0006 with a delimiter, which is compared without regard to case.
+func NewFlatOmitPrefix(delimiter string) *FlatOmitPrefix {
+	return &FlatOmitPrefix{ExtensionName: flatOmitPrefix, Delimiter: delimiter}
+}
+
+// Name implements Layout.
+func (*FlatOmitPrefix) Name() string { return flatOmitPrefix }
+
+func (*FlatOmitPrefix) description() string {
+	return "Object folders are named by the object's identifier without the prefix that ends in a delimiter"
+}
+
+// Check implements Layout.
+func (l *FlatOmitPrefix) Check() error {
+	if l.Delimiter == "" {
+		return errors.New("ocfl: layout 0006: no delimiter")
+	}
+	return nil
+}
+
+// Path implements Layout.
+func (l *FlatOmitPrefix) Path(id string) (string, error) {
+	if err := l.Check(); err != nil {
+		return "", err
+	}
+	name := id
+	for i := len(id) - len(l.Delimiter); i >= 0; i-- {
+		if strings.EqualFold(id[i:i+len(l.Delimiter)], l.Delimiter) {
+			name = id[i+len(l.Delimiter):]
+			break
+		}
+	}
+	if strings.Contains(name, "/") || name == extensionsFolder || storage.CheckKey(name) != nil {
+		return "", &PathError{Path: id, Reason: "layout 0006 maps the identifier to " + fmt.Sprintf("%q", name) + ", which is no folder name"}
+	}
+	return name, nil
+}
+
+// parseLayout returns the layout with this name and configuration. An empty configuration means the default one.
+func parseLayout(name string, config []byte) (Layout, error) {
+	var layout Layout
+	switch name {
+	case hashedNTuple:
+		layout = NewHashedNTuple()
+	case flatOmitPrefix:
+		layout = NewFlatOmitPrefix("")
+	default:
+		return nil, fmt.Errorf("%w: unknown layout %q", ErrLayout, name)
+	}
+	if len(config) > 0 {
+		if err := json.Unmarshal(config, layout); err != nil {
+			return nil, fmt.Errorf("%w: configuration of %s: %w", ErrLayout, name, err)
+		}
+	}
+	if err := layout.Check(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrLayout, err)
+	}
+	return layout, nil
+}

@@ -1,0 +1,148 @@
+package ocfl_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/storage/storagetest"
+)
+
+// TestLayouts has the examples of extensions 0004 and 0006.
+func TestLayouts(t *testing.T) {
+	md5 := ocfl.NewHashedNTuple()
+	md5.DigestAlgorithm, md5.TupleSize, md5.NumberOfTuples, md5.ShortObjectRoot = "md5", 2, 15, true
+	flat := ocfl.NewHashedNTuple()
+	flat.TupleSize, flat.NumberOfTuples = 0, 0
+	for _, test := range []struct {
+		layout   ocfl.Layout
+		id, want string
+	}{
+		{ocfl.NewHashedNTuple(), "object-01", "3c0/ff4/240/3c0ff4240c1e116dba14c7627f2319b58aa3d77606d0d90dfc6161608ac987d4"},
+		{ocfl.NewHashedNTuple(), "..hor/rib:le-$id", "487/326/d8c/487326d8c2a3c0b885e23da1469b4d6671fd4e76978924b4443e9e3c316cda6d"},
+		{md5, "object-01", "ff/75/53/44/92/48/5e/ab/b3/9f/86/35/67/28/88/4e"},
+		{md5, "..hor/rib:le-$id", "08/31/97/66/fb/6c/29/35/dd/17/5b/94/26/77/17/e0"},
+		{flat, "object-01", "3c0ff4240c1e116dba14c7627f2319b58aa3d77606d0d90dfc6161608ac987d4"},
+		{ocfl.NewFlatOmitPrefix(":"), "namespace:12887296", "12887296"},
+		{ocfl.NewFlatOmitPrefix(":"), "urn:uuid:6e8bc430-9c3a-11d9-9669-0800200c9a66", "6e8bc430-9c3a-11d9-9669-0800200c9a66"},
+		{ocfl.NewFlatOmitPrefix("EDU/"), "https://institution.edu/3448793", "3448793"},
+		{ocfl.NewFlatOmitPrefix("edu/"), "https://institution.edu/abc/edu/f8.05v", "f8.05v"},
+		{ocfl.NewFlatOmitPrefix(":"), "no-prefix", "no-prefix"},
+		{ocfl.NewFlatOmitPrefix("info:"), "info:fedora/object-01", ""},
+		{ocfl.NewFlatOmitPrefix("info:"), "https://example.org/info:/12345/x54xz321/s3/f8.05v", ""},
+		{ocfl.NewFlatOmitPrefix(":"), "a:", ""},
+		{ocfl.NewFlatOmitPrefix(":"), "a:..", ""},
+		{ocfl.NewFlatOmitPrefix(":"), "a:extensions", ""},
+	} {
+		got, err := test.layout.Path(test.id)
+		if got != test.want || (err != nil) != (test.want == "") {
+			t.Errorf("%s of %q = %q, %v, want %q", test.layout.Name(), test.id, got, err, test.want)
+		}
+	}
+	for _, bad := range []ocfl.HashedNTuple{
+		{DigestAlgorithm: "x", TupleSize: 3, NumberOfTuples: 3},
+		{DigestAlgorithm: "md5", TupleSize: 33, NumberOfTuples: 1},
+		{DigestAlgorithm: "md5", TupleSize: 0, NumberOfTuples: 1},
+		{DigestAlgorithm: "md5", TupleSize: 8, NumberOfTuples: 5},
+		{DigestAlgorithm: "md5", TupleSize: 8, NumberOfTuples: 4, ShortObjectRoot: true},
+		{DigestAlgorithm: "md5", TupleSize: -1, NumberOfTuples: -1},
+	} {
+		if err := bad.Check(); err == nil {
+			t.Errorf("%+v was accepted", bad)
+		}
+	}
+}
+
+func TestOpenRoot(t *testing.T) {
+	ctx := t.Context()
+	store := newStore(t)
+	if _, err := ocfl.OpenRoot(ctx, store, "root", ocfl.NewFlatOmitPrefix(":")); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"root/0=ocfl_1.1", "root/extensions/0006-flat-omit-prefix-storage-layout/config.json", "root/ocfl_layout.json",
+	}
+	var got []string
+	for info, err := range store.List(ctx, "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, info.Key)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("root has %q, want %q", got, want)
+	}
+	for _, layout := range []ocfl.Layout{nil, ocfl.NewFlatOmitPrefix(":")} {
+		root, err := ocfl.OpenRoot(ctx, store, "root", layout)
+		if err != nil {
+			t.Fatalf("open again with %v: %v", layout, err)
+		}
+		if key, err := root.ObjectKey("x:y"); key != "root/y" || err != nil {
+			t.Errorf("key = %q, %v", key, err)
+		}
+	}
+	for _, layout := range []ocfl.Layout{ocfl.NewHashedNTuple(), ocfl.NewFlatOmitPrefix("/")} {
+		if _, err := ocfl.OpenRoot(ctx, store, "root", layout); !errors.Is(err, ocfl.ErrLayout) {
+			t.Errorf("open with another layout: err = %v, want ErrLayout", err)
+		}
+	}
+	if _, err := storage.Put(ctx, store, "full/of/things", nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ocfl.OpenRoot(ctx, store, "full", nil); !errors.Is(err, ocfl.ErrLayout) {
+		t.Errorf("open a folder of other things: err = %v, want ErrLayout", err)
+	}
+	if _, err := ocfl.OpenRoot(ctx, store, "..", nil); err == nil {
+		t.Error("opened a root outside the store")
+	}
+	if _, err := ocfl.OpenRoot(ctx, store, "bad", ocfl.NewFlatOmitPrefix("")); err == nil {
+		t.Error("made a root with a layout that cannot be")
+	}
+}
+
+// TestRootMadeHalf: making a root is killed at every operation and done again.
+func TestRootMadeHalf(t *testing.T) {
+	for n := 1; ; n++ {
+		faulty := storagetest.NewFaulty(storagetest.NewMemory())
+		faulty.DieAt(n)
+		_, err := ocfl.OpenRoot(t.Context(), faulty, "", nil)
+		faulty.Heal()
+		if _, again := ocfl.OpenRoot(t.Context(), faulty, "", nil); again != nil {
+			t.Fatalf("open after a kill at operation %d: %v", n, again)
+		}
+		if err == nil {
+			break
+		}
+	}
+}
+
+// TestIDTaken: layout 0006 maps two identifiers to one folder.
+func TestIDTaken(t *testing.T) {
+	store := storagetest.NewMemory()
+	root, err := ocfl.OpenRoot(t.Context(), store, "", ocfl.NewFlatOmitPrefix(":"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stage := staging{storagetest.NewMemory()}
+	first, _ := plan(t, newObject(t, "a:x"), ocfl.Change{Message: "m", User: &user, Files: ocfl.Files([]ocfl.File{stage.file(t, "f", "f")})})
+	commit(t, root, first, stage)
+	other, _ := plan(t, newObject(t, "b:x"), ocfl.Change{Message: "m", User: &user, Files: ocfl.Files([]ocfl.File{stage.file(t, "g", "g")})})
+	if err := root.Commit(t.Context(), other, stage.source, ocfl.CommitOptions{}); !errors.Is(err, ocfl.ErrIDTaken) {
+		t.Errorf("commit: err = %v, want ErrIDTaken", err)
+	}
+	for _, err := range []error{
+		errOf(root.Head(t.Context(), "b:x")), errOf(root.Inventory(t.Context(), "b:x", 0)),
+		errOf(root.Heal(t.Context(), "b:x", 1)), root.Sweep(t.Context(), "b:x", 1), root.Remove(t.Context(), "b:x"),
+	} {
+		if !errors.Is(err, ocfl.ErrIDTaken) {
+			t.Errorf("err = %v, want ErrIDTaken", err)
+		}
+	}
+	report, err := root.Verify(t.Context(), "b:x", ocfl.ValidateOptions{})
+	if err != nil || !slices.Contains(report.Codes(), "E083") {
+		t.Errorf("verify = %+v, %v, want E083", report, err)
+	}
+	wantValid(t, root, "a:x")
+}

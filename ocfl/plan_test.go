@@ -1,0 +1,378 @@
+package ocfl_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/storage/storagetest"
+)
+
+// named is a file with content, for planning without storing.
+func named(path, content string) ocfl.File {
+	return ocfl.File{Path: path, Digest: digestOf("sha512", content), Size: int64(len(content))}
+}
+
+// encode returns the bytes of an inventory.
+func encode(t testing.TB, inv *ocfl.Inventory) string {
+	t.Helper()
+	var buf bytes.Buffer
+	if err := inv.Encode(&buf); err != nil {
+		t.Fatal(err)
+	}
+	return buf.String()
+}
+
+// TestR02_PlanningIsDeterministic: a retry that plans again, with the files in another order, plans the same bytes.
+func TestR02_PlanningIsDeterministic(t *testing.T) {
+	files := []ocfl.File{named("b", "same"), named("a", "same"), named("c/d", "other"), named("e", "")}
+	for i := range files {
+		files[i].Fixity = []ocfl.Digest{{Algorithm: "sha256", Value: digestOf("sha256", files[i].Path)}}
+	}
+	files[0].Fixity[0].Value = files[1].Fixity[0].Value
+	change := ocfl.Change{Message: "m", User: &user, Created: created(1), Files: ocfl.Files(files)}
+	base := newObject(t, "ark:/99999/plan")
+	one, content := plan(t, base, change)
+	slices.Reverse(files)
+	two, again := plan(t, base, change)
+	if diff := cmp.Diff(encode(t, one), encode(t, two)); diff != "" {
+		t.Errorf("another order gives another inventory:\n%s", diff)
+	}
+	if diff := cmp.Diff(content, again); diff != "" {
+		t.Errorf("another order gives other content files:\n%s", diff)
+	}
+	var paths []string
+	for _, f := range content {
+		paths = append(paths, f.Path)
+	}
+	if want := []string{"v1/content/a", "v1/content/c/d", "v1/content/e"}; !slices.Equal(paths, want) {
+		t.Errorf("content files = %q, want %q", paths, want)
+	}
+	bare := one.ContentFiles()
+	for i := range content {
+		content[i].Size = -1
+	}
+	if diff := cmp.Diff(content, bare); diff != "" {
+		t.Errorf("the inventory names other content files than the plan:\n%s", diff)
+	}
+	if base.Head() != 0 || len(base.Manifest) != 0 {
+		t.Errorf("planning changed the version before: %+v", base)
+	}
+}
+
+func TestNewVersion(t *testing.T) {
+	base, _ := plan(t, newObject(t, "ark:/99999/plan"), ocfl.Change{Files: ocfl.Files([]ocfl.File{
+		named("a", "1"), named("b", "2"), named("d/e", "3"),
+	})})
+	for _, test := range []struct {
+		name    string
+		change  ocfl.Change
+		want    map[string]string // path -> content
+		content []string
+		err     error
+		refused string // path of the PathError
+	}{
+		{
+			name: "add", change: ocfl.Change{Files: ocfl.Files([]ocfl.File{named("c", "4")})},
+			want: map[string]string{"a": "1", "b": "2", "d/e": "3", "c": "4"}, content: []string{"v2/content/c"},
+		},
+		{
+			name: "replace", change: ocfl.Change{Files: ocfl.Files([]ocfl.File{named("a", "5")})},
+			want: map[string]string{"a": "5", "b": "2", "d/e": "3"}, content: []string{"v2/content/a"},
+		},
+		{name: "delete", change: ocfl.Change{Delete: []string{"a"}}, want: map[string]string{"b": "2", "d/e": "3"}},
+		{
+			name: "rename", change: ocfl.Change{Delete: []string{"a"}, Files: ocfl.Files([]ocfl.File{named("z", "1")})},
+			want: map[string]string{"z": "1", "b": "2", "d/e": "3"},
+		},
+		{
+			name: "delete and add", change: ocfl.Change{Delete: []string{"a"}, Files: ocfl.Files([]ocfl.File{named("a", "6")})},
+			want: map[string]string{"a": "6", "b": "2", "d/e": "3"}, content: []string{"v2/content/a"},
+		},
+		{
+			name: "folder takes the place of a file", change: ocfl.Change{Delete: []string{"a"}, Files: ocfl.Files([]ocfl.File{named("a/x", "7")})},
+			want: map[string]string{"a/x": "7", "b": "2", "d/e": "3"}, content: []string{"v2/content/a/x"},
+		},
+		{name: "whole", change: ocfl.Change{Whole: true, Files: ocfl.Files([]ocfl.File{named("a", "2")})}, want: map[string]string{"a": "2"}},
+		{name: "empty", change: ocfl.Change{Whole: true}, want: map[string]string{}},
+		{name: "unchanged", change: ocfl.Change{Files: ocfl.Files([]ocfl.File{named("a", "1")})}, err: ocfl.ErrUnchanged},
+		{name: "unchanged on purpose", change: ocfl.Change{AllowUnchanged: true}, want: map[string]string{"a": "1", "b": "2", "d/e": "3"}},
+		{name: "delete what is not there", change: ocfl.Change{Delete: []string{"x"}}, refused: "x"},
+		{name: "twice", change: ocfl.Change{Files: ocfl.Files([]ocfl.File{named("x", "1"), named("x", "2")})}, refused: "x"},
+		{name: "file as folder", change: ocfl.Change{Files: ocfl.Files([]ocfl.File{named("a/b", "1")})}, refused: "a/b"},
+		{name: "folder as file", change: ocfl.Change{Files: ocfl.Files([]ocfl.File{named("d", "1")})}, refused: "d/e"},
+		{name: "dots", change: ocfl.Change{Files: ocfl.Files([]ocfl.File{named("x/../y", "1")})}, refused: "x/../y"},
+		{name: "absolute", change: ocfl.Change{Files: ocfl.Files([]ocfl.File{named("/x", "1")})}, refused: "/x"},
+		{name: "empty element", change: ocfl.Change{Files: ocfl.Files([]ocfl.File{named("x//y", "1")})}, refused: "x//y"},
+		{name: "no name", change: ocfl.Change{Files: ocfl.Files([]ocfl.File{named("", "1")})}, refused: ""},
+		{name: "no UTF-8", change: ocfl.Change{Files: ocfl.Files([]ocfl.File{named("x\xff", "1")})}, refused: "x\xff"},
+		{name: "error of the sequence", change: ocfl.Change{Files: func(yield func(ocfl.File, error) bool) {
+			_ = yield(named("x", "1"), nil) && yield(ocfl.File{}, storagetest.ErrInjected)
+		}}, err: storagetest.ErrInjected},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			test.change.Created = created(2)
+			inv, content, err := ocfl.NewVersion(base, test.change)
+			if test.want == nil {
+				var pathErr *ocfl.PathError
+				switch {
+				case test.err != nil && !errors.Is(err, test.err):
+					t.Errorf("err = %v, want %v", err, test.err)
+				case test.err == nil && (!errors.As(err, &pathErr) || pathErr.Path != test.refused):
+					t.Errorf("err = %v, want a PathError of %q", err, test.refused)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, want := map[string]string{}, map[string]string{}
+			for _, f := range inv.State(0) {
+				got[f.Path] = f.Digest
+			}
+			for path, text := range test.want {
+				want[path] = digestOf("sha512", text)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("state:\n%s", diff)
+			}
+			var paths []string
+			for _, f := range content {
+				paths = append(paths, f.Path)
+			}
+			if !slices.Equal(paths, test.content) {
+				t.Errorf("content = %q, want %q", paths, test.content)
+			}
+			if _, ok := inv.Lookup(1, "a"); !ok || len(inv.State(1)) != 3 {
+				t.Errorf("version 1 = %v", inv.State(1))
+			}
+		})
+	}
+}
+
+func TestNewVersionRefusesDigests(t *testing.T) {
+	base := newObject(t, "ark:/99999/plan")
+	good := named("a", "1")
+	for name, f := range map[string]ocfl.File{
+		"short":        {Path: "a", Digest: "abc"},
+		"no hex":       {Path: "a", Digest: strings.Repeat("x", 128)},
+		"of another":   {Path: "a", Digest: digestOf("sha256", "1")},
+		"fixity":       {Path: "a", Digest: good.Digest, Fixity: []ocfl.Digest{{Algorithm: "md5", Value: "1"}}},
+		"unknown name": {Path: "a", Digest: good.Digest, Fixity: []ocfl.Digest{{Algorithm: "crc", Value: "1"}}},
+	} {
+		if _, _, err := ocfl.NewVersion(base, ocfl.Change{Created: created(1), Files: ocfl.Files([]ocfl.File{f})}); err == nil {
+			t.Errorf("%s: planned", name)
+		}
+	}
+	if _, _, err := ocfl.NewVersion(base, ocfl.Change{Files: ocfl.Files([]ocfl.File{good})}); err == nil {
+		t.Error("planned without a time")
+	}
+	upper := good
+	upper.Digest = strings.ToUpper(good.Digest)
+	inv, _ := plan(t, base, ocfl.Change{Files: ocfl.Files([]ocfl.File{upper})})
+	if inv.Manifest[0].Digest != good.Digest {
+		t.Errorf("digest = %s, want lower case", inv.Manifest[0].Digest)
+	}
+	one, two := named("a", "1"), named("b", "1")
+	one.Fixity = []ocfl.Digest{{Algorithm: "sha256", Value: digestOf("sha256", "1")}}
+	two.Fixity = []ocfl.Digest{{Algorithm: "sha256", Value: digestOf("sha256", "2")}}
+	if _, _, err := ocfl.NewVersion(base, ocfl.Change{Created: created(1), Files: ocfl.Files([]ocfl.File{one, two})}); err == nil {
+		t.Error("planned with two values for one content")
+	}
+}
+
+// TestOddNames commits names that are hard to store or to write down, and reads them back under their own.
+func TestOddNames(t *testing.T) {
+	stage := staging{newStore(t)}
+	root := newRoot(t, newStore(t))
+	want := map[string]string{}
+	var files []ocfl.File
+	add := func(name string) {
+		want[name] = "content of " + name
+		files = append(files, stage.file(t, name, want[name]))
+	}
+	for _, name := range storagetest.OddNames() {
+		if strings.ToValidUTF8(name, "") == name {
+			add("producer/" + name)
+		}
+	}
+	add(strings.Repeat("long", 100) + "/x")
+	add(strings.Repeat("deep/", 300) + "x")
+	add("nul\x00byte")
+	add("__long-names/x")
+	add("__long-names/" + digestOf("sha512", "y"))
+	inv, _ := plan(t, newObject(t, "ark:/99999/odd"), ocfl.Change{Message: "\x00\"\\\u2028\x7f", User: &user, Files: ocfl.Files(files)})
+	commit(t, root, inv, stage)
+	wantValid(t, root, inv.ID)
+	wantFiles(t, root, inv.ID, 1, want)
+	base, _ := root.ObjectKey(inv.ID)
+	if _, err := root.Store().Stat(t.Context(), base+"/v1/content/producer/README|pipe.md"); err != nil {
+		t.Errorf("a name that can be kept was not: %v", err)
+	}
+}
+
+// TestVersionsAgainstModel makes random versions and compares every one of them with a model, at the end.
+func TestVersionsAgainstModel(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		stage := staging{storagetest.NewMemory()}
+		root, err := ocfl.OpenRoot(t.Context(), storagetest.NewMemory(), "some/folder", nil)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		inv, err := ocfl.New("urn:model", rapid.SampledFrom([]string{ocfl.SHA512}).Draw(rt, "algorithm"))
+		if err != nil {
+			rt.Fatal(err)
+		}
+		paths := rapid.SampledFrom([]string{"a", "b", "c/d", "c/e", "f/g/h", "caf\u00e9", "cafe\u0301"})
+		contents := rapid.SampledFrom([]string{"", "1", "2", "3", "4"})
+		var models []map[string]string
+		stored := map[string]bool{}
+		current := map[string]string{}
+		for range rapid.IntRange(1, 6).Draw(rt, "versions") {
+			next := map[string]string{}
+			change := ocfl.Change{
+				Whole: rapid.Bool().Draw(rt, "whole"), AllowUnchanged: true, User: &user, Message: "m", Created: created(len(models)),
+			}
+			if !change.Whole {
+				next = maps.Clone(current)
+				for path := range current {
+					if rapid.IntRange(0, 4).Draw(rt, "delete "+path) == 0 {
+						change.Delete = append(change.Delete, path)
+						delete(next, path)
+					}
+				}
+			}
+			var files []ocfl.File
+			for path, content := range rapid.MapOf(paths, contents).Draw(rt, "files") {
+				files = append(files, stage.file(t, path, content))
+				next[path] = content
+			}
+			change.Files = ocfl.Files(files)
+			planned, added, err := ocfl.NewVersion(inv, change)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			for _, f := range added {
+				if stored[f.Digest] {
+					rt.Fatalf("%s is stored again", f.Path)
+				}
+				stored[f.Digest] = true
+			}
+			if err := root.Commit(t.Context(), planned, stage.source, ocfl.CommitOptions{}); err != nil {
+				rt.Fatal(err)
+			}
+			// The next one is planned on what was read.
+			if inv, err = root.Inventory(t.Context(), "urn:model", 0); err != nil {
+				rt.Fatal(err)
+			}
+			if diff := cmp.Diff(encode(t, planned), encode(t, inv)); diff != "" {
+				rt.Fatalf("reading changes the inventory:\n%s", diff)
+			}
+			models, current = append(models, next), next
+		}
+		for i, model := range models {
+			wantFiles(t, root, "urn:model", i+1, model)
+		}
+		wantValid(t, root, "urn:model")
+		if t.Failed() {
+			rt.FailNow()
+		}
+	})
+}
+
+// TestForeignObjects goes on with objects that other software made: zero-padded versions, upper-case digests, another
+// folder for content, older specification.
+func TestForeignObjects(t *testing.T) {
+	folder := cases(t) + "/1.1/"
+	for _, name := range []string{
+		"warn-objects/W001_W004_W005_zero_padded_versions", "warn-objects/W010_no_version_inventory",
+		"good-objects/minimal_uppercase_digests", "good-objects/minimal_content_dir_called_stuff", "good-objects/spec-ex-full",
+		"good-objects/ocfl_object_all_fixity_digests", "good-objects/minimal_mixed_digests",
+	} {
+		t.Run(name, func(t *testing.T) {
+			made := storeOf(t, folder+name)
+			report, err := ocfl.Validate(t.Context(), made, "", ocfl.ValidateOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			store := newStore(t)
+			root := newRoot(t, store)
+			base, err := root.ObjectKey(report.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for info, err := range made.List(t.Context(), "") {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := storage.Copy(t.Context(), store, base+"/"+info.Key, made, info.Key); err != nil {
+					t.Fatal(err)
+				}
+			}
+			inv, err := root.Inventory(t.Context(), report.ID, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stage := staging{newStore(t)}
+			f := stage.file(t, "added.txt", "added to "+name)
+			if inv.Algorithm == ocfl.SHA256 {
+				f.Digest = digestOf("sha256", "added to "+name)
+				if _, err := storage.Put(t.Context(), stage.store, f.Digest, []byte("added to "+name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			next, _ := plan(t, inv, ocfl.Change{Message: "m", User: &user, Files: ocfl.Files([]ocfl.File{f})})
+			commit(t, root, next, stage)
+			after, err := root.Verify(t.Context(), report.ID, ocfl.ValidateOptions{})
+			if err != nil || !after.Valid() {
+				t.Errorf("after a new version: %+v, %v", after, err)
+			}
+			if diff := cmp.Diff(report.Codes(), after.Codes()); diff != "" {
+				t.Errorf("faults change:\n%s", diff)
+			}
+			if got, err := root.Inventory(t.Context(), report.ID, inv.Head()); err != nil || len(got.State(0)) != len(inv.State(0)) {
+				t.Errorf("the version before reads as %+v, %v", got, err)
+			}
+		})
+	}
+}
+
+// TestPaddingRunsOut: version 10 of v01..v09 has no name.
+func TestPaddingRunsOut(t *testing.T) {
+	store := storagetest.NewMemory()
+	root, err := ocfl.OpenRoot(t.Context(), store, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base, _ := root.ObjectKey("urn:padded")
+	a := digestOf("sha512", "")
+	var versions []string
+	for n := 1; n <= 9; n++ {
+		versions = append(versions, fmt.Sprintf(`"v%02d": {"created": "2026-01-01T00:00:00Z", "state": {"%s": ["a"]}}`, n, a))
+	}
+	text := fmt.Sprintf(`{"id": "urn:padded", "type": "https://ocfl.io/1.1/spec/#inventory", "digestAlgorithm": "sha512", "head": "v09",
+		"manifest": {"%s": ["v01/content/a"]}, "versions": {%s}}`, a, strings.Join(versions, ", "))
+	for name, content := range map[string]string{
+		"inventory.json": text, "inventory.json.sha512": digestOf("sha512", text) + " inventory.json\n", "v01/content/a": "",
+	} {
+		if _, err := storage.Put(t.Context(), store, base+"/"+name, []byte(content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	inv, err := root.Inventory(t.Context(), "urn:padded", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := ocfl.NewVersion(inv, ocfl.Change{Created: created(1), AllowUnchanged: true}); err == nil {
+		t.Error("a tenth version of two digits was planned")
+	}
+}

@@ -1,0 +1,221 @@
+package ocfl
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"strings"
+
+	"github.com/holdfast/holdfast/storage"
+)
+
+// Head describes the object id by its root inventory, without reading all of it. ErrNotFound says that there is no object,
+// or that its first version is not committed yet. ErrIDTaken says that the layout's folder holds another object.
+func (r *Root) Head(ctx context.Context, id string) (Object, error) {
+	base, err := r.ObjectKey(id)
+	if err != nil {
+		return Object{}, err
+	}
+	object, err := r.header(ctx, base)
+	if err == nil && object.ID != id {
+		err = fmt.Errorf("%w: %q holds %q, not %q", ErrIDTaken, base, object.ID, id)
+	}
+	return object, err
+}
+
+// header reads the beginning of the root inventory in the folder base.
+func (r *Root) header(ctx context.Context, base string) (Object, error) {
+	return r.readHeader(ctx, base, base+"/"+inventoryName)
+}
+
+// readHeader reads the beginning of an inventory of the object in base.
+func (r *Root) readHeader(ctx context.Context, base, key string) (Object, error) {
+	in, err := r.store.Open(ctx, key, 0, -1)
+	if err != nil {
+		return Object{}, wrapNotFound(err)
+	}
+	defer in.Close() //nolint:errcheck // a read-only handle
+	object, err := decodeHeader(in)
+	if err != nil {
+		return Object{}, fmt.Errorf("read %q: %w", key, err)
+	}
+	object.Key = base
+	return object, nil
+}
+
+// wrapNotFound adds this package's ErrNotFound to the store's.
+func wrapNotFound(err error) error {
+	if errors.Is(err, storage.ErrNotFound) {
+		return fmt.Errorf("%w: %w", ErrNotFound, err)
+	}
+	return err
+}
+
+// decodeHeader reads an inventory until it knows the object.
+func decodeHeader(in io.Reader) (Object, error) {
+	text := &utf8Reader{r: in}
+	d := &decoder{json: json.NewDecoder(text), out: &decoded{}}
+	token, err := d.json.Token()
+	if err == nil && token != json.Delim('{') {
+		err = fmt.Errorf("%w: the root is no object", errSyntax)
+	}
+	found := map[string]*string{
+		"id": &d.out.inv.ID, "type": &d.out.typeID, "digestAlgorithm": &d.out.inv.Algorithm, "head": &d.out.head,
+	}
+	errDone := errors.New("all is known")
+	if err == nil {
+		err = d.members(func(key string) error {
+			into, ok := found[key]
+			if !ok {
+				return d.skip()
+			}
+			delete(found, key)
+			if err := d.stringInto(into, "", key); err != nil {
+				return err
+			}
+			if len(found) == 0 {
+				return errDone
+			}
+			return nil
+		})
+	}
+	if text.err != nil {
+		return Object{}, text.err
+	}
+	if err != nil && !errors.Is(err, errDone) {
+		return Object{}, fmt.Errorf("inventory is damaged: %w", err)
+	}
+	n, padding, ok := parseVersionName(d.out.head)
+	if !ok || d.out.inv.ID == "" {
+		return Object{}, fmt.Errorf("inventory is damaged: id %q, head %q", d.out.inv.ID, d.out.head)
+	}
+	d.seen = map[string]bool{"type": true}
+	d.checkType()
+	return Object{ID: d.out.inv.ID, Spec: d.out.inv.Spec, Algorithm: d.out.inv.Algorithm, Head: n, padding: padding}, nil
+}
+
+// Inventory returns the inventory of version n of the object id, checked against its sidecar; 0 stands for the head. A
+// version folder without an inventory of its own is read from the root inventory. ErrNotFound says that there is no such
+// object or version. A *DigestError or *InventoryError says that the inventory is damaged.
+func (r *Root) Inventory(ctx context.Context, id string, n int) (*Inventory, error) {
+	object, err := r.Head(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if n < 0 || n > object.Head {
+		return nil, fmt.Errorf("%w: %q has no version %d", ErrNotFound, id, n)
+	}
+	if n == 0 {
+		n = object.Head
+	}
+	inv, err := r.loadInventory(ctx, object.Key+"/"+versionName(n, object.padding))
+	if errors.Is(err, ErrNotFound) {
+		if inv, err = r.loadInventory(ctx, object.Key); err == nil {
+			inv = inv.until(n)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if inv.ID != id || inv.Head() != n {
+		return nil, fmt.Errorf("%q: inventory is that of version %d of %q", object.Key, inv.Head(), inv.ID)
+	}
+	return inv, nil
+}
+
+// until returns the inventory as it would be without the versions after n. Its manifest still has their content.
+func (inv *Inventory) until(n int) *Inventory {
+	if n >= len(inv.Versions) {
+		return inv
+	}
+	old := *inv
+	old.Versions = inv.Versions[:n:n]
+	return &old
+}
+
+// loadInventory reads and checks the inventory in a folder.
+func (r *Root) loadInventory(ctx context.Context, folder string) (*Inventory, error) {
+	key := folder + "/" + inventoryName
+	in, err := r.store.Open(ctx, key, 0, -1)
+	if err != nil {
+		return nil, wrapNotFound(err)
+	}
+	defer in.Close() //nolint:errcheck // a read-only handle
+	// Which of the two is wanted stands in the text.
+	sums := map[string]hash.Hash{SHA512: sha512.New(), SHA256: sha256.New()}
+	out, err := decodeInventory(io.TeeReader(in, io.MultiWriter(sums[SHA512], sums[SHA256])), key)
+	if err != nil {
+		return nil, fmt.Errorf("read %q: %w", key, err)
+	}
+	if faults := onlyErrors(out.faults); len(faults) > 0 {
+		return nil, &InventoryError{Key: key, Faults: faults}
+	}
+	algorithm := out.inv.Algorithm
+	sidecar, err := storage.ReadAll(ctx, r.store, key+"."+algorithm, maxSmall)
+	if err != nil {
+		return nil, fmt.Errorf("read sidecar: %w", err)
+	}
+	want, ok := parseSidecar(string(sidecar))
+	if got := hexSum(sums[algorithm]); !ok || !strings.EqualFold(got, want) {
+		return nil, &DigestError{Key: key, Algorithm: algorithm, Want: want, Got: got, Existing: true}
+	}
+	return &out.inv, nil
+}
+
+// parseSidecar returns the digest in the text of an inventory.json.ALGORITHM.
+func parseSidecar(text string) (digest string, ok bool) {
+	line := strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r")
+	digest, name := line, ""
+	if i := strings.IndexAny(line, " \t"); i >= 0 {
+		digest, name = line[:i], strings.TrimLeft(line[i:], " \t")
+	}
+	ok = digest != "" && strings.Trim(digest, "0123456789abcdefABCDEF") == "" && name == inventoryName
+	return digest, ok
+}
+
+// sidecarText is the content of an inventory.json.ALGORITHM.
+func sidecarText(digest string) []byte { return []byte(digest + " " + inventoryName + "\n") }
+
+// OpenFile opens the file with this logical path in version n of the object id (0 for the head). It reads the version's
+// inventory each time; for many files use Inventory once and OpenContent. ErrNotFound says that there is no such object,
+// version or file.
+func (r *Root) OpenFile(ctx context.Context, id string, n int, logicalPath string) (io.ReadCloser, error) {
+	inv, err := r.Inventory(ctx, id, n)
+	if err != nil {
+		return nil, err
+	}
+	f, ok := inv.Lookup(0, logicalPath)
+	if !ok {
+		return nil, fmt.Errorf("%w: %q has no file %q in %s", ErrNotFound, id, logicalPath, inv.VersionName(inv.Head()))
+	}
+	return r.OpenContent(ctx, inv, f.Digest, 0, -1)
+}
+
+// OpenContent opens the content with this digest in the object of inv, from offset on, length bytes (or to the end when
+// negative). The bytes are not checked against the digest.
+func (r *Root) OpenContent(ctx context.Context, inv *Inventory, digest string, offset, length int64) (io.ReadCloser, error) {
+	key, err := r.ContentKey(inv, digest)
+	if err != nil {
+		return nil, err
+	}
+	in, err := r.store.Open(ctx, key, offset, length)
+	return in, wrapNotFound(err)
+}
+
+// ContentKey returns the key in the root's store of the content with this digest.
+func (r *Root) ContentKey(inv *Inventory, digest string) (string, error) {
+	base, err := r.ObjectKey(inv.ID)
+	if err != nil {
+		return "", err
+	}
+	paths := inv.ContentPaths(digest)
+	if len(paths) == 0 {
+		return "", fmt.Errorf("%w: %q has no content with digest %s", ErrNotFound, inv.ID, digest)
+	}
+	return base + "/" + paths[0], nil
+}

@@ -1,0 +1,69 @@
+package ocfl
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Fault is one thing that an object does not do as the specification says.
+type Fault struct {
+	Code    string `json:"code"`    // E001.. for what must be, W001.. for what should be
+	Path    string `json:"path"`    // the file in question, below the object's root; empty for the root
+	Message string `json:"message"` // what is wrong, with the values
+}
+
+// Error says whether the fault makes the object invalid.
+func (f Fault) Error() bool { return strings.HasPrefix(f.Code, "E") }
+
+// String is the fault on one line.
+func (f Fault) String() string {
+	if f.Path == "" {
+		return f.Code + " " + f.Message
+	}
+	return f.Code + " " + f.Path + ": " + f.Message
+}
+
+// Report is the outcome of a validation.
+type Report struct {
+	ID     string  `json:"id"`    // as the inventory says; empty when it cannot be read
+	Spec   string  `json:"spec"`  // of the declaration
+	Head   string  `json:"head"`  // name of the newest version
+	Files  int     `json:"files"` // content files that were read
+	Bytes  int64   `json:"bytes"` // and their size
+	Faults []Fault `json:"faults"`
+}
+
+// Valid says that there is no error; there may be warnings.
+func (r *Report) Valid() bool { return len(r.Errors()) == 0 }
+
+// Errors returns the faults that make the object invalid.
+func (r *Report) Errors() []Fault { return onlyErrors(r.Faults) }
+
+// Warnings returns the other faults.
+func (r *Report) Warnings() []Fault {
+	return slices.DeleteFunc(slices.Clone(r.Faults), Fault.Error)
+}
+
+// Codes returns the codes of all faults, sorted, each once.
+func (r *Report) Codes() []string {
+	var codes []string
+	for _, f := range r.Faults {
+		codes = append(codes, f.Code)
+	}
+	slices.Sort(codes)
+	return slices.Compact(codes)
+}
+
+// onlyErrors returns the errors among faults.
+func onlyErrors(faults []Fault) []Fault {
+	return slices.DeleteFunc(slices.Clone(faults), func(f Fault) bool { return !f.Error() })
+}
+
+// sortFaults puts faults in an order that does not depend on which goroutine came first, each once.
+func sortFaults(faults []Fault) []Fault {
+	slices.SortFunc(faults, func(a, b Fault) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Message, b.Message))
+	})
+	return slices.Compact(faults)
+}

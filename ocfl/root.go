@@ -1,0 +1,212 @@
+package ocfl
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"path"
+	"strings"
+
+	"github.com/holdfast/holdfast/storage"
+)
+
+// Root is an OCFL storage root: a folder of a store in which a layout places objects. Its methods may be called
+// concurrently; two writers of one object need a lock around planning and Commit, or one of them gets ErrVersionExists.
+type Root struct {
+	store  storage.Store
+	prefix string // empty or ending in a slash
+	layout Layout
+}
+
+// maxSmall bounds the declarations, layout files and sidecars that are read whole.
+const maxSmall = 1 << 16
+
+// OpenRoot opens the storage root in the folder prefix of store (empty for all of it), and makes it where that folder is
+// empty. A nil layout stands for whatever the root has, and for NewHashedNTuple in a new one. ErrLayout says that the
+// root has another layout or another version of the specification, or that the folder holds something else. A root whose
+// making was cut off is completed.
+func OpenRoot(ctx context.Context, store storage.Store, prefix string, layout Layout) (*Root, error) {
+	if prefix != "" {
+		if err := storage.CheckKey(prefix); err != nil {
+			return nil, fmt.Errorf("open storage root: %w", err)
+		}
+		prefix += "/"
+	}
+	r := &Root{store: store, prefix: prefix, layout: layout}
+	_, err := store.Stat(ctx, prefix+rootPrefix+Spec11)
+	switch {
+	case errors.Is(err, storage.ErrNotFound):
+		err = r.create(ctx)
+	case err == nil:
+		err = r.load(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open storage root %q: %w", strings.TrimSuffix(prefix, "/"), err)
+	}
+	return r, nil
+}
+
+// layoutFile is ocfl_layout.json.
+type layoutFile struct {
+	Extension   string `json:"extension"`
+	Description string `json:"description"`
+}
+
+// create makes the files of a new root, the declaration last: without it there is no root.
+func (r *Root) create(ctx context.Context) error {
+	for info, err := range r.store.List(ctx, r.prefix) {
+		if err != nil {
+			return err
+		}
+		name := strings.TrimPrefix(info.Key, r.prefix)
+		if name != layoutName && !strings.HasPrefix(name, extensionsFolder+"/") {
+			return fmt.Errorf("%w: no declaration, and it holds %q", ErrLayout, name)
+		}
+	}
+	if r.layout == nil {
+		r.layout = NewHashedNTuple()
+	}
+	if err := r.layout.Check(); err != nil {
+		return err
+	}
+	config, err := json.MarshalIndent(r.layout, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode layout: %w", err)
+	}
+	description, err := json.MarshalIndent(layoutFile{Extension: r.layout.Name(), Description: r.layout.description()}, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode layout: %w", err)
+	}
+	for _, f := range []struct {
+		name    string
+		content []byte
+	}{
+		{r.configName(r.layout), append(config, '\n')},
+		{layoutName, append(description, '\n')},
+		{rootPrefix + Spec11, []byte("ocfl_" + Spec11 + "\n")},
+	} {
+		if err := putSame(ctx, r.store, r.prefix+f.name, f.content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// load reads the layout of a root that exists and compares it with the one that was asked for.
+func (r *Root) load(ctx context.Context) error {
+	data, err := storage.ReadAll(ctx, r.store, r.prefix+layoutName, maxSmall)
+	if errors.Is(err, storage.ErrNotFound) && r.layout != nil {
+		return nil // the root does not say; the caller does
+	}
+	if err != nil {
+		return err
+	}
+	var file layoutFile
+	if err := json.Unmarshal(data, &file); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrLayout, layoutName, err)
+	}
+	config, err := storage.ReadAll(ctx, r.store, r.prefix+extensionsFolder+"/"+file.Extension+"/config.json", maxSmall)
+	if err != nil && !errors.Is(err, storage.ErrNotFound) {
+		return err
+	}
+	found, err := parseLayout(file.Extension, config)
+	if err != nil {
+		return err
+	}
+	if r.layout != nil {
+		want, errWant := json.Marshal(r.layout)
+		have, errHave := json.Marshal(found)
+		if err := errors.Join(errWant, errHave); err != nil {
+			return fmt.Errorf("encode layout: %w", err)
+		}
+		if !bytes.Equal(want, have) {
+			return fmt.Errorf("%w: layout %s, want %s", ErrLayout, have, want)
+		}
+	}
+	r.layout = found
+	return nil
+}
+
+func (r *Root) configName(layout Layout) string {
+	return path.Join(extensionsFolder, layout.Name(), "config.json")
+}
+
+// putSame creates an object, or finds it there with the same content.
+func putSame(ctx context.Context, store storage.Store, key string, content []byte) error {
+	_, err := storage.Put(ctx, store, key, content)
+	if !errors.Is(err, storage.ErrExists) {
+		return err
+	}
+	have, err := storage.ReadAll(ctx, store, key, maxSmall)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(have, content) {
+		return fmt.Errorf("%w: %q holds other bytes", ErrLayout, key)
+	}
+	return nil
+}
+
+// Store returns the store that the root is in.
+func (r *Root) Store() storage.Store { return r.store }
+
+// Layout returns the layout of the root.
+func (r *Root) Layout() Layout { return r.layout }
+
+// ObjectKey returns the folder of the object id in the store, whether there is such an object or not.
+func (r *Root) ObjectKey(id string) (string, error) {
+	folder, err := r.layout.Path(id)
+	if err != nil {
+		return "", err
+	}
+	return r.prefix + folder, nil
+}
+
+// Object is what the root inventory says first of an object.
+type Object struct {
+	ID        string
+	Spec      string // version of the specification
+	Algorithm string
+	Head      int
+	Key       string // its folder in the store
+
+	padding int
+}
+
+// Objects yields the objects of the root in the order of their folders. It lists every file of the root, so it is for
+// checking a root as a whole and not for finding an object.
+func (r *Root) Objects(ctx context.Context) iter.Seq2[Object, error] {
+	return func(yield func(Object, error) bool) {
+		for info, err := range r.store.List(ctx, r.prefix) {
+			if err != nil {
+				yield(Object{}, fmt.Errorf("list objects: %w", err))
+				return
+			}
+			folder, name := path.Split(info.Key)
+			rest := strings.TrimPrefix(info.Key, r.prefix)
+			if !strings.HasPrefix(name, objectPrefix) || strings.HasPrefix(rest, extensionsFolder+"/") || inContent(rest) {
+				continue
+			}
+			object, err := r.header(ctx, strings.TrimSuffix(folder, "/"))
+			if errors.Is(err, ErrNotFound) {
+				continue // its first version is not committed yet
+			}
+			if !yield(object, err) {
+				return
+			}
+		}
+	}
+}
+
+// inContent says whether a file below the root lies in a version folder, where a declaration is somebody's content.
+func inContent(name string) bool {
+	for part := range strings.SplitSeq(path.Dir(name), "/") {
+		if _, _, ok := parseVersionName(part); ok {
+			return true
+		}
+	}
+	return false
+}

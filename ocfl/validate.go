@@ -1,0 +1,254 @@
+package ocfl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/holdfast/holdfast/storage"
+)
+
+// ValidateOptions change how much a validation does. The zero value does all of it.
+type ValidateOptions struct {
+	Workers  int            // files read at once; the number of processors for 0
+	Progress func(Progress) // called after each file, by one goroutine at a time
+}
+
+// Validate judges the object in the folder key of store by OCFL 1.0 or 1.1, whichever it declares, reads every byte of it,
+// and reports all faults, not only the first. An error says that it could not be read, which is no verdict; ErrNotFound, that
+// the folder holds nothing.
+func Validate(ctx context.Context, store storage.Store, key string, opts ValidateOptions) (*Report, error) {
+	prefix := ""
+	if key != "" {
+		prefix = key + "/"
+	}
+	report, err := validate(ctx, storeTree{store: store, prefix: prefix}, opts)
+	if err != nil {
+		return nil, fmt.Errorf("validate %q: %w", key, err)
+	}
+	return report, nil
+}
+
+// ValidateFS is Validate for an object in the root of a file system.
+func ValidateFS(ctx context.Context, fsys fs.FS, opts ValidateOptions) (*Report, error) {
+	report, err := validate(ctx, fsTree{fsys: fsys}, opts)
+	if err != nil {
+		return nil, fmt.Errorf("validate object: %w", err)
+	}
+	return report, nil
+}
+
+// Verify is Validate for the object id of the root. That the folder holds another object is a fault, E083.
+func (r *Root) Verify(ctx context.Context, id string, opts ValidateOptions) (*Report, error) {
+	base, err := r.ObjectKey(id)
+	if err != nil {
+		return nil, fmt.Errorf("verify %q: %w", id, err)
+	}
+	report, err := Validate(ctx, r.store, base, opts)
+	if err != nil {
+		return nil, err
+	}
+	if report.ID != "" && report.ID != id {
+		report.Faults = sortFaults(append(report.Faults, Fault{
+			Code: "E083", Message: fmt.Sprintf("the folder of %q holds %q", id, report.ID),
+		}))
+	}
+	return report, nil
+}
+
+func validate(ctx context.Context, t tree, opts ValidateOptions) (*Report, error) {
+	nodes, err := t.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, isStore := t.(storeTree); isStore && len(nodes) == 0 {
+		return nil, ErrNotFound
+	}
+	v := &validator{tree: t, nodes: nodes, opts: opts, report: &Report{Faults: []Fault{}}}
+	if err := v.run(ctx); err != nil {
+		return nil, err
+	}
+	v.report.Faults = sortFaults(v.report.Faults)
+	return v.report, nil
+}
+
+// validator is one validation. Only the digesting of content is concurrent.
+type validator struct {
+	tree   tree
+	nodes  []node
+	opts   ValidateOptions
+	report *Report
+
+	root       *decoded          // nil when there is none that can be used
+	like       *shared           // of root
+	rootDigest map[string]string // of the root inventory, by algorithm
+	spec       string            // of the declaration
+	versions   []string          // version folders that are there, oldest first
+	wants      wants
+}
+
+func (v *validator) fault(code, path, format string, args ...any) {
+	v.report.Faults = append(v.report.Faults, Fault{Code: code, Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+func (v *validator) run(ctx context.Context) error {
+	for _, n := range v.nodes {
+		if n.kind == otherNode {
+			v.fault("E090", n.path, "neither a file nor a folder")
+		}
+	}
+	if err := v.checkDeclaration(ctx); err != nil {
+		return err
+	}
+	if err := v.checkRootInventory(ctx); err != nil {
+		return err
+	}
+	v.checkTop()
+	for _, name := range v.versions {
+		v.checkVersionFolder(name)
+	}
+	if v.root == nil {
+		return nil
+	}
+	v.wants.addInventory(&v.root.inv, inventoryName)
+	if err := v.checkVersionInventories(ctx); err != nil {
+		return err
+	}
+	return v.checkContent(ctx)
+}
+
+// has says whether there is a file at path.
+func (v *validator) has(path string) bool {
+	i, ok := slices.BinarySearchFunc(v.nodes, path, func(n node, p string) int { return strings.Compare(n.path, p) })
+	return ok && v.nodes[i].kind == fileNode
+}
+
+// read returns a small file.
+func (v *validator) read(ctx context.Context, path string) (string, error) {
+	in, err := v.tree.open(ctx, path)
+	if err != nil {
+		return "", fmt.Errorf("read %q: %w", path, err)
+	}
+	defer in.Close() //nolint:errcheck // a read-only handle
+	data, err := io.ReadAll(io.LimitReader(in, maxSmall))
+	if err != nil {
+		return "", fmt.Errorf("read %q: %w", path, err)
+	}
+	return string(data), nil
+}
+
+// checkDeclaration looks for the one file that makes the folder an object (3.2).
+func (v *validator) checkDeclaration(ctx context.Context) error {
+	var found []string
+	for _, n := range v.nodes {
+		name := n.path
+		if strings.Contains(name, "/") || n.kind != fileNode {
+			continue
+		}
+		tag, value, isTag := strings.Cut(name, "=")
+		switch {
+		case !isTag:
+			continue
+		case tag != "0" && strings.HasPrefix(value, "ocfl_object_"):
+			v.fault("E005", name, "a declaration begins with 0=")
+		case tag != "0":
+			continue
+		case !strings.HasPrefix(value, "ocfl_object_"):
+			v.fault("E006", name, "a declaration begins with %s", objectPrefix)
+		case value != "ocfl_object_"+Spec10 && value != "ocfl_object_"+Spec11:
+			v.fault("E004", name, "unknown version of the specification")
+		}
+		found = append(found, name)
+	}
+	if len(found) != 1 {
+		v.fault("E003", "", "%d declarations, want one", len(found))
+	}
+	for _, name := range found {
+		text, err := v.read(ctx, name)
+		if err != nil {
+			return err
+		}
+		if want := strings.TrimPrefix(name, "0="); text != want+"\n" {
+			v.fault("E007", name, "content is not the file's name after 0= and a newline")
+		}
+		if spec := strings.TrimPrefix(name, objectPrefix); spec > v.spec && (spec == Spec10 || spec == Spec11) {
+			v.spec = spec
+		}
+	}
+	v.report.Spec = v.spec
+	return nil
+}
+
+// checkRootInventory reads the inventory that describes the object.
+func (v *validator) checkRootInventory(ctx context.Context) error {
+	if !v.has(inventoryName) {
+		v.fault("E063", "", "no %s", inventoryName)
+		return nil
+	}
+	out, sums, err := v.readInventory(ctx, inventoryName)
+	if err != nil {
+		return err
+	}
+	v.report.Faults = append(v.report.Faults, out.faults...)
+	v.report.ID, v.report.Head = out.inv.ID, out.head
+	v.rootDigest = sums
+	if v.spec != "" && out.inv.Spec != "" && out.inv.Spec != v.spec {
+		v.fault("E038", inventoryName, "type is that of OCFL %s, the object declares %s", out.inv.Spec, v.spec)
+	}
+	if len(out.inv.Versions) > 0 && out.inv.Manifest != nil {
+		v.root, v.like = out, newShared(&out.inv)
+	}
+	return v.checkSidecar(ctx, inventoryName, out.inv.Algorithm, sums)
+}
+
+// readInventory decodes an inventory and returns its digests by algorithm.
+func (v *validator) readInventory(ctx context.Context, path string) (*decoded, map[string]string, error) {
+	in, err := v.tree.open(ctx, path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read %q: %w", path, err)
+	}
+	defer in.Close()                           //nolint:errcheck // a read-only handle
+	hashes := newHashes(SHA512, SHA256, "md5") // md5 is not allowed, but is what wrong objects use
+	// The decoder may stop early at a fault; the digest is that of the whole file.
+	tee := io.TeeReader(&contextReader{done: ctx.Err, r: in}, hashes)
+	out, err := decodeLike(tee, path, v.like)
+	if err == nil {
+		_, err = io.Copy(io.Discard, tee)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("read %q: %w", path, err)
+	}
+	return out, hashes.sums(), nil
+}
+
+// checkSidecar compares an inventory with the digest beside it (3.6).
+func (v *validator) checkSidecar(ctx context.Context, inventory, algorithm string, sums map[string]string) error {
+	if algorithm == "" {
+		return nil // the inventory does not say which; that is a fault of its own
+	}
+	path := inventory + "." + algorithm
+	if !v.has(path) {
+		v.fault("E058", inventory, "no sidecar %s", path)
+		return nil
+	}
+	text, err := v.read(ctx, path)
+	if err != nil {
+		return err
+	}
+	digest, ok := parseSidecar(text)
+	if !ok {
+		v.fault("E061", path, "not of the form DIGEST %s", inventoryName)
+		return nil
+	}
+	if got, ok := sums[algorithm]; ok && !strings.EqualFold(got, digest) {
+		v.fault("E060", path, "digest is %s, that of the inventory %s", digest, got)
+	}
+	return nil
+}
+
+// gone says that a file was listed and then could not be found.
+func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) }
