@@ -1,0 +1,43 @@
+package workers
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/interim"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/staging"
+	"github.com/holdfast/holdfast/storage"
+)
+
+// Notify ends a job: its object is stored and recorded, so what it had in staging is given back. The batch's edge is
+// satisfied by the settlement itself.
+type Notify struct {
+	base.Worker
+	Staging storage.Store
+	Interim interim.Store
+}
+
+// Stage implements base.Handler.
+func (w *Notify) Stage() registry.Stage { return registry.Notify }
+
+// Work implements base.Handler.
+func (w *Notify) Work(ctx context.Context, item *base.Item) error {
+	return release(ctx, item, w.Staging, w.Interim)
+}
+
+// release gives back everything that an item's attempts have staged and noted. Storage is cleaned by prefix, never by
+// what interim data say (R26).
+func release(ctx context.Context, item *base.Item, s storage.Store, i interim.Store) error {
+	if err := item.Writable(ctx); err != nil {
+		return err
+	}
+	if err := s.DeletePrefix(ctx, staging.ItemPrefix(item.ID)); err != nil {
+		return fmt.Errorf("release staging: %w", err)
+	}
+	if err := i.Drop(ctx, item.ID); err != nil {
+		return fmt.Errorf("release interim data: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package workers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/storage"
+)
+
+// resultReserved is the name of the durable result that says how much room a job was given.
+const resultReserved = "reserved"
+
+// unpackFactor is how much room a container is given for itself and what is in it. It is a guess that Process corrects
+// as it unpacks.
+const unpackFactor = 3
+
+// volume is the staging volume, on which room is reserved before it is used.
+type volume struct {
+	registry registry.Working
+	staging  storage.Store
+	name     string
+	full     float64 // share that may be used and promised
+}
+
+// reserve promises the item bytes in all, or returns a *registry.NoSpaceError.
+func (v volume) reserve(ctx context.Context, item *base.Item, bytes int64, full float64) error {
+	space, err := v.staging.Space(ctx)
+	if err != nil && !errors.Is(err, storage.ErrUnlimited) {
+		return fmt.Errorf("look at the staging volume: %w", err)
+	}
+	return v.registry.Reserve(ctx, item.Lease(), registry.Reservation{
+		Volume: v.name, Bytes: bytes, Used: space.Used, Total: space.Total, Threshold: full,
+	})
+}
+
+// Provision gives a job room on the staging volume before its first byte is fetched. A job for which there is none
+// waits without a worker, and every waiting job is looked at, so that a small one passes a big one.
+type Provision struct {
+	base.Worker
+	volume      volume
+	Unestimated float64 // the share for jobs of unknown size
+}
+
+// Stage implements base.Handler.
+func (w *Provision) Stage() registry.Stage { return registry.Provision }
+
+// Work implements base.Handler.
+func (w *Provision) Work(ctx context.Context, item *base.Item) error {
+	bytes, full := item.SizeBytes, w.volume.full
+	if bytes < 0 {
+		bytes, full = 0, w.Unestimated
+	}
+	switch item.Spec().Type {
+	case registry.ContainerType, registry.BagType, registry.AutoType:
+		bytes *= unpackFactor
+	default:
+	}
+	if err := w.volume.reserve(ctx, item, bytes, full); err != nil {
+		return err
+	}
+	return item.SetResult(resultReserved, bytes)
+}

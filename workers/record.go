@@ -1,0 +1,101 @@
+package workers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/premis"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/staging"
+	"github.com/holdfast/holdfast/storage"
+)
+
+// filesAtATime is how many inventory rows go into one transaction (R25).
+const filesAtATime = 500
+
+// Record enters a stored version into the inventory with its preservation events. It may be repeated: nothing is
+// visible until its last, fenced transaction, and that changes nothing the second time.
+type Record struct {
+	base.Worker
+	Registry registry.Preserving
+	Staging  storage.Store
+	Version  string
+	Storage  string
+}
+
+// Stage implements base.Handler.
+func (w *Record) Stage() registry.Stage { return registry.Record }
+
+// Work implements base.Handler.
+func (w *Record) Work(ctx context.Context, item *base.Item) error {
+	var p plan
+	if ok, err := item.Result(resultPlan, &p); err != nil {
+		return err
+	} else if !ok {
+		return errors.New("nothing was stored for this item; requeue it at process")
+	}
+	if err := w.files(ctx, item, p); err != nil {
+		return err
+	}
+	return w.Registry.RecordVersion(ctx, item.Lease(), registry.VersionRecord{
+		ObjectID: p.ObjectID, Version: p.Version, Collection: item.Collection, Owner: item.Spec().Profile.Owner,
+		LocalIDs: p.LocalIDs, Title: p.Title, Creator: p.Creator, Date: p.Date, Files: p.Files, SizeBytes: p.Bytes,
+		CreatedAt: p.Created, Storage: w.Storage, VerifiedAt: time.Now(), Events: w.events(item, p),
+	})
+}
+
+func (w *Record) files(ctx context.Context, item *base.Item, p plan) error {
+	progress := item.Progress("files recorded", "files")
+	progress.SetEnd(p.Files)
+	rows := make([]registry.File, 0, filesAtATime)
+	flush := func() error {
+		err := w.Registry.RecordFiles(ctx, item.Lease(), p.ObjectID, p.Version, rows)
+		progress.Add(int64(len(rows)))
+		rows = rows[:0]
+		return err
+	}
+	for e, err := range staging.ReadList[planned](ctx, w.Staging, p.List) {
+		if err != nil {
+			return fmt.Errorf("read what was stored: %w", err)
+		}
+		rows = append(rows, registry.File{
+			Path: e.Path, Version: p.Version, ContentPath: e.Content, SizeBytes: e.Size, Digests: e.Digests,
+			MIMEType: e.MIME, Deleted: e.Deleted,
+		})
+		if len(rows) == filesAtATime {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return flush()
+}
+
+// events are what PREMIS wants to know of the version: one event a run over all files, with ids that a repeat has too.
+func (w *Record) events(item *base.Item, p plan) []registry.Premis {
+	spec := item.Spec()
+	agent := "Holdfast " + w.Version
+	var events []registry.Premis
+	add := func(kind premis.EventType, detail string) {
+		events = append(events, registry.Premis{
+			ID: premis.EventID(item.ID, string(kind), fmt.Sprint(p.Version)).Value, ObjectID: p.ObjectID, Version: p.Version,
+			ItemID: item.ID, Type: string(kind), At: p.Created, Agent: agent, Outcome: "success", Detail: detail,
+		})
+	}
+	if p.Minted {
+		add(premis.IdentifierAssignment, p.ObjectID)
+	}
+	algorithm := spec.Profile.Digests()
+	add(premis.MessageDigestCalculation, fmt.Sprintf("%s of %d files as they came in", algorithm, p.Files))
+	if spec.Digest != nil {
+		add(premis.FixityCheck, fmt.Sprintf("the payload has the %s that the depositor gave", spec.Digest.Algorithm))
+	}
+	if p.Bag {
+		add(premis.Validation, "valid as a BagIt bag: complete, every digest verified")
+	}
+	add(premis.Ingestion, fmt.Sprintf("version %d stored in %s, every new file read back and verified by %s", p.Version, w.Storage, algorithm))
+	return events
+}

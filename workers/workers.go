@@ -1,0 +1,61 @@
+// Package workers holds the worker of each stage, one file each, and what they share.
+//
+// Each worker does one step of one item and may be killed at any instant: it writes only names of its own attempt,
+// keeps in the Registry what must not be made twice, and tells wrong content from a failing system by the kind of
+// error it returns.
+package workers
+
+import (
+	"io"
+
+	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/interim"
+	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/source"
+	"github.com/holdfast/holdfast/storage"
+)
+
+// Deps is what workers work with.
+type Deps struct {
+	Registry registry.Store
+	Interim  interim.Store
+	Source   source.Fetcher
+	Staging  storage.Store
+	Volume   string // the staging volume's name, for reservations
+	Objects  *ocfl.Root
+	Storage  string // the preservation storage's name, for the inventory
+	Template mint.Template
+	Random   io.Reader // for minting
+	Version  string    // of the program, for provenance
+
+	// StagingFull and StagingFullUnestimated are the shares of the staging volume, 0 to 1, that may be used and
+	// promised when a job of known, or unknown, size is to start.
+	StagingFull, StagingFullUnestimated float64
+
+	// Policy returns the configured policy of a stage.
+	Policy func(s registry.Stage) base.Worker
+}
+
+// All returns the workers of all stages.
+func All(d *Deps) []base.Handler {
+	p := payloads{source: d.Source, staging: d.Staging}
+	v := volume{registry: d.Registry, staging: d.Staging, name: d.Volume, full: d.StagingFull}
+	return []base.Handler{
+		&Expand{Worker: d.Policy(registry.Expand), Registry: d.Registry, Source: d.Source, Staging: d.Staging},
+		&Report{Worker: d.Policy(registry.Report), Registry: d.Registry, Staging: d.Staging, Interim: d.Interim},
+		&Estimate{Worker: d.Policy(registry.Estimate), payloads: p},
+		&Provision{Worker: d.Policy(registry.Provision), volume: v, Unestimated: d.StagingFullUnestimated},
+		&Download{Worker: d.Policy(registry.Download), payloads: p, volume: v},
+		&Process{
+			Worker: d.Policy(registry.Process), Registry: d.Registry, Staging: d.Staging, Objects: d.Objects,
+			Template: d.Template, Random: d.Random, Version: d.Version, Storage: d.Storage, volume: v,
+		},
+		&Record{
+			Worker: d.Policy(registry.Record), Registry: d.Registry, Staging: d.Staging,
+			Version: d.Version, Storage: d.Storage,
+		},
+		&Notify{Worker: d.Policy(registry.Notify), Staging: d.Staging, Interim: d.Interim},
+	}
+}
