@@ -1,0 +1,61 @@
+package api
+
+import (
+	"slices"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// pagesOperation stands for the pages in the access table.
+const pagesOperation = "pages"
+
+// access is who may do what: the roles of each operation, by its id. An operation that is missing here is nobody's, and
+// a test fails.
+func access() map[string][]registry.Role {
+	admin := []registry.Role{registry.RoleAdmin}
+	operator := []registry.Role{registry.RoleOperator, registry.RoleAdmin}
+	depositor := []registry.Role{registry.RoleDepositor, registry.RoleOperator, registry.RoleAdmin}
+	reader := []registry.Role{registry.RoleDepositor, registry.RoleViewer, registry.RoleOperator, registry.RoleAdmin}
+	return map[string][]registry.Role{
+		"upload": depositor,
+		"submit": depositor,
+
+		"list-batches":      reader,
+		"read-batch":        reader,
+		"batch-progress":    reader,
+		"list-batch-jobs":   reader,
+		"batch-report":      reader,
+		"batch-report-jobs": reader,
+
+		"list-items":    reader,
+		"read-item":     reader,
+		"item-history":  reader,
+		"item-attempts": reader,
+		"item-why":      reader,
+		"command-item":  operator,
+
+		"list-holds":  reader,
+		"add-hold":    operator,
+		"remove-hold": operator,
+
+		"list-collections": reader,
+		"read-collection":  reader,
+		"put-collection":   admin,
+
+		"list-workers": {registry.RoleViewer, registry.RoleOperator, registry.RoleAdmin},
+
+		"list-objects":   reader,
+		"read-object":    reader,
+		"object-files":   reader,
+		"object-content": reader,
+		"object-events":  reader,
+		"verify-object":  operator,
+
+		pagesOperation: reader,
+	}
+}
+
+// may says whether a role may do an operation.
+func (s *server) may(role registry.Role, operation string) bool {
+	return slices.Contains(s.access[operation], role)
+}

@@ -1,0 +1,234 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/wire"
+)
+
+func (s *server) adminRoutes(api huma.API) {
+	get := http.MethodGet
+	register(s, api, operation{id: "list-holds", method: get, path: "/holds", summary: "List what is held"}, s.holds)
+	register(s, api, operation{id: "add-hold", method: http.MethodPost, path: "/holds", summary: "Keep items of a scope from starting"}, s.addHold)
+	register(s, api, operation{id: "remove-hold", method: http.MethodDelete, path: "/holds", summary: "Let go what a hold keeps"}, s.removeHold)
+	register(s, api, operation{id: "list-collections", method: get, path: "/collections", summary: "List collections"}, s.collections)
+	register(s, api, operation{id: "read-collection", method: get, path: "/collections/{name}", summary: "Show a collection"}, s.collection)
+	register(s, api, operation{id: "put-collection", method: http.MethodPut, path: "/collections/{name}", summary: "Create a collection, or change its profile for submissions to come"}, s.putCollection)
+	register(s, api, operation{id: "list-workers", method: get, path: "/workers", summary: "List the workers that are alive"}, s.workers)
+}
+
+func (s *server) holds(ctx context.Context, _ *struct{}) (*output[registry.Page[registry.Hold]], error) {
+	holds, err := s.registry.Holds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return listed(holds), nil
+}
+
+func holdScopes() []registry.HoldScope {
+	return []registry.HoldScope{
+		registry.HoldAll, registry.HoldStage, registry.HoldCollection, registry.HoldBatch, registry.HoldItem,
+	}
+}
+
+// checkScope says whether a hold can have this scope and key. That the thing exists is another question.
+func checkScope(in string, scope registry.HoldScope, key string) []wire.Fault {
+	switch {
+	case !slices.Contains(holdScopes(), scope):
+		return []wire.Fault{{Location: in + ".scope", Message: fmt.Sprintf("%q is not one of %v", scope, holdScopes())}}
+	case scope == registry.HoldAll && key != "":
+		return []wire.Fault{{Location: in + ".key", Message: "a hold on all has no key"}}
+	case scope != registry.HoldAll && key == "":
+		return []wire.Fault{{Location: in + ".key", Message: fmt.Sprintf("missing: which %s?", scope)}}
+	case scope == registry.HoldStage:
+		return oneOf(in+".key", registry.Stage(key), registry.Stages())
+	}
+	return nil
+}
+
+type addHoldInput struct {
+	Key  string `header:"Idempotency-Key" maxLength:"200" doc:"Accepted and not needed: a repeat changes nothing"`
+	Body wire.HoldRequest
+}
+
+func (s *server) addHold(ctx context.Context, in *addHoldInput) (*output[registry.Hold], error) {
+	h := registry.Hold{
+		Scope: registry.HoldScope(in.Body.Scope), Key: in.Body.Key, Reason: strings.TrimSpace(in.Body.Reason), Actor: actor(ctx),
+	}
+	faults := append(checkScope("body", h.Scope, h.Key), textFault("body.reason", h.Reason, maxText)...)
+	if h.Reason == "" {
+		faults = append(faults, wire.Fault{Location: "body.reason", Message: "missing: whoever finds an item held is shown why"})
+	}
+	if err := invalid("nothing was held", faults...); err != nil {
+		return nil, err
+	}
+	var err error
+	switch h.Scope {
+	case registry.HoldCollection:
+		_, err = s.collectionOf(ctx, h.Key)
+	case registry.HoldBatch:
+		_, err = s.batchOf(ctx, h.Key)
+	case registry.HoldItem:
+		_, err = s.registry.Item(ctx, h.Key)
+	case registry.HoldAll, registry.HoldStage:
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := s.registry.AddHold(ctx, h); err != nil {
+		return nil, err
+	}
+	h.CreatedAt = s.now().UTC()
+	s.log.InfoContext(ctx, "hold added", "scope", string(h.Scope), "key", h.Key, "reason", h.Reason, "actor", h.Actor)
+	return &output[registry.Hold]{Body: h}, nil
+}
+
+type removeHoldInput struct {
+	Scope registry.HoldScope `query:"scope" required:"true"`
+	Key   string             `query:"key" maxLength:"200"`
+}
+
+func (s *server) removeHold(ctx context.Context, in *removeHoldInput) (*struct{}, error) {
+	if err := invalid("nothing was released", checkScope("query", in.Scope, in.Key)...); err != nil {
+		return nil, err
+	}
+	err := s.registry.RemoveHold(ctx, in.Scope, in.Key, actor(ctx))
+	if errors.Is(err, registry.ErrNotFound) {
+		return nil, notFound("there is no hold on %s; GET %s/holds lists those there are",
+			strings.TrimSpace(string(in.Scope)+" "+in.Key), wire.Base)
+	}
+	if err == nil {
+		s.log.InfoContext(ctx, "hold released", "scope", string(in.Scope), "key", in.Key, "actor", actor(ctx))
+	}
+	return nil, err
+}
+
+func (s *server) collections(ctx context.Context, _ *struct{}) (*output[registry.Page[registry.Collection]], error) {
+	all, err := s.registry.Collections(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return listed(all), nil
+}
+
+// CollectionName names a collection in a path.
+type CollectionName struct {
+	Name string `path:"name" maxLength:"200"`
+}
+
+// collectionOf returns a collection, or a problem that names those there are.
+func (s *server) collectionOf(ctx context.Context, name string) (registry.Collection, error) {
+	c, err := s.registry.Collection(ctx, name)
+	if !errors.Is(err, registry.ErrNotFound) {
+		return c, err
+	}
+	all, err := s.registry.Collections(ctx)
+	if err != nil {
+		return c, err
+	}
+	const shown = 20
+	names := make([]string, 0, shown)
+	for _, known := range all {
+		if len(names) == shown {
+			names = append(names, "...")
+			break
+		}
+		names = append(names, known.Mnemonic)
+	}
+	return c, notFound("there is no collection %q; use one of those there are (%s), or have an admin create it",
+		name, strings.Join(names, ", "))
+}
+
+func (s *server) collection(ctx context.Context, in *CollectionName) (*output[registry.Collection], error) {
+	c, err := s.collectionOf(ctx, in.Name)
+	if err != nil {
+		return nil, err
+	}
+	return &output[registry.Collection]{Body: c}, nil
+}
+
+type putCollectionInput struct {
+	CollectionName
+	Body wire.CollectionRequest
+}
+
+func (s *server) putCollection(ctx context.Context, in *putCollectionInput) (*output[registry.Collection], error) {
+	if err := invalid("the collection was not changed", checkCollection(in.Name, in.Body)...); err != nil {
+		return nil, err
+	}
+	profile := in.Body.Profile()
+	if profile.Name == "" {
+		profile.Name = in.Name
+	}
+	if err := s.registry.PutCollection(ctx, registry.Collection{Mnemonic: in.Name, Profile: profile}, actor(ctx)); err != nil {
+		return nil, err
+	}
+	c, err := s.registry.Collection(ctx, in.Name)
+	if err != nil {
+		return nil, err
+	}
+	s.log.InfoContext(ctx, "collection changed", "collection", c.Mnemonic, "actor", actor(ctx))
+	return &output[registry.Collection]{Body: c}, nil
+}
+
+func checkCollection(name string, c wire.CollectionRequest) []wire.Fault {
+	var faults []wire.Fault
+	if firstBad := strings.IndexFunc(name, func(r rune) bool { return !mnemonicRune(r) }); firstBad >= 0 || len(name) > 100 {
+		faults = append(faults, wire.Fault{
+			Location: "path.name", Message: "a collection's name has 1 to 100 letters, digits, - and _", Found: name,
+		})
+	}
+	faults = append(faults, textFault("body.name", c.Name, maxText)...)
+	faults = append(faults, arkFault("body.owner", c.Owner)...)
+	for i, ark := range c.Collections {
+		faults = append(faults, arkFault(fmt.Sprintf("body.collections[%d]", i), ark)...)
+	}
+	faults = append(faults, templateFault("body.noid_template", c.NOIDTemplate)...)
+	faults = append(faults, oneOf("body.digest_algorithm", c.DigestAlgorithm, []string{"sha512", "sha256"})...)
+	return append(faults, priorityFault("body.priority", c.Priority)...)
+}
+
+func mnemonicRune(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_'
+}
+
+func arkFault(location, ark string) []wire.Fault {
+	if _, err := mint.ParseARK(ark); err != nil {
+		return []wire.Fault{{Location: location, Message: err.Error()}}
+	}
+	return nil
+}
+
+// templateFault says why objects cannot be named by this template; an empty one stands for the service's.
+func templateFault(location, template string) []wire.Fault {
+	if template == "" {
+		return nil
+	}
+	t, err := mint.ParseTemplate(template)
+	switch {
+	case err != nil:
+		return []wire.Fault{{Location: location, Message: err.Error()}}
+	case t.Generator != mint.Random:
+		return []wire.Fault{{
+			Location: location, Message: "names are drawn at random here, since nobody counts them; write r in front of the mask", Found: template,
+		}}
+	}
+	return nil
+}
+
+func (s *server) workers(ctx context.Context, _ *struct{}) (*output[registry.Page[registry.WorkerInfo]], error) {
+	all, err := s.registry.Workers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return listed(all), nil
+}

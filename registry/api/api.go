@@ -1,0 +1,136 @@
+// Package api serves a registry.Store over HTTP under /api/v1, and the pages beside it.
+//
+// It keeps true that nothing is acknowledged before it is durable: an upload is answered when its bytes and its record are
+// stored, a submission when its batch is committed. Every request is somebody's, by a token whose role may do it; every
+// refusal is a problem document (RFC 9457) that says what happened, to what and what to do, and stands in the log; no
+// input, however odd, is answered by a status of the 500s.
+package api
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/wire"
+	"github.com/holdfast/holdfast/storage"
+)
+
+// Registry is what the API needs of a registry.Store.
+type Registry interface {
+	registry.Submitting
+	registry.Administering
+	registry.Reading
+}
+
+// Options says what to serve. Registry, Staging, Objects and Log must be set.
+type Options struct {
+	Registry Registry
+	Staging  storage.Store // where uploads are kept
+	Objects  Objects       // the preserved objects; an *ocfl.Root is one
+	Log      *slog.Logger
+	Version  string           // of the program
+	UI       http.Handler     // the pages, for whoever has logged in; nil: none
+	Now      func() time.Time // nil: time.Now
+
+	// UploadIdle is how long an upload may bring nothing before it counts as broken off; 0: 2 minutes.
+	UploadIdle time.Duration
+}
+
+// server is what all handlers share. It has no state but that of the uploads under way.
+type server struct {
+	registry Registry
+	staging  storage.Store
+	objects  Objects
+	log      *slog.Logger
+	version  string
+	ui       http.Handler
+	now      func() time.Time
+	idle     time.Duration
+	access   map[string][]registry.Role
+	inUse    *inUse
+}
+
+// New returns the handler for a whole server: API, health, login and pages. It has no goroutines of its own and need
+// not be closed. Bodies are bounded here; the http.Server bounds headers and idle connections. The errors are a
+// programmer's: an option is missing.
+func New(o Options) (http.Handler, error) {
+	s, err := newServer(o)
+	if err != nil {
+		return nil, err
+	}
+	routes, spec, err := s.routes()
+	if err != nil {
+		return nil, fmt.Errorf("describe the API: %w", err)
+	}
+	return s.handler(routes, spec), nil
+}
+
+func newServer(o Options) (*server, error) {
+	if o.Registry == nil || o.Staging == nil || o.Objects == nil || o.Log == nil {
+		return nil, errors.New("api: Registry, Staging, Objects and Log must be set")
+	}
+	s := &server{
+		registry: o.Registry, staging: o.Staging, objects: o.Objects, log: o.Log, version: o.Version, ui: o.UI,
+		now: o.Now, idle: o.UploadIdle, access: access(), inUse: newInUse(),
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	if s.idle <= 0 {
+		s.idle = 2 * time.Minute
+	}
+	return s, nil
+}
+
+// routes registers every operation. Those with a body or an answer of any length bypass huma, which holds them in memory.
+func (s *server) routes() (*http.ServeMux, []byte, error) {
+	mux := http.NewServeMux()
+	api := s.newHuma(mux)
+	s.submitRoutes(api)
+	s.batchRoutes(api)
+	s.itemRoutes(api)
+	s.adminRoutes(api)
+	s.objectRoutes(api)
+	s.uploadRoute(api, mux)
+	s.contentRoute(api, mux)
+	spec, err := specification(api)
+	return mux, spec, err
+}
+
+// handler puts together what stands around the operations.
+func (s *server) handler(routes *http.ServeMux, spec []byte) http.Handler {
+	top := http.NewServeMux()
+	top.Handle(wire.Base+"/", s.authenticated(s.bounded(s.explained(routes))))
+	top.HandleFunc("GET "+wire.Base+"/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/openapi+json")
+		_, _ = w.Write(spec) // the reader has gone if this fails
+	})
+	top.HandleFunc("GET /healthz", s.healthz)
+	top.HandleFunc("GET /readyz", s.readyz)
+	top.HandleFunc("GET /login", s.login)
+	if s.ui != nil {
+		top.Handle("/", s.pages())
+	}
+	csrf := http.NewCrossOriginProtection()
+	csrf.SetDenyHandler(http.HandlerFunc(s.crossOrigin))
+	return s.guarded(csrf.Handler(s.explained(top)))
+}
+
+// Specification returns the OpenAPI 3.1 document of the API, indented. It does not depend on the program's version.
+func Specification() ([]byte, error) {
+	s := &server{access: access()}
+	_, spec, err := s.routes()
+	return spec, err
+}
+
+func (s *server) submitRoutes(api huma.API) {
+	register(s, api, operation{
+		id: "submit", method: http.MethodPost, path: "/batches", status: http.StatusAccepted,
+		summary: "Submit a payload: a URL, or an upload",
+	}, s.submit)
+}

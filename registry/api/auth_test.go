@@ -1,0 +1,152 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/api"
+	"github.com/holdfast/holdfast/registry/wire"
+)
+
+// specified is what the tests read of the specification.
+type specified struct {
+	Paths map[string]map[string]struct {
+		OperationID string `json:"operationId"`
+		Description string `json:"description"`
+	} `json:"paths"`
+}
+
+// Every operation of the specification refuses every role that its description does not name, and takes the others.
+func TestAccess_ByRole(t *testing.T) {
+	text, err := api.Specification()
+	must(t, err)
+	var spec specified
+	must(t, json.Unmarshal(text, &spec))
+	b := newBench(t)
+	n := 0
+	for path, methods := range spec.Paths {
+		for method, op := range methods {
+			allowed := strings.Split(strings.TrimSuffix(strings.TrimPrefix(op.Description, "Roles: "), "."), ", ")
+			if len(allowed) == 0 || allowed[0] == "" {
+				t.Errorf("%s is nobody's", op.OperationID)
+			}
+			for _, role := range []registry.Role{
+				registry.RoleAdmin, registry.RoleDepositor, registry.RoleOperator, registry.RoleViewer, registry.RoleWorker,
+			} {
+				n++
+				address := "/api/v1" + strings.NewReplacer("{id}", "none", "{name}", "none").Replace(path)
+				answer, text := b.send(t, strings.ToUpper(method), address, "", "Authorization", "Bearer "+secret(role))
+				if refused := answer.StatusCode == http.StatusForbidden; refused == slices.Contains(allowed, string(role)) {
+					t.Errorf("%s %s as %s: status %d, allowed are %v: %s", method, address, role, answer.StatusCode, allowed, text)
+				} else if refused {
+					wantProblem(t, answer, text, http.StatusForbidden, wire.CodeForbidden)
+				}
+			}
+		}
+	}
+	if n < 100 {
+		t.Errorf("%d combinations were tried, want them all", n)
+	}
+	if !strings.Contains(b.log.String(), `"code":"forbidden","actor":"the viewer"`) {
+		t.Error("refusals are not in the log")
+	}
+}
+
+func TestAccess_Unauthenticated(t *testing.T) {
+	b := newBench(t)
+	for name, header := range map[string]string{
+		"nothing": "", "another scheme": "Basic eHg6eXk=", "no token": "Bearer ", "an unknown token": "Bearer hf_unknown",
+	} {
+		answer, text := b.send(t, http.MethodPost, "/api/v1/batches", `{"url":"http://h/a"}`, "Authorization", header)
+		wantProblem(t, answer, text, http.StatusUnauthorized, wire.CodeUnauthenticated)
+		if answer.Header.Get("WWW-Authenticate") == "" {
+			t.Errorf("%s: no WWW-Authenticate header", name)
+		}
+	}
+	if strings.Contains(b.log.String(), "hf_unknown") {
+		t.Error("a token is in the log")
+	}
+}
+
+func TestLogin(t *testing.T) {
+	var pages http.HandlerFunc = func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, "page %s", r.URL.Path) }
+	b := newBench(t, func(_ *bench, o *api.Options) { o.UI = pages })
+	hop := *b.server.Client()
+	hop.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	get := func(path string, cookie *http.Cookie) (reply, []*http.Cookie) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.server.URL+path, nil)
+		must(t, err)
+		if cookie != nil {
+			r.AddCookie(cookie)
+		}
+		response, err := hop.Do(r)
+		must(t, err)
+		answer, _ := read(t, response)
+		return answer, response.Cookies()
+	}
+	for _, path := range []string{"/", "/login", "/login?token=wrong"} {
+		if answer, cookies := get(path, nil); answer.StatusCode != http.StatusUnauthorized || len(cookies) > 0 ||
+			!strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html") {
+			t.Errorf("%s: status=%d cookies=%v, want 401, a page and no cookie", path, answer.StatusCode, cookies)
+		}
+	}
+	answer, cookies := get("/login?token="+secret(registry.RoleViewer), nil)
+	if answer.StatusCode != http.StatusSeeOther || answer.Header.Get("Location") != "/" || len(cookies) != 1 {
+		t.Fatalf("login: status=%d location=%q, want a redirect to / with a cookie", answer.StatusCode, answer.Header.Get("Location"))
+	}
+	c := cookies[0]
+	if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode {
+		t.Errorf("cookie=%v, want HttpOnly and SameSite=Strict", c)
+	}
+	if answer, _ := get("/", c); answer.StatusCode != http.StatusOK {
+		t.Errorf("page: status=%d, want 200", answer.StatusCode)
+	}
+	if answer, _ := get("/api/v1/batches", c); answer.StatusCode != http.StatusOK {
+		t.Errorf("GET with cookie: status=%d, want 200", answer.StatusCode)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.server.URL+"/api/v1/batches", strings.NewReader("{}"))
+	must(t, err)
+	r.AddCookie(c)
+	posted, err := hop.Do(r)
+	must(t, err)
+	must(t, posted.Body.Close())
+	if posted.StatusCode != http.StatusUnauthorized {
+		t.Errorf("POST with cookie: status=%d, want 401", posted.StatusCode)
+	}
+	if got, _ := get("/", &http.Cookie{Name: c.Name, Value: secret(registry.RoleWorker)}); got.StatusCode != http.StatusForbidden {
+		t.Errorf("page as worker: status=%d, want 403", got.StatusCode)
+	}
+	if strings.Contains(b.log.String(), secret(registry.RoleViewer)) {
+		t.Error("the token is in the log")
+	}
+}
+
+func TestCrossOrigin(t *testing.T) {
+	b := newBench(t)
+	answer, text := b.send(t, http.MethodPost, "/api/v1/batches", `{}`, "Sec-Fetch-Site", "cross-site", "Origin", "https://evil.test")
+	wantProblem(t, answer, text, http.StatusForbidden, wire.CodeCrossOrigin)
+}
+
+func TestHealth(t *testing.T) {
+	b := newBench(t)
+	for _, path := range []string{"/healthz", "/readyz"} {
+		answer, text := b.send(t, http.MethodGet, path, "", "Authorization", "")
+		if answer.StatusCode != http.StatusOK || !strings.Contains(text, `"status":"ok"`) {
+			t.Errorf("%s: %d %s, want ok", path, answer.StatusCode, text)
+		}
+	}
+	must(t, b.as(t, registry.RoleViewer).Ping(t.Context()))
+	must(t, b.store.Close())
+	answer, text := b.send(t, http.MethodGet, "/readyz", "", "Authorization", "")
+	if answer.StatusCode != http.StatusServiceUnavailable || !strings.Contains(text, `"registry":"failing`) || strings.Contains(text, "sql") {
+		t.Errorf("readyz: %d %s, want the registry failing, without its reasons", answer.StatusCode, text)
+	}
+	if err := b.as(t, registry.RoleViewer).Ping(t.Context()); err == nil {
+		t.Error("ping says nothing")
+	}
+}

@@ -1,0 +1,288 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha512"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/api"
+	"github.com/holdfast/holdfast/registry/client"
+	"github.com/holdfast/holdfast/registry/sqlstore"
+	"github.com/holdfast/holdfast/registry/wire"
+	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/storage/dir"
+)
+
+// bench is a server over real stores.
+type bench struct {
+	store   *sqlstore.Store
+	staging *dir.Store
+	objects *ocfl.Root
+	server  *httptest.Server
+	log     *logged
+}
+
+// logged is what was logged.
+type logged struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+// newBench starts a server; change may alter what it is made of.
+func newBench(t testing.TB, change ...func(*bench, *api.Options)) *bench {
+	t.Helper()
+	b := &bench{log: &logged{}}
+	folder := t.TempDir()
+	ctx := context.WithoutCancel(t.Context())
+	var err error
+	b.store, err = sqlstore.Open(ctx, sqlstore.Options{Path: filepath.Join(folder, "registry.db")})
+	must(t, err)
+	t.Cleanup(func() { _ = b.store.Close() })
+	b.staging, err = dir.Create(filepath.Join(folder, "staging"))
+	must(t, err)
+	t.Cleanup(func() { _ = b.staging.Close() })
+	preserved, err := dir.Create(filepath.Join(folder, "storage"))
+	must(t, err)
+	t.Cleanup(func() { _ = preserved.Close() })
+	b.objects, err = ocfl.OpenRoot(ctx, preserved, "", nil)
+	must(t, err)
+	must(t, b.store.PutCollection(ctx, registry.Collection{Mnemonic: "default", Profile: registry.Profile{Owner: "ark:/99999/o"}}, "test"))
+	for _, role := range []registry.Role{
+		registry.RoleAdmin, registry.RoleDepositor, registry.RoleOperator, registry.RoleViewer, registry.RoleWorker,
+	} {
+		must(t, b.store.AddToken(ctx, registry.Token{ID: string(role), Hash: api.TokenHash(secret(role)), Name: "the " + string(role), Role: role}))
+	}
+	o := api.Options{
+		Registry: b.store, Staging: b.staging, Objects: b.objects, Version: "test",
+		Log: slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}
+	for _, c := range change {
+		c(b, &o)
+	}
+	handler, err := api.New(o)
+	must(t, err)
+	b.server = httptest.NewServer(handler)
+	t.Cleanup(b.server.Close)
+	return b
+}
+
+func secret(role registry.Role) string { return "hf_secret_of_" + string(role) }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// as returns a client with a role's token.
+func (b *bench) as(t testing.TB, role registry.Role) *client.Client {
+	t.Helper()
+	c := client.New(b.server.URL, secret(role), client.Options{})
+	t.Cleanup(c.Close)
+	return c
+}
+
+// reply is an answer without its body.
+type reply struct {
+	StatusCode    int
+	Header        http.Header
+	ContentLength int64
+}
+
+// read returns a whole answer and closes it.
+func read(t testing.TB, answer *http.Response) (reply, string) {
+	t.Helper()
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	must(t, err)
+	return reply{StatusCode: answer.StatusCode, Header: answer.Header, ContentLength: answer.ContentLength}, string(text)
+}
+
+// send makes a raw request, as admin unless header says otherwise, and returns the answer and its body.
+func (b *bench) send(t testing.TB, method, path, body string, header ...string) (reply, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, b.server.URL+path, strings.NewReader(body))
+	must(t, err)
+	r.Header.Set("Authorization", "Bearer "+secret(registry.RoleAdmin))
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+		if header[i+1] == "" {
+			r.Header.Del(header[i])
+		}
+	}
+	answer, err := b.server.Client().Do(r)
+	must(t, err)
+	return read(t, answer)
+}
+
+// wantProblem fails unless an answer is a whole problem document with this status and code.
+func wantProblem(t testing.TB, answer reply, text string, status int, code wire.Code) *wire.Problem {
+	t.Helper()
+	if answer.StatusCode != status {
+		t.Fatalf("status=%d, want %d: %s", answer.StatusCode, status, text)
+	}
+	if kind := answer.Header.Get("Content-Type"); kind != "application/problem+json" {
+		t.Errorf("content type=%q, want application/problem+json: %s", kind, text)
+	}
+	p := &wire.Problem{}
+	if err := json.Unmarshal([]byte(text), p); err != nil {
+		t.Fatalf("decode problem: %v: %s", err, text)
+	}
+	if p.Code != code || p.Status != status || p.Type != code.Type() || p.Title == "" || p.Detail == "" || p.Instance == "" {
+		t.Errorf("problem=%s, want code %s, status %d and all fields", text, code, status)
+	}
+	return p
+}
+
+// problemOf fails unless err is a problem with this status and code.
+func problemOf(t testing.TB, err error, status int, code wire.Code) *client.Problem {
+	t.Helper()
+	var p *client.Problem
+	if !errors.As(err, &p) {
+		t.Fatalf("error=%v, want a problem with code %s", err, code)
+	}
+	if p.Status != status || p.Code != code {
+		t.Fatalf("problem=%d %s (%v), want %d %s", p.Status, p.Code, p, status, code)
+	}
+	return p
+}
+
+// staged lists the keys in staging.
+func (b *bench) staged(t testing.TB) (keys []string) {
+	t.Helper()
+	for info, err := range b.staging.List(t.Context(), "") {
+		must(t, err)
+		keys = append(keys, info.Key)
+	}
+	return keys
+}
+
+func (b *bench) upload(t testing.TB, name, content string) registry.Upload {
+	t.Helper()
+	u, err := b.as(t, registry.RoleDepositor).SendUpload(t.Context(), client.Upload{
+		Filename: name, Body: strings.NewReader(content), Size: int64(len(content)),
+	})
+	must(t, err)
+	return u
+}
+
+// claim takes the next item of a stage.
+func (b *bench) claim(t testing.TB, stage registry.Stage) registry.Claim {
+	t.Helper()
+	c, err := b.store.Claim(t.Context(), registry.ClaimRequest{
+		RequestID: string(stage) + time.Now().String(), Stage: stage, Worker: "w", Lease: time.Minute, MaxAttempts: 5, StuckAfter: time.Minute,
+	})
+	must(t, err)
+	return c
+}
+
+func (b *bench) settle(t testing.TB, s registry.Settlement) {
+	t.Helper()
+	s.MaxAttempts = 5
+	_, err := b.store.Settle(t.Context(), s)
+	must(t, err)
+}
+
+// batchOf submits a URL and expands it into one job, which is left at its first stage.
+func (b *bench) batchOf(t testing.TB, name string) (batchID, jobID string) {
+	t.Helper()
+	r, err := b.as(t, registry.RoleDepositor).Submit(t.Context(), wire.SubmitRequest{URL: "http://u:p@h.test/" + name + "?sig=SECRET0123456789012345678901234567"}, "")
+	must(t, err)
+	c := b.claim(t, registry.Expand)
+	spec := registry.Spec{Type: registry.FileType, URL: "http://h.test/" + name, LocalIDs: []string{"local"}}
+	_, err = b.store.AddJobs(t.Context(), c.Lease, []registry.NewJob{{Row: 1, Name: name, Priority: 5, Spec: spec}})
+	must(t, err)
+	b.settle(t, registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeDone})
+	page, err := b.store.Items(t.Context(), registry.ItemQuery{ParentID: r.BatchID})
+	must(t, err)
+	return r.BatchID, page.Rows[0].ID
+}
+
+// preserve makes an object with these files, in storage and in the inventory, by way of a job.
+func (b *bench) preserve(t testing.TB, ark string, files map[string]string) (batchID, jobID string) {
+	t.Helper()
+	ctx := t.Context()
+	batchID, jobID = b.batchOf(t, "payload")
+	for _, stage := range []registry.Stage{registry.Estimate, registry.Provision, registry.Download} {
+		b.settle(t, registry.Settlement{Lease: b.claim(t, stage).Lease, Outcome: registry.OutcomeDone})
+	}
+	c := b.claim(t, registry.Process)
+	id, err := b.store.Identify(ctx, c.Lease, registry.IdentifyRequest{Owner: "ark:/99999/o", LocalIDs: []string{"local"}, Proposed: ark})
+	must(t, err)
+	_, err = b.store.Intend(ctx, c.Lease, registry.Intent{ObjectID: id.ARK, Version: 1, Plan: json.RawMessage(`{}`)})
+	must(t, err)
+	rows := b.commit(t, ark, files)
+	b.settle(t, registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeDone, Results: map[string]json.RawMessage{"version": json.RawMessage("1")}})
+	c = b.claim(t, registry.Record)
+	must(t, b.store.RecordFiles(ctx, c.Lease, ark, 1, rows))
+	must(t, b.store.RecordVersion(ctx, c.Lease, registry.VersionRecord{
+		ObjectID: ark, Version: 1, Collection: "default", Title: "A title", Files: int64(len(rows)), CreatedAt: time.Now(),
+		VerifiedAt: time.Now(), Storage: "file", Events: []registry.Premis{{ID: "e1", ObjectID: ark, Version: 1, Type: "ingestion", At: time.Now()}},
+	}))
+	b.settle(t, registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeDone})
+	b.settle(t, registry.Settlement{Lease: b.claim(t, registry.Notify).Lease, Outcome: registry.OutcomeDone})
+	c = b.claim(t, registry.Report)
+	_, err = b.store.CloseReport(ctx, c.Lease)
+	must(t, err)
+	b.settle(t, registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeDone})
+	return batchID, jobID
+}
+
+// commit writes version 1 of an object and returns its inventory rows.
+func (b *bench) commit(t testing.TB, ark string, files map[string]string) (rows []registry.File) {
+	t.Helper()
+	inv, err := ocfl.New(ark, "")
+	must(t, err)
+	var list []ocfl.File
+	for name, text := range files {
+		sum := sha512.Sum512([]byte(text))
+		digest := hex.EncodeToString(sum[:])
+		if _, err := storage.Put(t.Context(), b.staging, "test/"+digest, []byte(text)); err != nil && !errors.Is(err, storage.ErrExists) {
+			t.Fatal(err)
+		}
+		list = append(list, ocfl.File{Path: name, Digest: digest, Size: int64(len(text))})
+	}
+	inv, _, err = ocfl.NewVersion(inv, ocfl.Change{Files: ocfl.Files(list), Message: "m", Created: time.Now()})
+	must(t, err)
+	must(t, b.objects.Commit(t.Context(), inv, func(f ocfl.ContentFile) (storage.Store, string, error) {
+		return b.staging, "test/" + f.Digest, nil
+	}, ocfl.CommitOptions{}))
+	for _, f := range list {
+		rows = append(rows, registry.File{
+			Path: f.Path, Version: 1, ContentPath: inv.ContentPaths(f.Digest)[0], SizeBytes: f.Size,
+			Digests: map[string]string{"sha512": f.Digest}, MIMEType: "text/html",
+		})
+	}
+	must(t, b.staging.DeletePrefix(t.Context(), "test"))
+	return rows
+}

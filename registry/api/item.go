@@ -1,0 +1,162 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/wire"
+)
+
+func (s *server) itemRoutes(api huma.API) {
+	get := http.MethodGet
+	register(s, api, operation{id: "list-items", method: get, path: "/items", summary: "List items, newest first; a batch's jobs in row order"}, s.items)
+	register(s, api, operation{id: "read-item", method: get, path: "/items/{id}", summary: "Show an item"}, s.item)
+	register(s, api, operation{id: "item-history", method: get, path: "/items/{id}/history", summary: "What happened to an item"}, s.history)
+	register(s, api, operation{id: "item-attempts", method: get, path: "/items/{id}/attempts", summary: "The attempts of workers at an item"}, s.attempts)
+	register(s, api, operation{id: "item-why", method: get, path: "/items/{id}/why", summary: "What an item waits for"}, s.why)
+	register(s, api, operation{id: "command-item", method: http.MethodPost, path: "/items/{id}/commands", summary: "Requeue or cancel an item, or update a batch's report"}, s.command)
+}
+
+// ItemID names an item in a path.
+type ItemID struct {
+	ID string `path:"id" maxLength:"200"`
+}
+
+type itemsInput struct {
+	Paging
+	Action     registry.Action `query:"action"`
+	Parent     string          `query:"parent" maxLength:"200" doc:"Id of a batch: its jobs"`
+	Collection string          `query:"collection" maxLength:"200"`
+	Status     registry.Status `query:"status"`
+	Stage      registry.Stage  `query:"stage"`
+	Text       string          `query:"text" maxLength:"500" doc:"Part of the name or the note"`
+}
+
+func (s *server) items(ctx context.Context, in *itemsInput) (*output[registry.Page[registry.WorkItem]], error) {
+	faults := slices.Concat(
+		oneOf("query.action", in.Action, []registry.Action{registry.Ingest, registry.Batch}),
+		oneOf("query.status", in.Status, registry.Statuses()),
+		oneOf("query.stage", in.Stage, registry.Stages()))
+	if err := invalid("the list cannot be made", faults...); err != nil {
+		return nil, err
+	}
+	return s.listItems(ctx, in.Paging, registry.ItemQuery{
+		Action: in.Action, ParentID: in.Parent, Collection: in.Collection, Status: in.Status, Stage: in.Stage, Text: in.Text,
+	})
+}
+
+func (s *server) listItems(ctx context.Context, p Paging, q registry.ItemQuery) (*output[registry.Page[registry.WorkItem]], error) {
+	q.After, q.Limit = p.After, p.size()
+	rows, err := s.registry.Items(ctx, q)
+	if err != nil {
+		return nil, p.badCursor(err)
+	}
+	for i := range rows.Rows {
+		if err := redact(&rows.Rows[i]); err != nil {
+			return nil, err
+		}
+	}
+	return page(rows), nil
+}
+
+func (s *server) item(ctx context.Context, in *ItemID) (*output[registry.WorkItem], error) {
+	it, err := s.registry.Item(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return shown(it)
+}
+
+// shown is an item as it may be seen.
+func shown(it registry.WorkItem) (*output[registry.WorkItem], error) {
+	if err := redact(&it); err != nil {
+		return nil, err
+	}
+	return &output[registry.WorkItem]{Body: it}, nil
+}
+
+type historyInput struct {
+	ItemID
+	After int64 `query:"after" minimum:"0" doc:"next of the page before"`
+	Limit int   `query:"limit" minimum:"1" maximum:"500" doc:"Rows of a page; 50 when not given"`
+}
+
+func (s *server) history(ctx context.Context, in *historyInput) (*output[registry.Page[registry.Event]], error) {
+	if _, err := s.registry.Item(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	limit := Paging{Limit: in.Limit}.size()
+	events, err := s.registry.Events(ctx, in.ID, in.After, limit)
+	if err != nil {
+		return nil, err
+	}
+	p := registry.Page[registry.Event]{Rows: events}
+	if len(events) == limit {
+		p.Next = strconv.FormatInt(events[limit-1].Seq, 10)
+	}
+	return page(p), nil
+}
+
+func (s *server) attempts(ctx context.Context, in *ItemID) (*output[registry.Page[registry.Attempt]], error) {
+	if _, err := s.registry.Item(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	attempts, err := s.registry.Attempts(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return listed(attempts), nil
+}
+
+func (s *server) why(ctx context.Context, in *ItemID) (*output[registry.Why], error) {
+	w, err := s.registry.Why(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &output[registry.Why]{Body: w}, nil
+}
+
+type commandInput struct {
+	ItemID
+	Key  string `header:"Idempotency-Key" maxLength:"200"`
+	Body wire.CommandRequest
+}
+
+func (s *server) command(ctx context.Context, in *commandInput) (*output[registry.WorkItem], error) {
+	it, err := s.registry.Item(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	act, from := registry.Act(in.Body.Act), registry.Stage(in.Body.From)
+	var faults []wire.Fault
+	if acts := []registry.Act{registry.ActRequeue, registry.ActCancel, registry.ActUpdateReport}; !slices.Contains(acts, act) {
+		faults = append(faults, wire.Fault{Location: "body.act", Message: fmt.Sprintf("%q is not one of %v", act, acts)})
+	}
+	if route, ok := registry.RouteOf(it.Action); ok && from != "" {
+		switch stages := route.UpTo(it.Stage); {
+		case act != registry.ActRequeue:
+			faults = append(faults, wire.Fault{Location: "body.from", Message: "only requeue starts at a stage"})
+		case !slices.Contains(stages, from):
+			faults = append(faults, wire.Fault{Location: "body.from", Message: fmt.Sprintf(
+				"%q is no stage that the item has been in; it may start again at one of %v", from, stages)})
+		}
+	}
+	faults = append(faults, textFault("body.reason", in.Body.Reason, maxText)...)
+	if err := invalid(fmt.Sprintf("item %s was left as it is", it.ID), faults...); err != nil {
+		return nil, err
+	}
+	it, err = s.registry.Command(ctx, registry.Command{
+		ItemID: it.ID, Act: act, From: from, Reason: in.Body.Reason, Actor: actor(ctx), IdempotencyKey: in.Key,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.log.InfoContext(ctx, "item commanded", "item", it.ID, "act", string(act), "state", string(it.State), "actor", actor(ctx))
+	return shown(it)
+}

@@ -1,0 +1,170 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/wire"
+	"github.com/holdfast/holdfast/storage"
+)
+
+// Objects is where the preserved objects lie.
+type Objects interface {
+	// ObjectKey returns the folder of an object in Store, whether there is such an object or not.
+	ObjectKey(id string) (string, error)
+	// Store returns the store that the objects lie in.
+	Store() storage.Store
+	// Verify reads every byte of an object; ocfl.ErrNotFound when there is none.
+	Verify(ctx context.Context, id string, opts ocfl.ValidateOptions) (*ocfl.Report, error)
+}
+
+func (s *server) objectRoutes(api huma.API) {
+	get := http.MethodGet
+	register(s, api, operation{id: "list-objects", method: get, path: "/objects", summary: "List objects, newest first"}, s.listObjects)
+	register(s, api, operation{id: "read-object", method: get, path: "/objects/{id}", summary: "Show an object and its versions"}, s.object)
+	register(s, api, operation{id: "object-files", method: get, path: "/objects/{id}/files", summary: "The files of an object's version, by path"}, s.files)
+	register(s, api, operation{id: "object-events", method: get, path: "/objects/{id}/events", summary: "The preservation events of an object"}, s.premis)
+	register(s, api, operation{id: "verify-object", method: http.MethodPost, path: "/objects/{id}/verify", summary: "Read every byte of an object again and compare"}, s.verify)
+}
+
+// ObjectID names an object in a path.
+type ObjectID struct {
+	ID string `path:"id" maxLength:"4096" doc:"The object's ARK, percent-encoded"`
+}
+
+// known returns the object that an ARK, in whatever spelling, names.
+func (s *server) known(ctx context.Context, id string) (registry.Object, error) {
+	ark, err := mint.ParseARK(id)
+	if err != nil {
+		return registry.Object{}, invalid("no object can have this id", wire.Fault{
+			Location: "path.id", Message: err.Error() + "; give the object's ARK, percent-encoded (ark:%2F99999%2Ffk4...)", Found: id,
+		})
+	}
+	name := ark.Base().Normalize().String()
+	o, err := s.registry.Object(ctx, name)
+	if errors.Is(err, registry.ErrNotFound) {
+		return o, notFound("there is no object %s; GET %s/objects lists those there are", name, wire.Base)
+	}
+	return o, err
+}
+
+type objectsInput struct {
+	Paging
+	Collection string `query:"collection" maxLength:"200"`
+	LocalID    string `query:"local_id" maxLength:"2000"`
+	Text       string `query:"text" maxLength:"500" doc:"Part of the ARK, the title or the creator"`
+}
+
+func (s *server) listObjects(ctx context.Context, in *objectsInput) (*output[registry.Page[registry.Object]], error) {
+	rows, err := s.registry.Objects(ctx, registry.ObjectQuery{
+		Collection: in.Collection, LocalID: in.LocalID, Text: in.Text, After: in.After, Limit: in.size(),
+	})
+	if err != nil {
+		return nil, in.badCursor(err)
+	}
+	return page(rows), nil
+}
+
+func (s *server) object(ctx context.Context, in *ObjectID) (*output[registry.Object], error) {
+	o, err := s.known(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &output[registry.Object]{Body: o}, nil
+}
+
+type filesInput struct {
+	ObjectID
+	Paging
+	Version int `query:"version" minimum:"0" doc:"The newest when not given"`
+}
+
+func (s *server) files(ctx context.Context, in *filesInput) (*output[registry.Page[registry.File]], error) {
+	o, err := s.versionOf(ctx, in.ID, in.Version)
+	if err != nil {
+		return nil, err
+	}
+	limit := in.size()
+	files, err := s.registry.Files(ctx, o.ID, o.Head, in.After, limit)
+	if err != nil {
+		return nil, err
+	}
+	p := registry.Page[registry.File]{Rows: files}
+	if len(files) == limit {
+		p.Next = files[limit-1].Path
+	}
+	return page(p), nil
+}
+
+// versionOf returns an object with Head set to the version asked for, 0 being the newest.
+func (s *server) versionOf(ctx context.Context, id string, version int) (registry.Object, error) {
+	o, err := s.known(ctx, id)
+	if err != nil || version == 0 {
+		return o, err
+	}
+	if version < 0 || version > o.Head {
+		return o, notFound("object %s has no version %d; its newest is %d", o.ID, version, o.Head)
+	}
+	o.Head = version
+	return o, nil
+}
+
+func (s *server) premis(ctx context.Context, in *ObjectID) (*output[registry.Page[registry.Premis]], error) {
+	o, err := s.known(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	events, err := s.registry.PremisEvents(ctx, o.ID)
+	if err != nil {
+		return nil, err
+	}
+	return listed(events), nil
+}
+
+// verify reads every byte of an object, and compares what is in storage with what was recorded.
+func (s *server) verify(ctx context.Context, in *ObjectID) (*output[wire.VerifyReport], error) {
+	o, err := s.known(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	v := wire.VerifyReport{ObjectID: o.ID, Recorded: o.Head, Faults: []wire.VerifyFault{}, At: s.now().UTC()}
+	r, err := s.objects.Verify(ctx, o.ID, ocfl.ValidateOptions{})
+	switch {
+	case errors.Is(err, ocfl.ErrNotFound):
+		v.Faults = append(v.Faults, wire.VerifyFault{Code: "R001", Message: "it is recorded, and storage has nothing of it"})
+		return &output[wire.VerifyReport]{Body: v}, nil
+	case err != nil:
+		return nil, fmt.Errorf("verify %s: %w", o.ID, err)
+	}
+	v.Valid, v.Files, v.Bytes = r.Valid(), r.Files, r.Bytes
+	for _, f := range r.Faults {
+		v.Faults = append(v.Faults, wire.VerifyFault{Code: f.Code, Path: f.Path, Message: f.Message})
+	}
+	// A version above the recorded one is on its way to being recorded; one below means that a version is gone.
+	if n, ok := versionNumber(r.Head); ok {
+		v.Version = n
+		if n < o.Head {
+			v.Valid = false
+			v.Faults = append(v.Faults, wire.VerifyFault{
+				Code: "R002", Message: fmt.Sprintf("version %d is recorded, and the newest in storage is %d", o.Head, n),
+			})
+		}
+	}
+	s.log.InfoContext(ctx, "object verified", "object", o.ID, "valid", v.Valid, "files", v.Files, "actor", actor(ctx))
+	return &output[wire.VerifyReport]{Body: v}, nil
+}
+
+// versionNumber is the number in the name of an OCFL version.
+func versionNumber(name string) (int, bool) {
+	n, err := strconv.Atoi(strings.TrimPrefix(name, "v"))
+	return n, err == nil
+}

@@ -1,0 +1,122 @@
+package api
+
+import (
+	"encoding/hex"
+	"fmt"
+	"net/mail"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/holdfast/holdfast/checkm"
+	"github.com/holdfast/holdfast/fixity"
+	"github.com/holdfast/holdfast/intake"
+	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/wire"
+)
+
+func payloadType(location, name string) (registry.PayloadType, []wire.Fault) {
+	if name == "" {
+		return registry.AutoType, nil
+	}
+	t, err := intake.ParseType(name)
+	if err != nil {
+		return "", []wire.Fault{{Location: location, Message: err.Error(), Found: name}}
+	}
+	return t, nil
+}
+
+// urlFault says why a payload cannot be fetched from an address, and else the name that the address gives it. What is at
+// the address, and whether it may be asked, is for the workers to find out.
+func urlFault(location, raw string) (faults []wire.Fault, name string) {
+	const most = 8192
+	fault := func(format string, args ...any) ([]wire.Fault, string) {
+		return []wire.Fault{{Location: location, Message: fmt.Sprintf(format, args...)}}, ""
+	}
+	if len(raw) > most {
+		return fault("%d bytes long; at most %d can be kept", len(raw), most)
+	}
+	if strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+		return fault("it has a space or a control character; write a space as %%20")
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		return fault("it is no well-formed URL; check the percent signs, the host and the port")
+	}
+	switch strings.ToLower(u.Scheme) {
+	case "http", "https":
+	case "":
+		return fault("it has no scheme; begin it with https://, or upload the file first")
+	case "file":
+		return fault("the server cannot read your files; upload it first and give the upload_id")
+	case "upload":
+		return fault("give the id of an upload as upload_id")
+	default:
+		return fault("scheme %q cannot be fetched; use http or https, or upload the file first", u.Scheme)
+	}
+	if u.Hostname() == "" {
+		return fault("it names no host")
+	}
+	if name = path.Base(u.Path); name == "." || name == "/" || nameFault("", name) != nil {
+		name = u.Hostname()
+	}
+	return nil, name
+}
+
+// objectARK returns an object's ARK in the form in which it is kept, "" for none.
+func objectARK(location, text string) (string, []wire.Fault) {
+	if text == "" {
+		return "", nil
+	}
+	ark, err := mint.ParseARK(text)
+	if err != nil {
+		return "", []wire.Fault{{Location: location, Message: err.Error(), Found: text}}
+	}
+	ark = ark.Normalize()
+	if ark.Qualifier != "" {
+		return "", []wire.Fault{{
+			Location: location, Message: fmt.Sprintf("it names a part of an object; give the object's own, %s", ark.Base()), Found: text,
+		}}
+	}
+	return ark.String(), nil
+}
+
+// digestOf returns a digest as it is kept: the algorithm's own name, lower-case hex.
+func digestOf(location string, d *registry.Digest) (*registry.Digest, []wire.Fault) {
+	if d == nil {
+		return nil, nil
+	}
+	name, length, ok := checkm.Algorithm(d.Algorithm)
+	if ok {
+		_, err := fixity.New(name)
+		ok = err == nil
+	}
+	if !ok {
+		return nil, []wire.Fault{{
+			Location: location + ".algorithm", Message: fmt.Sprintf("%q is not one of %v", d.Algorithm, fixity.Algorithms()), Found: d.Algorithm,
+		}}
+	}
+	value := strings.ToLower(d.Value)
+	if _, err := hex.DecodeString(value); err != nil || len(value) != length {
+		return nil, []wire.Fault{{
+			Location: location + ".value", Message: fmt.Sprintf("a digest of %s has %d hex digits", name, length), Found: d.Value,
+		}}
+	}
+	return &registry.Digest{Algorithm: name, Value: value}, nil
+}
+
+func mailFaults(addresses []string) (faults []wire.Fault) {
+	const most = 50
+	if len(addresses) > most {
+		return []wire.Fault{{Location: "body.notify", Message: fmt.Sprintf("%d addresses; at most %d get a report", len(addresses), most)}}
+	}
+	for i, a := range addresses {
+		if _, err := mail.ParseAddress(a); err != nil || len(a) > maxText || textFault("", a, maxText) != nil {
+			faults = append(faults, wire.Fault{
+				Location: fmt.Sprintf("body.notify[%d]", i), Message: "it is no mail address", Found: a,
+			})
+		}
+	}
+	return faults
+}

@@ -1,0 +1,152 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"github.com/holdfast/holdfast/checkm"
+	"github.com/holdfast/holdfast/intake"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/wire"
+	"github.com/holdfast/holdfast/storage"
+)
+
+// sentinel is one line of the table from errors to answers.
+type sentinel struct {
+	is     error
+	status int
+	code   wire.Code
+	advice string // what to do; it follows the error's own words
+}
+
+// sentinels is the one table from the contract's errors to statuses. What is not in it and is no type that answerTo
+// knows is our own fault.
+func sentinels() []sentinel {
+	return []sentinel{
+		{registry.ErrNotFound, http.StatusNotFound, wire.CodeNotFound, "check the id, or list what there is"},
+		{registry.ErrIdempotencyConflict, http.StatusConflict, wire.CodeIdempotency, "use a new key, or send what was sent first"},
+		{registry.ErrIntentOpen, http.StatusConflict, wire.CodeConflict, "wait until that version is recorded"},
+		{registry.ErrTaken, http.StatusConflict, wire.CodeConflict, "use another identifier"},
+		{registry.ErrClaimLost, http.StatusConflict, wire.CodeConflict, "the attempt is over; write nothing more"},
+		{storage.ErrNoSpace, http.StatusInsufficientStorage, wire.CodeNoSpace, "free space on the volume, or try again later; nothing was kept"},
+		{context.DeadlineExceeded, http.StatusServiceUnavailable, wire.CodeUnavailable, "try again later"},
+		{context.Canceled, http.StatusServiceUnavailable, wire.CodeUnavailable, "the request was given up before it was done; send it again"},
+	}
+}
+
+// answerTo turns an error into the problem that says it. known is false when it is our own fault.
+func answerTo(err error) (p *wire.Problem, known bool) {
+	var (
+		problem    *wire.Problem
+		refusal    *intake.Refusal
+		transition *registry.TransitionError
+		locked     *registry.LockedError
+		mismatch   *registry.IdentifierMismatch
+		space      *registry.NoSpaceError
+	)
+	switch {
+	case errors.As(err, &problem):
+		return problem, true
+	case errors.As(err, &refusal):
+		return contentInvalid(refusal), true
+	case errors.As(err, &transition):
+		p := wire.NewProblem(http.StatusConflict, wire.CodeTransition, err.Error())
+		p.AllowedActs = transition.Allowed
+		return p, true
+	case errors.As(err, &locked):
+		return wire.NewProblem(http.StatusConflict, wire.CodeConflict, err.Error()+"; wait until it has settled"), true
+	case errors.As(err, &mismatch):
+		return wire.NewProblem(http.StatusConflict, wire.CodeConflict, err.Error()), true
+	case errors.As(err, &space):
+		return wire.NewProblem(http.StatusInsufficientStorage, wire.CodeNoSpace, err.Error()+"; free space or try again later"), true
+	}
+	for _, row := range sentinels() {
+		if errors.Is(err, row.is) {
+			return wire.NewProblem(row.status, row.code, err.Error()+"; "+row.advice), true
+		}
+	}
+	return wire.NewProblem(http.StatusInternalServerError, wire.CodeInternal,
+		"something went wrong on our side; send it again, and if it stays show an operator the instance, which is in the log"), false
+}
+
+// contentInvalid lists a manifest's faults for the depositor who wrote it.
+func contentInvalid(e *intake.Refusal) *wire.Problem {
+	p := wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeContentInvalid, fmt.Sprintf(
+		"the payload was not accepted as %s: it has %d errors; correct them and submit it again", e.Type, e.Report.Errors))
+	if e.Report.Errors == 0 && e.Report.Rows == 0 {
+		p.Detail = fmt.Sprintf("the payload was not accepted as %s: it names no files; add its rows and submit it again", e.Type)
+	}
+	for _, f := range e.Report.Faults {
+		p.Faults = append(p.Faults, manifestFault(f))
+	}
+	p.Total = e.Report.Errors + e.Report.Warnings
+	return p
+}
+
+func manifestFault(f checkm.Fault) wire.Fault {
+	at := fmt.Sprintf("line %d", f.Line)
+	if f.Column > 0 {
+		at += fmt.Sprintf(", column %d", f.Column)
+	}
+	if f.Field != "" {
+		at += " (" + f.Field + ")"
+	}
+	return wire.Fault{
+		Location: at, Message: f.Error(), Line: f.Line, Column: f.Column, Rule: string(f.Rule), Severity: string(f.Severity),
+		Expected: f.Expected, Found: f.Found, Fix: f.Fix,
+	}
+}
+
+// problem makes the answer to an error and writes it to the log, where errors stop.
+func (s *server) problem(r *http.Request, err error) *wire.Problem {
+	p, known := answerTo(err)
+	answer := *p // a problem may be shared
+	c := callOf(r.Context())
+	answer.Instance = "urn:holdfast:request:" + c.id
+	log := s.log.With(
+		slog.String("request", c.id), slog.String("method", r.Method), slog.String("path", r.URL.Path),
+		slog.Int("status", answer.Status), slog.String("code", string(answer.Code)),
+		slog.String("actor", c.token.Name), slog.String("remote", r.RemoteAddr))
+	if answer.Status >= http.StatusInternalServerError && answer.Status != http.StatusServiceUnavailable || !known {
+		log.ErrorContext(r.Context(), "request failed", "err", err)
+	} else {
+		log.InfoContext(r.Context(), "request refused", "err", err)
+	}
+	return &answer
+}
+
+// fail answers a request with the problem that err is.
+func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	writeProblem(w, s.problem(r, err))
+}
+
+func writeProblem(w http.ResponseWriter, p *wire.Problem) {
+	h := w.Header()
+	h.Set("Content-Type", "application/problem+json")
+	h.Del("Content-Length")
+	if p.Status == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", `Bearer realm="holdfast"`)
+	}
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p) // the reader has gone if this fails
+}
+
+// invalid is the problem of a request with wrong values, or nil when there are none.
+func invalid(what string, faults ...wire.Fault) error {
+	if len(faults) == 0 {
+		return nil
+	}
+	return wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid, what+"; correct what the errors name", faults...)
+}
+
+func notFound(format string, args ...any) *wire.Problem {
+	return wire.NewProblem(http.StatusNotFound, wire.CodeNotFound, fmt.Sprintf(format, args...))
+}
+
+func unprocessable(code wire.Code, format string, args ...any) *wire.Problem {
+	return wire.NewProblem(http.StatusUnprocessableEntity, code, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,39 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/source"
+)
+
+// redact takes the secrets out of the address in an item's spec: what a page shows is seen by more than fetch from it.
+func redact(it *registry.WorkItem) error {
+	if len(it.Spec) == 0 {
+		return nil
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(it.Spec, &fields); err != nil {
+		return fmt.Errorf("decode spec of item %s: %w", it.ID, err)
+	}
+	var address string
+	if raw, ok := fields["url"]; ok {
+		if err := json.Unmarshal(raw, &address); err != nil {
+			return fmt.Errorf("decode address of item %s: %w", it.ID, err)
+		}
+	}
+	shown := source.Redact(address)
+	if shown == address {
+		return nil
+	}
+	text, err := json.Marshal(shown)
+	if err != nil {
+		return fmt.Errorf("encode address of item %s: %w", it.ID, err)
+	}
+	fields["url"] = text
+	if it.Spec, err = json.Marshal(fields); err != nil {
+		return fmt.Errorf("encode spec of item %s: %w", it.ID, err)
+	}
+	return nil
+}

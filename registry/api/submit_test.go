@@ -1,0 +1,302 @@
+package api_test
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/wire"
+	"github.com/holdfast/holdfast/source"
+)
+
+const goodManifest = `#%checkm_0.7
+#%profile | http://uc3.cdlib.org/registry/ingest/manifest/mrt-ingest-manifest
+#%prefix | mrt: | http://merritt.cdlib.org/terms#
+#%prefix | nfo: | http://www.semanticdesktop.org/ontologies/2007/03/22/nfo#
+#%fields | nfo:fileUrl | nfo:hashAlgorithm | nfo:hashValue | nfo:fileSize | nfo:fileLastModified | nfo:fileName | mrt:mimeType
+http://h.test/a.txt | md5 | 5d41402abc4b2a76b9719d911017c592 | 5 | | a.txt |
+#%eof
+`
+
+func TestSubmit_URL(t *testing.T) {
+	b := newBench(t)
+	priority := 3
+	r, err := b.as(t, registry.RoleDepositor).Submit(t.Context(), wire.SubmitRequest{
+		URL: "https://h.test/a/b%20c.zip", Type: "Container", ARK: "ark:99999/fk4-ab", LocalIDs: []string{"x", "y"}, Title: "T",
+		Digest: &registry.Digest{Algorithm: "SHA-256", Value: strings.Repeat("AB", 32)}, Update: true, Priority: &priority,
+		Notify: []string{"a@b.test"},
+	}, "key")
+	must(t, err)
+	if r.Duplicate || r.State != registry.StatePending || r.Type != registry.ContainerType {
+		t.Errorf("answer=%+v, want a new pending container", r)
+	}
+	it, err := b.store.Item(t.Context(), r.BatchID)
+	must(t, err)
+	var spec registry.Spec
+	must(t, json.Unmarshal(it.Spec, &spec))
+	if spec.URL != "https://h.test/a/b%20c.zip" || spec.Filename != "b c.zip" || spec.PrimaryID != "ark:/99999/fk4ab" || spec.Mode != registry.Update ||
+		spec.Digest.Algorithm != "sha256" || spec.Digest.Value != strings.Repeat("ab", 32) || spec.Submitter != "the depositor" || spec.SizeBytes != -1 {
+		t.Errorf("spec=%+v, want it as submitted, in the forms that are kept", spec)
+	}
+	if it.Priority != 3 || it.Name != "b c.zip" || it.CreatedBy != "the depositor" || it.Collection != "default" {
+		t.Errorf("item=%+v, want priority 3, its name, its actor, the default collection", it)
+	}
+}
+
+func TestSubmit_Idempotent(t *testing.T) {
+	b := newBench(t)
+	c := b.as(t, registry.RoleDepositor)
+	first, err := c.Submit(t.Context(), wire.SubmitRequest{URL: "http://h.test/a"}, "k1")
+	must(t, err)
+	again, err := c.Submit(t.Context(), wire.SubmitRequest{URL: "http://h.test/a"}, "k1")
+	must(t, err)
+	if again.BatchID != first.BatchID || !again.Duplicate {
+		t.Errorf("repeat=%+v, want a duplicate of %s", again, first.BatchID)
+	}
+	_, err = c.Submit(t.Context(), wire.SubmitRequest{URL: "http://h.test/b"}, "k1")
+	problemOf(t, err, http.StatusConflict, wire.CodeIdempotency)
+	if !errors.Is(err, registry.ErrIdempotencyConflict) {
+		t.Errorf("error=%v, want ErrIdempotencyConflict", err)
+	}
+}
+
+// Every wrong value is named, all at once, and nothing is submitted.
+func TestSubmit_InvalidInput(t *testing.T) {
+	b := newBench(t)
+	for _, c := range []struct {
+		name, body string
+		status     int
+		code       wire.Code
+		locations  string
+	}{
+		{"nothing", `{}`, 422, wire.CodeInvalid, "body.url"},
+		{"both", `{"url":"http://h/a","upload_id":"x"}`, 422, wire.CodeInvalid, "body.upload_id"},
+		{"no body", ``, 400, wire.CodeBadRequest, ""},
+		{"no JSON", `{"url":`, 400, wire.CodeBadRequest, "body"},
+		{"another type of JSON", `[1]`, 422, wire.CodeInvalid, "body"},
+		{"a wrong type", `{"url":7}`, 422, wire.CodeInvalid, "body.url"},
+		{"an unknown field", `{"url":"http://h/a","prio":7}`, 422, wire.CodeInvalid, "body.prio"},
+		{"no scheme", `{"url":"h/a"}`, 422, wire.CodeInvalid, "body.url"},
+		{"a file", `{"url":"file:///etc/passwd"}`, 422, wire.CodeInvalid, "body.url"},
+		{"an upload as URL", `{"url":"upload:1234"}`, 422, wire.CodeInvalid, "body.url"},
+		{"ftp", `{"url":"ftp://h/a"}`, 422, wire.CodeInvalid, "body.url"},
+		{"no host", `{"url":"http:///a"}`, 422, wire.CodeInvalid, "body.url"},
+		{"a broken URL", `{"url":"http://h/%zz"}`, 422, wire.CodeInvalid, "body.url"},
+		{"a space", `{"url":"http://h/a b"}`, 422, wire.CodeInvalid, "body.url"},
+		{"a type", `{"url":"http://h/a","type":"tarball"}`, 422, wire.CodeInvalid, "body.type"},
+		{"an ARK", `{"url":"http://h/a","ark":"doi:10.1/x"}`, 422, wire.CodeInvalid, "body.ark"},
+		{"a part", `{"url":"http://h/a","ark":"ark:/99999/fk4/page1"}`, 422, wire.CodeInvalid, "body.ark"},
+		{"an algorithm", `{"url":"http://h/a","digest":{"algorithm":"md2","value":"00"}}`, 422, wire.CodeInvalid, "body.digest.algorithm"},
+		{"a value", `{"url":"http://h/a","digest":{"algorithm":"md5","value":"00"}}`, 422, wire.CodeInvalid, "body.digest.value"},
+		{"half a digest", `{"url":"http://h/a","digest":{"algorithm":"md5"}}`, 422, wire.CodeInvalid, "body.digest"},
+		{"mail", `{"url":"http://h/a","notify":["nobody"]}`, 422, wire.CodeInvalid, "body.notify[0]"},
+		{"local ids", `{"url":"http://h/a","local_ids":["a"," ","a"]}`, 422, wire.CodeInvalid, "body.local_ids[1] body.local_ids[2]"},
+		{"control characters", `{"url":"http://h/a","title":"a\u0000b","creator":"\u001b[31m"}`, 422, wire.CodeInvalid, "body.title body.creator"},
+		{"a path as name", `{"url":"http://h/a","filename":"../x"}`, 422, wire.CodeInvalid, "body.filename"},
+		{"a priority", `{"url":"http://h/a","priority":-1}`, 422, wire.CodeInvalid, "body.priority"},
+		{"a huge priority", `{"url":"http://h/a","priority":1e30}`, 422, wire.CodeInvalid, ""},
+		{"several", `{"url":"x","type":"y","ark":"z"}`, 422, wire.CodeInvalid, "body.type body.url body.ark"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			answer, text := b.send(t, http.MethodPost, "/api/v1/batches", c.body)
+			p := wantProblem(t, answer, text, c.status, c.code)
+			var got []string
+			for _, f := range p.Faults {
+				got = append(got, f.Location)
+				if f.Message == "" {
+					t.Errorf("error %+v has no message", f)
+				}
+			}
+			if all := strings.Join(got, " "); c.locations != "" && all != c.locations {
+				t.Errorf("errors at %q, want %q: %s", all, c.locations, text)
+			}
+		})
+	}
+	page, err := b.store.Items(t.Context(), registry.ItemQuery{})
+	if must(t, err); len(page.Rows) != 0 {
+		t.Errorf("%d items were made, want none", len(page.Rows))
+	}
+}
+
+func TestSubmit_UnknownCollectionAndUpload(t *testing.T) {
+	b := newBench(t)
+	c := b.as(t, registry.RoleDepositor)
+	_, err := c.Submit(t.Context(), wire.SubmitRequest{URL: "http://h.test/a", Collection: "nope"}, "")
+	if p := problemOf(t, err, http.StatusNotFound, wire.CodeNotFound); !strings.Contains(p.Detail, `"nope"`) || !strings.Contains(p.Detail, "default") {
+		t.Errorf("detail=%q, want the name and what there is", p.Detail)
+	}
+	_, err = c.Submit(t.Context(), wire.SubmitRequest{UploadID: "nope"}, "")
+	if p := problemOf(t, err, http.StatusNotFound, wire.CodeNotFound); !strings.Contains(p.Detail, `"nope"`) {
+		t.Errorf("detail=%q, want the id", p.Detail)
+	}
+}
+
+func TestSubmit_UploadIsRecognisedByContent(t *testing.T) {
+	b := newBench(t)
+	for _, c := range []struct {
+		name, content string
+		given         string
+		want          registry.PayloadType
+	}{
+		{"x.bin", "just text", "", registry.FileType},
+		{"x.txt", goodManifest, "auto", registry.ObjectManifest},
+		{"x.zip", "just text", "file", registry.FileType},
+		{"y.checkm", goodManifest, "file", registry.FileType},
+	} {
+		u := b.upload(t, c.name, c.content)
+		r, err := b.as(t, registry.RoleDepositor).Submit(t.Context(), wire.SubmitRequest{UploadID: u.ID, Type: c.given}, "")
+		must(t, err)
+		it, err := b.store.Item(t.Context(), r.BatchID)
+		must(t, err)
+		var spec registry.Spec
+		must(t, json.Unmarshal(it.Spec, &spec))
+		if r.Type != c.want || spec.Type != c.want || spec.Filename != c.name || spec.SizeBytes != int64(len(c.content)) || spec.URL != registry.UploadURL(u.ID) {
+			t.Errorf("%s: answer=%+v spec=%+v, want type %s", c.name, r, spec, c.want)
+		}
+	}
+}
+
+// A bad manifest is refused with all its faults, and its bytes go; the batch that never was leaves no trace.
+func TestSubmit_BadManifestIsRefusedWithAllFaults(t *testing.T) {
+	b := newBench(t)
+	bad := strings.Replace(goodManifest, "http://h.test/a.txt | md5 | 5d41402abc4b2a76b9719d911017c592 | 5 ",
+		"nowhere | md5 | 5d41 | five ", 1)
+	for _, given := range []string{"", "object-manifest"} {
+		u := b.upload(t, "bad.checkm", bad)
+		_, err := b.as(t, registry.RoleDepositor).Submit(t.Context(), wire.SubmitRequest{UploadID: u.ID, Type: given}, "")
+		p := problemOf(t, err, http.StatusUnprocessableEntity, wire.CodeContentInvalid)
+		if len(p.Faults) < 3 {
+			t.Fatalf("faults=%+v, want the address, the digest and the size", p.Faults)
+		}
+		for _, f := range p.Faults {
+			if f.Line != 6 || f.Rule == "" || f.Fix == "" || f.Message == "" || f.Severity == "" {
+				t.Errorf("fault=%+v, want line 6 with rule and fix", f)
+			}
+		}
+	}
+	if left := b.staged(t); len(left) > 0 {
+		t.Errorf("left in staging: %v, want nothing", left)
+	}
+	if page, err := b.store.Items(t.Context(), registry.ItemQuery{}); err != nil || len(page.Rows) > 0 {
+		t.Errorf("items=%v (%v), want none", page.Rows, err)
+	}
+}
+
+// What one batch has is not taken away because another submission of it is refused.
+func TestSubmit_RefusalKeepsWhatABatchHas(t *testing.T) {
+	b := newBench(t)
+	c := b.as(t, registry.RoleDepositor)
+	u := b.upload(t, "a.txt", "not a manifest")
+	_, err := c.Submit(t.Context(), wire.SubmitRequest{UploadID: u.ID}, "")
+	must(t, err)
+	_, err = c.Submit(t.Context(), wire.SubmitRequest{UploadID: u.ID, Type: "object-manifest"}, "")
+	problemOf(t, err, http.StatusUnprocessableEntity, wire.CodeContentInvalid)
+	if left := b.staged(t); len(left) != 1 || left[0] != source.UploadKey(u.ID) {
+		t.Errorf("staging=%v, want the batch's upload", left)
+	}
+}
+
+// The same bytes again are the same batch, and are not kept twice.
+func TestSubmit_DuplicateContent(t *testing.T) {
+	b := newBench(t)
+	c := b.as(t, registry.RoleDepositor)
+	first := b.upload(t, "a.txt", "same")
+	one, err := c.Submit(t.Context(), wire.SubmitRequest{UploadID: first.ID}, "")
+	must(t, err)
+	second := b.upload(t, "a.txt", "same")
+	two, err := c.Submit(t.Context(), wire.SubmitRequest{UploadID: second.ID}, "")
+	must(t, err)
+	if !two.Duplicate || two.BatchID != one.BatchID {
+		t.Errorf("answer=%+v, want a duplicate of %s", two, one.BatchID)
+	}
+	if left := b.staged(t); len(left) != 1 || left[0] != source.UploadKey(first.ID) {
+		t.Errorf("staging=%v, want the first upload alone", left)
+	}
+	again, err := c.Submit(t.Context(), wire.SubmitRequest{UploadID: first.ID}, "")
+	must(t, err)
+	if !again.Duplicate || again.BatchID != one.BatchID || len(b.staged(t)) != 1 {
+		t.Errorf("repeat=%+v staging=%v, want the same batch and its upload kept", again, b.staged(t))
+	}
+	forced, err := c.Submit(t.Context(), wire.SubmitRequest{UploadID: b.upload(t, "a.txt", "same").ID, Force: true}, "")
+	must(t, err)
+	if forced.Duplicate || len(b.staged(t)) != 2 {
+		t.Errorf("forced=%+v staging=%v, want a batch and an upload of its own", forced, b.staged(t))
+	}
+}
+
+// An answer that was lost can be had again when the batch is over and its upload gone.
+func TestSubmit_RepeatAfterTheUploadIsUsedUp(t *testing.T) {
+	b := newBench(t)
+	c := b.as(t, registry.RoleDepositor)
+	u := b.upload(t, "a.txt", "gone soon")
+	one, err := c.Submit(t.Context(), wire.SubmitRequest{UploadID: u.ID, Title: "T"}, "key")
+	must(t, err)
+	must(t, b.staging.Delete(t.Context(), source.UploadKey(u.ID)))
+	again, err := c.Submit(t.Context(), wire.SubmitRequest{UploadID: u.ID, Title: "T"}, "key")
+	must(t, err)
+	if !again.Duplicate || again.BatchID != one.BatchID || again.Type != registry.FileType {
+		t.Errorf("repeat=%+v, want %s again", again, one.BatchID)
+	}
+	_, err = c.Submit(t.Context(), wire.SubmitRequest{UploadID: u.ID, Title: "another"}, "")
+	problemOf(t, err, http.StatusConflict, wire.CodeConflict)
+	lost := b.upload(t, "b.txt", "lost")
+	must(t, b.staging.Delete(t.Context(), source.UploadKey(lost.ID)))
+	_, err = c.Submit(t.Context(), wire.SubmitRequest{UploadID: lost.ID}, "")
+	problemOf(t, err, http.StatusNotFound, wire.CodeNotFound)
+}
+
+func TestSubmit_WrongDigestOfUpload(t *testing.T) {
+	b := newBench(t)
+	u := b.upload(t, "a.txt", "bytes")
+	_, err := b.as(t, registry.RoleDepositor).Submit(t.Context(), wire.SubmitRequest{
+		UploadID: u.ID, Digest: &registry.Digest{Algorithm: "sha256", Value: strings.Repeat("0", 64)},
+	}, "")
+	p := problemOf(t, err, http.StatusUnprocessableEntity, wire.CodeDigestMismatch)
+	if len(p.Faults) != 1 || p.Faults[0].Found != u.Digest.Value {
+		t.Errorf("faults=%+v, want expected and found", p.Faults)
+	}
+	if left := b.staged(t); len(left) > 0 {
+		t.Errorf("left in staging: %v, want nothing", left)
+	}
+}
+
+// Merritt's real batch manifests are accepted as they are.
+func TestSubmit_RealManifests(t *testing.T) {
+	folder := filepath.Join(sharedCases(t), "merritt", "sampleFiles")
+	b := newBench(t)
+	for name, want := range map[string]registry.PayloadType{
+		"4blocks.checkm": registry.ObjectManifest, "call911.checkm": registry.ObjectManifest,
+		"sampleBatchOfManifests.checkm": registry.BatchManifest, "sampleBatchOfContainers.checkm": registry.ContainerBatch,
+		"sampleBatchOfFiles.checkm": registry.SingleFileBatch,
+	} {
+		text, err := os.ReadFile(filepath.Join(folder, name))
+		must(t, err)
+		u := b.upload(t, name, string(text))
+		r, err := b.as(t, registry.RoleDepositor).Submit(t.Context(), wire.SubmitRequest{UploadID: u.ID}, "")
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if r.Type != want {
+			t.Errorf("%s: type=%s, want %s", name, r.Type, want)
+		}
+	}
+}
+
+// sharedCases is the folder of cases beside the module, or skips.
+func sharedCases(t *testing.T) string {
+	t.Helper()
+	at, err := os.Getwd()
+	must(t, err)
+	for ; at != filepath.Dir(at); at = filepath.Dir(at) {
+		cases := filepath.Join(at, "shared", "cases")
+		if _, err := os.Stat(cases); err == nil {
+			return cases
+		}
+	}
+	t.Skip("shared/cases is not beside this checkout")
+	return ""
+}

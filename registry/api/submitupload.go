@@ -1,0 +1,182 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/holdfast/holdfast/intake"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/wire"
+	"github.com/holdfast/holdfast/source"
+	"github.com/holdfast/holdfast/storage"
+)
+
+// submitUpload judges an upload and submits it. An upload is one batch's own, and is removed with it; one that was
+// refused, or that brought what is here already, is removed at once.
+func (s *server) submitUpload(ctx context.Context, id string, sub *registry.Submission) (registry.Receipt, error) {
+	// Who removes an upload must know that nobody submits it at the same time.
+	done, err := s.inUse.take(ctx, id)
+	if err != nil {
+		return registry.Receipt{}, err
+	}
+	defer done()
+	u, err := s.registry.UploadByID(ctx, id)
+	if errors.Is(err, registry.ErrNotFound) {
+		return registry.Receipt{}, notFound("there is no upload %q; send the file to POST %s and give the id it answers", id, uploadPath)
+	} else if err != nil {
+		return registry.Receipt{}, err
+	}
+	if sub.Spec.Filename == "" {
+		sub.Spec.Filename, sub.Name = u.Filename, u.Filename
+	}
+	sub.Spec.SizeBytes = u.SizeBytes
+	_, err = s.staging.Stat(ctx, source.UploadKey(id))
+	if errors.Is(err, storage.ErrNotFound) {
+		return s.repeated(ctx, u, sub)
+	} else if err != nil {
+		return registry.Receipt{}, fmt.Errorf("look for upload %s: %w", id, err)
+	}
+	if err := s.judge(ctx, u, &sub.Spec); err != nil {
+		var refused *intake.Refusal
+		var wrong *wire.Problem
+		if errors.As(err, &refused) || errors.As(err, &wrong) {
+			s.removeUpload(ctx, u)
+		}
+		return registry.Receipt{}, err
+	}
+	r, err := s.registry.Submit(ctx, *sub)
+	if err == nil && r.Duplicate {
+		s.removeUpload(ctx, u)
+	}
+	return r, err
+}
+
+// judge settles what an upload is, and whether it can be taken: an *intake.Refusal or a problem says that it cannot.
+func (s *server) judge(ctx context.Context, u registry.Upload, spec *registry.Spec) error {
+	if d := spec.Digest; d != nil && d.Algorithm == u.Digest.Algorithm && d.Value != u.Digest.Value {
+		p := unprocessable(wire.CodeDigestMismatch, "upload %s (%s) has the %s %s, not %s; the upload was removed; send it again, or correct the digest",
+			u.ID, u.Filename, d.Algorithm, u.Digest.Value, d.Value)
+		p.Faults = []wire.Fault{{Location: "body.digest", Message: "it is not that of the upload", Expected: d.Value, Found: u.Digest.Value}}
+		return p
+	}
+	head, err := s.open(ctx, u, intake.HeadLen)
+	if err != nil {
+		return err
+	}
+	defer head.Close()
+	start, err := io.ReadAll(head)
+	if err != nil {
+		return fmt.Errorf("read upload %s: %w", u.ID, err)
+	}
+	spec.Type = intake.Resolve(spec.Type, start)
+	if !intake.IsManifest(spec.Type) {
+		return nil
+	}
+	whole, err := s.open(ctx, u, -1)
+	if err != nil {
+		return err
+	}
+	defer whole.Close()
+	if _, err := intake.Judge(whole, spec.Type); err != nil {
+		return fmt.Errorf("judge upload %s: %w", u.ID, err)
+	}
+	return nil
+}
+
+func (s *server) open(ctx context.Context, u registry.Upload, length int64) (io.ReadCloser, error) {
+	r, err := s.staging.Open(ctx, source.UploadKey(u.ID), 0, length)
+	if err != nil {
+		return nil, fmt.Errorf("open upload %s: %w", u.ID, err)
+	}
+	return r, nil
+}
+
+// repeated answers for an upload whose bytes are gone: with its batch when this is what was submitted as that batch, so
+// that a depositor whose first answer was lost gets it now.
+func (s *server) repeated(ctx context.Context, u registry.Upload, sub *registry.Submission) (registry.Receipt, error) {
+	batch, found, err := s.batchOfUpload(ctx, u)
+	if err != nil {
+		return registry.Receipt{}, err
+	}
+	if !found {
+		return registry.Receipt{}, notFound("upload %s (%s) is not here any more; send the file again", u.ID, u.Filename)
+	}
+	var before registry.Spec
+	if err := json.Unmarshal(batch.Spec, &before); err != nil {
+		return registry.Receipt{}, fmt.Errorf("decode spec of item %s: %w", batch.ID, err)
+	}
+	now := sub.Spec
+	if now.Type == registry.AutoType {
+		now.Type = before.Type
+	}
+	// What the Registry filled in, and what does not describe the payload.
+	now.Profile, now.RouteVersion, now.SubmittedAt, now.UserAgent = before.Profile, before.RouteVersion, before.SubmittedAt, before.UserAgent
+	if batch.Collection != sub.Collection || !sameJSON(now, before) {
+		return registry.Receipt{}, wire.NewProblem(http.StatusConflict, wire.CodeConflict, fmt.Sprintf(
+			"upload %s was used up by batch %s, which was submitted with other arguments; send the file again", u.ID, batch.ID))
+	}
+	sub.Spec.Type = before.Type
+	return registry.Receipt{BatchID: batch.ID, Duplicate: true}, nil
+}
+
+func sameJSON(a, b registry.Spec) bool {
+	first, errA := json.Marshal(a)
+	second, errB := json.Marshal(b)
+	return errA == nil && errB == nil && bytes.Equal(first, second)
+}
+
+// errManyBatches says that it was not found out whose an upload is.
+var errManyBatches = errors.New("too many batches are younger than the upload")
+
+// batchOfUpload looks for the batch that an upload was submitted as. It can only be younger than the upload.
+func (s *server) batchOfUpload(ctx context.Context, u registry.Upload) (registry.WorkItem, bool, error) {
+	const pages, rows = 4, 500
+	q := registry.ItemQuery{Action: registry.Batch, Limit: rows}
+	for range pages {
+		page, err := s.registry.Items(ctx, q)
+		if err != nil {
+			return registry.WorkItem{}, false, err
+		}
+		for _, it := range page.Rows {
+			var spec struct {
+				URL string `json:"url"`
+			}
+			if err := json.Unmarshal(it.Spec, &spec); err != nil {
+				return it, false, fmt.Errorf("decode spec of item %s: %w", it.ID, err)
+			}
+			if spec.URL == registry.UploadURL(u.ID) {
+				return it, true, nil
+			}
+			if it.CreatedAt.Before(u.CreatedAt) {
+				return registry.WorkItem{}, false, nil
+			}
+		}
+		if page.Next == "" {
+			return registry.WorkItem{}, false, nil
+		}
+		q.After = page.Next
+	}
+	return registry.WorkItem{}, false, fmt.Errorf("look for the batch of upload %s: %w", u.ID, errManyBatches)
+}
+
+// removeUpload removes an upload unless it is, or may be, a batch's: bytes too many are a nuisance, bytes too few a loss.
+func (s *server) removeUpload(ctx context.Context, u registry.Upload) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+	defer cancel()
+	_, taken, err := s.batchOfUpload(ctx, u)
+	if err == nil && !taken {
+		err = s.staging.Delete(ctx, source.UploadKey(u.ID))
+	}
+	if err != nil {
+		s.log.WarnContext(ctx, "upload that nobody needs was not removed", "upload", u.ID, "err", err)
+	}
+}
+
+// cleanupTime bounds what is done after a request is over.
+const cleanupTime = 30 * time.Second

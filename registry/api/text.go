@@ -1,0 +1,51 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/holdfast/holdfast/registry/wire"
+)
+
+// Limits on text, in bytes.
+const (
+	maxText = 2000 // of a title, a reason and the like
+	maxName = 255  // of a file's name: what file systems take
+)
+
+// textFault returns a fault unless text is at most limit bytes of UTF-8 without control characters, which no title has and
+// every terminal obeys.
+func textFault(location, text string, limit int) []wire.Fault {
+	switch bad := strings.IndexFunc(text, unicode.IsControl); {
+	case len(text) > limit:
+		return []wire.Fault{{Location: location, Message: fmt.Sprintf("%d bytes long; at most %d can be kept", len(text), limit)}}
+	case !utf8.ValidString(text):
+		return []wire.Fault{{Location: location, Message: "it is not UTF-8"}}
+	case bad >= 0:
+		return []wire.Fault{{Location: location, Message: fmt.Sprintf("byte %d is a control character (%q)", bad, text[bad])}}
+	}
+	return nil
+}
+
+// nameFault returns a fault unless name can be a file's name: it becomes part of the object.
+func nameFault(location, name string) []wire.Fault {
+	if faults := textFault(location, name, maxName); faults != nil {
+		return faults
+	}
+	switch {
+	case name == "." || name == "..", strings.ContainsRune(name, '/'):
+		return []wire.Fault{{Location: location, Message: "a file's name has no folders; give the last part alone", Found: name}}
+	}
+	return nil
+}
+
+// priorityFault bounds priorities.
+func priorityFault(location string, priority *int) []wire.Fault {
+	const most = 1000
+	if priority == nil || *priority >= 0 && *priority <= most {
+		return nil
+	}
+	return []wire.Fault{{Location: location, Message: fmt.Sprintf("%d is not between 0 and %d", *priority, most)}}
+}

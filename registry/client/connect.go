@@ -1,0 +1,16 @@
+package client
+
+import (
+	"errors"
+	"net"
+)
+
+// isConnect says that an error came of connecting: nothing of the request was sent.
+func isConnect(err error) bool {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "dial" {
+		return true
+	}
+	var dns *net.DNSError
+	return errors.As(err, &dns)
+}

@@ -1,0 +1,113 @@
+package client
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/holdfast/holdfast/fixity"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/wire"
+)
+
+// Object returns an object by its ARK, in any spelling; registry.ErrNotFound when there is none.
+func (c *Client) Object(ctx context.Context, id string) (registry.Object, error) {
+	return get[registry.Object](ctx, c, in("objects", id), nil)
+}
+
+// Objects lists objects, newest first.
+func (c *Client) Objects(ctx context.Context, q registry.ObjectQuery) (registry.Page[registry.Object], error) {
+	return get[registry.Page[registry.Object]](ctx, c, "/objects", values(
+		"collection", q.Collection, "local_id", q.LocalID, "text", q.Text, "after", q.After, "limit", number(q.Limit)))
+}
+
+// Files lists the files of an object's version by path, after a path; version 0 is the newest.
+func (c *Client) Files(ctx context.Context, objectID string, version int, after string, limit int) ([]registry.File, error) {
+	p, err := get[registry.Page[registry.File]](ctx, c, in("objects", objectID, "files"),
+		values("version", number(version), "after", after, "limit", number(limit)))
+	return p.Rows, err
+}
+
+// PremisEvents lists an object's preservation events, oldest first.
+func (c *Client) PremisEvents(ctx context.Context, objectID string) ([]registry.Premis, error) {
+	p, err := get[registry.Page[registry.Premis]](ctx, c, in("objects", objectID, "events"), nil)
+	return p.Rows, err
+}
+
+// Verify has the server read every byte of an object again. There is no deadline but ctx's.
+func (c *Client) Verify(ctx context.Context, objectID string) (wire.VerifyReport, error) {
+	var out wire.VerifyReport
+	err := c.ask(ctx, request{method: http.MethodPost, path: in("objects", objectID, "verify"), unbounded: true}, nil, &out)
+	return out, err
+}
+
+// Content is a file on its way. Its last Read checks the digest: a *DigestError in place of io.EOF says that the bytes are not
+// the preserved ones. It must be closed.
+type Content struct {
+	Size    int64             // in bytes; -1 when the server did not say
+	Digests map[string]string // hex by algorithm, as recorded
+
+	body io.ReadCloser
+	name string
+	algo string
+	sum  hash.Hash
+	got  int64
+}
+
+// Content opens a file of an object's version (0: the newest) for reading. There is no deadline but ctx's, which bounds the
+// reading, too.
+func (c *Client) Content(ctx context.Context, objectID string, version int, path string) (*Content, error) {
+	answer, err := c.do(ctx, request{ //nolint:bodyclose // Content.Close does it
+		method: http.MethodGet, path: in("objects", objectID, "content"), query: values("path", path, "version", number(version)),
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &Content{Size: answer.ContentLength, Digests: map[string]string{}, body: answer.Body, name: path}
+	for part := range strings.SplitSeq(answer.Header.Get(wire.DigestHeader), ",") {
+		algorithm, value, ok := strings.Cut(strings.TrimSpace(part), ":")
+		if !ok {
+			continue
+		}
+		out.Digests[algorithm] = value
+	}
+	for _, algorithm := range []string{"sha512", "sha256", "sha1", "md5"} {
+		if out.Digests[algorithm] == "" {
+			continue
+		}
+		if out.sum, err = fixity.New(algorithm); err == nil {
+			out.algo = algorithm
+			break
+		}
+	}
+	return out, nil
+}
+
+// Read implements io.Reader.
+func (c *Content) Read(p []byte) (int, error) {
+	n, err := c.body.Read(p)
+	c.got += int64(n)
+	if c.sum != nil {
+		c.sum.Write(p[:n])
+	}
+	if !errors.Is(err, io.EOF) {
+		return n, err
+	}
+	if c.Size >= 0 && c.got != c.Size {
+		return n, fmt.Errorf("read %s: %d of %d bytes: %w", c.name, c.got, c.Size, io.ErrUnexpectedEOF)
+	}
+	if c.sum != nil {
+		if got := hex.EncodeToString(c.sum.Sum(nil)); got != strings.ToLower(c.Digests[c.algo]) {
+			return n, &DigestError{What: c.name, Algorithm: c.algo, Want: c.Digests[c.algo], Got: got}
+		}
+	}
+	return n, io.EOF
+}
+
+// Close implements io.Closer.
+func (c *Content) Close() error { return c.body.Close() }

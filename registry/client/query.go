@@ -1,0 +1,34 @@
+package client
+
+import (
+	"net/url"
+	"strconv"
+)
+
+// values makes a query of pairs, leaving out those that are empty.
+func values(pairs ...string) url.Values {
+	v := url.Values{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			v.Set(pairs[i], pairs[i+1])
+		}
+	}
+	return v
+}
+
+// number is n in a query, "" for none.
+func number[T ~int | ~int64](n T) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(int64(n), 10)
+}
+
+// in is a path below folder; an id may hold slashes.
+func in(folder, id string, rest ...string) string {
+	path := "/" + folder + "/" + url.PathEscape(id)
+	for _, r := range rest {
+		path += "/" + r
+	}
+	return path
+}

@@ -1,0 +1,116 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/wire"
+)
+
+// Ping tells whether the server and what it needs answer. It needs no token.
+func (c *Client) Ping(ctx context.Context) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+"/readyz", nil)
+	if err != nil {
+		return fmt.Errorf("ask %s: %w", c.base, err)
+	}
+	answer, err := c.http.Do(r)
+	if err != nil {
+		return c.unreached(ctx, err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return wire.NewProblem(answer.StatusCode, wire.CodeUnavailable, fmt.Sprintf("Holdfast at %s is not ready; its log says why", c.base))
+	}
+	return nil
+}
+
+// Item returns one item; a *Problem that is registry.ErrNotFound when there is none. Secrets in its address are left out.
+func (c *Client) Item(ctx context.Context, id string) (registry.WorkItem, error) {
+	return get[registry.WorkItem](ctx, c, in("items", id), nil)
+}
+
+// Items lists items, newest first; the jobs of a batch (ParentID) in row order.
+func (c *Client) Items(ctx context.Context, q registry.ItemQuery) (registry.Page[registry.WorkItem], error) {
+	return get[registry.Page[registry.WorkItem]](ctx, c, "/items", values(
+		"action", string(q.Action), "parent", q.ParentID, "collection", q.Collection, "status", string(q.Status),
+		"stage", string(q.Stage), "text", q.Text, "after", q.After, "limit", number(q.Limit)))
+}
+
+// Batches lists batches, newest first. Of q it uses Collection, Status, Text, After and Limit.
+func (c *Client) Batches(ctx context.Context, q registry.ItemQuery) (registry.Page[registry.WorkItem], error) {
+	return get[registry.Page[registry.WorkItem]](ctx, c, "/batches", values(
+		"collection", q.Collection, "status", string(q.Status), "text", q.Text, "after", q.After, "limit", number(q.Limit)))
+}
+
+// Batch returns one batch; a *Problem that is registry.ErrNotFound when there is none of this id.
+func (c *Client) Batch(ctx context.Context, id string) (registry.WorkItem, error) {
+	return get[registry.WorkItem](ctx, c, in("batches", id), nil)
+}
+
+// BatchProgress adds up a batch's jobs.
+func (c *Client) BatchProgress(ctx context.Context, id string) (registry.BatchProgress, error) {
+	return get[registry.BatchProgress](ctx, c, in("batches", id, "progress"), nil)
+}
+
+// BatchJobs lists the jobs of a batch as they are now, in row order. After is Next of the page before; limit 0 stands for 50.
+func (c *Client) BatchJobs(ctx context.Context, id, after string, limit int) (registry.Page[registry.JobResult], error) {
+	return get[registry.Page[registry.JobResult]](ctx, c, in("batches", id, "jobs"), values("after", after, "limit", number(limit)))
+}
+
+// ReportOf returns a batch's stored report, the last one for closing 0; registry.ErrNotFound before the first.
+func (c *Client) ReportOf(ctx context.Context, batchID string, closing int64) (registry.BatchReport, error) {
+	return get[registry.BatchReport](ctx, c, in("batches", batchID, "report"), values("closing", number(closing)))
+}
+
+// ReportJobs lists the jobs of a stored report in row order, after a row.
+func (c *Client) ReportJobs(ctx context.Context, batchID string, closing, afterRow int64, limit int) ([]registry.JobResult, error) {
+	p, err := get[registry.Page[registry.JobResult]](ctx, c, in("batches", batchID, "report", "jobs"),
+		values("closing", number(closing), "after", number(afterRow), "limit", number(limit)))
+	return p.Rows, err
+}
+
+// Why says what an unsettled item waits for.
+func (c *Client) Why(ctx context.Context, id string) (registry.Why, error) {
+	return get[registry.Why](ctx, c, in("items", id, "why"), nil)
+}
+
+// Events lists an item's events, oldest first, after a feed cursor. The feed of all items is not asked this way: an empty
+// id is an error.
+func (c *Client) Events(ctx context.Context, itemID string, after int64, limit int) ([]registry.Event, error) {
+	if itemID == "" {
+		return nil, fmt.Errorf("list events: no item is named: %w", registry.ErrNotFound)
+	}
+	p, err := get[registry.Page[registry.Event]](ctx, c, in("items", itemID, "history"), values("after", number(after), "limit", number(limit)))
+	return p.Rows, err
+}
+
+// Attempts lists an item's attempts, oldest first.
+func (c *Client) Attempts(ctx context.Context, itemID string) ([]registry.Attempt, error) {
+	p, err := get[registry.Page[registry.Attempt]](ctx, c, in("items", itemID, "attempts"), nil)
+	return p.Rows, err
+}
+
+// Collection returns one collection; the error for an unknown one names those there are.
+func (c *Client) Collection(ctx context.Context, mnemonic string) (registry.Collection, error) {
+	return get[registry.Collection](ctx, c, in("collections", mnemonic), nil)
+}
+
+// Collections lists all collections by mnemonic.
+func (c *Client) Collections(ctx context.Context) ([]registry.Collection, error) {
+	p, err := get[registry.Page[registry.Collection]](ctx, c, "/collections", nil)
+	return p.Rows, err
+}
+
+// Workers lists the workers that are alive.
+func (c *Client) Workers(ctx context.Context) ([]registry.WorkerInfo, error) {
+	p, err := get[registry.Page[registry.WorkerInfo]](ctx, c, "/workers", nil)
+	return p.Rows, err
+}
+
+// Holds lists all holds.
+func (c *Client) Holds(ctx context.Context) ([]registry.Hold, error) {
+	p, err := get[registry.Page[registry.Hold]](ctx, c, "/holds", nil)
+	return p.Rows, err
+}

@@ -1,0 +1,43 @@
+package wire
+
+import "github.com/holdfast/holdfast/registry"
+
+// CommandRequest asks an act of an item.
+type CommandRequest struct {
+	Act    string `json:"act" doc:"requeue, cancel or update-report"`
+	From   string `json:"from,omitempty" doc:"requeue: the stage to start again at; where it failed when empty"`
+	Reason string `json:"reason,omitempty" doc:"Why; it is kept with the act"`
+}
+
+// HoldRequest keeps items of a scope from starting.
+type HoldRequest struct {
+	Scope  string `json:"scope" doc:"all, stage, collection, batch or item"`
+	Key    string `json:"key,omitempty" doc:"Which stage, collection, batch or item; empty for all"`
+	Reason string `json:"reason" doc:"Why; items show it as what they wait for"`
+}
+
+// CollectionRequest creates a collection or replaces its profile for submissions to come.
+type CollectionRequest struct {
+	Name            string   `json:"name,omitempty" doc:"For people; the mnemonic when empty"`
+	Owner           string   `json:"owner" doc:"ARK under which local ids are unique"`
+	Collections     []string `json:"collections,omitempty" doc:"ARKs that objects become members of"`
+	NOIDTemplate    string   `json:"noid_template,omitempty" doc:"For minting; the service's when empty"`
+	DigestAlgorithm string   `json:"digest_algorithm,omitempty" doc:"Of OCFL inventories: sha512 or sha256"`
+	Priority        *int     `json:"priority,omitempty" doc:"Of batches that name none; lower first"`
+}
+
+// Profile returns the profile that the request asks for.
+func (r CollectionRequest) Profile() registry.Profile {
+	return registry.Profile{
+		Name: r.Name, Owner: r.Owner, Collections: r.Collections, NOIDTemplate: r.NOIDTemplate,
+		DigestAlgorithm: r.DigestAlgorithm, Priority: r.Priority,
+	}
+}
+
+// CollectionOf returns the request that asks for a profile.
+func CollectionOf(p registry.Profile) CollectionRequest {
+	return CollectionRequest{
+		Name: p.Name, Owner: p.Owner, Collections: p.Collections, NOIDTemplate: p.NOIDTemplate,
+		DigestAlgorithm: p.DigestAlgorithm, Priority: p.Priority,
+	}
+}

@@ -1,0 +1,126 @@
+package wire
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// Code says to a program what went wrong. A code's meaning never changes.
+type Code string
+
+// The codes, each with the status it comes with.
+const (
+	CodeBadRequest       Code = "bad-request"            // 400: not HTTP or JSON as we understand them
+	CodeBrokenOff        Code = "broken-off"             // 400: the body ended before it was whole; nothing was kept
+	CodeUnauthenticated  Code = "unauthenticated"        // 401: no token, or one that is not known
+	CodeForbidden        Code = "forbidden"              // 403: the token's role may not do this
+	CodeCrossOrigin      Code = "cross-origin"           // 403: a browser sent it from another site's page
+	CodeNotFound         Code = "not-found"              // 404: no such thing
+	CodeMethodNotAllowed Code = "method-not-allowed"     // 405: the address is right, the method is not
+	CodeTransition       Code = "transition-not-allowed" // 409: the state machine does not have this change
+	CodeIdempotency      Code = "idempotency-conflict"   // 409: the key was used with other arguments
+	CodeConflict         Code = "conflict"               // 409: somebody else's work is in the way
+	CodeTooLarge         Code = "too-large"              // 413: the body is larger than such a request may be
+	CodeUnsupportedMedia Code = "unsupported-media-type" // 415: the body is not JSON
+	CodeInvalid          Code = "invalid-input"          // 422: a value that cannot be; errors name the fields
+	CodeContentInvalid   Code = "content-invalid"        // 422: the payload is wrong; errors name the lines
+	CodeDigestMismatch   Code = "digest-mismatch"        // 422: the bytes are not the ones that were announced
+	CodeEmptyUpload      Code = "empty-upload"           // 422: no bytes came
+	CodeInternal         Code = "internal"               // 500: our fault; the log has it under the request's id
+	CodeDamaged          Code = "damaged"                // 500: preserved content cannot be read as it was recorded
+	CodeUnavailable      Code = "unavailable"            // 503: later
+	CodeNoSpace          Code = "no-space"               // 507: the volume is full
+)
+
+// problemType is the start of a problem's type; its code follows. It is a name, not an address.
+const problemType = "urn:holdfast:problem:"
+
+// Type is the URI of the problem type (RFC 9457, 3.1.1).
+func (c Code) Type() string { return problemType + string(c) }
+
+// Problem is an answer that says no (RFC 9457). Detail says what happened, to what, and what to do about it. It is also
+// the error that the client returns: errors.Is finds the registry's sentinel that it stands for.
+type Problem struct {
+	Type   string `json:"type" doc:"urn:holdfast:problem: and the code"`
+	Title  string `json:"title" doc:"The status in words"`
+	Status int    `json:"status" doc:"The HTTP status"`
+	Code   Code   `json:"code" doc:"What went wrong, for programs"`
+	Detail string `json:"detail" doc:"What happened, to what, and what to do"`
+	// Instance names the request in the server's log.
+	Instance string `json:"instance,omitempty" doc:"Names the request in the server's log"`
+	// Faults are the single things that are wrong, all of them unless Total says that there are more.
+	Faults []Fault `json:"errors,omitempty" doc:"Every single thing that is wrong"`
+	// Total counts the faults; it is above len(Faults) when there are too many to list.
+	Total int64 `json:"errors_total,omitempty" doc:"How many errors there are, when not all are listed"`
+	// AllowedActs are what may be asked of the item instead, with CodeTransition.
+	AllowedActs []registry.Act `json:"allowed_acts,omitempty" doc:"What may be asked of the item instead"`
+}
+
+// Fault is one thing that is wrong with a request or with a manifest.
+type Fault struct {
+	// Location is the field (body.ark, query.limit) or the place in the manifest (line 7, column 3).
+	Location string `json:"location,omitempty" doc:"The field (body.ark) or the place in the manifest (line 7, column 3)"`
+	Message  string `json:"message" doc:"The fault in one sentence"`
+	Line     int    `json:"line,omitempty" doc:"Of a manifest, from 1"`
+	Column   int    `json:"column,omitempty" doc:"Of a manifest's row, from 1"`
+	Rule     string `json:"rule,omitempty" doc:"The rule that was broken"`
+	Severity string `json:"severity,omitempty" doc:"error or warning"`
+	Expected string `json:"expected,omitempty"`
+	Found    string `json:"found,omitempty"`
+	Fix      string `json:"fix,omitempty" doc:"What to do"`
+}
+
+// NewProblem returns a problem with its derived fields filled in.
+func NewProblem(status int, code Code, detail string, faults ...Fault) *Problem {
+	return &Problem{
+		Type: code.Type(), Title: http.StatusText(status), Status: status, Code: code, Detail: detail, Faults: faults,
+	}
+}
+
+// Error is the detail with its faults, of which the first few are named.
+func (p *Problem) Error() string {
+	const shown = 3
+	var b strings.Builder
+	b.WriteString(p.Detail)
+	for i, f := range p.Faults {
+		if i == shown {
+			fmt.Fprintf(&b, "; and %d more", max(p.Total, int64(len(p.Faults)))-shown)
+			break
+		}
+		b.WriteString("; ")
+		if f.Location != "" {
+			b.WriteString(f.Location + ": ")
+		}
+		b.WriteString(f.Message)
+	}
+	return b.String()
+}
+
+// Is says that the problem stands for a sentinel of the registry's contract.
+func (p *Problem) Is(target error) bool {
+	switch p.Code {
+	case CodeNotFound:
+		return target == registry.ErrNotFound
+	case CodeIdempotency:
+		return target == registry.ErrIdempotencyConflict
+	case CodeUnavailable:
+		return target == context.DeadlineExceeded
+	default:
+		return false
+	}
+}
+
+// As sets a **registry.TransitionError from a problem with CodeTransition, so that callers of a store need not know
+// whether it is a remote one.
+func (p *Problem) As(target any) bool {
+	t, ok := target.(**registry.TransitionError)
+	if !ok || p.Code != CodeTransition {
+		return false
+	}
+	*t = &registry.TransitionError{Allowed: p.AllowedActs}
+	return true
+}

@@ -1,0 +1,35 @@
+package wire
+
+import "github.com/holdfast/holdfast/registry"
+
+// DefaultCollection is where a submission goes that names no collection.
+const DefaultCollection = "default"
+
+// SubmitRequest describes a payload on its way in. Exactly one of URL and UploadID is given.
+type SubmitRequest struct {
+	URL      string `json:"url,omitempty" doc:"Where the payload is: http or https"`
+	UploadID string `json:"upload_id,omitempty" doc:"The id that POST /uploads answered"`
+	// Type is a registry.PayloadType; empty stands for auto, which is settled by content.
+	Type       string           `json:"type,omitempty" doc:"auto, file, container, bag, object-manifest, batch-manifest, container-batch-manifest or single-file-batch-manifest"`
+	Collection string           `json:"collection,omitempty" doc:"Mnemonic of the collection; default when empty"`
+	Filename   string           `json:"filename,omitempty" doc:"The payload's name; that of the upload or the URL when empty"`
+	ARK        string           `json:"ark,omitempty" doc:"The object to make or to add a version to"`
+	LocalIDs   []string         `json:"local_ids,omitempty" doc:"The owner's own identifiers of the object"`
+	Submitter  string           `json:"submitter,omitempty" doc:"Who submits; the token's name when empty"`
+	Title      string           `json:"title,omitempty"`
+	Creator    string           `json:"creator,omitempty"`
+	Date       string           `json:"date,omitempty"`
+	Notify     []string         `json:"notify,omitempty" doc:"Mail addresses that get the report"`
+	Digest     *registry.Digest `json:"digest,omitempty" doc:"Of the payload, as the depositor knows it"`
+	Update     bool             `json:"update,omitempty" doc:"Change the object's files instead of replacing all of them"`
+	Force      bool             `json:"force,omitempty" doc:"Make a new batch although the same content is here already"`
+	Priority   *int             `json:"priority,omitempty" doc:"Lower first; from the collection and the batch's size when not given"`
+}
+
+// SubmitResponse answers a submission. The work goes on after it; /batches/{id}/progress tells how far it is.
+type SubmitResponse struct {
+	BatchID   string               `json:"batch_id"`
+	Duplicate bool                 `json:"duplicate" doc:"batch_id is an earlier submission of the same content or the same key"`
+	State     registry.State       `json:"state"`
+	Type      registry.PayloadType `json:"type" doc:"As it was recognised, when that is possible already"`
+}

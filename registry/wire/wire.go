@@ -1,0 +1,20 @@
+// Package wire holds what the HTTP API under /api/v1 says that package registry does not say already: requests, and
+// answers that exist only over HTTP. Server and client share these types, so that the two cannot come apart; everything
+// else travels as the registry's own types, whose JSON names are part of that contract.
+//
+// A field that is added is optional; a field's meaning never changes (design section 8).
+package wire
+
+// Base is the path under which the API lies.
+const Base = "/api/v1"
+
+// Names of headers that are ours or that both sides must spell alike.
+const (
+	// DigestHeader carries a digest as ALGORITHM:HEX: of an upload's bytes, as the sender knows it, and of content that
+	// is downloaded.
+	DigestHeader = "X-Holdfast-Digest"
+	// IdempotencyHeader makes a repeated POST answer what the first one did.
+	IdempotencyHeader = "Idempotency-Key"
+	// RequestIDHeader names a request in the server's log.
+	RequestIDHeader = "X-Request-Id"
+)

@@ -1,0 +1,155 @@
+package ui
+
+import (
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+func (p *pages) funcs() template.FuncMap {
+	return template.FuncMap{
+		"bytes": formatBytes, "count": formatCount, "moment": moment, "stamp": stamp, "ago": p.ago, "since": p.since,
+		"tone": tone, "mark": mark, "objectURL": objectURL, "contentURL": contentURL, "details": details, "short": short,
+		"percent": percent,
+	}
+}
+
+// formatBytes writes a size as people read it; "unknown" below 0.
+func formatBytes(n int64) string {
+	const unit = 1024
+	switch {
+	case n < 0:
+		return "unknown"
+	case n < unit:
+		return strconv.FormatInt(n, 10) + " B"
+	}
+	value, names := float64(n)/unit, []string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
+	for value >= unit && len(names) > 1 {
+		value, names = value/unit, names[1:]
+	}
+	return fmt.Sprintf("%.1f %s", value, names[0])
+}
+
+// formatCount sets thousands apart; "unknown" below 0.
+func formatCount(n int64) string {
+	if n < 0 {
+		return "unknown"
+	}
+	text := strconv.FormatInt(n, 10)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "\u202f" + text[i:]
+	}
+	return text
+}
+
+// moment is a time to be read, in UTC.
+func moment(t time.Time) string {
+	if t.IsZero() || t.Unix() <= 0 {
+		return "never"
+	}
+	return t.UTC().Format("2006-01-02 15:04:05")
+}
+
+// stamp is a time for machines.
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// ago is how long ago something was.
+func (p *pages) ago(t time.Time) string {
+	if t.IsZero() || t.Unix() <= 0 {
+		return "never"
+	}
+	return span(p.now().Sub(t)) + " ago"
+}
+
+// since is how long something takes so far, or took.
+func (p *pages) since(start time.Time, end *time.Time) string {
+	if end == nil {
+		return span(p.now().Sub(start))
+	}
+	return span(end.Sub(start))
+}
+
+func span(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d < 0:
+		return "0 s"
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	case d < 2*day:
+		return fmt.Sprintf("%d h", int(d.Hours()))
+	}
+	return fmt.Sprintf("%d d", int(d/day))
+}
+
+// tone is the class of a state's badge.
+func tone(s registry.State) string {
+	switch s {
+	case registry.StateCompleted:
+		return "good"
+	case registry.StateFailed, registry.StateAborted:
+		return "bad"
+	case registry.StateHeld, registry.StateCancelled, registry.StateDeleted, registry.StatePrepare:
+		return "still"
+	case registry.StatePending:
+		return "waiting"
+	default:
+		return "active"
+	}
+}
+
+// mark is a sign for a state, for those who do not see its colour.
+func mark(s registry.State) string {
+	return map[string]string{"good": "✓", "bad": "✗", "still": "‖", "waiting": "…", "active": "▸"}[tone(s)]
+}
+
+// objectURL is the address of an object's page.
+func objectURL(id string) string { return (&url.URL{Path: "/objects/" + id}).String() }
+
+// contentURL is the address of a file's bytes.
+func contentURL(id string, version int, path string) string {
+	return "/api/v1/objects/" + url.PathEscape(id) + "/content?" +
+		url.Values{"path": {path}, "version": {strconv.Itoa(version)}}.Encode()
+}
+
+// details writes what an event carries as words and values in the order of their names.
+func details(raw json.RawMessage) string {
+	var fields map[string]any
+	if json.Unmarshal(raw, &fields) != nil {
+		return string(raw)
+	}
+	parts := make([]string, 0, len(fields))
+	for name, value := range fields {
+		if text, ok := value.(string); !ok || text != "" {
+			parts = append(parts, fmt.Sprintf("%s: %v", strings.ReplaceAll(name, "_", " "), value))
+		}
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, " · ")
+}
+
+// short cuts a digest or an id for a narrow column.
+func short(text string) string {
+	const most = 12
+	if len(text) <= most {
+		return text
+	}
+	return text[:most] + "…"
+}
+
+// percent is a share of a whole, never above 100; -1 when the whole is not known.
+func percent(done, whole int64) int {
+	if whole <= 0 {
+		return -1
+	}
+	return int(min(100, 100*float64(done)/float64(whole)))
+}

@@ -1,0 +1,114 @@
+package ui
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/source"
+)
+
+// batchPage is what the page of a batch shows.
+type batchPage struct {
+	Batch    registry.WorkItem
+	Spec     registry.Spec
+	Progress registry.BatchProgress
+	Why      registry.Why
+	Report   *registry.BatchReport
+	Jobs     []registry.WorkItem
+	Next     string
+}
+
+func (p *pages) batch(r *http.Request) (page, error) {
+	ctx := r.Context()
+	id := r.PathValue("id")
+	it, err := p.registry.Item(ctx, id)
+	if err != nil {
+		return page{}, err
+	}
+	if it.Action != registry.Batch {
+		return page{}, fmt.Errorf("batch %s: %w", id, registry.ErrNotFound)
+	}
+	b := batchPage{Batch: it, Spec: specOf(it)}
+	if b.Progress, err = p.registry.BatchProgress(ctx, id); err != nil {
+		return page{}, err
+	}
+	if b.Why, err = p.registry.Why(ctx, id); err != nil {
+		return page{}, err
+	}
+	if it.Closing > 0 {
+		// There is none yet while it is being written.
+		if report, err := p.registry.ReportOf(ctx, id, 0); err == nil {
+			b.Report = &report
+		}
+	}
+	jobs, err := p.registry.Items(ctx, registry.ItemQuery{ParentID: id, After: r.URL.Query().Get("after"), Limit: 100})
+	if err != nil {
+		return page{}, badCursor(r, err)
+	}
+	b.Jobs, b.Next = jobs.Rows, nextPage(r, jobs.Next)
+	return page{Name: "batch", Title: "Batch " + nameOf(it), Section: "status", Live: !it.Status.Settled(), Content: b}, nil
+}
+
+// itemPage is what the page of an item shows.
+type itemPage struct {
+	Item     registry.WorkItem
+	Spec     registry.Spec
+	ARK      string
+	Version  int
+	Why      registry.Why
+	Attempts []registry.Attempt
+	Events   []registry.Event
+	Next     string
+}
+
+func (p *pages) item(r *http.Request) (page, error) {
+	const eventsAtOnce = 200
+	ctx := r.Context()
+	it, err := p.registry.Item(ctx, r.PathValue("id"))
+	if err != nil {
+		return page{}, err
+	}
+	after, err := queryNumber(r, "after")
+	if err != nil {
+		return page{}, err
+	}
+	i := itemPage{Item: it, Spec: specOf(it)}
+	var named registry.Identity
+	// What cannot be read is not shown; the page of an odd item is the last that should fail.
+	if json.Unmarshal(it.Results["ark"], &named) == nil && json.Unmarshal(it.Results["version"], &i.Version) == nil {
+		i.ARK = named.ARK
+	}
+	if i.Why, err = p.registry.Why(ctx, it.ID); err != nil {
+		return page{}, err
+	}
+	if i.Attempts, err = p.registry.Attempts(ctx, it.ID); err != nil {
+		return page{}, err
+	}
+	if i.Events, err = p.registry.Events(ctx, it.ID, after, eventsAtOnce); err != nil {
+		return page{}, err
+	}
+	if n := len(i.Events); n == eventsAtOnce {
+		i.Next = (&url.URL{Path: r.URL.Path, RawQuery: fmt.Sprintf("after=%d", i.Events[n-1].Seq)}).String()
+	}
+	return page{Name: "item", Title: "Item " + nameOf(it), Section: "status", Live: !it.Status.Settled(), Content: i}, nil
+}
+
+// specOf reads an item's spec for showing: an address without its secrets.
+func specOf(it registry.WorkItem) registry.Spec {
+	var spec registry.Spec
+	if json.Unmarshal(it.Spec, &spec) == nil {
+		spec.URL = source.Redact(spec.URL)
+	}
+	return spec
+}
+
+// nameOf is what people call an item.
+func nameOf(it registry.WorkItem) string {
+	if it.Name == "" {
+		return it.ID
+	}
+	return it.Name
+}

@@ -1,0 +1,69 @@
+package ui
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/registry"
+)
+
+// objectsPage is what the list of objects shows.
+type objectsPage struct {
+	Text    string
+	Objects []registry.Object
+	Next    string
+}
+
+func (p *pages) objects(r *http.Request) (page, error) {
+	text := r.URL.Query().Get("text")
+	list, err := p.registry.Objects(r.Context(), registry.ObjectQuery{Text: text, After: r.URL.Query().Get("after"), Limit: 50})
+	if err != nil {
+		return page{}, badCursor(r, err)
+	}
+	content := objectsPage{Text: text, Objects: list.Rows, Next: nextPage(r, list.Next)}
+	return page{Name: "objects", Title: "Objects", Section: "objects", Content: content}, nil
+}
+
+// objectPage is what the page of an object shows.
+type objectPage struct {
+	Object  registry.Object
+	Version int
+	Files   []registry.File
+	Events  []registry.Premis
+	Next    string
+}
+
+func (p *pages) object(r *http.Request) (page, error) {
+	const filesAtOnce = 200
+	ctx := r.Context()
+	ark, err := mint.ParseARK(r.PathValue("id"))
+	if err != nil {
+		return page{}, errors.Join(err, registry.ErrNotFound)
+	}
+	o := objectPage{}
+	if o.Object, err = p.registry.Object(ctx, ark.Base().Normalize().String()); err != nil {
+		return page{}, err
+	}
+	version, err := queryNumber(r, "version")
+	if err != nil {
+		return page{}, err
+	}
+	if o.Version = int(version); o.Version == 0 {
+		o.Version = o.Object.Head
+	}
+	if o.Version > o.Object.Head {
+		return page{}, fmt.Errorf("version %d of %s: %w", o.Version, o.Object.ID, registry.ErrNotFound)
+	}
+	if o.Files, err = p.registry.Files(ctx, o.Object.ID, o.Version, r.URL.Query().Get("after"), filesAtOnce); err != nil {
+		return page{}, err
+	}
+	if n := len(o.Files); n == filesAtOnce {
+		o.Next = nextPage(r, o.Files[n-1].Path)
+	}
+	if o.Events, err = p.registry.PremisEvents(ctx, o.Object.ID); err != nil {
+		return page{}, err
+	}
+	return page{Name: "object", Title: "Object " + o.Object.ID, Section: "objects", Content: o}, nil
+}

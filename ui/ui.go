@@ -1,0 +1,85 @@
+// Package ui serves the pages: what runs, what failed and why, what waits for what, and what is preserved. They only read.
+//
+// It keeps true that a page shows what the Registry says at this moment, that nothing of a depositor's (a name, a note, a
+// title) is ever anything but text on a page, and that a page needs no script, no other host and no colour to be read.
+package ui
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+//go:embed page/*.html
+var pageFiles embed.FS
+
+//go:embed static/style.css
+var style []byte
+
+// Options says what to show. Registry and Log must be set.
+type Options struct {
+	Registry registry.Reading
+	Log      *slog.Logger
+	Version  string           // of the program, for the foot of the pages
+	Now      func() time.Time // nil: time.Now
+}
+
+// pages is the handler's state; it never changes.
+type pages struct {
+	registry  registry.Reading
+	log       *slog.Logger
+	version   string
+	now       func() time.Time
+	templates map[string]*template.Template
+}
+
+// New returns the handler of all pages. Who may see them is decided in front of it. The errors are a programmer's.
+func New(o Options) (http.Handler, error) {
+	if o.Registry == nil || o.Log == nil {
+		return nil, errors.New("ui: Registry and Log must be set")
+	}
+	p := &pages{registry: o.Registry, log: o.Log, version: o.Version, now: o.Now, templates: map[string]*template.Template{}}
+	if p.now == nil {
+		p.now = time.Now
+	}
+	for _, name := range []string{"status", "batch", "item", "objects", "object", "problem"} {
+		t, err := template.New("layout.html").Funcs(p.funcs()).ParseFS(pageFiles, "page/layout.html", "page/part.html", "page/"+name+".html")
+		if err != nil {
+			return nil, fmt.Errorf("parse page %s: %w", name, err)
+		}
+		p.templates[name] = t
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", p.show(p.status))
+	mux.HandleFunc("GET /batches/{id}", p.show(p.batch))
+	mux.HandleFunc("GET /items/{id}", p.show(p.item))
+	mux.HandleFunc("GET /objects", p.show(p.objects))
+	mux.HandleFunc("GET /objects/{id...}", p.show(p.object))
+	mux.HandleFunc("GET /static/style.css", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/css; charset=utf-8")
+		w.Header().Set("Cache-Control", "max-age=300")
+		_, _ = w.Write(style) // the reader has gone if this fails
+	})
+	mux.HandleFunc("/", p.show(func(r *http.Request) (page, error) {
+		return page{}, fmt.Errorf("page %s: %w", r.URL.Path, registry.ErrNotFound)
+	}))
+	return secured(mux), nil
+}
+
+// secured says to browsers what the pages need, which is next to nothing.
+func secured(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy",
+			"default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "same-origin")
+		next.ServeHTTP(w, r)
+	})
+}
