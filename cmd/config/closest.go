@@ -1,0 +1,35 @@
+package config
+
+// closest returns the known name that takes the fewest changes to become, or "" when all are far off.
+func closest(name string, known []string) string {
+	best, least := "", 1+len(name)/5
+	for _, k := range known {
+		if d := distance(name, k); d <= least && (best == "" || d < distance(name, best)) {
+			best = k
+		}
+	}
+	return best
+}
+
+// distance counts the characters to insert, remove or replace, two neighbours that changed places counting once.
+func distance(a, b string) int {
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := range len(a) {
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			row[j+1] = min(last[j+1]+1, row[j]+1, last[j]+cost)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}

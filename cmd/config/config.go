@@ -1,0 +1,130 @@
+// Package config reads Holdfast's configuration from the environment, and is the only place that does (docs/cli.md,
+// Configuration).
+//
+// It keeps true that a configuration is either wholly understood or refused: a name that begins with HOLDFAST_ and is not
+// known is an error, so that a misspelt limit is never silently a default, and everything that is wrong is said at once.
+// An empty value counts as not set, because that is what compose files and task definitions make of an absent one.
+package config
+
+import (
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/source"
+)
+
+// Prefix begins every name that is ours.
+const Prefix = "HOLDFAST"
+
+// Config is the configuration (design section 8). The names are those of the tags behind HOLDFAST_; what a value must
+// look like is in the tag want, and secret values are never repeated in messages.
+type Config struct {
+	URL   string `envconfig:"URL" want:"an http or https address, such as http://127.0.0.1:8080"`
+	Token string `envconfig:"TOKEN" secret:"true" want:"a bearer token"`
+
+	Listen   string     `envconfig:"LISTEN" want:"an address to listen on, such as 127.0.0.1:8080"`
+	LogLevel slog.Level `envconfig:"LOG_LEVEL" want:"debug, info, warn or error"`
+	Grace    Duration   `envconfig:"GRACE" want:"a duration above 0, such as 25s"`
+
+	DatabaseURL     string   `envconfig:"DATABASE_URL" secret:"true" want:"sqlite:PATH or postgres://..."`
+	NSQDAddr        string   `envconfig:"NSQD_ADDR" want:"host:port of nsqd"`
+	NSQLookupdAddrs []string `envconfig:"NSQLOOKUPD_ADDRS" want:"host:port of each nsqlookupd, separated by commas"`
+	TopicPrefix     string   `envconfig:"TOPIC_PREFIX" want:"letters, digits, '.', '_' and '-', at most 32"`
+	RedisURL        string   `envconfig:"REDIS_URL" secret:"true" want:"redis://... or rediss://..."`
+	StagingURL      string   `envconfig:"STAGING_URL" secret:"true" want:"file:///dir or s3://bucket/prefix?..."`
+	StorageURL      string   `envconfig:"STORAGE_URL" secret:"true" want:"file:///dir or s3://bucket/prefix?..."`
+
+	NetAllow               Networks `envconfig:"NET_ALLOW" want:"networks or addresses separated by commas, such as 10.0.0.0/8,127.0.0.1"`
+	StagingFull            Percent  `envconfig:"STAGING_FULL" want:"a percentage above 0 and up to 100, such as 80"`
+	StagingFullUnestimated Percent  `envconfig:"STAGING_FULL_UNESTIMATED" want:"a percentage above 0 and up to 100, such as 70"`
+
+	NAAN         string `envconfig:"NAAN" want:"a name assigning authority number, such as 99999"`
+	NOIDTemplate string `envconfig:"NOID_TEMPLATE" want:"a NOID template that draws at random, such as fk4{.reeeeeeeek}"`
+	EZIDURL      string `envconfig:"EZID_URL" secret:"true" want:"an http or https address"`
+	SMTPURL      string `envconfig:"SMTP_URL" secret:"true" want:"smtp://... or smtps://..."`
+	ClamdAddr    string `envconfig:"CLAMD_ADDR" want:"host:port or the path of a socket of clamd"`
+	SiegfriedURL string `envconfig:"SIEGFRIED_URL" want:"an http or https address"`
+	SecretKey    string `envconfig:"SECRET_KEY" secret:"true" want:"the key that seals credentials at rest"`
+	ReceiptKey   string `envconfig:"RECEIPT_KEY" secret:"true" want:"the key that signs receipts"`
+
+	// Of all stages; Stages has what is said of one.
+	Policy
+	Stages map[registry.Stage]Policy `ignored:"true"`
+}
+
+// Policy is how a stage's worker works; zero means the worker's own default.
+type Policy struct {
+	MaxAttempts Count    `envconfig:"MAX_ATTEMPTS" want:"a whole number from 1 to 1000"`
+	Concurrency Count    `envconfig:"CONCURRENCY" want:"a whole number from 1 to 1000"`
+	Lease       Duration `envconfig:"LEASE" want:"a duration above 0, such as 30s"`
+}
+
+// The defaults that are not a worker's own.
+const (
+	DefaultListen       = "127.0.0.1:8080"
+	defaultGrace        = 25 * time.Second
+	defaultNAAN         = "99999" // ARK's NAAN for tests
+	defaultNOIDTemplate = "fk4{.reeeeeeeek}"
+	defaultFull         = 80
+	defaultUnestimated  = 70
+)
+
+// Default returns the configuration of an empty environment.
+func Default() Config {
+	return Config{
+		Listen: DefaultListen, LogLevel: slog.LevelInfo, Grace: Duration(defaultGrace),
+		StagingFull: defaultFull, StagingFullUnestimated: defaultUnestimated,
+		NAAN: defaultNAAN, NOIDTemplate: defaultNOIDTemplate,
+	}
+}
+
+// Worker returns the policy of a stage's worker: the stage's own value, else that of all stages, else none.
+func (c Config) Worker(s registry.Stage) base.Worker {
+	own := c.Stages[s]
+	return base.Worker{
+		Attempts: int(first(own.MaxAttempts, c.MaxAttempts)),
+		Slots:    int(first(own.Concurrency, c.Concurrency)),
+		LeaseFor: time.Duration(first(own.Lease, c.Lease)),
+	}
+}
+
+// Template returns the template that identifiers are minted from. The error names the variable at fault; Load has
+// checked it.
+func (c Config) Template() (mint.Template, error) {
+	t, err := mint.ParseTemplate(c.NOIDTemplate)
+	if err != nil {
+		return mint.Template{}, fault("NOID_TEMPLATE", c.NOIDTemplate, err)
+	}
+	if t.Generator != mint.Random {
+		// Two processes that count would both begin at the first name.
+		return mint.Template{}, fault("NOID_TEMPLATE", c.NOIDTemplate, nil)
+	}
+	if t, err = t.WithNAAN(c.NAAN); err != nil {
+		return mint.Template{}, fault("NAAN", c.NAAN, err)
+	}
+	return t, nil
+}
+
+// first returns the first value that is set.
+func first[T Count | Duration](values ...T) T {
+	for _, v := range values {
+		if v > 0 {
+			return v
+		}
+	}
+	return 0
+}
+
+// Networks are what the guard against requests to inner networks lets pass.
+type Networks []netip.Prefix
+
+// Decode implements envconfig.Decoder.
+func (n *Networks) Decode(text string) error {
+	prefixes, err := source.ParseAllow(text)
+	*n = prefixes
+	return err
+}

@@ -1,0 +1,163 @@
+package config_test
+
+import (
+	"errors"
+	"log/slog"
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/cmd/config"
+	"github.com/holdfast/holdfast/registry"
+)
+
+// set makes an environment of exactly these variables of ours.
+func set(t *testing.T, vars map[string]string) {
+	t.Helper()
+	for _, e := range os.Environ() {
+		if name, _, _ := strings.Cut(e, "="); strings.HasPrefix(name, config.Prefix+"_") {
+			t.Setenv(name, "")
+		}
+	}
+	for name, value := range vars {
+		t.Setenv(name, value)
+	}
+}
+
+func TestLoad_EmptyIsDefault(t *testing.T) {
+	set(t, map[string]string{"HOLDFAST_NAAN": "", "HOLDFAST_LEASE": "", "HOLDFAST_NO_SUCH": ""})
+	got, err := config.Load(config.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config.Default()
+	want.Stages = map[registry.Stage]config.Policy{}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got.StagingFull.Share() != 0.8 || got.StagingFullUnestimated.Share() != 0.7 {
+		t.Errorf("staging full at %v and %v, want 0.8 and 0.7", got.StagingFull.Share(), got.StagingFullUnestimated.Share())
+	}
+	template, err := got.Template()
+	if err != nil || template.NAAN != "99999" {
+		t.Errorf("template %v, %v; want NAAN 99999", template, err)
+	}
+}
+
+func TestLoad_Values(t *testing.T) {
+	set(t, map[string]string{
+		"HOLDFAST_URL": "https://registry.example:8443", "HOLDFAST_TOKEN": "hf_secret", "HOLDFAST_LOG_LEVEL": "debug",
+		"HOLDFAST_NET_ALLOW": "10.0.0.0/8, 127.0.0.1", "HOLDFAST_STAGING_FULL": "92.5%", "HOLDFAST_NAAN": "13030",
+		"HOLDFAST_NSQLOOKUPD_ADDRS": "a:4161,b:4161", "HOLDFAST_GRACE": "1m30s", "HOLDFAST_DATABASE_URL": "sqlite:/data/r.db",
+	})
+	c, err := config.Load(config.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("127.0.0.1/32")},
+		[]netip.Prefix(c.NetAllow), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
+		t.Errorf("net allow (-want +got):\n%s", diff)
+	}
+	if c.LogLevel != slog.LevelDebug || c.StagingFull != 92.5 || time.Duration(c.Grace) != 90*time.Second || len(c.NSQLookupdAddrs) != 2 {
+		t.Errorf("read as %+v", c)
+	}
+	if template, err := c.Template(); err != nil || template.NAAN != "13030" {
+		t.Errorf("template %v, %v; want NAAN 13030", template, err)
+	}
+}
+
+func TestWorker_StageWins(t *testing.T) {
+	set(t, map[string]string{
+		"HOLDFAST_MAX_ATTEMPTS": "7", "HOLDFAST_DOWNLOAD_MAX_ATTEMPTS": "3", "HOLDFAST_DOWNLOAD_CONCURRENCY": "9",
+		"HOLDFAST_LEASE": "20s", "HOLDFAST_RECORD_LEASE": "5s",
+	})
+	c, err := config.Load(config.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for stage, want := range map[registry.Stage]base.Worker{
+		registry.Download: {Attempts: 3, Slots: 9, LeaseFor: 20 * time.Second},
+		registry.Record:   {Attempts: 7, LeaseFor: 5 * time.Second},
+		registry.Expand:   {Attempts: 7, LeaseFor: 20 * time.Second},
+	} {
+		if got := c.Worker(stage); got != want {
+			t.Errorf("%s: policy %+v, want %+v", stage, got, want)
+		}
+	}
+}
+
+func TestLoad_AllFaultsAtOnce(t *testing.T) {
+	bad := map[string]string{
+		"HOLDFAST_MAX_ATTEMPTS":          "0",
+		"HOLDFAST_DOWNLOAD_LEASE":        "soon",
+		"HOLDFAST_STAGING_FULL":          "NaN",
+		"HOLDFAST_LISTEN":                "8080",
+		"HOLDFAST_URL":                   "registry:8080",
+		"HOLDFAST_LOG_LEVEL":             "loud",
+		"HOLDFAST_NET_ALLOW":             "10.0.0.0/8,localhost",
+		"HOLDFAST_DATABASE_URL":          "mysql://root:hunter2@db/x",
+		"HOLDFAST_STAGING_URL":           "s4://bucket",
+		"HOLDFAST_NOID_TEMPLATE":         "fk4{.seeeek}",
+		"HOLDFAST_NAAN":                  "not a naan",
+		"HOLDFAST_TOPIC_PREFIX":          "a b",
+		"HOLDFAST_DOWNLOAD_MAX_ATEMPTS":  "5",
+		"HOLDFAST_COMPLETELY_OUTLANDISH": "x",
+	}
+	set(t, bad)
+	_, err := config.Load(config.Default())
+	if err == nil {
+		t.Fatal("a wrong environment was accepted")
+	}
+	var fault *config.Fault
+	var unknown *config.UnknownError
+	if !errors.As(err, &fault) || !errors.As(err, &unknown) {
+		t.Errorf("errors are of the types %T, want *Fault and *UnknownError among them", err)
+	}
+	lines := strings.Split(err.Error(), "\n")
+	for name, value := range bad {
+		if name == "HOLDFAST_NAAN" {
+			continue // it is judged with the template, which is wrong
+		}
+		i := 0
+		for i < len(lines) && !strings.HasPrefix(lines[i], name+": ") {
+			i++
+		}
+		if i == len(lines) {
+			t.Errorf("%s=%s is not among the faults:\n%s", name, value, err)
+			continue
+		}
+		if !strings.Contains(lines[i], "unknown") && !strings.Contains(lines[i], "; expected ") {
+			t.Errorf("%q does not say what is expected", lines[i])
+		}
+	}
+	if !strings.Contains(err.Error(), "did you mean HOLDFAST_DOWNLOAD_MAX_ATTEMPTS?") {
+		t.Errorf("no suggestion for the misspelt name:\n%s", err)
+	}
+	if strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("a password is repeated:\n%s", err)
+	}
+}
+
+func TestLoad_EveryNameOfTheDesign(t *testing.T) {
+	names := map[string]string{
+		"DATABASE_URL": "postgres://u:p@db/holdfast", "NSQD_ADDR": "nsqd:4150", "NSQLOOKUPD_ADDRS": "l:4161", "REDIS_URL": "redis://r:6379/0",
+		"STAGING_URL": "file:///data/staging", "STORAGE_URL": "s3://b/p?region=r", "URL": "http://r:8080", "TOKEN": "t", "NET_ALLOW": "::1",
+		"MAX_ATTEMPTS": "5", "CONCURRENCY": "2", "LEASE": "30s", "GRACE": "90s", "LISTEN": "0.0.0.0:8080", "SMTP_URL": "smtp://m:25",
+		"EZID_URL": "https://ezid.cdlib.org", "NAAN": "99999", "NOID_TEMPLATE": "fk4{.reek}", "SECRET_KEY": "k", "RECEIPT_KEY": "k",
+		"STAGING_FULL": "80", "STAGING_FULL_UNESTIMATED": "70", "TOPIC_PREFIX": "test-", "CLAMD_ADDR": "clamd:3310",
+		"SIEGFRIED_URL": "http://sf:5138", "LOG_LEVEL": "warn",
+	}
+	vars := map[string]string{}
+	for name, value := range names {
+		vars["HOLDFAST_"+name] = value
+	}
+	set(t, vars)
+	if _, err := config.Load(config.Default()); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,192 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/kelseyhightower/envconfig"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// Fault is one thing wrong with the environment.
+type Fault struct {
+	Name  string // the variable
+	Found string // its value; a secret's is described, not repeated
+	Want  string // what should stand there
+	Err   error  // more about it, or nil
+}
+
+// Error names the variable, what was found and what is expected.
+func (f *Fault) Error() string {
+	text := fmt.Sprintf("%s: found %s; expected %s", f.Name, f.Found, f.Want)
+	if f.Err != nil {
+		text += " (" + f.Err.Error() + ")"
+	}
+	return text
+}
+
+// Unwrap returns what lies beneath, or nil.
+func (f *Fault) Unwrap() error { return f.Err }
+
+// UnknownError refuses a variable that begins with HOLDFAST_ and is not known.
+type UnknownError struct {
+	Name  string
+	Close string // the known name that it resembles, or ""
+}
+
+// Error names the variable and the one that may be meant.
+func (e *UnknownError) Error() string {
+	if e.Close == "" {
+		return e.Name + ": unknown; remove it (docs/cli.md lists the names)"
+	}
+	return fmt.Sprintf("%s: unknown; did you mean %s?", e.Name, e.Close)
+}
+
+// Load reads the process's environment over the defaults. The error joins a *Fault or *UnknownError for everything that
+// is wrong.
+func Load(defaults Config) (Config, error) {
+	c := defaults
+	fields := fieldsOf(&c, Prefix)
+	policies := map[registry.Stage]*Policy{}
+	for _, s := range registry.Stages() {
+		policies[s] = new(Policy)
+		fields = append(fields, fieldsOf(policies[s], Prefix+"_"+strings.ToUpper(string(s)))...)
+	}
+	known := make([]string, len(fields))
+	for i, f := range fields {
+		known[i] = f.name
+	}
+	faults := unknown(known)
+	for _, f := range fields {
+		faults = append(faults, f.read())
+	}
+	c.Stages = map[registry.Stage]Policy{}
+	for s, p := range policies {
+		if *p != (Policy{}) {
+			c.Stages[s] = *p
+		}
+	}
+	faults = append(faults, c.check()...)
+	if err := errors.Join(faults...); err != nil {
+		return Config{}, err
+	}
+	return c, nil
+}
+
+// field is one variable and where its value goes.
+type field struct {
+	name   string // of the variable
+	prefix string
+	typ    reflect.StructField
+	value  reflect.Value
+}
+
+// fieldsOf lists the variables of the struct that v points to.
+func fieldsOf(v any, prefix string) []field {
+	var fields []field
+	s := reflect.ValueOf(v).Elem()
+	for i := range s.NumField() {
+		t := s.Type().Field(i)
+		switch {
+		case t.Tag.Get("ignored") != "":
+		case t.Anonymous:
+			fields = append(fields, fieldsOf(s.Field(i).Addr().Interface(), prefix)...)
+		default:
+			fields = append(fields, field{name: prefix + "_" + t.Tag.Get("envconfig"), prefix: prefix, typ: t, value: s.Field(i)})
+		}
+	}
+	return fields
+}
+
+// read sets the field from its variable. envconfig stops at its first error and takes an empty value for a value, so it
+// is given a struct of this one field, and only when there is something in the variable.
+func (f field) read() error {
+	text := os.Getenv(f.name)
+	if text == "" {
+		return nil
+	}
+	one := reflect.New(reflect.StructOf([]reflect.StructField{f.typ}))
+	if err := envconfig.Process(f.prefix, one.Interface()); err != nil {
+		// The cause by its own words; envconfig's would name Go types, and repeat a secret.
+		if parse := new(envconfig.ParseError); errors.As(err, &parse) {
+			err = parse.Err
+		}
+		return f.fault(text, err)
+	}
+	f.value.Set(one.Elem().Field(0))
+	return nil
+}
+
+func (f field) fault(text string, err error) *Fault {
+	found := fmt.Sprintf("%q", text)
+	if f.typ.Tag.Get("secret") != "" {
+		// Its cause might repeat it.
+		found, err = fmt.Sprintf("%d characters", len(text)), nil
+	}
+	if errors.Is(err, errForm) {
+		err = nil
+	}
+	return &Fault{Name: f.name, Found: found, Want: f.typ.Tag.Get("want"), Err: err}
+}
+
+// fault makes the Fault of a variable of Config.
+func fault(name, text string, err error) error {
+	t, _ := reflect.TypeFor[Config]().FieldByNameFunc(func(field string) bool {
+		t, ok := reflect.TypeFor[Config]().FieldByName(field)
+		return ok && t.Tag.Get("envconfig") == name
+	})
+	return field{name: Prefix + "_" + name, typ: t}.fault(text, err)
+}
+
+// check judges values by their meaning.
+func (c Config) check() []error {
+	var faults []error
+	judge := func(name, text string, good bool) {
+		if text != "" && !good {
+			faults = append(faults, fault(name, text, nil))
+		}
+	}
+	judge("URL", c.URL, isWeb(c.URL))
+	judge("LISTEN", c.Listen, isAddr(c.Listen))
+	judge("DATABASE_URL", c.DatabaseURL, isDatabase(c.DatabaseURL))
+	judge("NSQD_ADDR", c.NSQDAddr, isAddr(c.NSQDAddr))
+	for _, addr := range c.NSQLookupdAddrs {
+		judge("NSQLOOKUPD_ADDRS", addr, isAddr(strings.TrimSpace(addr)))
+	}
+	judge("TOPIC_PREFIX", c.TopicPrefix, isTopicPrefix(c.TopicPrefix))
+	judge("REDIS_URL", c.RedisURL, isURL(c.RedisURL, "redis", "rediss", "unix"))
+	judge("STAGING_URL", c.StagingURL, isURL(c.StagingURL, "file", "s3"))
+	judge("STORAGE_URL", c.StorageURL, isURL(c.StorageURL, "file", "s3"))
+	judge("EZID_URL", c.EZIDURL, isWeb(c.EZIDURL))
+	judge("SMTP_URL", c.SMTPURL, isURL(c.SMTPURL, "smtp", "smtps"))
+	judge("SIEGFRIED_URL", c.SiegfriedURL, isWeb(c.SiegfriedURL))
+	if _, err := c.Template(); err != nil {
+		faults = append(faults, err)
+	}
+	return faults
+}
+
+func isDatabase(text string) bool {
+	path, ok := strings.CutPrefix(text, "sqlite:")
+	return ok && path != "" || isURL(text, "postgres", "postgresql")
+}
+
+// unknown refuses what begins like ours and is not.
+func unknown(known []string) []error {
+	var faults []error
+	environ := os.Environ()
+	slices.Sort(environ)
+	for _, e := range environ {
+		name, value, _ := strings.Cut(e, "=")
+		if value == "" || !strings.HasPrefix(name, Prefix+"_") || slices.Contains(known, name) {
+			continue
+		}
+		faults = append(faults, &UnknownError{Name: name, Close: closest(name, known)})
+	}
+	return faults
+}

@@ -1,0 +1,84 @@
+package config
+
+import (
+	"errors"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// errForm says no more than that a value does not have the form that its variable's description asks for.
+var errForm = errors.New("not of that form")
+
+// Count is a number of things, 1 to 1000; 0 when it is not set.
+type Count int
+
+// Decode implements envconfig.Decoder.
+func (c *Count) Decode(text string) error {
+	n, err := strconv.Atoi(strings.TrimSpace(text))
+	if err != nil || n < 1 || n > 1000 {
+		return errForm
+	}
+	*c = Count(n)
+	return nil
+}
+
+// Duration is a span of time above 0; 0 when it is not set.
+type Duration time.Duration
+
+// Decode implements envconfig.Decoder.
+func (d *Duration) Decode(text string) error {
+	v, err := time.ParseDuration(strings.TrimSpace(text))
+	if err != nil || v <= 0 {
+		return errForm
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// Percent is above 0 and at most 100.
+type Percent float64
+
+// Decode implements envconfig.Decoder. A percent sign may follow.
+func (p *Percent) Decode(text string) error {
+	v, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(text), "%")), 64)
+	// Written so that NaN is refused, too.
+	if err != nil || !(v > 0 && v <= 100) {
+		return errForm
+	}
+	*p = Percent(v)
+	return nil
+}
+
+// Share returns the percentage as a share, 0 to 1.
+func (p Percent) Share() float64 { return float64(p) / 100 }
+
+// isURL says whether text is an absolute URL of one of the schemes.
+func isURL(text string, schemes ...string) bool {
+	u, err := url.Parse(text)
+	return err == nil && slices.Contains(schemes, strings.ToLower(u.Scheme)) && (u.Host != "" || u.Path != "")
+}
+
+// isWeb says whether text is an address that HTTP requests can go to.
+func isWeb(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && isURL(text, "http", "https") && u.Host != ""
+}
+
+// isAddr says whether text is host:port.
+func isAddr(text string) bool {
+	_, port, err := net.SplitHostPort(text)
+	if err != nil {
+		return false
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && n <= 65535
+}
+
+func isTopicPrefix(text string) bool {
+	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+	return len(text) <= 32 && !strings.ContainsFunc(text, func(r rune) bool { return !strings.ContainsRune(allowed, r) })
+}

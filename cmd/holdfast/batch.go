@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/client"
+)
+
+func (a *app) batchCommand() *cobra.Command {
+	return group("batch", "List and show batches, and get their reports",
+		a.batchListCommand(), a.batchShowCommand(), a.batchReportCommand(), a.updateReportCommand())
+}
+
+func (a *app) batchListCommand() *cobra.Command {
+	q := registry.ItemQuery{Action: registry.Batch}
+	cmd := &cobra.Command{
+		Use: "list", Short: "List batches, newest first", Args: needs(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.listItems(cmd.Context(), q) },
+	}
+	itemFilters(cmd, &q)
+	return a.clientFlags(cmd)
+}
+
+func (a *app) batchShowCommand() *cobra.Command {
+	var limit int
+	cmd := &cobra.Command{
+		Use: "show ID", Short: "Show a batch and its jobs", Args: needs("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			return a.showBatch(cmd.Context(), c, args[0], limit)
+		},
+	}
+	limitFlag(cmd, &limit)
+	return a.clientFlags(cmd)
+}
+
+// batchLine is a batch as `batch show --json` prints it.
+type batchLine struct {
+	registry.WorkItem
+	Progress registry.BatchProgress `json:"progress"`
+}
+
+func (a *app) showBatch(ctx context.Context, c *client.Client, id string, limit int) error {
+	b, err := c.Batch(ctx, id)
+	if err != nil {
+		return err
+	}
+	p, err := c.BatchProgress(ctx, id)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(batchLine{WorkItem: b, Progress: p})
+	}
+	f := itemFacts(b)
+	f.add("jobs", of(p.Completed+p.Failed, p.Jobs, p.Expanded, countText)+fmt.Sprintf(" settled, %s completed, %s failed", countText(p.Completed), countText(p.Failed)))
+	f.add("files", of(p.DoneFiles, p.Files, p.SizeKnown, countText))
+	f.add("size", exactSize(p.DoneBytes))
+	if p.SizeKnown && p.Bytes > p.DoneBytes {
+		f.add("of", exactSize(p.Bytes))
+	}
+	if err := f.write(a.out); err != nil {
+		return err
+	}
+	if p.Jobs == 0 {
+		return nil
+	}
+	if _, err := fmt.Fprintln(a.out); err != nil {
+		return err
+	}
+	return jobList().print(a, func(yield func(registry.JobResult) error) (bool, error) {
+		return eachRow(ctx, limit, jobPage(c, id), yield)
+	})
+}
+
+func jobList() lister[registry.JobResult] {
+	return lister[registry.JobResult]{columns: jobColumns(), row: jobRow, none: "no jobs yet"}
+}
+
+func (a *app) updateReportCommand() *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use: "update-report ID...", Short: "Report what changed in batches since their last report", Args: needs("ID..."),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.command(cmd.Context(), args, registry.Command{Act: registry.ActUpdateReport, Reason: reason})
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why; it is kept with the act")
+	return a.clientFlags(cmd)
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// picture is what is to be seen: a line that says how far something is, and what is going on just now.
+type picture struct {
+	line  string
+	below []string
+}
+
+// display shows how far something is. show is called often and draws as it sees fit; done is called once, at the end,
+// and leaves the screen fit for what comes after.
+type display interface {
+	show(now time.Time, p picture)
+	done(now time.Time, p picture)
+}
+
+// plainEvery is the time between lines where nothing can be redrawn.
+const plainEvery = 5 * time.Second
+
+// silent shows nothing.
+type silent struct{}
+
+func (silent) show(time.Time, picture) {}
+func (silent) done(time.Time, picture) {}
+
+// plain writes a line every few seconds, for logs and pipes.
+type plain struct {
+	w    io.Writer
+	last time.Time
+}
+
+func (p *plain) show(now time.Time, pic picture) {
+	if p.last.IsZero() {
+		p.last = now // what is over within seconds needs no line but the last
+		return
+	}
+	if now.Sub(p.last) >= plainEvery {
+		p.last = now
+		p.write(pic)
+	}
+}
+
+func (p *plain) done(_ time.Time, pic picture) { p.write(pic) }
+
+// A display that cannot be written is no reason to end what it shows.
+func (p *plain) write(pic picture) { _, _ = fmt.Fprintln(p.w, pic.line) }
+
+// block redraws a few lines on a terminal.
+type block struct {
+	w     io.Writer
+	width func() int // of the terminal, which may change
+	color bool
+	drawn int // lines on the screen
+}
+
+// currentLines is how many running jobs are named.
+const currentLines = 4
+
+func (b *block) show(_ time.Time, pic picture) {
+	width := max(b.width()-1, 20) // the last column makes some terminals wrap
+	lines := []string{cut(pic.line, width)}
+	for i, name := range pic.below {
+		if i == currentLines {
+			lines = append(lines, fmt.Sprintf("  and %d more", len(pic.below)-i))
+			break
+		}
+		lines = append(lines, cut("  "+clean(name), width))
+	}
+	if b.color {
+		lines[0] = bold + lines[0] + plainText
+		for i := range lines[1:] {
+			lines[i+1] = faint + lines[i+1] + plainText
+		}
+	}
+	var out strings.Builder
+	out.WriteString(b.back())
+	for _, l := range lines {
+		out.WriteString(l + eraseLine + "\n")
+	}
+	out.WriteString(eraseBelow)
+	b.drawn = len(lines)
+	_, _ = io.WriteString(b.w, out.String())
+}
+
+// done leaves one line.
+func (b *block) done(now time.Time, pic picture) {
+	pic.below = nil
+	b.show(now, pic)
+	b.drawn = 0
+}
+
+// back moves to the beginning of what is drawn.
+func (b *block) back() string {
+	if b.drawn == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\r\x1b[%dA", b.drawn)
+}
+
+// What terminals obey (ECMA-48).
+const (
+	eraseLine  = "\x1b[K"
+	eraseBelow = "\x1b[J"
+	bold       = "\x1b[1m"
+	faint      = "\x1b[2m"
+	plainText  = "\x1b[0m"
+)

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"syscall"
+
+	"github.com/holdfast/holdfast/cmd/config"
+	"github.com/holdfast/holdfast/cmd/node"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/client"
+	"github.com/holdfast/holdfast/registry/wire"
+)
+
+// The exit codes (design section 8). Their meanings never change.
+const (
+	exitOK          outcome = 0
+	exitFailed      outcome = 1
+	exitUsage       outcome = 2
+	exitPartly      outcome = 3
+	exitNotFound    outcome = 4
+	exitTemporary   outcome = 5
+	exitContent     outcome = 6
+	exitHeld        outcome = 7
+	exitRefused     outcome = 8
+	exitNoSpace     outcome = 9
+	exitInterrupted outcome = 130
+)
+
+// exitRow says what an error of a kind ends in.
+type exitRow struct {
+	is   func(error) bool
+	code outcome
+	fix  string // what to do about it, when the error itself does not say
+}
+
+// exitTable maps errors to exit codes; the first row that fits counts. What fits none is exit code 1.
+func exitTable() []exitRow {
+	return []exitRow{
+		{as[*usageError], exitUsage, ""},
+		{as[*config.Fault], exitUsage, ""},
+		{as[*config.UnknownError], exitUsage, ""},
+		{is(context.Canceled), exitInterrupted, ""},
+
+		{code(wire.CodeContentInvalid, wire.CodeDigestMismatch, wire.CodeEmptyUpload), exitContent, ""},
+		{code(wire.CodeInvalid, wire.CodeTooLarge), exitUsage, ""},
+		{code(wire.CodeDamaged), exitFailed, ""},
+		{code(wire.CodeBrokenOff), exitTemporary, ""},
+		{code(wire.CodeTransition, wire.CodeIdempotency, wire.CodeConflict), exitRefused, ""},
+		{status(http.StatusNotFound), exitNotFound, ""},
+		{status(http.StatusUnauthorized), exitRefused, ""},
+		{status(http.StatusForbidden), exitRefused, ""},
+		{status(http.StatusInsufficientStorage), exitNoSpace, ""},
+		{status(http.StatusTooManyRequests), exitTemporary, ""},
+		{status(http.StatusBadGateway), exitTemporary, ""},
+		{status(http.StatusServiceUnavailable), exitTemporary, ""},
+		{status(http.StatusGatewayTimeout), exitTemporary, ""},
+
+		{is(errDamaged), exitFailed, ""},
+		{is(errUnsafeName), exitFailed, ""},
+		{is(errNotEmpty), exitRefused, ""},
+		{is(registry.ErrNotFound), exitNotFound, ""},
+		{is(errEmptyFolder), exitContent, ""},
+		{is(errNotAFile), exitContent, ""},
+		{is(errChanged), exitTemporary, "submit it again when nothing writes to it"},
+		{is(node.ErrInUse), exitTemporary, "stop that one, or give another folder by --dir"},
+		{is(node.ErrFolder), exitFailed, "give a folder that you may write by --dir"},
+		{is(syscall.EADDRINUSE), exitTemporary, "stop what listens there, or give another address by --listen"},
+		{is(syscall.EADDRNOTAVAIL), exitUsage, "give an address of this machine by --listen"},
+		{is(syscall.ENOSPC), exitNoSpace, "make room on the disk"},
+		{is(fs.ErrNotExist), exitNotFound, "check the path"},
+		{is(fs.ErrPermission), exitRefused, "give yourself the right to it, or use another path"},
+		{is(syscall.EROFS), exitRefused, "use another path"},
+		{as[*client.ConnectError], exitTemporary, ""},
+		{as[*client.DigestError], exitTemporary, ""},
+		{is(syscall.ECONNREFUSED), exitTemporary, "is it running there?"},
+		{is(context.DeadlineExceeded), exitTemporary, "try again"},
+		{is(io.ErrUnexpectedEOF), exitTemporary, "try again"},
+		{is(io.EOF), exitTemporary, "the connection broke off: try again"},
+		{as[net.Error], exitTemporary, "check the network, then try again"},
+	}
+}
+
+func rowOf(err error) (exitRow, bool) {
+	for _, row := range exitTable() {
+		if row.is(err) {
+			return row, true
+		}
+	}
+	return exitRow{}, false
+}
+
+// codeOf returns the exit code of an error, 0 for nil.
+func codeOf(err error) int {
+	if err == nil {
+		return int(exitOK)
+	}
+	if said := outcome(0); errors.As(err, &said) {
+		return int(said)
+	}
+	if row, ok := rowOf(err); ok {
+		return int(row.code)
+	}
+	return int(exitFailed)
+}
+
+func is(target error) func(error) bool {
+	return func(err error) bool { return errors.Is(err, target) }
+}
+
+func as[T error](err error) bool { return errors.As(err, new(T)) }
+
+func code(codes ...wire.Code) func(error) bool {
+	return func(err error) bool {
+		var p *wire.Problem
+		if !errors.As(err, &p) {
+			return false
+		}
+		for _, c := range codes {
+			if p.Code == c {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+func status(s int) func(error) bool {
+	return func(err error) bool {
+		var p *wire.Problem
+		return errors.As(err, &p) && p.Status == s
+	}
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/wire"
+)
+
+// A service that is away for a moment does not end the waiting: the work goes on without those who watch it.
+func TestWatch_OutlivesAnOutage(t *testing.T) {
+	var polls atomic.Int64
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/v1/items/b1", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, registry.WorkItem{ID: "b1", Action: registry.Batch})
+	})
+	mux.HandleFunc("GET /api/v1/batches/b1/progress", func(w http.ResponseWriter, _ *http.Request) {
+		p := registry.BatchProgress{BatchID: "b1", State: registry.StateProcessing, Expanded: true, Jobs: 1, Open: 1}
+		switch polls.Add(1) {
+		case 1:
+		case 2:
+			answer(w, http.StatusServiceUnavailable, wire.NewProblem(http.StatusServiceUnavailable, wire.CodeUnavailable, "later"))
+			return
+		case 3:
+			panic(http.ErrAbortHandler) // the connection breaks
+		default:
+			p.State, p.Settled, p.Open, p.Failed, p.Content = registry.StateFailed, true, 0, 1, 1
+		}
+		answer(w, http.StatusOK, p)
+	})
+	mux.HandleFunc("GET /api/v1/batches/b1/jobs", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, registry.Page[registry.JobResult]{Rows: []registry.JobResult{
+			{ItemID: "j1", State: registry.StateFailed, Name: "a\x1b[2J", Error: "404", Class: registry.ContentFault},
+		}})
+	})
+	srv := httptest.NewServer(mux)
+	defer srv.Close()
+	noEnvironment(t)
+	t.Setenv("HOLDFAST_URL", srv.URL)
+	t.Setenv("HOLDFAST_TOKEN", "t")
+	r := holdfast(t, "watch", "b1").wants(t, exitContent)
+	if !strings.Contains(r.out, "content: 404") || strings.Contains(r.out, "\x1b") {
+		t.Errorf("result table:\n%q", r.out)
+	}
+	polls.Store(0)
+	lines := strings.Split(strings.TrimSpace(holdfast(t, "watch", "b1", "--json").wants(t, exitContent).out), "\n")
+	if len(lines) != 3 || !strings.Contains(lines[0], `"message_type":"status"`) || !strings.Contains(lines[2], `"message_type":"summary"`) {
+		t.Errorf("%d lines, want two of status and a summary:\n%s", len(lines), strings.Join(lines, "\n"))
+	}
+}
+
+func answer(w http.ResponseWriter, status int, v any) {
+	if status >= http.StatusBadRequest {
+		w.Header().Set("Content-Type", "application/problem+json")
+	}
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v)
+}

@@ -1,0 +1,293 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+func (a *app) itemCommand() *cobra.Command {
+	return group("item", "List, show and steer items: the jobs and batches that pass through the pipeline",
+		a.itemListCommand(), a.itemShowCommand(), a.itemHistoryCommand(), a.itemWhyCommand(), a.requeueCommand(), a.cancelCommand())
+}
+
+func (a *app) itemListCommand() *cobra.Command {
+	var q registry.ItemQuery
+	cmd := &cobra.Command{
+		Use: "list", Short: "List items, newest first; the jobs of a batch in row order", Args: needs(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.listItems(cmd.Context(), q) },
+	}
+	itemFilters(cmd, &q)
+	cmd.Flags().StringVar(&q.ParentID, "batch", "", "only the jobs of this batch")
+	cmd.Flags().StringVar((*string)(&q.Action), "action", "", "only items of this action: ingest or batch")
+	cmd.Flags().StringVar((*string)(&q.Stage), "stage", "", "only items at this stage")
+	return a.clientFlags(cmd)
+}
+
+func itemFilters(cmd *cobra.Command, q *registry.ItemQuery) {
+	cmd.Flags().StringVar(&q.Collection, "collection", "", "only those of this collection")
+	cmd.Flags().StringVar((*string)(&q.Status), "status", "", "only those of this status: pending, running, completed, failed, ...")
+	cmd.Flags().StringVar(&q.Text, "text", "", "only those with this in the name or the note")
+	limitFlag(cmd, &q.Limit)
+}
+
+func (a *app) listItems(ctx context.Context, q registry.ItemQuery) error {
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	l := lister[registry.WorkItem]{none: "none", row: itemRow, columns: []column{
+		{name: "id"},
+		{name: "state"},
+		{name: "collection"},
+		{name: "size", right: true},
+		{name: "updated"},
+		{name: "name", flex: true},
+		{name: "note", flex: true},
+	}}
+	return l.print(a, func(yield func(registry.WorkItem) error) (bool, error) {
+		return eachRow(ctx, q.Limit, func(ctx context.Context, after string, limit int) (registry.Page[registry.WorkItem], error) {
+			q.After, q.Limit = after, limit
+			return c.Items(ctx, q)
+		}, yield)
+	})
+}
+
+func itemRow(it registry.WorkItem) []string {
+	return []string{
+		it.ID, string(it.State), it.Collection, sizeText(it.SizeBytes), timeText(it.UpdatedAt), it.Name, classed(it.Note, it.ErrorClass),
+	}
+}
+
+func (a *app) itemShowCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "show ID", Short: "Show an item and the attempts of workers at it", Args: needs("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.showItem(cmd.Context(), args[0]) },
+	}
+	return a.clientFlags(cmd)
+}
+
+func (a *app) showItem(ctx context.Context, id string) error {
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	it, err := c.Item(ctx, id)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(it)
+	}
+	attempts, err := c.Attempts(ctx, id)
+	if err != nil {
+		return err
+	}
+	f := itemFacts(it)
+	f.add("attempts", countText(it.Attempt))
+	if err := f.write(a.out); err != nil || len(attempts) == 0 {
+		return err
+	}
+	if _, err := fmt.Fprintln(a.out); err != nil {
+		return err
+	}
+	l := lister[registry.Attempt]{row: attemptRow, columns: []column{
+		{name: "attempt", right: true}, {name: "stage"}, {name: "started"}, {name: "ended"}, {name: "outcome"}, {name: "worker", flex: true}, {name: "error", flex: true},
+	}}
+	return l.print(a, whole(attempts))
+}
+
+func attemptRow(t registry.Attempt) []string {
+	ended := ""
+	if t.FinishedAt != nil {
+		ended = timeText(*t.FinishedAt)
+	}
+	return []string{strconv.FormatInt(t.N, 10), string(t.Stage), timeText(t.StartedAt), ended, string(t.Outcome), t.Worker, t.Error}
+}
+
+// itemFacts is what there is to say of a batch and of a job alike.
+func itemFacts(it registry.WorkItem) *facts {
+	spec := specOf(it)
+	f := &facts{}
+	f.add("id", it.ID)
+	f.add("name", it.Name)
+	f.add("state", fmt.Sprintf("%s (%s, %s)", it.State, it.Stage, it.Status))
+	f.add("error", classed(it.Note, it.ErrorClass))
+	f.add("ark", arkOf(it))
+	f.add("batch", it.ParentID)
+	if it.Row > 0 {
+		f.add("row", countText(it.Row))
+	}
+	f.add("collection", it.Collection)
+	f.add("payload", strings.TrimSpace(string(spec.Type)+" "+spec.URL))
+	f.add("title", spec.Title)
+	f.add("creator", spec.Creator)
+	f.add("date", spec.Date)
+	f.add("local ids", strings.Join(spec.LocalIDs, "; "))
+	f.add("submitter", spec.Submitter)
+	f.add("priority", strconv.Itoa(it.Priority))
+	if it.Action != registry.Batch {
+		f.add("size", exactSize(it.SizeBytes))
+		f.add("files", countText(it.Files))
+	}
+	f.add("created", timeText(it.CreatedAt))
+	f.add("updated", timeText(it.UpdatedAt))
+	if it.FinishedAt != nil {
+		f.add("finished", timeText(*it.FinishedAt))
+	}
+	acts := make([]string, len(it.AllowedActs))
+	for i, act := range it.AllowedActs {
+		acts[i] = string(act)
+	}
+	f.add("allowed acts", strings.Join(acts, ", "))
+	return f
+}
+
+func (a *app) itemHistoryCommand() *cobra.Command {
+	var limit int
+	cmd := &cobra.Command{
+		Use: "history ID", Short: "List what happened to an item, oldest first", Args: needs("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			l := lister[registry.Event]{none: "nothing yet", row: eventRow, columns: []column{
+				{name: "time"}, {name: "event"}, {name: "attempt", right: true}, {name: "by", flex: true}, {name: "what", flex: true},
+			}}
+			return l.print(a, func(yield func(registry.Event) error) (bool, error) {
+				return eachRow(cmd.Context(), limit, historyPage(c, args[0]), yield)
+			})
+		},
+	}
+	limitFlag(cmd, &limit)
+	return a.clientFlags(cmd)
+}
+
+func eventRow(e registry.Event) []string {
+	attempt := ""
+	if e.Attempt > 0 {
+		attempt = strconv.FormatInt(e.Attempt, 10)
+	}
+	data := string(e.Data)
+	if data == "null" || data == "{}" {
+		data = ""
+	}
+	return []string{timeText(e.At), e.Type, attempt, e.Actor, data}
+}
+
+func (a *app) itemWhyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "why ID", Short: "Say what an item waits for", Args: needs("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			w, err := c.Why(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(w)
+			}
+			var f facts
+			f.add("item", w.ItemID)
+			f.add("reason", string(w.Reason))
+			f.add("why", w.Sentence)
+			f.add("by", w.Actor)
+			f.add("since", timeText(w.Since))
+			f.add("what helps", w.Act)
+			return f.write(a.out)
+		},
+	}
+	return a.clientFlags(cmd)
+}
+
+func (a *app) requeueCommand() *cobra.Command {
+	var from, reason string
+	cmd := &cobra.Command{
+		Use: "requeue ID...", Short: "Send failed or cancelled items back to work (- reads ids from standard input)", Args: needs("ID..."),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.command(cmd.Context(), args, registry.Command{Act: registry.ActRequeue, From: registry.Stage(from), Reason: reason})
+		},
+	}
+	cmd.Flags().StringVar(&from, "from", "", "the stage to start again at (default where it failed)")
+	cmd.Flags().StringVar(&reason, "reason", "", "why; it is kept with the act")
+	return a.clientFlags(cmd)
+}
+
+func (a *app) cancelCommand() *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use: "cancel ID...", Short: "Stop items that wait (- reads ids from standard input)", Args: needs("ID..."),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.command(cmd.Context(), args, registry.Command{Act: registry.ActCancel, Reason: reason})
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why; it is kept with the act")
+	return a.clientFlags(cmd)
+}
+
+// command asks the same act of several items. One that refuses does not keep the others from it.
+func (a *app) command(ctx context.Context, args []string, command registry.Command) error {
+	ids, err := a.ids(args)
+	if err != nil {
+		return err
+	}
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	codes := make([]outcome, 0, len(ids))
+	for _, id := range ids {
+		command.ItemID = id
+		it, err := c.Command(ctx, command)
+		codes = append(codes, outcome(codeOf(err)))
+		switch {
+		case ctx.Err() != nil:
+			return err
+		case err != nil:
+			a.complain(fmt.Errorf("%s %s: %w", command.Act, id, err))
+			continue
+		case a.json:
+			err = a.printJSON(it)
+		default:
+			_, err = fmt.Fprintf(a.out, "%s %s\n", it.ID, it.State)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return asError(together(codes))
+}
+
+// ids returns the ids that are given; - stands for those on standard input, one a word.
+func (a *app) ids(args []string) ([]string, error) {
+	var ids []string
+	for _, arg := range args {
+		if arg != "-" {
+			ids = append(ids, arg)
+			continue
+		}
+		words := bufio.NewScanner(a.in)
+		words.Split(bufio.ScanWords)
+		for words.Scan() {
+			ids = append(ids, words.Text())
+		}
+		if err := words.Err(); err != nil {
+			return nil, fmt.Errorf("read ids: %w", err)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, &usageError{errors.New("no ids were given")}
+	}
+	return ids, nil
+}

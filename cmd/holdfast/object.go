@@ -1,0 +1,220 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+func (a *app) objectCommand() *cobra.Command {
+	return group("object", "List, show, export and verify preserved objects",
+		a.objectListCommand(), a.objectShowCommand(), a.objectEventsCommand(), a.exportCommand(), a.verifyCommand())
+}
+
+func (a *app) objectListCommand() *cobra.Command {
+	var q registry.ObjectQuery
+	cmd := &cobra.Command{
+		Use: "list", Short: "List objects, newest first", Args: needs(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			l := lister[registry.Object]{none: "no objects", row: objectRow, columns: []column{
+				{name: "object"},
+				{name: "version", right: true},
+				{name: "files", right: true},
+				{name: "size", right: true},
+				{name: "collection"},
+				{name: "updated"},
+				{name: "title", flex: true},
+				{name: "local ids", flex: true},
+			}}
+			return l.print(a, func(yield func(registry.Object) error) (bool, error) { return a.eachObject(cmd.Context(), q, yield) })
+		},
+	}
+	cmd.Flags().StringVar(&q.Collection, "collection", "", "only those of this collection")
+	cmd.Flags().StringVar(&q.LocalID, "local-id", "", "only the one with this local id")
+	cmd.Flags().StringVar(&q.Text, "text", "", "only those with this in ARK, title or creator")
+	limitFlag(cmd, &q.Limit)
+	return a.clientFlags(cmd)
+}
+
+func (a *app) eachObject(ctx context.Context, q registry.ObjectQuery, yield func(registry.Object) error) (bool, error) {
+	c, err := a.connect()
+	if err != nil {
+		return false, err
+	}
+	return eachRow(ctx, q.Limit, func(ctx context.Context, after string, limit int) (registry.Page[registry.Object], error) {
+		q.After, q.Limit = after, limit
+		return c.Objects(ctx, q)
+	}, yield)
+}
+
+func objectRow(o registry.Object) []string {
+	return []string{
+		o.ID, strconv.Itoa(o.Head), countText(o.Files), sizeText(o.SizeBytes), o.Collection, timeText(o.UpdatedAt), o.Title,
+		strings.Join(o.LocalIDs, "; "),
+	}
+}
+
+func (a *app) objectShowCommand() *cobra.Command {
+	var limit, version int
+	cmd := &cobra.Command{
+		Use: "show ID", Short: "Show an object, its versions and its files", Args: needs("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.showObject(cmd.Context(), args[0], version, limit)
+		},
+	}
+	cmd.Flags().IntVar(&version, "version", 0, "whose files to list (default the newest)")
+	limitFlag(cmd, &limit)
+	return a.clientFlags(cmd)
+}
+
+func (a *app) showObject(ctx context.Context, id string, version, limit int) error {
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	o, err := c.Object(ctx, id)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(o)
+	}
+	if err := objectFacts(o).write(a.out); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(a.out); err != nil {
+		return err
+	}
+	versions := lister[registry.ObjectVersion]{row: versionRow, columns: []column{
+		{name: "version", right: true},
+		{name: "files", right: true},
+		{name: "size", right: true},
+		{name: "created"},
+		{name: "recorded"},
+		{name: "verified"},
+		{name: "item"},
+	}}
+	if err := versions.print(a, whole(o.Versions)); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(a.out); err != nil {
+		return err
+	}
+	files := lister[registry.File]{none: "no files", row: fileRow, columns: []column{
+		{name: "size", right: true}, {name: "since", right: true}, {name: "type", flex: true}, {name: "path"},
+	}}
+	return files.print(a, func(yield func(registry.File) error) (bool, error) {
+		return eachRow(ctx, limit, filePage(c, o.ID, version), yield)
+	})
+}
+
+func objectFacts(o registry.Object) *facts {
+	f := &facts{}
+	f.add("object", o.ID)
+	f.add("title", o.Title)
+	f.add("creator", o.Creator)
+	f.add("date", o.Date)
+	f.add("local ids", strings.Join(o.LocalIDs, "; "))
+	f.add("collection", o.Collection)
+	f.add("owner", o.Owner)
+	f.add("version", strconv.Itoa(o.Head))
+	f.add("files", countText(o.Files))
+	f.add("size", exactSize(o.SizeBytes))
+	f.add("created", timeText(o.CreatedAt))
+	f.add("updated", timeText(o.UpdatedAt))
+	return f
+}
+
+func versionRow(v registry.ObjectVersion) []string {
+	return []string{
+		strconv.Itoa(v.Version), countText(v.Files), sizeText(v.SizeBytes), timeText(v.CreatedAt), timeText(v.RecordedAt),
+		timeText(v.VerifiedAt), v.ItemID,
+	}
+}
+
+func fileRow(f registry.File) []string {
+	return []string{sizeText(f.SizeBytes), "v" + strconv.Itoa(f.Version), f.MIMEType, f.Path}
+}
+
+func (a *app) objectEventsCommand() *cobra.Command {
+	return a.clientFlags(&cobra.Command{
+		Use: "events ID", Short: "List an object's preservation events, oldest first", Args: needs("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			events, err := c.PremisEvents(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			l := lister[registry.Premis]{none: "no events", row: premisRow, columns: []column{
+				{name: "time"}, {name: "version", right: true}, {name: "event"}, {name: "outcome"}, {name: "agent", flex: true}, {name: "detail", flex: true},
+			}}
+			return l.print(a, whole(events))
+		},
+	})
+}
+
+func premisRow(e registry.Premis) []string {
+	return []string{timeText(e.At), strconv.Itoa(e.Version), e.Type, e.Outcome, e.Agent, e.Detail}
+}
+
+func (a *app) verifyCommand() *cobra.Command {
+	var whole bool
+	cmd := &cobra.Command{
+		Use: "verify ID...|--all", Short: "Read every byte of objects again and compare it with what was recorded",
+		Args: func(_ *cobra.Command, args []string) error {
+			if (len(args) > 0) == whole {
+				return errors.New("name the objects, or use --all, and not both")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.verify(cmd.Context(), args, whole) },
+	}
+	cmd.Flags().BoolVar(&whole, "all", false, "verify every object that there is")
+	return a.clientFlags(cmd)
+}
+
+// verify checks objects one after the other and says of each at once what it found: with many, the first is done long
+// before the last.
+func (a *app) verify(ctx context.Context, ids []string, whole bool) error {
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	var v verification
+	one := func(id string) error {
+		report, err := c.Verify(ctx, id)
+		if err != nil {
+			if ctx.Err() != nil || whole {
+				return fmt.Errorf("verify %s: %w", id, err)
+			}
+			v.codes = append(v.codes, outcome(codeOf(err)))
+			a.complain(fmt.Errorf("verify %s: %w", id, err))
+			return nil
+		}
+		return v.found(a, report)
+	}
+	if whole {
+		_, err = a.eachObject(ctx, registry.ObjectQuery{}, func(o registry.Object) error { return one(o.ID) })
+	} else {
+		for _, id := range ids {
+			if err = one(id); err != nil {
+				break
+			}
+		}
+	}
+	if err != nil {
+		return err
+	}
+	a.note("verified %s, %s, %s: %s sound, %s damaged", plural(v.objects, "object", "objects"), plural(v.files, "file", "files"),
+		sizeText(v.bytes), countText(v.objects-v.damaged), countText(v.damaged))
+	return asError(v.code())
+}

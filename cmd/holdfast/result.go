@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/client"
+)
+
+// entry is a batch or job that somebody waits for.
+type entry struct {
+	payload   string // what was submitted; "" when it is only watched
+	target    target
+	duplicate bool
+}
+
+func targetsOf(entries []entry) []target {
+	targets := make([]target, len(entries))
+	for i, e := range entries {
+		targets[i] = e.target
+	}
+	return targets
+}
+
+// await follows entries to their end and says what became of them. Codes are of payloads that were not even accepted.
+func (a *app) await(ctx context.Context, c *client.Client, entries []entry, codes []outcome) error {
+	seen, err := a.follow(ctx, c, targetsOf(entries))
+	if err != nil {
+		if outcome(codeOf(err)) == exitTemporary {
+			a.note("the work goes on. To follow it again: %s", a.commandLine("watch", idsOf(entries)...))
+		}
+		return err
+	}
+	for _, p := range seen {
+		codes = append(codes, codeOfProgress(p))
+	}
+	if a.json {
+		err = a.endings(ctx, c, entries, seen)
+	} else {
+		err = a.resultTable(ctx, c, entries, seen)
+	}
+	if err != nil {
+		return err
+	}
+	return asError(together(codes))
+}
+
+func idsOf(entries []entry) []string {
+	ids := make([]string, len(entries))
+	for i, e := range entries {
+		ids[i] = e.target.id
+	}
+	return ids
+}
+
+// summaries prints how each entry stands at this moment.
+func (a *app) summaries(ctx context.Context, c *client.Client, entries []entry) error {
+	seen := make([]registry.BatchProgress, len(entries))
+	for i, e := range entries {
+		p, err := progressOf(ctx, c, e.target)
+		if err != nil {
+			return err
+		}
+		seen[i] = p
+	}
+	return a.endings(ctx, c, entries, seen)
+}
+
+// endings prints a summary line for each entry, in order.
+func (a *app) endings(ctx context.Context, c *client.Client, entries []entry, seen []registry.BatchProgress) error {
+	for i, e := range entries {
+		p := seen[i]
+		head := summaryHead{
+			Payload: e.payload, BatchID: p.BatchID, State: p.State, Duplicate: e.duplicate, Completed: p.Completed, Failed: p.Failed,
+			Error: p.Error, ErrorClass: p.Class, ExitCode: int(codeOfProgress(p)),
+		}
+		if !p.Settled && !p.Held {
+			head.ExitCode = int(exitOK) // nobody waited for more
+		}
+		err := writeSummary(a.out, head, func(yield func(registry.JobResult) error) error { return eachJob(ctx, c, e.target, yield) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errorsTold is how many errors are told in full.
+const errorsTold = 20
+
+// resultTable prints what became of every job, and of batches that have none.
+func (a *app) resultTable(ctx context.Context, c *client.Client, entries []entry, seen []registry.BatchProgress) error {
+	t := newTable(a.out, width(a.out), jobColumns()...)
+	var failed []registry.JobResult // whose errors are told in full, since a terminal may have no room for them
+	for i, e := range entries {
+		rows := 0
+		err := eachJob(ctx, c, e.target, func(j registry.JobResult) error {
+			rows++
+			if t.limit > 0 && j.Error != "" && len(failed) < errorsTold {
+				failed = append(failed, j)
+			}
+			return t.row(jobRow(j)...)
+		})
+		if err != nil {
+			return err
+		}
+		if p := seen[i]; rows == 0 {
+			err = t.row(e.target.id, string(p.State), "", "", e.payload, classed(p.Error, p.Class))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := t.end(); err != nil {
+		return err
+	}
+	for _, j := range failed {
+		a.note("%s: %s", j.ItemID, clean(classed(j.Error, j.Class)))
+	}
+	for i, p := range seen {
+		switch {
+		case p.Held && !p.Settled:
+			a.note("%s is held; `%s` says why", entries[i].target.id, a.commandLine("item why", entries[i].target.id))
+		case len(seen) > 1 || p.Jobs != 1:
+			a.note("%s: %s, %s completed, %s failed", entries[i].target.id, p.State, countText(p.Completed), countText(p.Failed))
+		}
+		if p.Error != "" && p.Jobs > 0 && !entries[i].target.job {
+			a.note("%s: %s", entries[i].target.id, clean(p.Error))
+		}
+	}
+	return nil
+}
+
+func jobColumns() []column {
+	return []column{
+		{name: "item"}, {name: "state"}, {name: "ark"}, {name: "version", right: true}, {name: "name", flex: true}, {name: "error", flex: true},
+	}
+}
+
+func jobRow(j registry.JobResult) []string {
+	version := ""
+	if j.Version > 0 {
+		version = strconv.Itoa(j.Version)
+	}
+	return []string{j.ItemID, string(j.State), j.ARK, version, j.Name, classed(j.Error, j.Class)}
+}
+
+// classed says whose fault an error is.
+func classed(text string, class registry.ErrorClass) string {
+	if text == "" || class == "" {
+		return text
+	}
+	return string(class) + ": " + text
+}

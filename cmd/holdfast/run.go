@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/holdfast/holdfast/registry/wire"
+)
+
+// app is what every command works with.
+type app struct {
+	in       io.Reader
+	out, err io.Writer
+
+	// The flags of all commands that speak to a running Holdfast.
+	dir   string
+	quiet bool
+	json  bool
+
+	started bool // the command line was understood
+}
+
+// run is the whole program: it obeys args and returns the exit code. Configuration is read from the process's
+// environment. When ctx ends, what is under way is put down and the code is 130, but for `up`, which drains and returns 0.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &app{in: stdin, out: stdout, err: stderr}
+	root := a.root() //nolint:contextcheck // cobra hands the context to each command
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err != nil && !a.started {
+		err = fix(&usageError{err}, "see "+cmd.CommandPath()+" --help")
+	}
+	a.complain(err)
+	return codeOf(err)
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "holdfast",
+		Short:         "Preserve deposits: submit them, see what happens to them, get them back",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		PersistentPreRun: func(*cobra.Command, []string) {
+			a.started = true
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.AddCommand(
+		a.upCommand(), a.submitCommand(), a.watchCommand(),
+		a.batchCommand(), a.itemCommand(), a.objectCommand(), a.collectionCommand(), a.holdCommand(),
+		a.healthCommand(), a.versionCommand(),
+	)
+	return root
+}
+
+// group returns a command that has only commands below it.
+func group(name, short string, below ...*cobra.Command) *cobra.Command {
+	names := make([]string, len(below))
+	for i, c := range below {
+		names[i] = c.Name()
+	}
+	g := &cobra.Command{
+		Use: name, Short: short,
+		Args: func(cmd *cobra.Command, args []string) error {
+			text := "one of " + strings.Join(names, ", ") + " must follow"
+			if len(args) > 0 {
+				text = fmt.Sprintf("unknown command %q for %q: %s", args[0], cmd.CommandPath(), text)
+			}
+			return errors.New(text)
+		},
+		RunE: func(*cobra.Command, []string) error { return nil },
+	}
+	g.AddCommand(below...)
+	return g
+}
+
+// needs returns a check that the arguments are one of each name; a name that ends in "..." stands for one or more.
+func needs(names ...string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		open := len(names) > 0 && strings.HasSuffix(names[len(names)-1], "...")
+		switch {
+		case len(args) < len(names):
+			return fmt.Errorf("%s is missing", strings.TrimSuffix(names[len(args)], "..."))
+		case len(args) > len(names) && !open:
+			return fmt.Errorf("%q is one argument too many", args[len(names)])
+		}
+		return nil
+	}
+}
+
+// complain says on standard error what went wrong: one line an error, and one below it for each single fault.
+func (a *app) complain(err error) {
+	if err == nil {
+		return
+	}
+	for _, e := range parts(err) {
+		text := e.Error()
+		var p *wire.Problem
+		if errors.As(e, &p) && len(p.Faults) > 0 {
+			text = strings.Replace(text, p.Error(), p.Detail, 1)
+		}
+		if text == "" {
+			continue
+		}
+		if row, ok := rowOf(e); ok && row.fix != "" && !errors.As(e, new(*fixError)) {
+			text += "; " + row.fix
+		}
+		a.note("holdfast: %s", strings.ReplaceAll(text, "\n", "\n  "))
+		if p != nil {
+			for _, f := range p.Faults {
+				a.note("  %s", faultText(f))
+			}
+			if more := p.Total - int64(len(p.Faults)); more > 0 {
+				a.note("  and %s more", countText(more))
+			}
+		}
+	}
+}
+
+// parts takes joined errors apart. An error that wraps several in a sentence of its own stays whole.
+func parts(err error) []error {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	var all []error
+	var lines []string
+	for _, e := range joined.Unwrap() {
+		all = append(all, parts(e)...)
+		lines = append(lines, e.Error())
+	}
+	if err.Error() != strings.Join(lines, "\n") {
+		return []error{err}
+	}
+	return all
+}
+
+// faultText is one fault of a manifest or request on one line.
+func faultText(f wire.Fault) string {
+	text := f.Message
+	if f.Rule != "" {
+		text = f.Rule
+	}
+	for _, part := range [][2]string{{"expected", f.Expected}, {"found", f.Found}, {"fix", f.Fix}} {
+		if part[1] != "" {
+			text += "; " + part[0] + ": " + part[1]
+		}
+	}
+	if f.Severity == "warning" {
+		text = "warning: " + text
+	}
+	if f.Location != "" {
+		text = f.Location + ": " + text
+	}
+	return clean(text)
+}
+
+// note says something to the person at the terminal. What cannot be said there can be said nowhere.
+func (a *app) note(format string, args ...any) {
+	_, _ = fmt.Fprintf(a.err, format+"\n", args...)
+}
+
+// width returns the columns of the terminal that w is, 0 when it is none.
+func width(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0
+	}
+	columns, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return columns
+}

@@ -1,0 +1,263 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/client"
+	"github.com/holdfast/holdfast/registry/wire"
+)
+
+// submission is what the flags of `submit` say.
+type submission struct {
+	request       wire.SubmitRequest
+	typ, digest   string
+	priority      int
+	prioritySet   bool
+	key           string
+	wait          bool
+	payloadsGiven int
+}
+
+func (a *app) submitCommand() *cobra.Command {
+	var s submission
+	cmd := &cobra.Command{
+		Use:   "submit PAYLOAD...",
+		Short: "Submit files, folders or addresses",
+		Long: "Submit payloads, each as a batch of its own. A PAYLOAD is a file or a folder, which is sent, or an http(s)\n" +
+			"address, which the service fetches. Prints the ids of the batches; with --wait what became of every job.",
+		Example: "  holdfast submit report.pdf --title 'Annual report' --wait\n" +
+			"  holdfast submit https://example.org/batch.checkm --collection maps --notify ann@example.org",
+		Args: needs("PAYLOAD..."),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s.prioritySet = cmd.Flags().Changed("priority")
+			s.payloadsGiven = len(args)
+			return a.submit(cmd.Context(), args, s)
+		},
+	}
+	f, r := cmd.Flags(), &s.request
+	f.StringVar(&s.typ, "type", string(registry.AutoType), "what the payload is: auto, file, container, bag, object-manifest, batch-manifest, container-batch-manifest, single-file-batch-manifest")
+	f.StringVar(&r.Collection, "collection", "", "the collection to submit to")
+	f.StringVar(&r.ARK, "ark", "", "the object to make, or to add a version to")
+	f.StringArrayVar(&r.LocalIDs, "local-id", nil, "your own identifier of the object; may be given several times")
+	f.StringVar(&r.Submitter, "submitter", "", "who submits")
+	f.StringVar(&r.Title, "title", "", "the object's title")
+	f.StringVar(&r.Creator, "creator", "", "the object's creator")
+	f.StringVar(&r.Date, "date", "", "the object's date")
+	f.StringSliceVar(&r.Notify, "notify", nil, "mail address that gets the report; may be given several times")
+	f.BoolVar(&r.Force, "force", false, "submit although the same content is here already")
+	f.StringVar(&s.digest, "digest", "", "the payload's digest as you know it, ALG:HEX")
+	f.BoolVar(&r.Update, "update", false, "change the object's files instead of replacing all of them")
+	f.IntVar(&s.priority, "priority", 0, "lower goes first (default: from the collection and the batch's size)")
+	f.StringVar(&s.key, "idempotency-key", "", "a key of your own; the same key again answers with the first batch")
+	f.BoolVar(&s.wait, "wait", false, "show progress until everything is settled; the exit code says how it ended")
+	a.progressFlags(cmd)
+	return a.clientFlags(cmd)
+}
+
+// progressFlags adds what commands have that show progress.
+func (a *app) progressFlags(cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&a.quiet, "quiet", "q", false, "show no progress")
+	cmd.Flags().BoolVar(&a.quiet, "no-progress", false, "the same as --quiet")
+}
+
+// check reads the flags that have a form, and refuses those that can concern one payload only.
+func (s *submission) check() error {
+	typ, err := typeOf(s.typ)
+	if err != nil {
+		return err
+	}
+	s.request.Type = string(typ)
+	if s.request.Digest, err = digestOf(s.digest); err != nil {
+		return err
+	}
+	if s.prioritySet {
+		s.request.Priority = &s.priority
+	}
+	if s.payloadsGiven < 2 {
+		return nil
+	}
+	var alone []string
+	for name, given := range map[string]bool{
+		"--ark": s.request.ARK != "", "--local-id": len(s.request.LocalIDs) > 0, "--digest": s.digest != "", "--idempotency-key": s.key != "",
+	} {
+		if given {
+			alone = append(alone, name)
+		}
+	}
+	if len(alone) > 0 {
+		return fix(usage(strings.Join(sorted(alone), ", ")+" can be said of one payload only"), "submit them one by one")
+	}
+	return nil
+}
+
+func (a *app) submit(ctx context.Context, args []string, s submission) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	var accepted []entry
+	var codes []outcome
+	for _, arg := range args {
+		answer, err := a.submitOne(ctx, c, arg, s)
+		if err != nil && ctx.Err() != nil {
+			a.note("interrupted; `%s` shows what was submitted. Submitting the rest, or all, again makes nothing twice", a.commandLine("batch list"))
+			if len(accepted) > 0 && s.wait {
+				return a.interrupted(targetsOf(accepted))
+			}
+			return exitInterrupted
+		}
+		if err != nil {
+			// One refused payload does not keep the others from being submitted, but what cannot be reached is not asked again.
+			codes = append(codes, outcome(codeOf(err)))
+			if err := a.refused(arg, err); err != nil {
+				return err
+			}
+			if codes[len(codes)-1] == exitTemporary {
+				break
+			}
+			continue
+		}
+		e := entry{payload: arg, target: target{id: answer.BatchID}, duplicate: answer.Duplicate}
+		accepted = append(accepted, e)
+		if err := a.accepted(e, s.wait); err != nil {
+			return err
+		}
+	}
+	if !s.wait {
+		if a.json {
+			if err := a.summaries(ctx, c, accepted); err != nil {
+				return err
+			}
+		}
+		if len(accepted) > 0 {
+			codes = append(codes, exitOK)
+		}
+		return asError(together(codes))
+	}
+	if len(accepted) == 0 {
+		return asError(together(codes))
+	}
+	return a.await(ctx, c, accepted, codes)
+}
+
+// asError ends a command with a code when everything has been said.
+func asError(code outcome) error {
+	if code == exitOK {
+		return nil
+	}
+	return code
+}
+
+// submitOne sends what is to be sent, and submits it.
+func (a *app) submitOne(ctx context.Context, c *client.Client, arg string, s submission) (_ wire.SubmitResponse, err error) {
+	none := wire.SubmitResponse{}
+	p, err := payloadOf(arg, registry.PayloadType(s.request.Type))
+	if err != nil {
+		return none, err
+	}
+	defer func() { err = errors.Join(err, p.release()) }()
+	request := s.request
+	request.Type, request.URL = string(p.typ), p.url
+	if p.url == "" {
+		if request.Digest != nil && p.folder {
+			return none, fix(usage("--digest cannot be said of a folder"), "leave it out, or submit the folder as a file of your own")
+		}
+		// Asked before the bytes are sent, which may take hours.
+		if _, err := c.Collection(ctx, cmp.Or(request.Collection, wire.DefaultCollection)); errors.Is(err, registry.ErrNotFound) {
+			return none, fmt.Errorf("submit %s: %w", arg, err)
+		}
+		upload, err := a.send(ctx, c, p, request.Digest)
+		if err != nil {
+			return none, fmt.Errorf("send %s: %w", arg, err)
+		}
+		request.UploadID, request.Filename = upload.ID, p.name
+	}
+	answer, err := c.Submit(ctx, request, s.key)
+	if err != nil {
+		a.takeBack(ctx, c, request.UploadID, err)
+		return none, fmt.Errorf("submit %s: %w", arg, err)
+	}
+	return answer, nil
+}
+
+// takeBack removes what was sent for a submission that was refused, so that nothing is left behind. After any other error
+// the submission may have been accepted, and the upload is its batch's.
+func (a *app) takeBack(ctx context.Context, c *client.Client, upload string, err error) {
+	var refusal *wire.Problem
+	if upload == "" || !errors.As(err, &refusal) || refusal.Status >= http.StatusInternalServerError {
+		return
+	}
+	if err := c.RemoveUpload(ctx, upload); err != nil && !errors.Is(err, registry.ErrNotFound) {
+		a.note("the upload %s could not be removed: %v", upload, err)
+	}
+}
+
+// send uploads a payload, showing how far it is when that takes a while.
+func (a *app) send(ctx context.Context, c *client.Client, p *payload, digest *registry.Digest) (registry.Upload, error) {
+	body, err := p.open(ctx)
+	if err != nil {
+		return registry.Upload{}, err
+	}
+	s := &sending{name: p.name, size: p.size, begun: time.Now(), screen: a.display()}
+	watching, stop := context.WithCancel(ctx)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		s.watch(watching)
+	}()
+	upload, err := c.SendUpload(ctx, client.Upload{Filename: p.name, Body: s.reader(body), Size: p.size, Digest: digest})
+	stop()
+	<-over
+	return upload, errors.Join(err, body.Close())
+}
+
+// accepted says under which id a payload is known.
+func (a *app) accepted(e entry, wait bool) error {
+	if a.json {
+		return a.printJSON(submittedLine{MessageType: "submitted", Payload: e.payload, BatchID: e.target.id, Duplicate: e.duplicate})
+	}
+	what := "submitted"
+	if e.duplicate {
+		what = "already submitted before, nothing new was made:"
+	}
+	if wait {
+		a.note("%s %s as batch %s", what, e.payload, e.target.id)
+		return nil
+	}
+	a.note("%s %s; to follow it: %s", what, e.payload, a.commandLine("watch", e.target.id))
+	_, err := fmt.Fprintln(a.out, e.target.id)
+	return err
+}
+
+// refused says why a payload is not accepted.
+func (a *app) refused(arg string, err error) error {
+	a.complain(err)
+	if !a.json {
+		return nil
+	}
+	line := errorLine{MessageType: "error", Payload: arg, Error: err.Error(), ExitCode: codeOf(err)}
+	var p *wire.Problem
+	if errors.As(err, &p) {
+		line.Faults, line.FaultsTotal = p.Faults, p.Total
+	}
+	if err := a.printJSON(line); err != nil {
+		return err
+	}
+	head := summaryHead{Payload: arg, State: stateRefused, Error: line.Error, ExitCode: line.ExitCode}
+	if outcome(line.ExitCode) == exitContent {
+		head.ErrorClass = registry.ContentFault
+	}
+	return writeSummary(a.out, head, func(func(registry.JobResult) error) error { return nil })
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bufio"
+	"io"
+	"strings"
+)
+
+// column is one column of a table.
+type column struct {
+	name  string
+	right bool // numbers
+	flex  bool // may be shortened to fit the terminal; identifiers may not, for they are copied
+}
+
+// tableBuffer is how many rows a table looks at to find its widths; later rows follow, and may stick out.
+const tableBuffer = 500
+
+// flexLeast is what a column is not shortened below.
+const flexLeast = 8
+
+// table writes aligned rows for people. Rows beyond the first few hundred are written as they come, so a table may have
+// any length.
+type table struct {
+	w       *bufio.Writer
+	limit   int // columns of the terminal; 0: no limit
+	columns []column
+	pending [][]string
+	widths  []int
+}
+
+// newTable begins a table on w, which is limit columns wide; 0 when it is no terminal.
+func newTable(w io.Writer, limit int, columns ...column) *table {
+	return &table{w: bufio.NewWriter(w), limit: limit, columns: columns}
+}
+
+// row adds one row: one value a column.
+func (t *table) row(values ...string) error {
+	for i := range values {
+		values[i] = clean(values[i])
+	}
+	if t.widths != nil {
+		return t.write(values)
+	}
+	t.pending = append(t.pending, values)
+	if len(t.pending) < tableBuffer {
+		return nil
+	}
+	return t.begin()
+}
+
+// end writes what is still to be written. A table without rows writes nothing at all.
+func (t *table) end() error {
+	if t.widths == nil && len(t.pending) > 0 {
+		if err := t.begin(); err != nil {
+			return err
+		}
+	}
+	return t.w.Flush()
+}
+
+// begin fixes the widths and writes the head and the rows that were held back for it.
+func (t *table) begin() error {
+	t.widths = make([]int, len(t.columns))
+	head := make([]string, len(t.columns))
+	for i, c := range t.columns {
+		head[i] = strings.ToUpper(c.name)
+		t.widths[i] = cells(head[i])
+		for _, row := range t.pending {
+			t.widths[i] = max(t.widths[i], cells(row[i]))
+		}
+	}
+	t.fit()
+	if err := t.write(head); err != nil {
+		return err
+	}
+	for _, row := range t.pending {
+		if err := t.write(row); err != nil {
+			return err
+		}
+	}
+	t.pending = nil
+	return nil
+}
+
+// fit shortens the widest of the columns that may be shortened until the table is no wider than the terminal.
+func (t *table) fit() {
+	if t.limit <= 0 {
+		return
+	}
+	total := 2 * (len(t.columns) - 1)
+	for _, w := range t.widths {
+		total += w
+	}
+	for total > t.limit {
+		widest := -1
+		for i, c := range t.columns {
+			if c.flex && t.widths[i] > flexLeast && (widest < 0 || t.widths[i] > t.widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			return
+		}
+		t.widths[widest]--
+		total--
+	}
+}
+
+func (t *table) write(values []string) error {
+	var line strings.Builder
+	for i, v := range values {
+		if t.limit > 0 && t.columns[i].flex {
+			v = cut(v, t.widths[i])
+		}
+		gap := strings.Repeat(" ", max(0, t.widths[i]-cells(v)))
+		if i > 0 {
+			line.WriteString("  ")
+		}
+		if t.columns[i].right {
+			line.WriteString(gap + v)
+		} else {
+			line.WriteString(v + gap)
+		}
+	}
+	_, err := t.w.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	return err
+}
+
+// facts writes one thing as aligned lines of name and value, and leaves out what has no value.
+type facts struct{ lines [][2]string }
+
+func (f *facts) add(name, value string) {
+	if value != "" {
+		f.lines = append(f.lines, [2]string{name, clean(value)})
+	}
+}
+
+func (f *facts) write(w io.Writer) error {
+	longest := 0
+	for _, l := range f.lines {
+		longest = max(longest, cells(l[0]))
+	}
+	var b strings.Builder
+	for _, l := range f.lines {
+		b.WriteString(l[0] + ":" + strings.Repeat(" ", longest-cells(l[0])+2) + l[1] + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

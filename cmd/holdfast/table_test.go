@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// golden compares text with a file of testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		writeFile(t, path, got)
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}
+
+func TestTable_Golden(t *testing.T) {
+	jobs := []registry.JobResult{
+		{ItemID: "01a1fd25-0001", State: registry.StateCompleted, ARK: "ark:/99999/fk4b1", Version: 2, Name: "call911.checkm"},
+		{
+			ItemID: "01a1fd25-0002", State: registry.StateFailed, Name: "a name that is rather long, 図書館 and all.checkm",
+			Error: "fetch https://example.org/a: 404 Not Found; correct the address in line 7", Class: registry.ContentFault,
+		},
+		{ItemID: "01a1fd25-0003", State: registry.StateCancelled, Name: "two\nlines\x1b[31m"},
+	}
+	for name, limit := range map[string]int{"table-pipe.txt": 0, "table-100.txt": 100, "table-40.txt": 40} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			table := newTable(&out, limit, jobColumns()...)
+			for _, j := range jobs {
+				if err := table.row(jobRow(j)...); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := table.end(); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, name, out.String())
+			if limit == 100 {
+				for line := range strings.Lines(out.String()) {
+					if n := cells(strings.TrimRight(line, "\n")); n > limit {
+						t.Errorf("a line of %d columns on a terminal of %d: %q", n, limit, line)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestTable_AnyLength(t *testing.T) {
+	var out bytes.Buffer
+	table := newTable(&out, 0, column{name: "n", right: true}, column{name: "name"})
+	const rows = 3 * tableBuffer
+	for i := range rows {
+		if err := table.row(strconv.Itoa(i), "name"); err != nil {
+			t.Fatal(err)
+		}
+		if len(table.pending) > tableBuffer {
+			t.Fatalf("%d rows are held back", len(table.pending))
+		}
+	}
+	if err := table.end(); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(out.String(), "\n"); n != rows+1 {
+		t.Errorf("%d lines, want %d", n, rows+1)
+	}
+}
+
+func TestTable_NoRows(t *testing.T) {
+	var out bytes.Buffer
+	if err := newTable(&out, 80, jobColumns()...).end(); err != nil || out.Len() > 0 {
+		t.Errorf("wrote %q, %v; want nothing", out.String(), err)
+	}
+}

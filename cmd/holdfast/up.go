@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/holdfast/holdfast/cmd/config"
+	"github.com/holdfast/holdfast/cmd/node"
+)
+
+// defaultDir is the folder of `up`, and where client commands look for it.
+const defaultDir = "./holdfast-data"
+
+func (a *app) upCommand() *cobra.Command {
+	var dir, listen string
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Run everything in one process on one folder",
+		Long: "Run Registry, queue, workers, API and pages in one process; all data lies in one folder.\n" +
+			"Prints the address and a login link when ready. Ctrl-C or SIGTERM stops it; started again, it goes on.",
+		Args: needs(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.up(cmd.Context(), dir, listen) },
+	}
+	cmd.Flags().StringVar(&dir, "dir", defaultDir, "the folder that everything lies in; made when it is missing")
+	cmd.Flags().StringVar(&listen, "listen", "", "address of API and pages (default HOLDFAST_LISTEN or "+config.DefaultListen+")")
+	return cmd
+}
+
+func (a *app) up(ctx context.Context, dir, listen string) error {
+	defaults := config.Default()
+	if isTerminal(a.err) {
+		defaults.LogLevel = slog.LevelWarn // a person looks on: what goes well is on the pages
+	}
+	c, err := config.Load(defaults)
+	if err != nil {
+		return err
+	}
+	if listen == "" {
+		listen = c.Listen
+	}
+	template, err := c.Template()
+	if err != nil {
+		return err
+	}
+	begun := time.Now()
+	n, err := node.Start(ctx, node.Options{
+		Dir: dir, Listen: listen, Version: version, Template: template, Allow: c.NetAllow,
+		Log:         slog.New(slog.NewJSONHandler(a.err, &slog.HandlerOptions{Level: c.LogLevel})),
+		StagingFull: c.StagingFull.Share(), StagingFullUnestimated: c.StagingFullUnestimated.Share(),
+		TopicPrefix: c.TopicPrefix, Lease: time.Duration(c.Lease), Grace: time.Duration(c.Grace), Policy: c.Worker,
+	})
+	if err != nil {
+		return fmt.Errorf("start on %s: %w", dir, err)
+	}
+	if err := a.greet(n.URL(), n.Token()); err != nil {
+		return errors.Join(err, n.Close()) //nolint:contextcheck // likewise
+	}
+	a.note("ready after %s; Ctrl-C stops it", time.Since(begun).Round(time.Millisecond))
+	select {
+	case <-ctx.Done():
+		a.note("stopping: work under way is put down where it can be taken up again; a second signal stops at once")
+		return n.Close() //nolint:contextcheck // it drains although ctx is over, within its own grace period
+	case err := <-n.Failed():
+		return errors.Join(err, n.Close()) //nolint:contextcheck // likewise
+	}
+}
+
+// greet says where it is. These two lines are what scripts wait for.
+func (a *app) greet(address, token string) error {
+	_, err := fmt.Fprintf(a.out, "Holdfast:   %s/\nLogin link: %s\n", address, loginLink(address, token))
+	return err
+}
+
+// loginLink is the address that logs a browser in.
+func loginLink(address, token string) string {
+	return address + "/login?token=" + url.QueryEscape(token)
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

@@ -1,0 +1,388 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast/holdfast/cmd/node"
+)
+
+// buffer is written by the program while the test reads it.
+type buffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	grew chan struct{}
+}
+
+func newBuffer() *buffer { return &buffer{grew: make(chan struct{}, 1)} }
+
+// Write implements io.Writer.
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	select {
+	case b.grew <- struct{}{}:
+	default:
+	}
+	return b.text.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// up runs `holdfast up` on a new folder until the test ends, and returns the folder.
+func up(t *testing.T) string {
+	t.Helper()
+	noEnvironment(t)
+	t.Setenv("HOLDFAST_NET_ALLOW", "127.0.0.1")
+	t.Setenv("HOLDFAST_STAGING_FULL", "100")
+	t.Setenv("HOLDFAST_STAGING_FULL_UNESTIMATED", "100")
+	t.Setenv("HOLDFAST_LOG_LEVEL", "error")
+	dir := filepath.Join(t.TempDir(), "data")
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	out, errs := newBuffer(), newBuffer()
+	over := make(chan int, 1)
+	go func() {
+		over <- run(ctx, []string{"up", "--dir", dir, "--listen", "127.0.0.1:0"}, strings.NewReader(""), out, errs)
+	}()
+	t.Cleanup(func() {
+		stop()
+		select {
+		case code := <-over:
+			if code != 0 {
+				t.Errorf("up ended with exit code %d:\n%s", code, errs)
+			}
+		case <-time.After(time.Minute):
+			t.Error("up did not end")
+		}
+	})
+	for !strings.Contains(out.String(), "Login link: http") {
+		select {
+		case <-out.grew:
+		case code := <-over:
+			over <- code
+			t.Fatalf("up ended with exit code %d:\n%s", code, errs)
+		}
+	}
+	return dir
+}
+
+// summaryOf is the last line of a --json run, checked to be a summary.
+type summary struct {
+	Type      string `json:"message_type"`
+	BatchID   string `json:"batch_id"`
+	State     string `json:"state"`
+	Completed int    `json:"completed"`
+	Failed    int    `json:"failed"`
+	Duplicate bool   `json:"duplicate"`
+	ExitCode  int    `json:"exit_code"`
+	Jobs      []struct {
+		ItemID   string `json:"item_id"`
+		State    string `json:"state"`
+		ARK      string `json:"ark"`
+		ObjectID string `json:"object_id"`
+		Version  int    `json:"version"`
+		Error    string `json:"error"`
+		Class    string `json:"error_class"`
+	} `json:"jobs"`
+}
+
+func (r result) summary(t *testing.T) summary {
+	t.Helper()
+	lines := strings.Split(strings.TrimSpace(r.out), "\n")
+	for _, l := range lines {
+		if !json.Valid([]byte(l)) {
+			t.Fatalf("not a JSON line: %q", l)
+		}
+	}
+	var s summary
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &s); err != nil || s.Type != "summary" {
+		t.Fatalf("the last line is no summary (%v): %q\nstderr:\n%s", err, lines[len(lines)-1], r.err)
+	}
+	return s
+}
+
+// The whole way: a folder and a file go in, are shown, exported and verified; then damage is found.
+func TestEndToEnd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs a whole Holdfast")
+	}
+	dir := up(t)
+	in := func(args ...string) result { t.Helper(); return holdfast(t, append(args, "--dir", dir)...) }
+
+	folder := filepath.Join(t.TempDir(), "deposit")
+	want := deposit(t, folder)
+	s := in("submit", folder, "--wait", "--json", "--title", "A deposit", "--local-id", "d1").wants(t, exitOK).summary(t)
+	if s.State != "Completed" || s.Completed != 1 || len(s.Jobs) != 1 || s.Jobs[0].Version != 1 || s.Jobs[0].ObjectID == "" {
+		t.Fatalf("summary %+v, want one completed job with version 1", s)
+	}
+	ark := s.Jobs[0].ARK
+
+	again := in("submit", folder, "--wait", "--json", "--title", "A deposit", "--local-id", "d1").wants(t, exitOK).summary(t)
+	if !again.Duplicate || again.BatchID != s.BatchID {
+		t.Errorf("the same deposit again: %+v, want a duplicate of %s", again, s.BatchID)
+	}
+	if r := in("submit", folder, "--title", "A deposit", "--local-id", "d1").wants(t, exitOK).says(t, "submitted before"); strings.TrimSpace(r.out) != s.BatchID {
+		t.Errorf("stdout %q, want the id alone", r.out)
+	}
+
+	table := in("watch", s.BatchID).wants(t, exitOK)
+	if !strings.Contains(table.out, ark) || !strings.Contains(table.err, "100.0 %") {
+		t.Errorf("watch of a settled batch:\n%s\n%s", table.out, table.err)
+	}
+	if r := in("watch", s.Jobs[0].ItemID, "--json").wants(t, exitOK).summary(t); r.BatchID != s.BatchID || len(r.Jobs) != 1 || r.Jobs[0].ARK != ark {
+		t.Errorf("summary of an item %+v, want its job", r)
+	}
+	for _, args := range [][]string{
+		{"batch", "list"},
+		{"batch", "show", s.BatchID},
+		{"batch", "report", s.BatchID},
+		{"batch", "report", s.BatchID, "--csv"},
+		{"item", "list", "--batch", s.BatchID},
+		{"item", "show", s.Jobs[0].ItemID},
+		{"item", "history", s.Jobs[0].ItemID},
+		{"item", "why", s.Jobs[0].ItemID},
+		{"object", "list"},
+		{"object", "show", ark},
+		{"object", "events", ark},
+		{"collection", "list"},
+		{"collection", "show", "default"},
+	} {
+		if r := in(args...).wants(t, exitOK); strings.Count(r.out, "\n") < 2 {
+			t.Errorf("%v printed %q", args, r.out)
+		}
+		if args[len(args)-1] == "--csv" {
+			continue
+		}
+		for line := range strings.Lines(in(append(args, "--json")...).wants(t, exitOK).out) {
+			if !json.Valid([]byte(line)) {
+				t.Errorf("%v --json printed %q", args, line)
+			}
+		}
+	}
+	in("health").wants(t, exitOK)
+
+	t.Run("export", func(t *testing.T) { exported(t, in, ark, want) })
+	t.Run("refusals", func(t *testing.T) { refusals(t, in) })
+	t.Run("held", func(t *testing.T) { heldThenReleased(t, in) })
+	t.Run("address", func(t *testing.T) { mixed(t, in) })
+	t.Run("damage", func(t *testing.T) { damaged(t, in, dir, ark) })
+}
+
+func exported(t *testing.T, in func(...string) result, ark string, want map[string]string) {
+	out := filepath.Join(t.TempDir(), "out")
+	in("object", "export", ark, "--out", out).wants(t, exitOK)
+	if diff := cmp.Diff(want, content(t, out)); diff != "" {
+		t.Errorf("exported (-want +got):\n%s", diff)
+	}
+	in("object", "export", ark, "--out", out).wants(t, exitRefused).says(t, "not empty", out)
+	system := filepath.Join(t.TempDir(), "system")
+	in("object", "export", ark, "--out", system, "--system", "--version", "1").wants(t, exitOK)
+	got := content(t, system)
+	if got[filepath.Join("system", "mrt-erc.txt")] == "" || got["a.txt"] != "a" {
+		t.Errorf("with system files: %d files, want mrt-erc.txt and a.txt among them", len(got))
+	}
+	in("object", "export", ark, "--out", filepath.Join(t.TempDir(), "x"), "--version", "9").wants(t, exitNotFound).says(t, "versions 1 to 1")
+	in("object", "export", "ark:/99999/fk4nothere", "--out", filepath.Join(t.TempDir(), "x")).wants(t, exitNotFound)
+}
+
+func content(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	got := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		name, _ := filepath.Rel(dir, path)
+		got[name] = string(raw)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// What is refused leaves nothing behind, and says what to correct.
+func refusals(t *testing.T, in func(...string) result) {
+	dir := t.TempDir()
+	before := in("batch", "list", "--json", "--limit", "0").wants(t, exitOK).out
+	bad := writeFile(t, filepath.Join(dir, "bad.checkm"), "#%checkm_0.7\n#%profile | http://uc3.cdlib.org/registry/ingest/manifest/mrt-ingest-manifest\n"+
+		"#%fields | nfo:fileUrl | nfo:hashAlgorithm | nfo:hashValue | nfo:fileSize | nfo:fileLastModified | nfo:fileName\nhttps://example.org/a | md5 | zz | many | | a\n")
+	r := in("submit", bad, "--wait", "--json").wants(t, exitContent).says(t, "line 4", "fix: ")
+	if s := r.summary(t); s.State != "Refused" || s.BatchID != "" || s.ExitCode != int(exitContent) || s.Jobs == nil {
+		t.Errorf("summary of a refusal: %+v", s)
+	}
+	in("submit", writeFile(t, filepath.Join(dir, "empty"), "")).wants(t, exitContent).says(t, "empty")
+	good := writeFile(t, filepath.Join(dir, "good.txt"), "good")
+	in("submit", good, "--digest", "sha256:"+strings.Repeat("0", 64)).wants(t, exitContent).says(t, "sha256")
+	in("submit", good, "--collection", "nowhere").wants(t, exitNotFound).says(t, `no collection "nowhere"`, "default")
+	in("submit", good, "--ark", "not an ark").wants(t, exitUsage).says(t, "ARK")
+	in("batch", "show", "nothing").wants(t, exitNotFound)
+	in("watch", "nothing").wants(t, exitNotFound).says(t, "holdfast batch list")
+	if after := in("batch", "list", "--json", "--limit", "0").wants(t, exitOK).out; after != before {
+		t.Errorf("a refused payload left a batch behind:\n%s", after)
+	}
+}
+
+func heldThenReleased(t *testing.T, in func(...string) result) {
+	in("hold", "add", "--scope", "collection", "--key", "default", "--reason", "stock-taking").wants(t, exitOK)
+	if r := in("hold", "list").wants(t, exitOK); !strings.Contains(r.out, "stock-taking") {
+		t.Errorf("holds:\n%s", r.out)
+	}
+	file := writeFile(t, filepath.Join(t.TempDir(), "held.txt"), "held")
+	s := in("submit", file, "--wait", "--json").wants(t, exitHeld).summary(t)
+	if r := in("item", "why", s.BatchID).wants(t, exitOK); !strings.Contains(r.out, "stock-taking") {
+		t.Errorf("why:\n%s", r.out)
+	}
+	in("hold", "remove", "--scope", "collection", "--key", "default").wants(t, exitOK)
+	in("hold", "remove", "--scope", "collection", "--key", "default").wants(t, exitNotFound)
+	in("watch", s.BatchID).wants(t, exitOK)
+}
+
+// A batch of which one job is at fault, fetched from an address.
+func mixed(t *testing.T, in func(...string) result) {
+	var srv *httptest.Server
+	srv = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/batch.checkm":
+			_, _ = fmt.Fprintf(w, "#%%checkm_0.7\n#%%profile | http://uc3.cdlib.org/registry/ingest/manifest/mrt-single-file-batch-manifest\n"+
+				"#%%prefix | mrt: | http://merritt.cdlib.org/terms#\n#%%prefix | nfo: | http://www.semanticdesktop.org/ontologies/2007/03/22/nfo#\n"+
+				"#%%fields | nfo:fileUrl | nfo:hashAlgorithm | nfo:hashValue | nfo:fileSize | nfo:fileLastModified | nfo:fileName | mrt:primaryIdentifier | mrt:localIdentifier | mrt:creator | mrt:title | mrt:date\n"+
+				"%[1]s/there.txt | | | | | there.txt | | there\n%[1]s/absent.txt | | | | | absent.txt | | absent\n#%%eof\n", srv.URL)
+		case "/there.txt":
+			_, _ = w.Write([]byte("there"))
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer srv.Close()
+	s := in("submit", srv.URL+"/batch.checkm", "--wait", "--json").wants(t, exitPartly).summary(t)
+	if s.State != "Failed" || s.Completed != 1 || s.Failed != 1 || len(s.Jobs) != 2 {
+		t.Fatalf("summary %+v, want one completed and one failed", s)
+	}
+	for _, j := range s.Jobs {
+		if j.State == "Failed" && (j.Class != "content" || !strings.Contains(j.Error, "404")) {
+			t.Errorf("failed job %+v, want a content fault that says 404", j)
+		}
+	}
+	report := in("batch", "report", s.BatchID).wants(t, exitOK)
+	if !strings.Contains(report.out, "1 completed, 1 failed") || !strings.Contains(report.out, "content: ") {
+		t.Errorf("report:\n%s", report.out)
+	}
+	in("item", "requeue", s.Jobs[0].ItemID).wants(t, exitRefused) // it completed
+}
+
+// A flipped byte in storage is found by verify and by export, which leaves nothing under the file's name.
+func damaged(t *testing.T, in func(...string) result, dir, ark string) {
+	in("object", "verify", ark).wants(t, exitOK)
+	hit := false
+	err := filepath.WalkDir(filepath.Join(dir, "storage"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Base(path) != "c" {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		raw[7] ^= 1
+		hit = true
+		return errors.Join(os.Chmod(path, 0o644), os.WriteFile(path, raw, 0o644))
+	})
+	if err != nil || !hit {
+		t.Fatalf("no stored file to damage: %v", err)
+	}
+	if r := in("object", "verify", "--all").wants(t, exitFailed); !strings.Contains(r.out, "DAMAGED  "+ark) || !strings.Contains(r.out, "sub/c") {
+		t.Errorf("verify does not say what and where:\n%s", r.out)
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	in("object", "export", ark, "--out", out).wants(t, exitFailed).says(t, "sub/c", "not those that were recorded", "object verify")
+	got := content(t, out)
+	for name := range got {
+		if strings.HasSuffix(name, "c") || strings.HasPrefix(name, ".") {
+			t.Errorf("left behind: %q", name)
+		}
+	}
+}
+
+func TestUp_Refuses(t *testing.T) {
+	noEnvironment(t)
+	t.Setenv("HOLDFAST_LOG_LEVEL", "error")
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	dir := filepath.Join(t.TempDir(), "data")
+	holdfast(t, "up", "--dir", dir, "--listen", taken.Addr().String()).wants(t, exitTemporary).
+		says(t, taken.Addr().String(), "already in use", "--listen")
+	if _, err := os.Stat(filepath.Join(dir, node.ClientFile)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a client file of an `up` that does not run: %v", err)
+	}
+	file := writeFile(t, filepath.Join(t.TempDir(), "file"), "")
+	r := holdfast(t, "up", "--dir", filepath.Join(file, "data"), "--listen", "127.0.0.1:0").says(t, file)
+	if r.code == 0 {
+		t.Error("started on a folder that cannot be")
+	}
+	if os.Geteuid() != 0 {
+		sealed := filepath.Join(t.TempDir(), "sealed")
+		if err := os.Mkdir(sealed, 0o500); err != nil {
+			t.Fatal(err)
+		}
+		holdfast(t, "up", "--dir", filepath.Join(sealed, "data")).wants(t, exitRefused).says(t, sealed, "permission denied")
+	}
+	t.Setenv("HOLDFAST_STAGING_FULL", "800")
+	holdfast(t, "up", "--dir", dir).wants(t, exitUsage).says(t, "HOLDFAST_STAGING_FULL")
+}
+
+func TestUp_FolderInUse(t *testing.T) {
+	dir := up(t)
+	holdfast(t, "up", "--dir", dir, "--listen", "127.0.0.1:0").wants(t, exitTemporary).says(t, dir, "another holdfast is running", "--dir")
+	info, err := os.Stat(filepath.Join(dir, node.ClientFile))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("client file: %v, %v; want mode 0600", info, err)
+	}
+}
+
+// An interrupted wait ends at once, and says how to go on.
+func TestSubmit_Interrupted(t *testing.T) {
+	dir := up(t)
+	ctx, interrupt := context.WithCancel(t.Context())
+	out, errs := newBuffer(), newBuffer()
+	over := make(chan int, 1)
+	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	defer slow.Close()
+	defer slow.CloseClientConnections()
+	go func() {
+		over <- run(ctx, []string{"submit", slow.URL + "/never", "--type", "file", "--wait", "--dir", dir}, strings.NewReader(""), out, errs)
+	}()
+	for !strings.Contains(errs.String(), "as batch ") {
+		<-errs.grew
+	}
+	interrupt()
+	if code := <-over; code != int(exitInterrupted) {
+		t.Errorf("exit code %d, want %d\n%s", code, exitInterrupted, errs)
+	}
+	if !strings.Contains(errs.String(), "holdfast watch ") || !strings.Contains(errs.String(), "--dir "+dir) {
+		t.Errorf("no command to go on with:\n%s", errs)
+	}
+}

@@ -1,0 +1,105 @@
+package node
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+var (
+	// ErrInUse says that another process runs on the folder.
+	ErrInUse = errors.New("another holdfast is running on this folder")
+	// ErrFolder says that the folder cannot be made or written.
+	ErrFolder = errors.New("data folder cannot be used")
+)
+
+// ClientFile is the name, in the folder, of the file by which client commands find the running process.
+const ClientFile = "client.json"
+
+// Client is what a client command needs to know.
+type Client struct {
+	URL   string `json:"url"`
+	Token string `json:"token"`
+}
+
+// folder is the locked data folder.
+type folder struct {
+	path string
+	lock *os.File
+}
+
+// openFolder makes the folder when it is missing and takes its lock, which the kernel gives back however we end.
+func openFolder(path string) (*folder, error) {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFolder, err)
+	}
+	lock, err := os.OpenFile(filepath.Join(path, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFolder, err)
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			err = fmt.Errorf("%s: %w", path, ErrInUse)
+		}
+		return nil, errors.Join(err, lock.Close())
+	}
+	return &folder{path: path, lock: lock}, nil
+}
+
+// Close gives the lock back.
+func (f *folder) Close() error { return f.lock.Close() }
+
+// client writes the client file for this run and returns its admin token: the one of the last run while the Registry
+// still knows it, so that tokens do not pile up.
+func (f *folder) client(ctx context.Context, r registry.Administering, url string) (string, error) {
+	name := filepath.Join(f.path, ClientFile)
+	c := Client{URL: url}
+	var last Client
+	if raw, err := os.ReadFile(name); err == nil && json.Unmarshal(raw, &last) == nil {
+		switch _, err := r.TokenByHash(ctx, hashOf(last.Token)); {
+		case err == nil:
+			c.Token = last.Token
+		case !errors.Is(err, registry.ErrNotFound):
+			return "", err
+		}
+	}
+	if c.Token == "" {
+		c.Token = "hf_" + rand.Text()
+		err := r.AddToken(ctx, registry.Token{ID: rand.Text(), Hash: hashOf(c.Token), Name: "holdfast up", Role: registry.RoleAdmin})
+		if err != nil {
+			return "", err
+		}
+	}
+	return c.Token, write(name, c)
+}
+
+func hashOf(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}
+
+// write replaces a file whole, readable by its owner only.
+func write(name string, v any) error {
+	raw, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", name, err)
+	}
+	tmp := name + ".new"
+	if err := os.WriteFile(tmp, append(raw, '\n'), 0o600); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	if err := os.Rename(tmp, name); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
+}
