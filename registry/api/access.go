@@ -17,8 +17,9 @@ func access() map[string][]registry.Role {
 	depositor := []registry.Role{registry.RoleDepositor, registry.RoleOperator, registry.RoleAdmin}
 	reader := []registry.Role{registry.RoleDepositor, registry.RoleViewer, registry.RoleOperator, registry.RoleAdmin}
 	return map[string][]registry.Role{
-		"upload": depositor,
-		"submit": depositor,
+		"upload":        depositor,
+		"remove-upload": depositor,
+		"submit":        depositor,
 
 		"list-batches":      reader,
 		"read-batch":        reader,

@@ -133,4 +133,8 @@ func (s *server) submitRoutes(api huma.API) {
 		id: "submit", method: http.MethodPost, path: "/batches", status: http.StatusAccepted,
 		summary: "Submit a payload: a URL, or an upload",
 	}, s.submit)
+	register(s, api, operation{
+		id: "remove-upload", method: http.MethodDelete, path: "/uploads/{id}",
+		summary: "Remove an upload that was never submitted",
+	}, s.dropUpload)
 }

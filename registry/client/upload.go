@@ -73,6 +73,12 @@ func (c *Client) SendUpload(ctx context.Context, u Upload) (registry.Upload, err
 	return stored, nil
 }
 
+// RemoveUpload removes an upload that was never submitted. registry.ErrNotFound when there is none, a *Problem of status 409
+// when it is a batch's. A repeat changes nothing.
+func (c *Client) RemoveUpload(ctx context.Context, id string) error {
+	return c.ask(ctx, request{method: http.MethodDelete, path: in("uploads", id)}, nil, nil)
+}
+
 // sentBody takes the digest of what is sent, and remembers why it could not be read. net/http may go on reading for a
 // moment after it has returned an answer.
 type sentBody struct {
