@@ -1,0 +1,22 @@
+package e2e
+
+import (
+	"os"
+	"testing"
+)
+
+// damage flips a bit of a file, as a failing disk would: past the permissions that keep people from doing it.
+func damage(t *testing.T, path string) {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw[len(raw)/2] ^= 1
+	if err := os.Chmod(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,216 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience bounds every wait of these tests. It is generous: nothing is measured here.
+const patience = 60 * time.Second
+
+// holdfast is a folder on which `holdfast up` runs.
+type holdfast struct {
+	t    *testing.T
+	dir  string
+	env  []string
+	proc *exec.Cmd
+	log  *bytes.Buffer
+	done chan error
+}
+
+// up starts Holdfast on a new folder, with loopback sources allowed, and stops it at the end of the test.
+func up(t *testing.T, env ...string) *holdfast {
+	t.Helper()
+	h := &holdfast{t: t, dir: filepath.Join(t.TempDir(), "data"), env: append([]string{"HOLDFAST_NET_ALLOW=127.0.0.1"}, env...)}
+	h.start()
+	t.Cleanup(func() {
+		h.stop()
+		if t.Failed() {
+			t.Logf("holdfast's log:\n%s", h.log)
+		}
+	})
+	return h
+}
+
+// start starts the process and waits until it is ready.
+func (h *holdfast) start() {
+	h.t.Helper()
+	h.proc = exec.Command(binary, "up", "--dir", h.dir, "--listen", "127.0.0.1:0")
+	h.proc.Env = h.environment()
+	h.log = &bytes.Buffer{}
+	h.proc.Stderr = h.log
+	out, err := h.proc.StdoutPipe()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if err := h.proc.Start(); err != nil {
+		h.t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	if !lines.Scan() {
+		h.t.Fatalf("holdfast up printed nothing: %v\n%s", h.proc.Wait(), h.log)
+	}
+	proc, done := h.proc, make(chan error, 1)
+	h.done = done
+	go func() {
+		for lines.Scan() {
+		}
+		done <- proc.Wait()
+	}()
+}
+
+// environment is this process's own without any HOLDFAST_*, and what the test sets. A test must not depend on how full
+// this machine's disk happens to be.
+func (h *holdfast) environment() []string {
+	var env []string
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "HOLDFAST_") {
+			env = append(env, v)
+		}
+	}
+	return append(append(env, "HOLDFAST_STAGING_FULL=100", "HOLDFAST_STAGING_FULL_UNESTIMATED=100", "HOLDFAST_LOG_LEVEL=info"), h.env...)
+}
+
+// signal sends a signal and returns how the process ended.
+func (h *holdfast) signal(s os.Signal) error {
+	h.t.Helper()
+	if err := h.proc.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		h.t.Fatal(err)
+	}
+	select {
+	case err := <-h.done:
+		h.done <- err
+		return err
+	case <-time.After(patience):
+		h.proc.Process.Kill()
+		h.t.Fatalf("holdfast did not end after %v\n%s", s, h.log)
+		return nil
+	}
+}
+
+func (h *holdfast) stop() {
+	h.t.Helper()
+	if err := h.signal(syscall.SIGTERM); err != nil {
+		h.t.Errorf("holdfast up ended with %v\n%s", err, h.log)
+	}
+}
+
+// result is what a command printed and how it ended.
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+// run runs a client command against this Holdfast.
+func (h *holdfast) run(args ...string) result {
+	h.t.Helper()
+	return h.runIn("", append(args, "--dir", h.dir)...)
+}
+
+func (h *holdfast) runIn(folder string, args ...string) result {
+	h.t.Helper()
+	cmd := exec.Command(binary, args...)
+	cmd.Dir, cmd.Env = folder, h.environment()
+	return h.finish(cmd)
+}
+
+func (h *holdfast) finish(cmd *exec.Cmd) result {
+	h.t.Helper()
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Start(); err != nil {
+		h.t.Fatal(err)
+	}
+	timer := time.AfterFunc(patience, func() { cmd.Process.Kill() })
+	defer timer.Stop()
+	err := cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		h.t.Fatal(err)
+	}
+	return result{code: cmd.ProcessState.ExitCode(), stdout: out.String(), stderr: errs.String()}
+}
+
+// summary is the last line of `submit --wait --json`.
+type summary struct {
+	MessageType string `json:"message_type"`
+	BatchID     string `json:"batch_id"`
+	State       string `json:"state"`
+	Completed   int    `json:"completed"`
+	Failed      int    `json:"failed"`
+	Error       string `json:"error"`
+	ErrorClass  string `json:"error_class"`
+	Jobs        []job  `json:"jobs"`
+}
+
+type job struct {
+	ItemID     string `json:"item_id"`
+	Name       string `json:"name"`
+	State      string `json:"state"`
+	ARK        string `json:"ark"`
+	ObjectID   string `json:"object_id"`
+	Version    int    `json:"version"`
+	Error      string `json:"error"`
+	ErrorClass string `json:"error_class"`
+}
+
+// submit submits, waits and returns the summary and the exit code.
+func (h *holdfast) submit(args ...string) (summary, int) {
+	h.t.Helper()
+	r := h.run(append([]string{"submit", "--wait", "--json"}, args...)...)
+	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
+	var s summary
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &s); err != nil || s.MessageType != "summary" {
+		h.t.Fatalf("submit %v ended with %d and no summary: %v\n%s\n%s", args, r.code, err, r.stdout, r.stderr)
+	}
+	return s, r.code
+}
+
+// rows decodes the JSON lines of a list.
+func rows[T any](h *holdfast, args ...string) []T {
+	h.t.Helper()
+	r := h.run(append(args, "--json")...)
+	if r.code != 0 {
+		h.t.Fatalf("%v ended with %d: %s%s", args, r.code, r.stdout, r.stderr)
+	}
+	var out []T
+	for line := range strings.Lines(r.stdout) {
+		var v T
+		if err := json.Unmarshal([]byte(line), &v); err != nil {
+			h.t.Fatalf("%v printed %q: %v", args, line, err)
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// files returns the files below a folder by slash-separated name.
+func files(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(folder, path)
+		if err != nil {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		out[filepath.ToSlash(name)] = string(raw)
+		return err
+	})
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return out
+}

@@ -1,0 +1,171 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// slow serves many files, each of which takes a moment, and counts how often each was asked for.
+type slow struct {
+	server string
+	asked  atomic.Int64
+}
+
+const slowFiles = 24
+
+func serveSlowly(t *testing.T) *slow {
+	t.Helper()
+	s := &slow{}
+	answers := map[string]http.HandlerFunc{}
+	for i := range slowFiles {
+		answers[fmt.Sprintf("/%d.txt", i)] = func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet {
+				s.asked.Add(1)
+				select {
+				case <-time.After(20 * time.Millisecond):
+				case <-r.Context().Done():
+					return
+				}
+			}
+			content(fmt.Sprintf("file %d", i))(w, r)
+		}
+	}
+	answers["/batch.checkm"] = func(w http.ResponseWriter, r *http.Request) {
+		var rows []string
+		for i := range slowFiles {
+			rows = append(rows, fmt.Sprintf("%s/%d.txt | | | | | %d.txt", s.server, i, i))
+		}
+		content(manifest("mrt-single-file-batch-manifest", rows...))(w, r)
+	}
+	s.server = serve(t, answers)
+	return s
+}
+
+// TestKilled_GoesOn kills the whole process again and again in the middle of a batch. In the end every job has completed
+// exactly once, every object is there once, and nothing is left over (I4, I10).
+func TestKilled_GoesOn(t *testing.T) {
+	s := serveSlowly(t)
+	// None may fail: an item that every kill happens to hit is not to be suspected here.
+	h := up(t, "HOLDFAST_MAX_ATTEMPTS=100")
+	var submitted struct {
+		BatchID string `json:"batch_id"`
+	}
+	for _, line := range rows[struct {
+		MessageType string `json:"message_type"`
+		BatchID     string `json:"batch_id"`
+	}](h, "submit", s.server+"/batch.checkm") {
+		submitted.BatchID = line.BatchID
+	}
+	for kills := 1; kills <= 6; kills++ {
+		// Each life gets a little further than the one before, so that the kills hit different stages.
+		before := s.asked.Load()
+		deadline := time.Now().Add(patience)
+		for s.asked.Load() < before+int64(kills) && s.asked.Load() < slowFiles && time.Now().Before(deadline) {
+			time.Sleep(5 * time.Millisecond)
+		}
+		if err := h.signal(syscall.SIGKILL); err == nil {
+			t.Fatal("holdfast ended cleanly when it was killed")
+		}
+		h.start()
+	}
+	h.watch(submitted.BatchID)
+	sixStages(t, h)
+	objects := rows[struct {
+		ID string `json:"object_id"`
+	}](h, "object", "list", "--limit", "500")
+	if len(objects) != slowFiles {
+		t.Errorf("%d objects, want %d", len(objects), slowFiles)
+	}
+	if r := h.run("object", "verify", "--all"); r.code != 0 {
+		t.Errorf("verify ended with %d: %s%s", r.code, r.stdout, r.stderr)
+	}
+	// What a life before left under way is swept with its item.
+	for name := range files(t, filepath.Join(h.dir, "staging")) {
+		if strings.HasPrefix(name, "items/") {
+			t.Errorf("left behind: %s", name)
+		}
+	}
+}
+
+// watch waits until a batch has completed, and otherwise says what its jobs wait for.
+func (h *holdfast) watch(batch string) {
+	h.t.Helper()
+	r := h.run("watch", batch)
+	if r.code == 0 {
+		return
+	}
+	for _, it := range rows[struct {
+		ID     string `json:"id"`
+		Status string `json:"status"`
+	}](h, "item", "list", "--limit", "500") {
+		if it.Status != "completed" {
+			h.t.Logf("%s", h.run("item", "why", it.ID).stdout)
+			h.t.Logf("%s", h.run("item", "history", it.ID).stdout)
+		}
+	}
+	h.t.Fatalf("watch ended with %d: %s%s", r.code, r.stdout, r.stderr)
+}
+
+// TestStopped_GoesOn stops the process cleanly in the middle of a batch: no attempt is counted, and the next one goes on.
+func TestStopped_GoesOn(t *testing.T) {
+	s := serveSlowly(t)
+	h := up(t)
+	h.run("submit", s.server+"/batch.checkm")
+	deadline := time.Now().Add(patience)
+	for s.asked.Load() < 3 && time.Now().Before(deadline) {
+		time.Sleep(5 * time.Millisecond)
+	}
+	if err := h.signal(syscall.SIGTERM); err != nil {
+		t.Fatalf("holdfast ended with %v after SIGTERM\n%s", err, h.log)
+	}
+	h.start()
+	batches := rows[struct {
+		ID string `json:"id"`
+	}](h, "batch", "list")
+	if len(batches) != 1 {
+		t.Fatalf("%d batches after the restart, want 1", len(batches))
+	}
+	h.watch(batches[0].ID)
+	for _, it := range rows[struct {
+		ID    string `json:"id"`
+		Tries int    `json:"tries"`
+	}](h, "item", "list", "--limit", "500") {
+		if it.Tries != 0 {
+			t.Errorf("item %s was charged with %d tries for a clean stop", it.ID, it.Tries)
+		}
+	}
+}
+
+// TestDamageIsFound flips one bit of a stored file: verify must name it.
+func TestDamageIsFound(t *testing.T) {
+	server := serve(t, map[string]http.HandlerFunc{"/a.txt": content("precious")})
+	h := up(t)
+	s, code := h.submit(server + "/a.txt")
+	if code != 0 {
+		t.Fatalf("exit=%d summary=%+v", code, s)
+	}
+	if r := h.run("object", "verify", s.Jobs[0].ObjectID); r.code != 0 {
+		t.Fatalf("verify of a sound object ended with %d: %s", r.code, r.stderr)
+	}
+	var stored []string
+	for name := range files(t, filepath.Join(h.dir, "storage")) {
+		if strings.HasSuffix(name, "content/producer/a.txt") {
+			stored = append(stored, name)
+		}
+	}
+	if len(stored) != 1 {
+		t.Fatalf("stored as %v", stored)
+	}
+	damage(t, filepath.Join(h.dir, "storage", stored[0]))
+	r := h.run("object", "verify", s.Jobs[0].ObjectID)
+	if r.code != 1 || !slices.ContainsFunc([]string{r.stdout, r.stderr}, func(out string) bool { return strings.Contains(out, "a.txt") }) {
+		t.Errorf("verify of a damaged object ended with %d: %s%s", r.code, r.stdout, r.stderr)
+	}
+}

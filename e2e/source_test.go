@@ -1,0 +1,82 @@
+package e2e
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// publicHost is where the sample manifests say that their files are.
+const publicHost = "https://raw.githubusercontent.com/CDLUC3/mrt-doc/main/sampleFiles"
+
+// cases is the folder of real inputs.
+func cases(t *testing.T) string {
+	t.Helper()
+	folder, err := filepath.Abs("../../shared/cases/merritt/sampleFiles")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(folder); err != nil {
+		t.Skipf("the real inputs are absent: %v", err)
+	}
+	return folder
+}
+
+// serveCases serves the real inputs, with the host in their manifests rewritten to this very server.
+func serveCases(t *testing.T) string {
+	t.Helper()
+	folder := cases(t)
+	var srv *httptest.Server
+	srv = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name := filepath.Join(folder, filepath.Base(r.URL.Path))
+		raw, err := os.ReadFile(name)
+		if err != nil {
+			http.NotFound(w, r)
+			return
+		}
+		text := string(raw)
+		if strings.HasSuffix(name, ".checkm") {
+			text = strings.ReplaceAll(text, publicHost, srv.URL)
+		}
+		http.ServeContent(w, r, name, time.Unix(1_000_000_000, 0), strings.NewReader(text))
+	}))
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+// serve serves a fixed set of answers by path.
+func serve(t *testing.T, answers map[string]http.HandlerFunc) string {
+	t.Helper()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if answer, ok := answers[r.URL.Path]; ok {
+			answer(w, r)
+			return
+		}
+		http.NotFound(w, r)
+	}))
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+func content(text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		http.ServeContent(w, r, "", time.Unix(1_000_000_000, 0), strings.NewReader(text))
+	}
+}
+
+func status(code int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+}
+
+// manifest writes a Checkm manifest of a profile from rows.
+func manifest(profile string, rows ...string) string {
+	return "#%checkm_0.7\n#%profile | http://uc3.cdlib.org/registry/ingest/manifest/" + profile + "\n" +
+		"#%prefix | mrt: | http://merritt.cdlib.org/terms#\n" +
+		"#%prefix | nfo: | http://www.semanticdesktop.org/ontologies/2007/03/22/nfo#\n" +
+		"#%fields | nfo:fileUrl | nfo:hashAlgorithm | nfo:hashValue | nfo:fileSize | nfo:fileLastModified | nfo:fileName\n" +
+		strings.Join(rows, "\n") + "\n#%eof\n"
+}
