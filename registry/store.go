@@ -184,6 +184,9 @@ type Housekeeping interface {
 	Due(ctx context.Context, d DueRequest) ([]Wake, error)
 	// Undo makes the wakes of a failed publish due again at once.
 	Undo(ctx context.Context, wakes []Wake) error
+	// Reoffer makes every item due at once that was offered and not answered: what is to be called when messages were
+	// lost in bulk, since the queue or this process began anew (R19). What is delivered twice costs a refused claim.
+	Reoffer(ctx context.Context) error
 	// Sweep takes away attempts whose lease ran out or that made no progress for their StuckAfter. It is idempotent
 	// and may run in several processes. After a gap in its own heartbeat it waits one lease first (R14).
 	Sweep(ctx context.Context, lease time.Duration) (lost []Lease, err error)

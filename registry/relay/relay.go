@@ -82,7 +82,7 @@ func (r *Relay) ring(ctx context.Context) (int, error) {
 	for _, w := range wakes {
 		topic, err := queue.Topic(r.Prefix, string(w.Action), string(w.Stage))
 		if err != nil {
-			return 0, err
+			return 0, errors.Join(err, r.takeBack(ctx, wakes))
 		}
 		if byTopic[topic] == nil {
 			topics = append(topics, topic)
@@ -106,10 +106,14 @@ func (r *Relay) publish(ctx context.Context, topic string, wakes []registry.Wake
 	if err == nil {
 		return nil
 	}
-	// Even when this process is stopping, another one should ring at once.
-	undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	return errors.Join(err, r.takeBack(ctx, wakes))
+}
+
+// takeBack makes wake-ups due again. Even when this process is stopping, another one should ring at once.
+func (r *Relay) takeBack(ctx context.Context, wakes []registry.Wake) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	return errors.Join(err, r.Registry.Undo(undo, wakes))
+	return r.Registry.Undo(ctx, wakes)
 }
 
 // outage logs trouble once per interval with a count, and its end once.

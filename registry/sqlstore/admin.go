@@ -134,7 +134,7 @@ func (s *Store) AddUpload(ctx context.Context, u registry.Upload) error {
 	err = s.write(ctx, func(t *tx) error {
 		_, err := t.exec(`INSERT INTO upload (id, filename, size_bytes, digest, created_by, created_at)
 			VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
-			u.ID, u.Filename, u.SizeBytes, string(digest), u.CreatedBy, t.now)
+			u.ID, clean(u.Filename), u.SizeBytes, string(digest), clean(u.CreatedBy), t.now)
 		return err
 	})
 	if err != nil {

@@ -14,6 +14,9 @@ import (
 const best = `SELECT i.id FROM work_item i WHERE i.stage = $1 AND i.status = 'pending' AND i.run_at <= $2
 	AND NOT ` + blocked + ` AND NOT ` + heldBy + ` AND NOT ` + lockedOut + ` ORDER BY i.rank, i.id LIMIT 1`
 
+// errNoRequestID refuses a claim that could not be told from another one.
+var errNoRequestID = errors.New("a claim needs a request id")
+
 // Claim implements registry.Working.
 func (s *Store) Claim(ctx context.Context, r registry.ClaimRequest) (registry.Claim, error) {
 	var c registry.Claim
@@ -33,7 +36,15 @@ func (s *Store) Claim(ctx context.Context, r registry.ClaimRequest) (registry.Cl
 
 // claim returns a refusal apart from an error: what a refusal writes (the freed place in the window) must stay.
 func (t *tx) claim(r registry.ClaimRequest) (registry.Claim, *registry.NotClaimable, error) {
-	if c, ok, err := t.claimed(r); err != nil || ok {
+	if r.RequestID == "" {
+		return registry.Claim{}, nil, errNoRequestID
+	}
+	if c, over, err := t.claimed(r); err != nil || over || c.Lease.N > 0 {
+		if over {
+			// A late repeat must not start an attempt that nobody would run.
+			refused, err := t.refuse(r)
+			return registry.Claim{}, refused, err
+		}
 		return c, nil, err
 	}
 	var id string
@@ -51,25 +62,44 @@ func (t *tx) claim(r registry.ClaimRequest) (registry.Claim, *registry.NotClaima
 	if err := registry.CheckAct(it.Action, registry.ActClaim, it.Status, registry.Running); err != nil {
 		return registry.Claim{}, nil, err
 	}
+	if err := t.ringAgain(it, r.Hint); err != nil {
+		return registry.Claim{}, nil, err
+	}
 	c, err := t.start(it, r)
 	return c, nil, err
 }
 
-// claimed answers a repeated request with the attempt it got the first time, while that lives (R9).
-func (t *tx) claimed(r registry.ClaimRequest) (c registry.Claim, ok bool, err error) {
-	err = t.get(`SELECT item_id, n FROM attempt WHERE request_id = $1 AND finished_at IS NULL`, []any{r.RequestID},
-		&c.Lease.ItemID, &c.Lease.N)
+// ringAgain keeps at least as many messages on their way as there are offered items: when a message fetches an item that
+// was not offered itself, one that was has lost its message, the hinted one if it still waits, and is due again.
+func (t *tx) ringAgain(taken registry.WorkItem, hint string) error {
+	n, err := t.exec(`UPDATE work_item SET nudge_at = $3, nudges = 0 WHERE id = (
+		SELECT o.id FROM work_item o WHERE o.stage = $4 AND o.status = 'pending' AND o.nudges > 0 AND o.id <> $1
+			AND EXISTS (SELECT 1 FROM work_item i WHERE i.id = $1 AND i.nudges = 0)
+		ORDER BY o.id <> $2, o.rank, o.id LIMIT 1)`, taken.ID, hint, t.now, taken.Stage)
+	if err != nil {
+		return fmt.Errorf("ring again in place of %s: %w", taken.ID, err)
+	}
+	t.wake = t.wake || n > 0
+	return nil
+}
+
+// claimed answers a repeated request with the attempt it got the first time, while that lives (R9); over says that the
+// request had an attempt which has ended.
+func (t *tx) claimed(r registry.ClaimRequest) (c registry.Claim, over bool, err error) {
+	err = t.get(`SELECT item_id, n, finished_at IS NOT NULL FROM attempt WHERE request_id = $1`, []any{r.RequestID},
+		&c.Lease.ItemID, &c.Lease.N, &over)
 	if errors.Is(err, sql.ErrNoRows) {
-		return c, false, nil
-	} else if err != nil {
-		return c, false, err
+		return registry.Claim{}, false, nil
+	} else if err != nil || over {
+		return registry.Claim{}, over, err
 	}
 	c.Item, err = t.item(c.Lease.ItemID)
-	return c, true, err
+	return c, false, err
 }
 
 func (t *tx) start(it registry.WorkItem, r registry.ClaimRequest) (registry.Claim, error) {
 	l := registry.Lease{ItemID: it.ID, N: it.Attempt + 1}
+	t.wake = true // its place in the relay's window is free
 	_, err := t.exec(`UPDATE work_item SET status = 'running', attempt = $2, wait_reason = '', nudge_at = NULL, nudges = 0,
 		updated_at = $3 WHERE id = $1`, it.ID, l.N, t.now)
 	if err != nil {
@@ -131,7 +161,8 @@ func (t *tx) refuse(r registry.ClaimRequest) (*registry.NotClaimable, error) {
 	if wait := micros(it.RunAt) - t.now; refused.Reason == registry.ReasonNotDue && wait > 0 {
 		refused.After = time.Duration(wait) * time.Microsecond
 	}
-	_, err = t.exec(`UPDATE work_item SET nudges = 0 WHERE id = $1 AND status = 'pending'`, it.ID)
+	freed, err := t.exec(`UPDATE work_item SET nudges = 0 WHERE id = $1 AND nudges > 0`, it.ID)
+	t.wake = t.wake || freed > 0
 	return refused, err
 }
 

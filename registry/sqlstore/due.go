@@ -1,9 +1,12 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
@@ -14,8 +17,8 @@ const workerAlive = time.Minute
 
 // Due implements registry.Housekeeping.
 func (s *Store) Due(ctx context.Context, d registry.DueRequest) ([]registry.Wake, error) {
-	any, err := s.anyDue(ctx)
-	if err != nil || !any {
+	found, err := s.anyDue(ctx)
+	if err != nil || !found {
 		return nil, err // the usual answer costs no write
 	}
 	var wakes []registry.Wake
@@ -54,15 +57,13 @@ func (t *tx) due(stage registry.Stage, d registry.DueRequest) ([]registry.Wake, 
 	if err != nil {
 		return nil, err
 	}
-	if capacity == 0 {
-		return nil, nil // nobody would take them; the first renewal of a worker rings
-	}
 	err = t.get(`SELECT COUNT(*) FROM work_item WHERE stage = $1 AND status = 'pending' AND nudges > 0 AND nudge_at > $2`,
 		[]any{stage, t.now}, &outstanding)
 	if err != nil {
 		return nil, err
 	}
-	room := d.Window*capacity - outstanding
+	// A stage without workers gets messages too: what waits there is what such a fleet is started for.
+	room := d.Window*max(capacity, 1) - outstanding
 	if room <= 0 {
 		return nil, nil
 	}
@@ -75,17 +76,28 @@ func (t *tx) offer(stage registry.Stage, d registry.DueRequest, room int) (wakes
 		WHERE id IN (SELECT i.id FROM work_item i WHERE i.stage = $1 AND i.status = 'pending' AND i.nudge_at <= $2
 			AND i.run_at <= $2 AND NOT `+blocked+` AND NOT `+heldBy+` AND NOT `+lockedOut+`
 			ORDER BY i.rank, i.id LIMIT $5)
-		RETURNING id, action`, stage, t.now, d.Renudge.Microseconds(), d.RenudgeMax.Microseconds(), min(room, groupWrites))
+		RETURNING id, action, rank`, stage, t.now, d.Renudge.Microseconds(), d.RenudgeMax.Microseconds(), min(room, groupWrites))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
+	type ranked struct {
+		registry.Wake
+		rank int64
+	}
+	var found []ranked // RETURNING has no order
 	for rows.Next() {
-		w := registry.Wake{Stage: stage}
-		if err := rows.Scan(&w.ItemID, &w.Action); err != nil {
+		w := ranked{Wake: registry.Wake{Stage: stage}}
+		if err := rows.Scan(&w.ItemID, &w.Action, &w.rank); err != nil {
 			return nil, err
 		}
-		wakes = append(wakes, w)
+		found = append(found, w)
+	}
+	slices.SortFunc(found, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), strings.Compare(a.ItemID, b.ItemID))
+	})
+	for _, w := range found {
+		wakes = append(wakes, w.Wake)
 	}
 	return wakes, rows.Err()
 }
@@ -104,6 +116,25 @@ func (s *Store) Undo(ctx context.Context, wakes []registry.Wake) error {
 	})
 	if err != nil {
 		return fmt.Errorf("take back %d wake-ups: %w", len(wakes), err)
+	}
+	return nil
+}
+
+// Reoffer implements registry.Housekeeping.
+func (s *Store) Reoffer(ctx context.Context) error {
+	err := s.write(ctx, func(t *tx) error {
+		for _, stage := range registry.Stages() {
+			n, err := t.exec(`UPDATE work_item SET nudge_at = $2, nudges = 0 WHERE stage = $1 AND status = 'pending' AND nudges > 0`,
+				stage, t.now)
+			if err != nil {
+				return err
+			}
+			t.wake = t.wake || n > 0
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("offer unanswered items again: %w", err)
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func (t *tx) event(itemID string, attempt int64, kind, actor string, data any) e
 	}
 	_, err = t.exec(`INSERT INTO event (id, feed_seq, item_id, attempt, type, actor, at, data)
 		VALUES ($1, (SELECT COALESCE(MAX(feed_seq), 0) + 1 FROM event), $2, $3, $4, $5, $6, $7)`,
-		newID(), itemID, attempt, kind, actor, t.now, string(text))
+		newID(), clean(itemID), attempt, clean(kind), clean(actor), t.now, string(text))
 	if err != nil {
 		return fmt.Errorf("write event %s of %s: %w", kind, itemID, err)
 	}

@@ -8,11 +8,31 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
+// checkHold refuses what would cover nothing, or everything by mistake.
+func checkHold(h registry.Hold) error {
+	switch h.Scope {
+	case registry.HoldAll:
+		if h.Key != "" {
+			return errors.New("a hold on everything has no key")
+		}
+		return nil
+	case registry.HoldStage, registry.HoldCollection, registry.HoldBatch, registry.HoldItem:
+		if h.Key == "" {
+			return errors.New("a hold needs a key")
+		}
+		return nil
+	}
+	return errors.New("unknown scope")
+}
+
 // AddHold implements registry.Administering.
 func (s *Store) AddHold(ctx context.Context, h registry.Hold) error {
+	if err := checkHold(h); err != nil {
+		return fmt.Errorf("hold %s %s: %w", h.Scope, h.Key, err)
+	}
 	err := s.write(ctx, func(t *tx) error {
 		_, err := t.exec(`INSERT INTO hold (scope, key, reason, actor, created_at) VALUES ($1, $2, $3, $4, $5)
-			ON CONFLICT (scope, key) DO UPDATE SET reason = $3, actor = $4`, h.Scope, h.Key, clean(h.Reason), h.Actor, t.now)
+			ON CONFLICT (scope, key) DO UPDATE SET reason = $3, actor = $4`, h.Scope, h.Key, clean(h.Reason), clean(h.Actor), t.now)
 		if err != nil {
 			return err
 		}

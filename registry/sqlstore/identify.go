@@ -38,13 +38,13 @@ func (s *Store) Identify(ctx context.Context, l registry.Lease, r registry.Ident
 func (t *tx) identify(it registry.WorkItem, r registry.IdentifyRequest) (registry.Identity, *registry.LockedError, error) {
 	keys := make([]string, 0, len(r.LocalIDs)+1)
 	for _, local := range r.LocalIDs {
-		keys = append(keys, "localid:"+r.Owner+":"+local)
+		keys = append(keys, localKey(r.Owner, local))
 	}
 	if id, ok, err := identified(it); err != nil {
 		return id, nil, err
 	} else if ok {
 		// An item that failed gave its locks back, and the object may have a newer head by now.
-		locked, err := t.lock(it, append(keys, "ark:"+id.ARK))
+		locked, err := t.lock(it, append(keys, arkKey(id.ARK)))
 		if err != nil || locked != nil {
 			return registry.Identity{}, locked, err
 		}
@@ -59,10 +59,17 @@ func (t *tx) identify(it registry.WorkItem, r registry.IdentifyRequest) (registr
 	if err != nil {
 		return id, nil, err
 	}
-	if locked, err := t.lock(it, append(keys, "ark:"+id.ARK)); err != nil || locked != nil {
+	if locked, err := t.lock(it, append(keys, arkKey(id.ARK))); err != nil || locked != nil {
 		return registry.Identity{}, locked, err
 	}
 	return id, nil, t.bind(it, r, id)
+}
+
+// The keys of locks. An owner's length goes first, so that no two pairs share a key.
+func arkKey(ark string) string { return "ark:" + ark }
+
+func localKey(owner, local string) string {
+	return fmt.Sprintf("localid:%d:%s:%s", len(owner), owner, local)
 }
 
 // identified returns what an earlier attempt settled.
@@ -149,15 +156,16 @@ func (t *tx) head(ark string) (int, error) {
 func (t *tx) lock(it registry.WorkItem, keys []string) (*registry.LockedError, error) {
 	for _, key := range keys {
 		var holder string
-		err := t.get(`SELECT item_id FROM lock WHERE key = $1 AND item_id <> $2
-			UNION ALL SELECT item_id FROM lock_wait WHERE key = $1 AND (submitted_at, item_id) < ($3, $2) LIMIT 1`,
+		// Whoever has the lock keeps it, also over a lost attempt: those who wait are looked at only for a free one.
+		err := t.get(`SELECT COALESCE((SELECT item_id FROM lock WHERE key = $1), (SELECT item_id FROM lock_wait
+			WHERE key = $1 AND (submitted_at, item_id) < ($3, $2) ORDER BY submitted_at, item_id LIMIT 1), '')`,
 			[]any{key, it.ID, micros(it.CreatedAt)}, &holder)
-		if errors.Is(err, sql.ErrNoRows) {
-			continue
-		} else if err != nil {
+		if err != nil {
 			return nil, fmt.Errorf("look at lock %s: %w", key, err)
 		}
-		return &registry.LockedError{Key: key, ItemID: holder}, t.queueForLocks(it, keys)
+		if holder != "" && holder != it.ID {
+			return &registry.LockedError{Key: key, ItemID: holder}, t.queueForLocks(it, keys)
+		}
 	}
 	for _, key := range keys {
 		if _, err := t.exec(`INSERT INTO lock (key, item_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`, key, it.ID); err != nil {
@@ -183,15 +191,23 @@ func (t *tx) queueForLocks(it registry.WorkItem, keys []string) error {
 	return nil
 }
 
-// unlock frees what a settled item held or waited for and wakes those who wait for it.
+// unlock frees what a settled item held or waited for and wakes those who wait for it. An item that failed with a
+// version announced and not recorded keeps its locks: nobody else can go on with the object before it was requeued
+// and its version rolled forward (R1).
 func (t *tx) unlock(itemID string) error {
-	_, err := t.exec(`UPDATE work_item SET run_at = $2, nudge_at = $2, nudges = 0 WHERE status = 'pending' AND id IN (
+	var open bool
+	err := t.get(`SELECT EXISTS (SELECT 1 FROM object_version WHERE item_id = $1 AND status = 'intended')`, []any{itemID}, &open)
+	if err != nil || open {
+		return err
+	}
+	woken, err := t.exec(`UPDATE work_item SET run_at = $2, nudge_at = $2, nudges = 0 WHERE status = 'pending' AND id IN (
 		SELECT w.item_id FROM lock_wait w WHERE w.item_id <> $1 AND (
 			w.key IN (SELECT key FROM lock WHERE item_id = $1) OR w.key IN (SELECT key FROM lock_wait WHERE item_id = $1)))`,
 		itemID, t.now)
 	if err != nil {
 		return fmt.Errorf("wake waiters for locks of %s: %w", itemID, err)
 	}
+	t.wake = t.wake || woken > 0
 	if _, err := t.exec(`DELETE FROM lock WHERE item_id = $1`, itemID); err != nil {
 		return fmt.Errorf("unlock %s: %w", itemID, err)
 	}

@@ -12,9 +12,13 @@ import (
 
 // Intend implements registry.Preserving.
 func (s *Store) Intend(ctx context.Context, l registry.Lease, in registry.Intent) (registry.Intent, error) {
-	out := in
+	var out registry.Intent
 	err := s.write(ctx, func(t *tx) error {
+		out = in
 		if _, err := t.live(l); err != nil {
+			return err
+		}
+		if err := t.owns(l.ItemID, in.ObjectID); err != nil {
 			return err
 		}
 		var owner, status, plan string
@@ -49,6 +53,16 @@ func (s *Store) Intend(ctx context.Context, l registry.Lease, in registry.Intent
 	return out, nil
 }
 
+// owns returns ErrNotFound unless the item holds the object's lock, which Identify gave it.
+func (t *tx) owns(itemID, objectID string) error {
+	var held bool
+	err := t.get(`SELECT EXISTS (SELECT 1 FROM lock WHERE key = $1 AND item_id = $2)`, []any{arkKey(objectID), itemID}, &held)
+	if err == nil && !held {
+		err = fmt.Errorf("object %s was not identified by item %s: %w", objectID, itemID, registry.ErrNotFound)
+	}
+	return err
+}
+
 // intended says whether the item itself announced the version, and whether it is recorded already.
 func (t *tx) intended(l registry.Lease, objectID string, version int) (recorded bool, err error) {
 	if _, err := t.live(l); err != nil {
@@ -68,8 +82,15 @@ func (t *tx) intended(l registry.Lease, objectID string, version int) (recorded 
 	return status == "recorded", nil
 }
 
+// mostFiles bounds a call of RecordFiles, so that no transaction gets long (R25).
+const mostFiles = 1000
+
 // RecordFiles implements registry.Preserving.
 func (s *Store) RecordFiles(ctx context.Context, l registry.Lease, objectID string, version int, files []registry.File) error {
+	if len(files) > mostFiles {
+		return fmt.Errorf("record files of %s version %d: %d rows in one call, at most %d are taken",
+			objectID, version, len(files), mostFiles)
+	}
 	err := s.write(ctx, func(t *tx) error {
 		recorded, err := t.intended(l, objectID, version)
 		if err != nil || recorded {

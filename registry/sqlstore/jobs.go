@@ -1,20 +1,31 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/holdfast/holdfast/registry"
 )
 
+// mostJobs bounds a call of AddJobs, so that no transaction gets long (R25).
+const mostJobs = 500
+
 // AddJobs implements registry.Working.
 func (s *Store) AddJobs(ctx context.Context, l registry.Lease, jobs []registry.NewJob) (int, error) {
+	if len(jobs) > mostJobs {
+		return 0, fmt.Errorf("add jobs to batch %s: %d rows in one call, at most %d are taken", l.ItemID, len(jobs), mostJobs)
+	}
 	added := 0
 	err := s.write(ctx, func(t *tx) error {
 		added = 0
 		batch, err := t.live(l)
 		if err != nil {
 			return err
+		}
+		if batch.Action != registry.Batch || batch.Stage != registry.Expand {
+			return fmt.Errorf("item %s is not a batch being expanded", batch.ID)
 		}
 		open := 0
 		for _, j := range jobs {
@@ -41,6 +52,9 @@ func (s *Store) AddJobs(ctx context.Context, l registry.Lease, jobs []registry.N
 }
 
 func (t *tx) addJob(batch registry.WorkItem, j registry.NewJob) (added, open bool, err error) {
+	if j.Row < 1 {
+		return false, false, errors.New("rows count from 1")
+	}
 	var there int
 	err = t.get(`SELECT COUNT(*) FROM work_item WHERE parent_id = $1 AND row_no = $2`, []any{batch.ID, j.Row}, &there)
 	if err != nil || there > 0 {
@@ -54,7 +68,7 @@ func (t *tx) addJob(batch registry.WorkItem, j registry.NewJob) (added, open boo
 		spec: j.Spec, actor: batch.CreatedBy,
 	}
 	if j.Fault != "" {
-		n.status, n.note, n.class = registry.Failed, j.Fault, j.Class
+		n.status, n.note, n.class = registry.Failed, j.Fault, cmp.Or(j.Class, registry.ContentFault)
 	}
 	if err := t.insert(n); err != nil {
 		return false, false, err

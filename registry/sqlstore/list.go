@@ -133,8 +133,13 @@ func (s *Store) Items(ctx context.Context, q registry.ItemQuery) (page registry.
 
 // Events implements registry.Reading.
 func (s *Store) Events(ctx context.Context, itemID string, after int64, limit int) (out []registry.Event, err error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT feed_seq, item_id, attempt, type, actor, at, data FROM event
-		WHERE ($1 = '' OR item_id = $1) AND feed_seq > $2 ORDER BY feed_seq LIMIT $3`, itemID, after, pageSize(limit))
+	var w where
+	w.add("feed_seq > ?", after)
+	if itemID != "" {
+		w.add("item_id = ?", itemID)
+	}
+	rows, err := s.read.QueryContext(ctx, `SELECT feed_seq, item_id, attempt, type, actor, at, data FROM event`+
+		w.String()+` ORDER BY feed_seq LIMIT `+strconv.Itoa(pageSize(limit)), w.args...)
 	if err != nil {
 		return nil, fmt.Errorf("list events: %w", err)
 	}

@@ -111,16 +111,19 @@ func (s *Store) Objects(ctx context.Context, q registry.ObjectQuery) (page regis
 
 // Files implements registry.Reading. A path's row is the newest one that is not after the version asked for.
 func (s *Store) Files(ctx context.Context, objectID string, version int, after string, limit int) (out []registry.File, err error) {
-	if version == 0 {
-		o, err := s.Object(ctx, objectID)
-		if err != nil {
-			return nil, err
-		}
-		version = o.Head
+	var head int
+	err = s.read.QueryRowContext(ctx, `SELECT head FROM object WHERE id = $1 AND head > 0`, objectID).Scan(&head)
+	switch {
+	case err != nil && !errors.Is(err, sql.ErrNoRows):
+		return nil, fmt.Errorf("read object %s: %w", objectID, err)
+	case err != nil || version > head || version < 0:
+		return nil, fmt.Errorf("version %d of object %s: %w", version, objectID, registry.ErrNotFound)
+	case version == 0:
+		version = head
 	}
+	// No version after the head is looked at, so rows of one that is not recorded yet are not seen.
 	rows, err := s.read.QueryContext(ctx, `SELECT f.path, f.version, f.content_path, f.size_bytes, f.digests, f.mime_type
-		FROM file f JOIN object_version v ON v.object_id = f.object_id AND v.version = f.version
-		WHERE f.object_id = $1 AND f.path > $2 AND f.deleted = 0 AND v.status = 'recorded' AND f.version = (
+		FROM file f WHERE f.object_id = $1 AND f.path > $2 AND f.deleted = 0 AND f.version = (
 			SELECT MAX(g.version) FROM file g WHERE g.object_id = f.object_id AND g.path = f.path AND g.version <= $3)
 		ORDER BY f.path LIMIT $4`, objectID, []byte(after), version, pageSize(limit))
 	if err != nil {

@@ -82,6 +82,12 @@ func (t *tx) seen(w registry.WorkerInfo) error {
 	if err != nil {
 		return fmt.Errorf("encode worker: %w", err)
 	}
+	var known bool
+	err = t.get(`SELECT EXISTS (SELECT 1 FROM worker WHERE id = $1 AND seen_at > $2)`,
+		[]any{w.ID, t.now - workerAlive.Microseconds()}, &known)
+	if err != nil {
+		return err
+	}
 	_, err = t.exec(`INSERT INTO worker (id, version, slots, draining, seen_at) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (id) DO UPDATE SET version = $2, slots = $3, draining = $4, seen_at = $5`,
 		w.ID, w.Version, string(slots), w.Draining, t.now)
@@ -94,6 +100,15 @@ func (t *tx) seen(w registry.WorkerInfo) error {
 		}
 		_, err := t.exec(`INSERT INTO worker_stage (worker_id, stage, capacity, seen_at) VALUES ($1, $2, $3, $4)
 			ON CONFLICT (worker_id, stage) DO UPDATE SET capacity = $3, seen_at = $4`, w.ID, stage, capacity, t.now)
+		if err != nil {
+			return err
+		}
+		if known {
+			continue
+		}
+		// What was offered before there was this worker may be lost, or not be looked at for a while.
+		_, err = t.exec(`UPDATE work_item SET nudge_at = $2, nudges = 0
+			WHERE stage = $1 AND status = 'pending' AND nudges > 0 AND nudge_at > $2`, stage, t.now)
 		if err != nil {
 			return err
 		}

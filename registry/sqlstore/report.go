@@ -19,6 +19,9 @@ func (s *Store) CloseReport(ctx context.Context, l registry.Lease) (registry.Bat
 		if err != nil {
 			return err
 		}
+		if batch.Action != registry.Batch || batch.Stage != registry.Report {
+			return fmt.Errorf("item %s is not a batch at its report", batch.ID)
+		}
 		closing = batch.Closing
 		var there int
 		err = t.get(`SELECT COUNT(*) FROM report WHERE batch_id = $1 AND closing = $2`, []any{batch.ID, closing}, &there)
@@ -61,8 +64,12 @@ func (s *Store) ReportOf(ctx context.Context, batchID string, closing int64) (re
 
 // ReportJobs implements registry.Reading.
 func (s *Store) ReportJobs(ctx context.Context, batchID string, closing, afterRow int64, limit int) (out []registry.JobResult, err error) {
+	report, err := s.ReportOf(ctx, batchID, closing)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := s.read.QueryContext(ctx, `SELECT row_no, item_id, name, status, state, spec, error, error_class FROM report_job
-		WHERE batch_id = $1 AND closing = $2 AND row_no > $3 ORDER BY row_no LIMIT $4`, batchID, closing, afterRow, pageSize(limit))
+		WHERE batch_id = $1 AND closing = $2 AND row_no > $3 ORDER BY row_no LIMIT $4`, batchID, report.Closing, afterRow, pageSize(limit))
 	if err != nil {
 		return nil, fmt.Errorf("read report of batch %s: %w", batchID, err)
 	}

@@ -45,3 +45,23 @@ func (s *Store) Reserve(ctx context.Context, l registry.Lease, r registry.Reserv
 	}
 	return nil
 }
+
+// unreserve gives a completed item's room back and rings for those that wait for some, best first. Its staging is gone
+// by now. They are few at a time, so that a long queue costs little; the rest look again when their snooze ends.
+func (t *tx) unreserve(itemID string) error {
+	freed, err := t.exec(`DELETE FROM reservation WHERE item_id = $1`, itemID)
+	if err != nil {
+		return fmt.Errorf("release reservation of %s: %w", itemID, err)
+	}
+	if freed == 0 {
+		return nil
+	}
+	woken, err := t.exec(`UPDATE work_item SET run_at = $1, nudge_at = $1, nudges = 0 WHERE id IN (
+		SELECT id FROM work_item WHERE stage = 'provision' AND status = 'pending' AND wait_reason = 'no-space'
+		ORDER BY rank, id LIMIT 8)`, t.now)
+	if err != nil {
+		return fmt.Errorf("wake those who wait for room: %w", err)
+	}
+	t.wake = t.wake || woken > 0
+	return nil
+}

@@ -10,7 +10,7 @@ import (
 
 // SaveResult implements registry.Working.
 func (s *Store) SaveResult(ctx context.Context, l registry.Lease, name string, value json.RawMessage) (json.RawMessage, error) {
-	holds := value
+	var holds json.RawMessage
 	err := s.write(ctx, func(t *tx) error {
 		it, err := t.live(l)
 		if err != nil {
@@ -20,6 +20,7 @@ func (s *Store) SaveResult(ctx context.Context, l registry.Lease, name string, v
 			holds = first
 			return nil
 		}
+		holds = value
 		return t.setResult(it, name, value)
 	})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"sync"
 	"time"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
@@ -39,12 +40,18 @@ type Store struct {
 	closed chan struct{} // closed by Close: no new writes
 	done   chan struct{} // closed when the writer has ended
 	woken  chan struct{}
+
+	closeOnce sync.Once
+	closeErr  error // of the first Close
+
+	// fault, when a test sets it, is asked before every statement of the writer; its error is the statement's.
+	fault func(query string) error
 }
 
 var _ registry.Store = (*Store)(nil)
 
-// Open opens or makes the database, brings its schema up to date and starts the writer. Close ends it. A second
-// process that opens the same file is refused by [Lock], which cmd takes on the folder.
+// Open opens or makes the database, brings its schema up to date and starts the writer. Close ends it. That no second
+// process opens the same file is cmd's care, which locks the folder.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	s := &Store{
 		now: o.Now, log: o.Log,
@@ -81,7 +88,7 @@ func (s *Store) start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}
-	go s.writer(conn)
+	go s.writer(context.WithoutCancel(ctx), conn)
 	return nil
 }
 
@@ -91,17 +98,15 @@ func dsn(path, extra string) string {
 		"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_pragma=busy_timeout(10000)&" + extra
 }
 
-// Close ends the writer after the transaction under way and closes the database. It may be called twice.
+// Close ends the writer after the transaction under way and closes the database. It may be called again, also
+// concurrently: every call returns when the store is closed, with the same error.
 func (s *Store) Close() error {
-	select {
-	case <-s.closed:
-		<-s.done
-		return nil
-	default:
+	s.closeOnce.Do(func() {
 		close(s.closed)
-	}
-	<-s.done
-	return errors.Join(s.read.Close(), s.db.Close())
+		<-s.done
+		s.closeErr = errors.Join(s.read.Close(), s.db.Close())
+	})
+	return s.closeErr
 }
 
 // Ping implements registry.Reading.

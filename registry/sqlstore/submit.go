@@ -2,13 +2,12 @@ package sqlstore
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -36,12 +35,20 @@ func (t *tx) submit(sub registry.Submission) (registry.Receipt, error) {
 	} else if err != nil {
 		return registry.Receipt{}, err
 	}
+	if sub.Name == "" {
+		sub.Name = sub.Spec.Filename
+	}
 	args, err := t.description(sub)
 	if err != nil {
 		return registry.Receipt{}, err
 	}
-	if id, ok, err := t.known(sub, args); err != nil || ok {
-		return registry.Receipt{BatchID: id, Duplicate: true}, err
+	if id, ok, err := t.keyed(sub.IdempotencyKey, args); err != nil || ok {
+		return registry.Receipt{BatchID: id, Duplicate: ok}, err
+	}
+	if id, ok, err := t.sameContent(sub, args); err != nil {
+		return registry.Receipt{}, err
+	} else if ok {
+		return registry.Receipt{BatchID: id, Duplicate: true}, t.answer(sub.IdempotencyKey, args, id, registry.ActSubmit, sub.Actor)
 	}
 	route, _ := registry.RouteOf(registry.Batch)
 	sub.Spec.Profile, sub.Spec.RouteVersion, sub.Spec.SubmittedAt = c.Profile, route.Version, fromMicros(t.now)
@@ -52,34 +59,26 @@ func (t *tx) submit(sub registry.Submission) (registry.Receipt, error) {
 	case c.Profile.Priority != nil:
 		priority = *c.Profile.Priority
 	}
-	if sub.Name == "" {
-		sub.Name = sub.Spec.Filename
-	}
 	id := newID()
-	fingerprint := ""
+	content := ""
 	if strings.HasPrefix(sub.Spec.URL, registry.UploadURL("")) {
-		fingerprint = args // a URL's content is not known yet, so two of them cannot be compared
+		content = args // a URL's content is not known yet, so two of them cannot be compared
 	}
 	err = t.insert(newItem{
 		id: id, tenant: c.Tenant, collection: c.Mnemonic, action: registry.Batch, stage: route.First(),
-		status: registry.Pending, priority: priority, name: sub.Name, spec: sub.Spec, fingerprint: fingerprint, actor: sub.Actor,
+		status: registry.Pending, priority: priority, name: sub.Name, spec: sub.Spec, fingerprint: content, actor: sub.Actor,
 	})
 	if err != nil {
 		return registry.Receipt{}, err
 	}
-	if sub.IdempotencyKey != "" {
-		_, err := t.exec(`INSERT INTO command (id, tenant, idem_key, fingerprint, item_id, kind, actor, created_at)
-			VALUES ($1, $2, $3, $4, $5, 'submit', $6, $7)`, newID(), c.Tenant, sub.IdempotencyKey, args, id, sub.Actor, t.now)
-		if err != nil {
-			return registry.Receipt{}, fmt.Errorf("record idempotency key: %w", err)
-		}
-	}
-	return registry.Receipt{BatchID: id}, nil
+	return registry.Receipt{BatchID: id}, t.answer(sub.IdempotencyKey, args, id, registry.ActSubmit, sub.Actor)
 }
 
-// description is a digest of all that a submission says. An upload stands for its bytes, not for its id.
+// description is a digest of all that a submission says. An upload stands for its bytes, not for its id; what Submit
+// fills in and what says nothing of the content is left out.
 func (t *tx) description(sub registry.Submission) (string, error) {
 	spec := sub.Spec
+	spec.Profile, spec.RouteVersion, spec.SubmittedAt, spec.UserAgent = registry.Profile{}, 0, time.Time{}, ""
 	if id, ok := strings.CutPrefix(spec.URL, registry.UploadURL("")); ok {
 		u, err := t.upload(id)
 		if err != nil {
@@ -87,33 +86,15 @@ func (t *tx) description(sub registry.Submission) (string, error) {
 		}
 		spec.URL, spec.SizeBytes = "digest:"+u.Digest.Algorithm+":"+u.Digest.Value, u.SizeBytes
 	}
-	text, err := json.Marshal(struct {
+	return fingerprint(struct {
 		Collection, Name string
 		Spec             registry.Spec
 		Priority         *int
 	}{sub.Collection, sub.Name, spec, sub.Priority})
-	if err != nil {
-		return "", fmt.Errorf("encode submission: %w", err)
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:]), nil
 }
 
-// known finds an earlier submission with the same key, or with the same content.
-func (t *tx) known(sub registry.Submission, args string) (id string, ok bool, err error) {
-	if sub.IdempotencyKey != "" {
-		var before string
-		err := t.get(`SELECT item_id, fingerprint FROM command WHERE tenant = $1 AND idem_key = $2`,
-			[]any{Tenant, sub.IdempotencyKey}, &id, &before)
-		switch {
-		case err == nil && before != args:
-			return "", false, fmt.Errorf("key %q: %w", sub.IdempotencyKey, registry.ErrIdempotencyConflict)
-		case err == nil:
-			return id, true, nil
-		case !errors.Is(err, sql.ErrNoRows):
-			return "", false, fmt.Errorf("look up idempotency key: %w", err)
-		}
-	}
+// sameContent finds an earlier submission of the same uploaded bytes.
+func (t *tx) sameContent(sub registry.Submission, args string) (id string, ok bool, err error) {
 	if sub.Force {
 		return "", false, nil
 	}
@@ -166,7 +147,7 @@ func (t *tx) insert(n newItem) error {
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $16, $16, $19)`,
 		n.id, n.tenant, n.collection, sql.NullString{String: n.parent, Valid: n.parent != ""}, n.row, n.action, n.stage,
 		n.status, n.priority, rank(t.now, n.priority), clean(n.name), string(spec), n.fingerprint, n.class, clean(n.note),
-		t.now, nudge, n.actor, finished)
+		t.now, nudge, clean(n.actor), finished)
 	if err != nil {
 		return fmt.Errorf("insert item: %w", err)
 	}

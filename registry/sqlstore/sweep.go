@@ -6,15 +6,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Backoff of an item whose attempts are lost again and again (I11).
+// Backoff of an item whose attempts are lost again and again (I11), and how many losses in a row are not charged
+// because the attempt had got on or was not alone. Without an end to that, a step that always kills its worker half-way would run for ever.
 const (
 	lostBackoff    = time.Minute
 	lostBackoffCap = time.Hour
+	lossesFree     = 5
 )
 
 // Sweep implements registry.Housekeeping.
@@ -26,7 +30,7 @@ func (s *Store) Sweep(ctx context.Context, lease time.Duration) ([]registry.Leas
 		if err != nil || quiet {
 			return err
 		}
-		lost, err = t.takeAway(`(lease_until < $1 OR (stuck_after > 0 AND progress_at + stuck_after < $1))`, t.now)
+		lost, err = t.takeAway(`a.lease_until < $1 OR ` + stuck)
 		return err
 	})
 	if err != nil {
@@ -38,15 +42,21 @@ func (s *Store) Sweep(ctx context.Context, lease time.Duration) ([]registry.Leas
 // Reclaim takes away every live attempt at once. Only a process that knows that no worker is left may call it: the
 // embedded default at start, when it has just taken the lock on its folder.
 func (s *Store) Reclaim(ctx context.Context) ([]registry.Lease, error) {
-	var lost []registry.Lease
-	err := s.write(ctx, func(t *tx) (err error) {
-		lost, err = t.takeAway(`$1 = $1`, t.now)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("reclaim leases: %w", err)
+	var all []registry.Lease
+	for {
+		var lost []registry.Lease
+		err := s.write(ctx, func(t *tx) (err error) {
+			lost, err = t.takeAway(`TRUE`)
+			return err
+		})
+		if err != nil {
+			return all, fmt.Errorf("reclaim leases: %w", err)
+		}
+		all = append(all, lost...)
+		if len(lost) == 0 {
+			return all, nil
+		}
 	}
-	return lost, nil
 }
 
 // pulse notes that the sweep ran, and tells whether it must be quiet: after a gap of over half a lease workers could
@@ -57,9 +67,10 @@ func (t *tx) pulse(name string, lease int64) (quiet bool, err error) {
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return false, fmt.Errorf("read pulse: %w", err)
 	}
-	if err == nil && t.now-at > lease/2 {
+	if gap := t.now - at; err == nil && (gap > lease/2 || gap < 0) {
 		quietUntil = t.now + lease
 	}
+	quietUntil = min(quietUntil, t.now+lease) // a clock that was set back must not keep it quiet for longer
 	_, err = t.exec(`INSERT INTO pulse (name, at, quiet_until) VALUES ($1, $2, $3)
 		ON CONFLICT (name) DO UPDATE SET at = $2, quiet_until = $3`, name, t.now, quietUntil)
 	if err != nil {
@@ -73,18 +84,27 @@ type lapsed struct {
 	worker   string
 	max      int
 	advanced bool
+	stuck    bool // it was renewed, but did not get on
+	alone    bool // its worker held nothing else, so what took the worker down can only have been this
 	losses   int
 	started  int64
 }
 
-// takeAway closes the live attempts that match a condition on table attempt as lost.
-func (t *tx) takeAway(condition string, args ...any) ([]registry.Lease, error) {
-	found, err := t.lapsed(`SELECT a.item_id, a.n, a.worker, a.max_attempts, a.advanced = 1, i.losses, a.started_at
+// stuck is true for the attempts a whose worker lives at $1 and which do not get on (R29).
+const stuck = `(a.lease_until >= $1 AND a.stuck_after > 0 AND a.progress_at + a.stuck_after < $1)`
+
+// takeAway closes live attempts a that match a condition as lost, at most 500 of them.
+func (t *tx) takeAway(condition string) ([]registry.Lease, error) {
+	found, err := t.lapsed(`SELECT a.item_id, a.n, a.worker, a.max_attempts, a.advanced = 1, `+stuck+`,
+			NOT EXISTS (SELECT 1 FROM attempt o WHERE o.worker = a.worker AND o.finished_at IS NULL AND o.item_id <> a.item_id),
+			i.losses, a.started_at
 		FROM attempt a JOIN work_item i ON i.id = a.item_id
-		WHERE a.finished_at IS NULL AND `+condition+` ORDER BY a.item_id LIMIT 500`, args...)
+		WHERE a.finished_at IS NULL AND (`+condition+`) ORDER BY a.lease_until LIMIT 500`, t.now)
 	if err != nil {
 		return nil, fmt.Errorf("find lapsed leases: %w", err)
 	}
+	// Items are locked by ascending id everywhere (R11).
+	slices.SortFunc(found, func(a, b lapsed) int { return strings.Compare(a.lease.ItemID, b.lease.ItemID) })
 	leases := make([]registry.Lease, 0, len(found))
 	for _, l := range found {
 		if err := t.lose(l); err != nil {
@@ -103,7 +123,7 @@ func (t *tx) lapsed(query string, args ...any) (out []lapsed, err error) {
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		var l lapsed
-		if err := rows.Scan(&l.lease.ItemID, &l.lease.N, &l.worker, &l.max, &l.advanced, &l.losses, &l.started); err != nil {
+		if err := rows.Scan(&l.lease.ItemID, &l.lease.N, &l.worker, &l.max, &l.advanced, &l.stuck, &l.alone, &l.losses, &l.started); err != nil {
 			return nil, err
 		}
 		out = append(out, l)
@@ -111,7 +131,8 @@ func (t *tx) lapsed(query string, args ...any) (out []lapsed, err error) {
 	return out, rows.Err()
 }
 
-// lose ends one attempt without its worker. A loss after progress is not charged (R13): it is the machine's.
+// lose ends one attempt without its worker. A loss after progress, or in the company of other items, is not charged
+// (R13): it is the machine's, or a neighbour's. One that stood still while its worker lived is, and so are losses without end.
 func (t *tx) lose(l lapsed) error {
 	it, err := t.item(l.lease.ItemID)
 	if err != nil {
@@ -119,17 +140,12 @@ func (t *tx) lose(l lapsed) error {
 	}
 	c := change{
 		act: registry.ActLose, stage: it.Stage, status: registry.Pending, tries: it.Tries, losses: l.losses + 1,
-		n: l.lease.N, actor: actorRegistry,
-		note: fmt.Sprintf("worker %s was lost; it had held the item since %s", l.worker, fromMicros(l.started).Format(time.RFC3339)),
+		n: l.lease.N, actor: actorRegistry, note: l.story(),
 	}
-	if !l.advanced {
-		c.tries++
-		c.class = registry.SystemFault
-		c.delay = lostDelay(c.tries).Microseconds()
-	}
-	if c.tries >= l.max {
-		c.status = registry.Failed
-		c.note = fmt.Sprintf("%d attempts used up: %s", c.tries, c.note)
+	if l.stuck || l.alone && !l.advanced || c.losses > lossesFree {
+		if c, err = t.charge(it, c, bound(l.max)); err != nil {
+			return err
+		}
 	}
 	if err := t.move(it, c); err != nil {
 		return err
@@ -139,17 +155,45 @@ func (t *tx) lose(l lapsed) error {
 		return fmt.Errorf("encode verdict: %w", err)
 	}
 	_, err = t.exec(`UPDATE attempt SET finished_at = $3, outcome = 'lost', error = $4, response = $5
-		WHERE item_id = $1 AND n = $2`, l.lease.ItemID, l.lease.N, t.now, c.note, string(v))
+		WHERE item_id = $1 AND n = $2`, l.lease.ItemID, l.lease.N, t.now, l.story(), string(v))
 	return err
 }
 
-// lostDelay lets an item go on at once after its first charged loss (I4) and backs off after more.
+// charge counts a loss. With its tries used up the item fails, or goes on where the route says that it never fails.
+func (t *tx) charge(it registry.WorkItem, c change, most int) (change, error) {
+	c.tries++
+	c.class = registry.SystemFault
+	c.delay = lostDelay(c.tries).Microseconds()
+	if c.tries < most {
+		return c, nil
+	}
+	route, _ := registry.RouteOf(it.Action)
+	if step, ok := route.Step(it.Stage); ok && step.NeverFails {
+		return t.advance(it, route, c)
+	}
+	c.status = registry.Failed
+	c.note = fmt.Sprintf("%d attempts used up: %s", c.tries, c.note)
+	return c, nil
+}
+
+// story tells people what happened.
+func (l lapsed) story() string {
+	since := fromMicros(l.started).Format(time.RFC3339)
+	if l.stuck {
+		return fmt.Sprintf("worker %s made no progress; it had held the item since %s", l.worker, since)
+	}
+	return fmt.Sprintf("worker %s was lost; it had held the item since %s", l.worker, since)
+}
+
+// lostDelay lets an item go on at once (I4), until it has been charged so often that it must be suspected of taking its
+// workers down (R13).
 func lostDelay(tries int) time.Duration {
-	if tries <= 1 {
+	const atOnce = 3
+	if tries <= atOnce {
 		return 0
 	}
 	d := lostBackoff
-	for range tries - 2 {
+	for range tries - atOnce - 1 {
 		d = min(2*d, lostBackoffCap)
 	}
 	return d

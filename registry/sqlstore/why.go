@@ -120,7 +120,7 @@ func (s *Store) whyLocked(ctx context.Context, it registry.WorkItem, w *registry
 		return err
 	}
 	w.Reason, w.Actor = registry.ReasonLocked, holder
-	w.Sentence = fmt.Sprintf("waits until item %s, which works on the same object (%s), has settled", holder, key)
+	w.Sentence = fmt.Sprintf("waits for item %s, which works on the same object (%s)", holder, key)
 	return nil
 }
 

@@ -49,7 +49,7 @@ CREATE TABLE work_item (
   closing       BIGINT NOT NULL DEFAULT 0,   -- batches: times that the last open job settled (R22)
   attempt       BIGINT NOT NULL DEFAULT 0,   -- the fencing token; only grows
   tries         BIGINT NOT NULL DEFAULT 0,   -- counted failures in this stage
-  losses        BIGINT NOT NULL DEFAULT 0,   -- lost attempts in this stage, charged or not (R13)
+  losses        BIGINT NOT NULL DEFAULT 0,   -- lost attempts in a row, charged or not (R13)
   retry_count   BIGINT NOT NULL DEFAULT 0,
   error_class   TEXT NOT NULL DEFAULT '',
   note          TEXT NOT NULL DEFAULT '',
@@ -67,7 +67,9 @@ CREATE UNIQUE INDEX work_item_row ON work_item (parent_id, row_no) WHERE parent_
 CREATE INDEX work_item_ready ON work_item (stage, rank, id) WHERE status = 'pending';
 CREATE INDEX work_item_nudge ON work_item (nudge_at) WHERE nudge_at IS NOT NULL;
 CREATE INDEX work_item_offered ON work_item (stage) WHERE status = 'pending' AND nudges > 0;
+CREATE INDEX work_item_new ON work_item (tenant, created_at, id);
 CREATE INDEX work_item_list ON work_item (tenant, action, created_at, id);
+CREATE INDEX work_item_collection ON work_item (tenant, collection, created_at, id);
 CREATE INDEX work_item_status ON work_item (tenant, status, created_at, id);
 CREATE INDEX work_item_children ON work_item (parent_id, status) WHERE parent_id IS NOT NULL;
 CREATE INDEX work_item_fingerprint ON work_item (fingerprint) WHERE fingerprint <> '';
@@ -211,6 +213,7 @@ CREATE TABLE identifier (
   PRIMARY KEY (owner, local_id)
 );
 CREATE INDEX identifier_ark ON identifier (ark);
+CREATE INDEX identifier_local ON identifier (local_id);
 CREATE TABLE object (
   id         TEXT PRIMARY KEY, -- its ARK
   minted_for TEXT NOT NULL,    -- the item that first named it
@@ -239,6 +242,7 @@ CREATE TABLE object_version (
   recorded_at BIGINT,
   PRIMARY KEY (object_id, version)
 );
+CREATE INDEX object_version_item ON object_version (item_id);
 CREATE TABLE file (
   object_id    TEXT NOT NULL,
   path         BLOB NOT NULL,   -- bytes: a name may be no UTF-8

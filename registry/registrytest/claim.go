@@ -1,0 +1,202 @@
+package registrytest
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+func claimTests() []test {
+	return []test{
+		{"a_claim_starts_an_attempt", claimStarts},
+		{"batch_acquire", batchAcquire},
+		{"acquire_lowest_priority_job", acquireLowestPriority},
+		{"R20_age_beats_priority_in_the_end", ageBeatsPriority},
+		{"R20_any_hint_gives_the_best_item", anyHintGivesBest},
+		{"reasons", claimReasons},
+		{"R09_a_repeated_request_gets_the_same_attempt", repeatedClaim},
+		{"R09_a_late_repeat_starts_nothing", lateRepeat},
+		{"a_request_needs_an_id", requestNeedsID},
+		{"I3_racing_claims_get_each_item_once", claimRace},
+	}
+}
+
+func claimStarts(f *fixture) {
+	id := f.submit()
+	f.clock.pass(time.Second)
+	c := f.take(registry.Expand, id)
+	if c.Lease != (registry.Lease{ItemID: id, N: 1}) || c.Item.ID != id || c.Item.Status != registry.Running || c.Item.Attempt != 1 {
+		f.Fatalf("claim %+v of %+v", c.Lease, c.Item)
+	}
+	if c.Item.State != registry.StateProcessing || len(c.Item.Spec) == 0 {
+		f.Errorf("claimed item: state %s, spec %s", c.Item.State, c.Item.Spec)
+	}
+	as := f.attemptsOf(id)
+	if len(as) != 1 || as[0].Worker != "worker-1" || as[0].Stage != registry.Expand || as[0].FinishedAt != nil ||
+		!as[0].StartedAt.Equal(f.clock.now()) || !as[0].LeaseUntil.Equal(f.clock.now().Add(lease)) {
+		f.Errorf("attempts %+v", as)
+	}
+	if got := f.events(id); len(got) != 2 || got[1] != string(registry.ActClaim) {
+		f.Errorf("events=%v", got)
+	}
+}
+
+func batchAcquire(f *fixture) {
+	first, second := f.submit(), f.submit()
+	for _, want := range []string{first, second} {
+		if got := f.take(registry.Expand, want).Item.ID; got != want {
+			f.Errorf("got %s, want %s", got, want)
+		}
+	}
+	if got := f.refused(registry.Expand, first).Reason; got != registry.ReasonRunningElsewhere {
+		f.Errorf("third claim: %s", got)
+	}
+}
+
+func acquireLowestPriority(f *fixture) {
+	five, two := 5, 2
+	with := func(p *int) func(*registry.Submission) { return func(s *registry.Submission) { s.Priority = p } }
+	a := f.submit(with(&five))
+	b := f.submit(with(&five))
+	urgent := f.submit(with(&two))
+	for i, want := range []string{urgent, a, b} {
+		if got := f.take(registry.Expand, a).Item.ID; got != want {
+			f.Errorf("claim %d got %s, want %s", i, got, want)
+		}
+	}
+}
+
+func ageBeatsPriority(f *fixture) {
+	large, small := 90, 0
+	old := f.submit(func(s *registry.Submission) { s.Priority = &large })
+	f.clock.pass(24 * time.Hour)
+	f.submit(func(s *registry.Submission) { s.Priority = &small })
+	if got := f.take(registry.Expand, "").Item.ID; got != old {
+		f.Error("an item that waited for a day was passed by a new one")
+	}
+}
+
+func anyHintGivesBest(f *fixture) {
+	best, settled := f.submit(), f.submit()
+	f.fail(settled, registry.ContentFault)
+	job := f.job(registry.Download)
+	for _, hint := range []string{settled, "unknown", job, ""} {
+		c := f.take(registry.Expand, hint)
+		if c.Item.ID != best {
+			f.Errorf("hint %q gave %s, want the best item", hint, c.Item.ID)
+		}
+		f.settle(registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeReleased})
+	}
+}
+
+func claimReasons(f *fixture) {
+	batch, jobs := f.batch(1)
+	check := func(stage registry.Stage, id string, want registry.Reason) {
+		f.Helper()
+		if got := f.refused(stage, id); got.Reason != want {
+			f.Errorf("claim of %s at %s: %s, want %s", id, stage, got.Reason, want)
+		}
+	}
+	check(registry.Report, batch, registry.ReasonBlocked)
+	check(registry.Download, jobs[0], registry.ReasonWrongStage)
+	check(registry.Download, "unknown", registry.ReasonSettled)
+	f.must(f.AddHold(f.Context(), registry.Hold{Scope: registry.HoldItem, Key: jobs[0], Reason: "look", Actor: "admin"}))
+	check(registry.Estimate, jobs[0], registry.ReasonHeld)
+	f.must(f.RemoveHold(f.Context(), registry.HoldItem, jobs[0], "admin"))
+	c := f.takeItem(jobs[0])
+	check(registry.Estimate, jobs[0], registry.ReasonRunningElsewhere)
+	f.settle(registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeRetry, Delay: time.Minute, Error: "no"})
+	f.clock.pass(20 * time.Second)
+	check(registry.Estimate, jobs[0], registry.ReasonNotDue)
+	if got := f.refused(registry.Estimate, jobs[0]).After; got != 40*time.Second {
+		f.Errorf("after=%v, want 40s", got)
+	}
+	f.clock.pass(40 * time.Second)
+	f.fail(jobs[0], registry.ContentFault)
+	check(registry.Estimate, jobs[0], registry.ReasonSettled)
+}
+
+func repeatedClaim(f *fixture) {
+	id := f.submit()
+	f.submit()
+	r := f.request(registry.Expand, id)
+	first, err := f.Claim(f.Context(), r)
+	f.must(err)
+	for range 3 {
+		again, err := f.Claim(f.Context(), r)
+		f.must(err)
+		if again.Lease != first.Lease || again.Item.ID != first.Item.ID {
+			f.Errorf("repeat got %+v, want %+v", again.Lease, first.Lease)
+		}
+	}
+	if got := f.item(id).Attempt; got != 1 {
+		f.Errorf("attempt=%d, want 1", got)
+	}
+}
+
+func lateRepeat(f *fixture) {
+	id := f.submit()
+	r := f.request(registry.Expand, id)
+	c, err := f.Claim(f.Context(), r)
+	f.must(err)
+	f.settle(registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeReleased})
+	_, err = f.Claim(f.Context(), r)
+	var refused *registry.NotClaimable
+	if !errors.As(err, &refused) {
+		f.Errorf("a request whose attempt is over: %v, want a refusal", err)
+	}
+	if it := f.item(id); it.Status != registry.Pending || it.Attempt != 1 {
+		f.Errorf("the late repeat left it %s with attempt %d", it.Status, it.Attempt)
+	}
+	if got := f.take(registry.Expand, id).Lease.N; got != 2 {
+		f.Errorf("the next request got attempt %d", got)
+	}
+}
+
+func requestNeedsID(f *fixture) {
+	id := f.submit()
+	r := f.request(registry.Expand, id)
+	r.RequestID = ""
+	if _, err := f.Claim(f.Context(), r); err == nil {
+		f.Error("a claim that cannot be told from another one was granted")
+	}
+}
+
+func claimRace(f *fixture) {
+	const items, claimers = 20, 50
+	f.batch(items)
+	var mu sync.Mutex
+	got := map[string]int{}
+	refusals := 0
+	var all sync.WaitGroup
+	for i := range claimers {
+		all.Go(func() {
+			r := f.request(registry.Estimate, "")
+			r.Worker = fmt.Sprintf("worker-%d", i)
+			c, err := f.Claim(f.Context(), r)
+			var refused *registry.NotClaimable
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil:
+				got[c.Item.ID]++
+			case errors.As(err, &refused):
+				refusals++
+			default:
+				f.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if len(got) != items || refusals != claimers-items {
+		f.Errorf("%d items were claimed and %d claims refused", len(got), refusals)
+	}
+	for id, n := range got {
+		if n != 1 {
+			f.Errorf("item %s was claimed %d times", id, n)
+		}
+	}
+}

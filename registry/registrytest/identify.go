@@ -1,0 +1,156 @@
+package registrytest
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+func identifyTests() []test {
+	return []test{
+		{"R08_I10_minted_once_whatever_is_repeated", mintedOnce},
+		{"R08_a_local_id_finds_its_object", localIDFinds},
+		{"R08_local_ids_are_an_owners_own", localIDsOfOwner},
+		{"R08_two_items_with_the_same_new_local_id", sameNewLocalID},
+		{"R08_a_supplied_ark_is_taken", suppliedARK},
+		{"R08_a_mismatch_is_named", mismatch},
+		{"R08_a_taken_name_is_not_given_again", taken},
+		{"I10_the_name_survives_failure_and_requeue", nameSurvives},
+	}
+}
+
+func (f *fixture) identify(l registry.Lease, r registry.IdentifyRequest) registry.Identity {
+	f.Helper()
+	id, err := f.Identify(f.Context(), l, r)
+	f.must(err)
+	return id
+}
+
+func mintedOnce(f *fixture) {
+	c := f.processing(1)[0]
+	want := registry.Identity{ARK: "ark:/99999/first", Minted: true}
+	r := registry.IdentifyRequest{Owner: owner, LocalIDs: []string{"a", "b"}, Proposed: want.ARK}
+	if got := f.identify(c.Lease, r); got != want {
+		f.Fatalf("identity %+v, want %+v", got, want)
+	}
+	r.Proposed = "ark:/99999/second"
+	if got := f.identify(c.Lease, r); got != want {
+		f.Errorf("the repeat got %+v, want %+v", got, want)
+	}
+	f.settle(registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeReleased})
+	if got := f.identify(f.takeItem(c.Item.ID).Lease, r); got != want {
+		f.Errorf("the next attempt got %+v, want %+v", got, want)
+	}
+	var kept registry.Identity
+	f.must(json.Unmarshal(f.item(c.Item.ID).Results["ark"], &kept))
+	if diff := cmp.Diff(want, kept); diff != "" {
+		f.Errorf("results[ark] (-want +got):\n%s", diff)
+	}
+}
+
+func localIDFinds(f *fixture) {
+	c := f.processing(3)
+	first := f.identify(c[0].Lease, registry.IdentifyRequest{Owner: owner, LocalIDs: []string{"x"}, Proposed: "ark:/99999/p1"})
+	f.store(c[0].Lease, first.ARK, 1)
+	f.done(c[0].Lease)
+	f.finish(c[0].Item.ID)
+	got := f.identify(c[1].Lease, registry.IdentifyRequest{Owner: owner, LocalIDs: []string{"x", "y"}, Proposed: "ark:/99999/p2"})
+	if want := (registry.Identity{ARK: first.ARK, Head: 1}); got != want {
+		f.Fatalf("identity %+v, want %+v", got, want)
+	}
+	f.done(c[1].Lease)
+	f.finish(c[1].Item.ID)
+	// The new local id belongs to the object from now on, too.
+	got = f.identify(c[2].Lease, registry.IdentifyRequest{Owner: owner, LocalIDs: []string{"y"}, Proposed: "ark:/99999/p3"})
+	if got.ARK != first.ARK {
+		f.Errorf("identity %+v, want %s", got, first.ARK)
+	}
+}
+
+func localIDsOfOwner(f *fixture) {
+	c := f.processing(2)
+	a := f.identify(c[0].Lease, registry.IdentifyRequest{Owner: "o:1", LocalIDs: []string{"2:x"}, Proposed: "ark:/99999/p1"})
+	b := f.identify(c[1].Lease, registry.IdentifyRequest{Owner: "o", LocalIDs: []string{"1:2:x"}, Proposed: "ark:/99999/p2"})
+	if a.ARK == b.ARK {
+		f.Errorf("two owners' ids name one object %s", a.ARK)
+	}
+}
+
+func sameNewLocalID(f *fixture) {
+	c := f.processing(2)
+	first := f.identify(c[0].Lease, registry.IdentifyRequest{Owner: owner, LocalIDs: []string{"x"}, Proposed: "ark:/99999/p1"})
+	f.waits(c[1].Lease, c[0].Lease, "x")
+	f.store(c[0].Lease, first.ARK, 1)
+	f.done(c[0].Lease)
+	f.finish(c[0].Item.ID)
+	second := f.identify(c[1].Lease, registry.IdentifyRequest{Owner: owner, LocalIDs: []string{"x"}, Proposed: "ark:/99999/p2"})
+	if second.ARK != first.ARK || second.Minted || second.Head != 1 {
+		f.Errorf("the second item got %+v, want version 2 of %s", second, first.ARK)
+	}
+}
+
+func suppliedARK(f *fixture) {
+	c := f.processing(2)
+	r := registry.IdentifyRequest{Owner: owner, Supplied: "ark:/13030/given", LocalIDs: []string{"x"}, Proposed: "ark:/99999/p1"}
+	if got, want := f.identify(c[0].Lease, r), (registry.Identity{ARK: "ark:/13030/given"}); got != want {
+		f.Errorf("identity %+v, want %+v", got, want)
+	}
+	f.done(c[0].Lease)
+	f.finish(c[0].Item.ID)
+	if got := f.locks(c[1].Lease, "x"); got.ARK != "ark:/13030/given" || got.Minted {
+		f.Errorf("its local id names %+v", got)
+	}
+}
+
+func mismatch(f *fixture) {
+	c := f.processing(3)
+	f.identify(c[0].Lease, registry.IdentifyRequest{Owner: owner, LocalIDs: []string{"x"}, Proposed: "ark:/99999/p1"})
+	f.done(c[0].Lease)
+	f.finish(c[0].Item.ID)
+	r := registry.IdentifyRequest{Owner: owner, LocalIDs: []string{"new", "x"}, Supplied: "ark:/99999/other"}
+	_, err := f.Identify(f.Context(), c[1].Lease, r)
+	var m *registry.IdentifierMismatch
+	if !errors.As(err, &m) {
+		f.Fatalf("error %v, want a mismatch", err)
+	}
+	if want := (registry.IdentifierMismatch{LocalID: "x", Known: "ark:/99999/p1", Given: "ark:/99999/other"}); *m != want {
+		f.Errorf("mismatch %+v, want %+v", *m, want)
+	}
+	if got := f.item(c[1].Item.ID).Results["ark"]; got != nil {
+		f.Errorf("results[ark]=%s", got)
+	}
+	// And nothing of it stuck: no lock, no binding.
+	if got := f.identify(c[2].Lease, registry.IdentifyRequest{Owner: owner, LocalIDs: []string{"new"}, Proposed: "ark:/99999/p2"}); !got.Minted {
+		f.Errorf("identity %+v", got)
+	}
+}
+
+func taken(f *fixture) {
+	c := f.processing(3)
+	f.identify(c[0].Lease, registry.IdentifyRequest{Owner: owner, Proposed: "ark:/99999/p1"})
+	f.settle(registry.Settlement{Lease: c[0].Lease, Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Error: "no"})
+	_, err := f.Identify(f.Context(), c[1].Lease, registry.IdentifyRequest{Owner: owner, Proposed: "ark:/99999/p1"})
+	f.is(err, registry.ErrTaken)
+	f.identify(c[1].Lease, registry.IdentifyRequest{Owner: owner, Supplied: "ark:/99999/p2"})
+	f.done(c[1].Lease)
+	f.finish(c[1].Item.ID)
+	_, err = f.Identify(f.Context(), c[2].Lease, registry.IdentifyRequest{Owner: owner, Proposed: "ark:/99999/p2"})
+	f.is(err, registry.ErrTaken)
+	if got := f.identify(c[2].Lease, registry.IdentifyRequest{Owner: owner, Proposed: "ark:/99999/p3"}); got.ARK != "ark:/99999/p3" {
+		f.Errorf("identity %+v", got)
+	}
+}
+
+func nameSurvives(f *fixture) {
+	c := f.processing(1)[0]
+	want := f.locks(c.Lease, "x")
+	f.settle(registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Error: "no"})
+	f.command(c.Item.ID, registry.ActRequeue, registry.Estimate)
+	f.bring(c.Item.ID, registry.Process)
+	if got := f.locks(f.takeItem(c.Item.ID).Lease, "x"); got != want {
+		f.Errorf("identity %+v, want %+v", got, want)
+	}
+}

@@ -1,0 +1,82 @@
+package registrytest
+
+import (
+	"context"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// T is what a check needs of a test: *testing.T and *rapid.T have it.
+type T interface {
+	Helper()
+	Context() context.Context
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// CheckInvariants checks what holds at all times of every item of a store, however it came to its state: blocker_count
+// equals a recount (I9), a running item has one live attempt and no other item has any (I3), attempt only grows and
+// tries are bounded (I11, for workers with at most 5 attempts).
+func CheckInvariants(t T, s registry.Reading) {
+	t.Helper()
+	open := map[string]int64{}
+	items := list(t, s, registry.ItemQuery{})
+	for _, it := range items {
+		if it.ParentID != "" && !it.Status.Settled() {
+			open[it.ParentID]++
+		}
+	}
+	for _, it := range items {
+		if it.Action == registry.Batch && it.BlockerCount != open[it.ID] {
+			t.Errorf("I9: batch %s has blocker_count %d, a recount gives %d", it.ID, it.BlockerCount, open[it.ID])
+		}
+		if (it.FinishedAt != nil) != it.Status.Settled() {
+			t.Errorf("item %s is %s, finished at %v", it.ID, it.Status, it.FinishedAt)
+		}
+		checkAttempts(t, s, it)
+	}
+}
+
+// checkAttempts checks an item against its attempts.
+func checkAttempts(t T, s registry.Reading, it registry.WorkItem) {
+	t.Helper()
+	all, err := s.Attempts(t.Context(), it.ID)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	live, newest := 0, int64(0)
+	for _, a := range all {
+		if a.FinishedAt == nil {
+			live++
+		}
+		if a.N <= newest {
+			t.Errorf("I11: attempt %d of item %s came after %d", a.N, it.ID, newest)
+		}
+		newest = a.N
+	}
+	if running := it.Status == registry.Running; live > 1 || running != (live == 1) {
+		t.Errorf("I3: item %s is %s with %d live attempts", it.ID, it.Status, live)
+	}
+	if newest != it.Attempt {
+		t.Errorf("I11: item %s has attempt %d, its newest is %d", it.ID, it.Attempt, newest)
+	}
+	if it.Tries > attempts {
+		t.Errorf("I11: item %s has %d tries", it.ID, it.Tries)
+	}
+}
+
+// list reads a list to its end.
+func list(t T, s registry.Reading, q registry.ItemQuery) (all []registry.WorkItem) {
+	t.Helper()
+	for {
+		page, err := s.Items(t.Context(), q)
+		if err != nil {
+			t.Fatalf("%v", err)
+		}
+		all = append(all, page.Rows...)
+		if page.Next == "" {
+			return all
+		}
+		q.After = page.Next
+	}
+}

@@ -1,0 +1,64 @@
+// Package registrytest is the conformance suite of registry.Store: what every driver must keep true.
+//
+// It is black box. It asks only through the contract, looks at what became of the data, and after every test checks the
+// invariants that always hold (I3, I9, I11 of docs/design.md). A test of a rule of docs/safety-rules.md bears its
+// number; a scenario that mrt-zk tests, too, bears its name there.
+package registrytest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// Open opens an empty store whose clock is now. It registers what closes the store with t.Cleanup.
+type Open func(t *testing.T, now func() time.Time) registry.Store
+
+type test struct {
+	name string
+	run  func(*fixture)
+}
+
+// Run runs the whole suite. Every test gets a store of its own.
+func Run(t *testing.T, open Open) {
+	t.Helper()
+	topics := []struct {
+		name  string
+		tests []test
+	}{
+		{"submit", submitTests()},
+		{"claim", claimTests()},
+		{"renew", renewTests()},
+		{"settle", settleTests()},
+		{"fence", fenceTests()},
+		{"sweep", sweepTests()},
+		{"wake", wakeTests()},
+		{"batch", batchTests()},
+		{"report", reportTests()},
+		{"lock", lockTests()},
+		{"identify", identifyTests()},
+		{"intent", intentTests()},
+		{"record", recordTests()},
+		{"reserve", reserveTests()},
+		{"hold", holdTests()},
+		{"command", commandTests()},
+		{"why", whyTests()},
+		{"list", listTests()},
+		{"admin", adminTests()},
+	}
+	for _, topic := range topics {
+		t.Run(topic.name, func(t *testing.T) {
+			for _, tt := range topic.tests {
+				t.Run(tt.name, func(t *testing.T) {
+					t.Parallel()
+					f := newFixture(t, open)
+					tt.run(f)
+					if !f.closed {
+						f.invariants()
+					}
+				})
+			}
+		})
+	}
+}

@@ -1,0 +1,198 @@
+package registrytest
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+func reportTests() []test {
+	return []test{
+		{"R22_one_report_for_each_closing", oneReport},
+		{"R22_a_report_is_a_snapshot", reportSnapshot},
+		{"R22_an_update_is_a_report_of_its_own", updateReport},
+		{"R22_a_job_that_runs_again_before_the_report", reopenedBeforeReport},
+		{"requeue_of_a_batch_whose_jobs_failed_reports_anew", requeueReports},
+		{"update_report_needs_a_report", updateNeedsReport},
+		{"only_a_batch_at_its_report_has_one", onlyReportCloses},
+		{"jobs_of_a_report", reportJobs},
+	}
+}
+
+// reportable makes a batch at its report, whose second job failed.
+func (f *fixture) reportable() (id string, jobs []string) {
+	f.Helper()
+	id, jobs = f.batch(2)
+	f.finish(jobs[0])
+	f.fail(jobs[1], registry.ContentFault)
+	return id, jobs
+}
+
+func (f *fixture) closeReport(l registry.Lease) registry.BatchReport {
+	f.Helper()
+	r, err := f.CloseReport(f.Context(), l)
+	f.must(err)
+	return r
+}
+
+func oneReport(f *fixture) {
+	id, _ := f.reportable()
+	_, err := f.ReportOf(f.Context(), id, 0)
+	f.is(err, registry.ErrNotFound)
+	_, err = f.ReportJobs(f.Context(), id, 1, 0, 10)
+	f.is(err, registry.ErrNotFound)
+	want := registry.BatchReport{BatchID: id, Closing: 1, CreatedAt: f.clock.now(), Jobs: 2, Completed: 1, Failed: 1}
+	l := f.take(registry.Report, id).Lease
+	first := f.closeReport(l)
+	f.clock.pass(lease)
+	f.settle(registry.Settlement{Lease: l, Outcome: registry.OutcomeRetry, Error: "mail is down"})
+	again := f.closeReport(f.take(registry.Report, id).Lease)
+	last, err := f.ReportOf(f.Context(), id, 0)
+	f.must(err)
+	for _, got := range []registry.BatchReport{first, again, last} {
+		if diff := cmp.Diff(want, got); diff != "" {
+			f.Errorf("report (-want +got):\n%s", diff)
+		}
+	}
+}
+
+func reportSnapshot(f *fixture) {
+	id, jobs := f.reportable()
+	l := f.take(registry.Report, id).Lease
+	f.closeReport(l)
+	f.command(jobs[1], registry.ActRequeue, "")
+	f.finish(jobs[1])
+	f.done(l)
+	it := f.item(id)
+	if it.Status != registry.Failed || it.ErrorClass != registry.JobsFault {
+		f.Errorf("batch is %s (%s) although its report says that a job failed", it.Status, it.ErrorClass)
+	}
+	r, err := f.ReportOf(f.Context(), id, 0)
+	f.must(err)
+	if r.Failed != 1 {
+		f.Errorf("the stored report changed: %+v", r)
+	}
+}
+
+func updateReport(f *fixture) {
+	id, jobs := f.reportable()
+	l := f.take(registry.Report, id).Lease
+	f.closeReport(l)
+	f.done(l)
+	f.command(jobs[1], registry.ActRequeue, "")
+	f.finish(jobs[1])
+	f.state(id, registry.StateFailed)
+	f.command(id, registry.ActUpdateReport, "")
+	f.state(id, registry.StateUpdateReport)
+	c := f.take(registry.Report, id)
+	if r := f.closeReport(c.Lease); r.Closing != 2 || r.Completed != 2 || r.Failed != 0 {
+		f.Errorf("update %+v", r)
+	}
+	f.done(c.Lease)
+	f.state(id, registry.StateCompleted)
+	for closing, failed := range map[int64]int64{1: 1, 2: 0} {
+		r, err := f.ReportOf(f.Context(), id, closing)
+		f.must(err)
+		if r.Closing != closing || r.Failed != failed {
+			f.Errorf("report %d: %+v", closing, r)
+		}
+	}
+}
+
+func reopenedBeforeReport(f *fixture) {
+	id, jobs := f.reportable()
+	f.command(jobs[1], registry.ActRequeue, "")
+	if got := f.refused(registry.Report, id).Reason; got != registry.ReasonBlocked {
+		f.Errorf("the report waits because %s", got)
+	}
+	f.invariants()
+	f.finish(jobs[1])
+	c := f.take(registry.Report, id)
+	if r := f.closeReport(c.Lease); r.Completed != 2 || r.Closing != c.Item.Closing {
+		f.Errorf("report %+v at closing %d", r, c.Item.Closing)
+	}
+	f.done(c.Lease)
+	f.state(id, registry.StateCompleted)
+}
+
+func requeueReports(f *fixture) {
+	id, jobs := f.reportable()
+	l := f.take(registry.Report, id).Lease
+	f.closeReport(l)
+	f.done(l)
+	f.command(jobs[1], registry.ActRequeue, "")
+	f.finish(jobs[1])
+	f.command(id, registry.ActRequeue, "")
+	c := f.take(registry.Report, id)
+	f.closeReport(c.Lease)
+	f.done(c.Lease)
+	f.state(id, registry.StateCompleted)
+}
+
+func updateNeedsReport(f *fixture) {
+	id := f.submit()
+	f.fail(id, registry.ContentFault) // a corrupt manifest
+	f.refusedCommand(id, registry.ActUpdateReport, "", registry.Failed, registry.Pending)
+}
+
+func onlyReportCloses(f *fixture) {
+	if _, err := f.CloseReport(f.Context(), f.take(registry.Expand, f.submit()).Lease); err == nil {
+		f.Error("a batch that is being expanded was reported")
+	}
+	if _, err := f.CloseReport(f.Context(), f.takeItem(f.job(registry.Download)).Lease); err == nil {
+		f.Error("a job was reported")
+	}
+}
+
+func reportJobs(f *fixture) {
+	id := f.submit()
+	c := f.takeItem(id)
+	jobs := newJobs(5)
+	jobs[0].Spec.LocalIDs = []string{"loc-1"}
+	jobs[4].Fault = "line 5 is wrong"
+	_, err := f.AddJobs(f.Context(), c.Lease, jobs)
+	f.must(err)
+	f.done(c.Lease)
+	ids := f.children(id)
+	f.bring(ids[0], registry.Notify)
+	f.settle(registry.Settlement{Lease: f.takeItem(ids[0]).Lease, Outcome: registry.OutcomeDone, Results: map[string]json.RawMessage{
+		"ark": raw(`{"ark":"ark:/99999/x","minted":true,"head":0}`), "version": raw(`1`),
+	}})
+	f.bring(ids[1], registry.Process)
+	f.settle(registry.Settlement{
+		Lease: f.takeItem(ids[1]).Lease, Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Error: "storage",
+		Results: map[string]json.RawMessage{"ark": raw(`{"ark":"ark:/99999/y","minted":true,"head":0}`)},
+	})
+	f.finish(ids[2])
+	f.command(ids[3], registry.ActCancel, "")
+	f.closeReport(f.take(registry.Report, id).Lease)
+	var got []registry.JobResult
+	for {
+		after := int64(0)
+		if len(got) > 0 {
+			after = got[len(got)-1].Row
+		}
+		page, err := f.ReportJobs(f.Context(), id, 0, after, 2)
+		f.must(err)
+		got = append(got, page...)
+		if len(page) < 2 {
+			break
+		}
+	}
+	want := []registry.JobResult{
+		{Row: 1, State: registry.StateCompleted, ARK: "ark:/99999/x", ObjectID: "ark:/99999/x", Version: 1, LocalIDs: []string{"loc-1"}},
+		{Row: 2, State: registry.StateFailed, ARK: "ark:/99999/y", Error: "storage", Class: registry.SystemFault},
+		{Row: 3, State: registry.StateCompleted},
+		{Row: 4, State: registry.StateCancelled},
+		{Row: 5, State: registry.StateFailed, Error: "line 5 is wrong", Class: registry.ContentFault},
+	}
+	for i := range want {
+		want[i].ItemID, want[i].Name = ids[i], fmt.Sprintf("job-%d", i+1)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		f.Errorf("jobs (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,360 @@
+package registrytest
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+func settleTests() []test {
+	return []test{
+		{"job_happy_path", jobHappyPath},
+		{"outcomes", settleOutcomes},
+		{"R09_a_repeated_settle_gets_the_recorded_verdict", repeatedSettle},
+		{"R09_another_outcome_is_refused", otherOutcome},
+		{"R09_a_lost_attempt_cannot_settle", lostCannotSettle},
+		{"I11_max_attempts", maxAttempts},
+		{"I11_an_unset_bound_is_the_default", unsetBound},
+		{"estimate_never_fails", estimateNeverFails},
+		{"retry_waits", retryWaits},
+		{"R24_repeated_snoozes_share_an_attempt_row", snoozesShareRow},
+		{"I11_a_release_is_not_counted", releaseIsNotCounted},
+		{"results_are_merged", resultsMerged},
+		{"SaveResult_sets_once", saveResultOnce},
+		{"what_happened_is_written", settleEvents},
+		{"a_worker_cannot_lose_an_item_itself", onlyRegistryLoses},
+	}
+}
+
+func jobHappyPath(f *fixture) {
+	batch, jobs := f.batch(1)
+	id := jobs[0]
+	f.state(id, registry.StatePending)
+	for _, tt := range []struct {
+		stage registry.Stage
+		state registry.State
+	}{
+		{registry.Estimate, registry.StateEstimating},
+		{registry.Provision, registry.StateProvisioning},
+		{registry.Download, registry.StateDownloading},
+		{registry.Process, registry.StateProcessing},
+		{registry.Record, registry.StateRecording},
+		{registry.Notify, registry.StateNotify},
+	} {
+		c := f.take(tt.stage, id)
+		if c.Item.State != tt.state {
+			f.Errorf("at %s: state=%s, want %s", tt.stage, c.Item.State, tt.state)
+		}
+		f.done(c.Lease)
+	}
+	f.state(id, registry.StateCompleted)
+	if it := f.item(id); it.Attempt != 6 || it.Retry || it.FinishedAt == nil || len(it.AllowedActs) != 0 {
+		f.Errorf("completed item: %+v", it)
+	}
+	p, err := f.BatchProgress(f.Context(), batch)
+	f.must(err)
+	if p.Jobs != 1 || p.Completed != 1 || p.Open != 0 || p.Failed != 0 {
+		f.Errorf("progress %+v", p)
+	}
+}
+
+func settleOutcomes(f *fixture) {
+	for _, tt := range []struct {
+		name string
+		s    registry.Settlement
+		want registry.Verdict
+		item registry.WorkItem // the fields looked at
+	}{
+		{
+			"done",
+			registry.Settlement{Outcome: registry.OutcomeDone},
+			registry.Verdict{Stage: registry.Process, Status: registry.Pending},
+			registry.WorkItem{State: registry.StateProcessing, Retry: true},
+		},
+		{
+			"retry",
+			registry.Settlement{Outcome: registry.OutcomeRetry, Class: registry.SystemFault, Error: "timeout"},
+			registry.Verdict{Stage: registry.Download, Status: registry.Pending, Tries: 1},
+			registry.WorkItem{State: registry.StateDownloading, Tries: 1, ErrorClass: registry.SystemFault, Note: "timeout", Retry: true},
+		},
+		{
+			"snooze",
+			registry.Settlement{Outcome: registry.OutcomeSnooze, Reason: registry.ReasonNoSpace, Error: "full", Delay: time.Minute},
+			registry.Verdict{Stage: registry.Download, Status: registry.Pending},
+			registry.WorkItem{State: registry.StateDownloading, Note: "full", Retry: true},
+		},
+		{
+			"released",
+			registry.Settlement{Outcome: registry.OutcomeReleased},
+			registry.Verdict{Stage: registry.Download, Status: registry.Pending},
+			registry.WorkItem{State: registry.StateDownloading, Retry: true},
+		},
+		{
+			"content",
+			registry.Settlement{Outcome: registry.OutcomeFailed, Class: registry.ContentFault, Error: "404"},
+			registry.Verdict{Stage: registry.Download, Status: registry.Failed},
+			registry.WorkItem{State: registry.StateFailed, ErrorClass: registry.ContentFault, Note: "404", NeedsAdminReview: true},
+		},
+		{
+			"system",
+			registry.Settlement{Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Error: "no config"},
+			registry.Verdict{Stage: registry.Download, Status: registry.Failed},
+			registry.WorkItem{State: registry.StateFailed, ErrorClass: registry.SystemFault, Note: "no config", NeedsAdminReview: true},
+		},
+	} {
+		id := f.job(registry.Download)
+		tt.s.Lease = f.takeItem(id).Lease
+		if got := f.settle(tt.s); got != tt.want {
+			f.Errorf("%s: verdict %+v, want %+v", tt.name, got, tt.want)
+		}
+		it := f.item(id)
+		got := registry.WorkItem{
+			State: it.State, Tries: it.Tries, ErrorClass: it.ErrorClass, Note: it.Note, Retry: it.Retry, NeedsAdminReview: it.NeedsAdminReview,
+		}
+		if diff := cmp.Diff(tt.item, got); diff != "" {
+			f.Errorf("%s: item (-want +got):\n%s", tt.name, diff)
+		}
+		a := f.attemptsOf(id)
+		if last := a[len(a)-1]; last.Outcome != tt.s.Outcome || last.Error != tt.s.Error || last.FinishedAt == nil {
+			f.Errorf("%s: attempt %+v", tt.name, last)
+		}
+		if !it.Status.Settled() {
+			f.command(id, registry.ActCancel, "") // out of the next case's way
+		}
+	}
+}
+
+func repeatedSettle(f *fixture) {
+	for _, s := range []registry.Settlement{
+		{Outcome: registry.OutcomeDone},
+		{Outcome: registry.OutcomeRetry, Error: "no", Delay: time.Hour},
+		{Outcome: registry.OutcomeReleased},
+		{Outcome: registry.OutcomeFailed, Class: registry.ContentFault, Error: "no"},
+	} {
+		id := f.submit()
+		s.Lease = f.takeItem(id).Lease
+		s.PriorityAdd = 10
+		want := f.settle(s)
+		before := f.item(id)
+		f.clock.pass(time.Second)
+		if got := f.settle(s); got != want {
+			f.Errorf("%s: repeat %+v, want %+v", s.Outcome, got, want)
+		}
+		if diff := cmp.Diff(before, f.item(id)); diff != "" {
+			f.Errorf("%s: the repeat changed the item:\n%s", s.Outcome, diff)
+		}
+		if !before.Status.Settled() && before.Stage == registry.Expand {
+			f.clock.pass(time.Hour)
+			f.fail(id, registry.ContentFault)
+		}
+	}
+}
+
+func otherOutcome(f *fixture) {
+	id := f.submit()
+	l := f.take(registry.Expand, id).Lease
+	f.done(l)
+	_, err := f.Settle(f.Context(), registry.Settlement{Lease: l, Outcome: registry.OutcomeFailed, Error: "late"})
+	f.is(err, registry.ErrClaimLost)
+	if got := f.item(id); got.Status != registry.Pending || got.Stage != registry.Report {
+		f.Errorf("%s at %s", got.Status, got.Stage)
+	}
+}
+
+func lostCannotSettle(f *fixture) {
+	id := f.submit()
+	l := f.take(registry.Expand, id).Lease
+	f.sweep(2 * lease)
+	_, err := f.Settle(f.Context(), registry.Settlement{Lease: l, Outcome: registry.OutcomeDone})
+	f.is(err, registry.ErrClaimLost)
+	if got := f.item(id); got.Status != registry.Pending || got.Stage != registry.Expand {
+		f.Errorf("%s at %s", got.Status, got.Stage)
+	}
+}
+
+func (f *fixture) retry(id string, most int) registry.Verdict {
+	f.Helper()
+	v, err := f.Settle(f.Context(), registry.Settlement{
+		Lease: f.takeItem(id).Lease, Outcome: registry.OutcomeRetry, Class: registry.SystemFault, Error: "again", MaxAttempts: most,
+	})
+	f.must(err)
+	return v
+}
+
+func maxAttempts(f *fixture) {
+	id := f.job(registry.Download)
+	for n := 1; n <= attempts; n++ {
+		want := registry.Verdict{Stage: registry.Download, Status: registry.Pending, Tries: n}
+		if n == attempts {
+			want.Status = registry.Failed
+		}
+		if got := f.retry(id, attempts); got != want {
+			f.Errorf("try %d: %+v, want %+v", n, got, want)
+		}
+	}
+	if it := f.item(id); !it.NeedsAdminReview || it.ErrorClass != registry.SystemFault || it.Note != "again" {
+		f.Errorf("used up: %+v", it)
+	}
+	other := f.job(registry.Download)
+	f.retry(other, attempts)
+	f.done(f.takeItem(other).Lease)
+	if got := f.item(other).Tries; got != 0 {
+		f.Errorf("tries=%d in a new stage, want 0", got)
+	}
+}
+
+func unsetBound(f *fixture) {
+	id := f.job(registry.Download)
+	for range 4 {
+		if got := f.retry(id, 0); got.Status != registry.Pending {
+			f.Fatalf("verdict %+v before the default is used up", got)
+		}
+	}
+	if got := f.retry(id, 0); got.Status != registry.Failed {
+		f.Errorf("verdict %+v, want failed", got)
+	}
+}
+
+func estimateNeverFails(f *fixture) {
+	id := f.job(registry.Estimate)
+	for range attempts - 1 {
+		f.retry(id, attempts)
+	}
+	if got, want := f.retry(id, attempts), (registry.Verdict{Stage: registry.Provision, Status: registry.Pending}); got != want {
+		f.Errorf("verdict %+v, want %+v", got, want)
+	}
+	if it := f.item(id); it.SizeBytes != -1 || it.ErrorClass != "" || it.Note != "" || it.Tries != 0 {
+		f.Errorf("went on as %+v", it)
+	}
+	lost := f.job(registry.Estimate)
+	for range attempts {
+		f.clock.pass(time.Hour)
+		f.takeItem(lost)
+		f.sweep(lease + time.Second)
+	}
+	if it := f.item(lost); it.Stage != registry.Provision || it.Status != registry.Pending {
+		f.Errorf("after lost attempts it is %s at %s", it.Status, it.Stage)
+	}
+}
+
+func retryWaits(f *fixture) {
+	id := f.submit()
+	l := f.take(registry.Expand, id).Lease
+	f.settle(registry.Settlement{Lease: l, Outcome: registry.OutcomeRetry, Delay: 90 * time.Second, Error: "no"})
+	if got, want := f.item(id).RunAt, f.clock.now().Add(90*time.Second); !got.Equal(want) {
+		f.Errorf("run at %v, want %v", got, want)
+	}
+	f.clock.pass(89 * time.Second)
+	f.refused(registry.Expand, id)
+	f.clock.pass(time.Second)
+	f.take(registry.Expand, id)
+}
+
+func snoozesShareRow(f *fixture) {
+	id := f.job(registry.Provision)
+	before := len(f.attemptsOf(id))
+	for range 20 {
+		l := f.takeItem(id).Lease
+		f.settle(registry.Settlement{
+			Lease: l, Outcome: registry.OutcomeSnooze, Reason: registry.ReasonNoSpace, Error: "no room", Delay: time.Minute,
+		})
+		f.clock.pass(time.Minute)
+	}
+	if got := len(f.attemptsOf(id)) - before; got != 1 {
+		f.Errorf("%d attempt rows for 20 snoozes, want 1", got)
+	}
+	if it := f.item(id); it.Tries != 0 || it.Attempt != 21 {
+		f.Errorf("tries=%d attempt=%d, want 0 and 21", it.Tries, it.Attempt)
+	}
+	if got := len(f.events(id)); got > 6 {
+		f.Errorf("%d events: a wait without news is told again and again", got)
+	}
+	f.done(f.takeItem(id).Lease)
+	f.done(f.takeItem(id).Lease)
+	if got := len(f.attemptsOf(id)) - before; got != 2 {
+		f.Errorf("%d attempt rows after the next stage, want 2", got)
+	}
+}
+
+func releaseIsNotCounted(f *fixture) {
+	id := f.submit()
+	for range 3 * attempts {
+		f.settle(registry.Settlement{Lease: f.take(registry.Expand, id).Lease, Outcome: registry.OutcomeReleased})
+	}
+	if it := f.item(id); it.Tries != 0 || it.Status != registry.Pending || it.Attempt != 3*attempts {
+		f.Errorf("tries=%d status=%s attempt=%d", it.Tries, it.Status, it.Attempt)
+	}
+}
+
+func raw(s string) json.RawMessage { return json.RawMessage(s) }
+
+func resultsMerged(f *fixture) {
+	id := f.submit()
+	size, files := int64(100), int64(7)
+	f.settle(registry.Settlement{
+		Lease: f.take(registry.Expand, id).Lease, Outcome: registry.OutcomeRetry, Error: "half-way", SizeBytes: &size, PriorityAdd: 10,
+		Results: map[string]json.RawMessage{"a": raw(`1`), "b": raw(`2`)},
+	})
+	f.settle(registry.Settlement{
+		Lease: f.take(registry.Expand, id).Lease, Outcome: registry.OutcomeDone, Files: &files,
+		Results: map[string]json.RawMessage{"b": raw(`3`), "c": raw(`{"d":4}`)},
+	})
+	it := f.item(id)
+	if got := fmt.Sprintf("%s", it.Results); got != `map[a:1 b:3 c:{"d":4}]` {
+		f.Errorf("results=%s", got)
+	}
+	if it.SizeBytes != 100 || it.Files != 7 || it.Priority != 15 {
+		f.Errorf("size=%d files=%d priority=%d", it.SizeBytes, it.Files, it.Priority)
+	}
+}
+
+func saveResultOnce(f *fixture) {
+	id := f.submit()
+	l := f.take(registry.Expand, id).Lease
+	for _, value := range []string{`"first"`, `"second"`} {
+		holds, err := f.SaveResult(f.Context(), l, "name", raw(value))
+		f.must(err)
+		if string(holds) != `"first"` {
+			f.Errorf("SaveResult(%s) holds %s, want the first", value, holds)
+		}
+	}
+	f.settle(registry.Settlement{Lease: l, Outcome: registry.OutcomeReleased})
+	holds, err := f.SaveResult(f.Context(), f.take(registry.Expand, id).Lease, "name", raw(`"third"`))
+	f.must(err)
+	if string(holds) != `"first"` {
+		f.Errorf("the next attempt reads %s", holds)
+	}
+}
+
+func settleEvents(f *fixture) {
+	id := f.submit()
+	f.settle(registry.Settlement{
+		Lease: f.take(registry.Expand, id).Lease, Outcome: registry.OutcomeDone,
+		Events: []registry.NewEvent{{Type: "digest-mismatch", Data: raw(`{"file":"x"}`)}, {Type: "plain"}},
+	})
+	if diff := cmp.Diff([]string{"submit", "claim", "digest-mismatch", "plain", "advance"}, f.events(id)); diff != "" {
+		f.Errorf("events (-want +got):\n%s", diff)
+	}
+	es, err := f.Events(f.Context(), id, 0, 10)
+	f.must(err)
+	if e := es[2]; string(e.Data) != `{"file":"x"}` || e.Attempt != 1 || e.ItemID != id || !e.At.Equal(f.clock.now()) {
+		f.Errorf("event %+v", e)
+	}
+}
+
+func onlyRegistryLoses(f *fixture) {
+	id := f.submit()
+	l := f.take(registry.Expand, id).Lease
+	for _, o := range []registry.Outcome{registry.OutcomeLost, registry.OutcomeWithdrawn, "nonsense"} {
+		if _, err := f.Settle(f.Context(), registry.Settlement{Lease: l, Outcome: o}); err == nil {
+			f.Errorf("a worker settled with %s", o)
+		}
+	}
+	if got := f.item(id).Status; got != registry.Running {
+		f.Errorf("status=%s, want running", got)
+	}
+}

@@ -1,0 +1,239 @@
+package registrytest
+
+import (
+	"encoding/json"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+func submitTests() []test {
+	return []test{
+		{"create_batch", createBatch},
+		{"the_profile_is_frozen", profileIsFrozen},
+		{"priority", submitPriority},
+		{"unknown_collection_and_upload", unknownThings},
+		{"a_key_is_answered_once", keyIsAnsweredOnce},
+		{"a_key_of_a_duplicate_is_kept", keyOfDuplicate},
+		{"a_key_sent_at_the_same_time_makes_one_batch", keyRace},
+		{"the_same_bytes_are_a_duplicate", sameBytes},
+		{"urls_are_not_compared", urlsAreNotCompared},
+		{"R10_bad_text_is_made_good", badText},
+	}
+}
+
+func createBatch(f *fixture) {
+	id := f.submit()
+	it := f.item(id)
+	if it.Action != registry.Batch || it.Stage != registry.Expand || it.Status != registry.Pending || it.State != registry.StatePending {
+		f.Errorf("new batch is %s %s %s %s", it.Action, it.Stage, it.Status, it.State)
+	}
+	if it.Name != "batch.checkm" || it.Collection != mnemonic || it.CreatedBy != "depositor" || !it.CreatedAt.Equal(f.clock.now()) {
+		f.Errorf("name=%q collection=%q by=%q at=%v", it.Name, it.Collection, it.CreatedBy, it.CreatedAt)
+	}
+	if !it.Retry || it.NeedsAdminReview || it.Attempt != 0 || it.Tries != 0 || it.RetryCount != 0 {
+		f.Errorf("new batch: %+v", it)
+	}
+	if got := f.events(id); len(got) != 1 || got[0] != "submit" {
+		f.Errorf("events=%v, want one submit", got)
+	}
+}
+
+func (f *fixture) spec(id string) registry.Spec {
+	f.Helper()
+	var s registry.Spec
+	f.must(json.Unmarshal(f.item(id).Spec, &s))
+	return s
+}
+
+func profileIsFrozen(f *fixture) {
+	before := f.submit(func(s *registry.Submission) { s.Spec.Profile = registry.Profile{Name: "forged", Owner: "forged"} })
+	f.collection(mnemonic, registry.Profile{Name: "Changed", Owner: "ark:/99999/other"})
+	after := f.submit()
+	if got := f.spec(before); got.Profile.Name != "Demo" || got.Profile.Owner != owner || got.RouteVersion != 1 || got.SubmittedAt.IsZero() {
+		f.Errorf("spec of the first: %+v", got)
+	}
+	if got := f.spec(after).Profile.Name; got != "Changed" {
+		f.Errorf("profile of the second is %q, want the new one", got)
+	}
+}
+
+func submitPriority(f *fixture) {
+	seven, two := 7, 2
+	f.collection("prio", registry.Profile{Priority: &seven})
+	for _, tt := range []struct {
+		collection string
+		given      *int
+		want       int
+	}{{mnemonic, nil, 5}, {"prio", nil, 7}, {"prio", &two, 2}} {
+		id := f.submit(func(s *registry.Submission) { s.Collection, s.Priority = tt.collection, tt.given })
+		if got := f.item(id).Priority; got != tt.want {
+			f.Errorf("priority in %s=%d, want %d", tt.collection, got, tt.want)
+		}
+	}
+}
+
+func unknownThings(f *fixture) {
+	s := submission()
+	s.Collection = "nowhere"
+	_, err := f.Submit(f.Context(), s)
+	f.is(err, registry.ErrNotFound)
+	s = submission()
+	s.Spec.URL = registry.UploadURL("nothing")
+	_, err = f.Submit(f.Context(), s)
+	f.is(err, registry.ErrNotFound)
+	if got := f.all(registry.ItemQuery{}); len(got) != 0 {
+		f.Errorf("%d items were made", len(got))
+	}
+	_, err = f.Item(f.Context(), "nothing")
+	f.is(err, registry.ErrNotFound)
+}
+
+func keyIsAnsweredOnce(f *fixture) {
+	s := submission()
+	s.IdempotencyKey = "k1"
+	first, err := f.Submit(f.Context(), s)
+	f.must(err)
+	s.Spec.UserAgent = "another version of the client"
+	again, err := f.Submit(f.Context(), s)
+	f.must(err)
+	if again.BatchID != first.BatchID {
+		f.Errorf("repeat made %s, want %s", again.BatchID, first.BatchID)
+	}
+	other := s
+	other.Spec.Title = "something else"
+	_, err = f.Submit(f.Context(), other)
+	f.is(err, registry.ErrIdempotencyConflict)
+	other.IdempotencyKey = "k2"
+	second, err := f.Submit(f.Context(), other)
+	f.must(err)
+	if second.BatchID == first.BatchID {
+		f.Error("another key got the first answer")
+	}
+	f.fail(first.BatchID, registry.ContentFault)
+	again, err = f.Submit(f.Context(), s)
+	f.must(err)
+	if again.BatchID != first.BatchID {
+		f.Error("the key was forgotten when its batch failed")
+	}
+	if got := len(f.all(registry.ItemQuery{})); got != 2 {
+		f.Errorf("%d batches, want 2", got)
+	}
+}
+
+func keyOfDuplicate(f *fixture) {
+	f.upload("u1", "aa")
+	bytes := func(key string) func(*registry.Submission) {
+		return func(s *registry.Submission) { s.Spec.URL, s.IdempotencyKey = registry.UploadURL("u1"), key }
+	}
+	first := f.submit(bytes("k1"))
+	if second := f.submit(bytes("k2")); second != first {
+		f.Fatalf("the same bytes made %s, want %s", second, first)
+	}
+	f.fail(first, registry.ContentFault)
+	if again := f.submit(bytes("k2")); again != first {
+		f.Errorf("the key's second answer is %s, its first was %s", again, first)
+	}
+}
+
+func keyRace(f *fixture) {
+	const callers = 20
+	ids := make([]string, callers)
+	var all sync.WaitGroup
+	for i := range ids {
+		all.Go(func() {
+			s := submission()
+			s.IdempotencyKey = "the same"
+			r, err := f.Submit(f.Context(), s)
+			if err != nil {
+				f.Error(err)
+			}
+			ids[i] = r.BatchID
+		})
+	}
+	all.Wait()
+	for _, id := range ids {
+		if id != ids[0] {
+			f.Errorf("batches %s and %s", id, ids[0])
+		}
+	}
+	if got := len(f.all(registry.ItemQuery{})); got != 1 {
+		f.Errorf("%d batches, want 1", got)
+	}
+}
+
+// upload records an upload of bytes with a digest.
+func (f *fixture) upload(id, digest string) {
+	f.Helper()
+	f.must(f.AddUpload(f.Context(), registry.Upload{
+		ID: id, Filename: id + ".zip", SizeBytes: 9, Digest: registry.Digest{Algorithm: "sha256", Value: digest}, CreatedBy: "depositor",
+	}))
+}
+
+func sameBytes(f *fixture) {
+	f.collection("other", registry.Profile{})
+	for id, digest := range map[string]string{"u1": "aa", "u2": "aa", "u3": "bb"} {
+		f.upload(id, digest)
+	}
+	of := func(upload string, change ...func(*registry.Submission)) func(*registry.Submission) {
+		return func(s *registry.Submission) {
+			s.Spec.URL = registry.UploadURL(upload)
+			for _, c := range change {
+				c(s)
+			}
+		}
+	}
+	first := f.submit(of("u1"))
+	receipt, err := f.Submit(f.Context(), func() registry.Submission { s := submission(); of("u2")(&s); return s }())
+	f.must(err)
+	if receipt.BatchID != first || !receipt.Duplicate {
+		f.Errorf("the same bytes: %+v, want a duplicate of %s", receipt, first)
+	}
+	for name, change := range map[string]func(*registry.Submission){
+		"other bytes":       of("u3"),
+		"other collection":  of("u1", func(s *registry.Submission) { s.Collection = "other" }),
+		"other description": of("u1", func(s *registry.Submission) { s.Spec.LocalIDs = []string{"x"} }),
+		"forced":            of("u1", func(s *registry.Submission) { s.Force = true }),
+	} {
+		if got := f.submit(change); got == first {
+			f.Errorf("%s: taken for a duplicate", name)
+		}
+	}
+	f.finish(first)
+	if got := f.submit(of("u2")); got != first {
+		f.Error("a completed submission is no duplicate any more")
+	}
+	third := f.submit(of("u3", func(s *registry.Submission) { s.Spec.Title = "t" }))
+	f.fail(third, registry.ContentFault)
+	if got := f.submit(of("u3", func(s *registry.Submission) { s.Spec.Title = "t" })); got == third {
+		f.Error("a failed submission is taken for the content being here")
+	}
+}
+
+func urlsAreNotCompared(f *fixture) {
+	if a, b := f.submit(), f.submit(); a == b {
+		f.Error("two submissions of one URL were taken for duplicates: what it serves may have changed")
+	}
+}
+
+func badText(f *fixture) {
+	bad := "a\x00b\xff" + strings.Repeat("é", 3000)
+	id := f.submit(func(s *registry.Submission) { s.Name, s.Actor = bad, bad })
+	c := f.takeItem(id)
+	jobs := newJobs(1)
+	jobs[0].Name, jobs[0].Fault = bad, bad
+	_, err := f.AddJobs(f.Context(), c.Lease, jobs)
+	f.must(err)
+	f.settle(registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeRetry, Error: bad})
+	f.must(f.AddHold(f.Context(), registry.Hold{Scope: registry.HoldItem, Key: id, Reason: bad, Actor: bad}))
+	why, err := f.Why(f.Context(), id)
+	f.must(err)
+	batch, job := f.item(id), f.item(f.children(id)[0])
+	for _, text := range []string{batch.Name, batch.Note, batch.CreatedBy, job.Name, job.Note, why.Sentence, f.attemptsOf(id)[0].Error} {
+		if !utf8.ValidString(text) || strings.ContainsRune(text, 0) || len(text) > 5000 || !strings.Contains(text, "a\uFFFDb\uFFFD") {
+			f.Errorf("kept text %.20q of %d bytes", text, len(text))
+		}
+	}
+}

@@ -1,0 +1,244 @@
+package registrytest
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+func sweepTests() []test {
+	return []test{
+		{"I4_a_lost_item_goes_on", lostGoesOn},
+		{"a_renewed_lease_is_left_alone", renewedIsLeft},
+		{"I11_losses_are_bounded", lossesBounded},
+		{"R13_a_loss_after_progress_is_not_charged", lossAfterProgress},
+		{"R13_losses_after_progress_end_all_the_same", progressLossesEnd},
+		{"R13_a_loss_in_company_is_not_charged", lossInCompany},
+		{"R13_losses_in_company_end_all_the_same", companyLossesEnd},
+		{"R14_after_a_gap_it_waits_a_lease", sweepGap},
+		{"R14_after_a_clock_set_back_it_waits_no_longer", sweepClockBack},
+		{"R29_a_stuck_step_is_taken_away", stuckStep},
+		{"it_is_idempotent_in_many_processes", sweepRace},
+	}
+}
+
+func lostGoesOn(f *fixture) {
+	id := f.job(registry.Download)
+	l := f.takeItem(id).Lease
+	if lost := f.sweep(lease - time.Second); len(lost) != 0 {
+		f.Fatalf("lost %v before the lease was over", lost)
+	}
+	if lost := f.sweep(2 * time.Second); !slices.Equal(lost, []registry.Lease{l}) {
+		f.Fatalf("lost %v, want %v", lost, l)
+	}
+	it := f.item(id)
+	if it.Status != registry.Pending || it.Stage != registry.Download || it.Tries != 1 || it.ErrorClass != registry.SystemFault {
+		f.Errorf("lost item: %+v", it)
+	}
+	as := f.attemptsOf(id)
+	if a := as[len(as)-1]; a.Outcome != registry.OutcomeLost || a.FinishedAt == nil || a.Error == "" {
+		f.Errorf("attempt %+v", a)
+	}
+	es := f.events(id)
+	if es[len(es)-1] != string(registry.ActLose) {
+		f.Errorf("events %v", es)
+	}
+	if next := f.take(registry.Download, id).Lease; next.N != l.N+1 {
+		f.Errorf("next attempt is %d", next.N)
+	}
+}
+
+func renewedIsLeft(f *fixture) {
+	l := f.take(registry.Expand, f.submit()).Lease
+	for range 10 {
+		if lost := f.sweep(lease / 2); len(lost) != 0 {
+			f.Fatalf("lost %v", lost)
+		}
+		f.renew(beat(l))
+	}
+}
+
+// loseOnce claims an item, lets it do something and then loses its worker.
+func (f *fixture) loseOnce(id string, meanwhile ...registry.Beat) {
+	f.Helper()
+	f.clock.pass(2 * time.Hour) // whatever its backoff
+	l := f.takeItem(id).Lease
+	for _, b := range meanwhile {
+		b.Lease = l
+		f.renew(b)
+	}
+	f.sweep(0) // after the gap it is quiet
+	if lost := f.sweep(2 * lease); !has(lost, l) {
+		f.Fatalf("lost %v, want %v", lost, l)
+	}
+}
+
+func lossesBounded(f *fixture) {
+	id := f.job(registry.Download)
+	for range attempts - 1 {
+		f.loseOnce(id)
+		if got := f.item(id).Status; got != registry.Pending {
+			f.Fatalf("status=%s before its tries are used up", got)
+		}
+	}
+	f.loseOnce(id)
+	if it := f.item(id); it.Status != registry.Failed || it.Tries != attempts || it.ErrorClass != registry.SystemFault || !it.NeedsAdminReview {
+		f.Errorf("after %d losses: %+v", attempts, it)
+	}
+}
+
+func lossAfterProgress(f *fixture) {
+	id := f.job(registry.Download)
+	f.loseOnce(id, registry.Beat{Advanced: true, DoneBytes: 10, DoneFiles: -1})
+	if it := f.item(id); it.Tries != 0 || it.Status != registry.Pending || it.ErrorClass != "" {
+		f.Errorf("charged: %+v", it)
+	}
+	f.takeItem(id) // and it may run at once
+}
+
+func progressLossesEnd(f *fixture) {
+	id := f.job(registry.Download)
+	for range 100 {
+		f.loseOnce(id, registry.Beat{Advanced: true, DoneBytes: -1, DoneFiles: -1})
+		if f.item(id).Status == registry.Failed {
+			return
+		}
+	}
+	f.Error("a step that kills its worker half-way runs for ever")
+}
+
+// loseTogether lets a worker be lost that runs all of some items.
+func (f *fixture) loseTogether(ids []string) {
+	f.Helper()
+	f.clock.pass(2 * time.Hour)
+	for _, id := range ids {
+		f.takeItem(id)
+	}
+	f.sweep(0)
+	f.sweep(2 * lease)
+}
+
+func lossInCompany(f *fixture) {
+	_, jobs := f.batch(3)
+	for _, job := range jobs {
+		f.bring(job, registry.Download)
+	}
+	f.loseTogether(jobs)
+	for _, job := range jobs {
+		if it := f.item(job); it.Tries != 0 || it.Status != registry.Pending {
+			f.Errorf("charged for a neighbour: %s with %d tries", it.Status, it.Tries)
+		}
+	}
+	f.loseOnce(jobs[0])
+	if got := f.item(jobs[0]).Tries; got != 1 {
+		f.Errorf("tries=%d after a loss alone, want 1", got)
+	}
+}
+
+func companyLossesEnd(f *fixture) {
+	_, jobs := f.batch(2)
+	for _, job := range jobs {
+		f.bring(job, registry.Download)
+	}
+	for range 100 {
+		f.loseTogether(jobs)
+		if f.item(jobs[0]).Status == registry.Failed {
+			return
+		}
+	}
+	f.Error("two steps that are lost together run for ever")
+}
+
+func sweepGap(f *fixture) {
+	f.sweep(lease)
+	l := f.take(registry.Expand, f.submit()).Lease
+	f.clock.pass(time.Hour) // the machine slept
+	if lost := f.sweep(lease - time.Second); len(lost) != 0 {
+		f.Fatalf("lost %v although no worker could renew", lost)
+	}
+	if lost := f.sweep(2 * time.Second); !has(lost, l) {
+		f.Errorf("lost %v, want %v", lost, l)
+	}
+}
+
+func sweepClockBack(f *fixture) {
+	f.sweep(0)
+	f.clock.pass(1000 * time.Hour)
+	f.sweep(0)
+	f.clock.pass(-1000 * time.Hour)
+	l := f.take(registry.Expand, f.submit()).Lease
+	if lost := f.sweep(2*lease + time.Second); !has(lost, l) {
+		f.Errorf("lost %v: the sweep sleeps until a time that was a mistake", lost)
+	}
+}
+
+func stuckStep(f *fixture) {
+	id := f.job(registry.Download)
+	r := f.request(registry.Download, id)
+	r.StuckAfter = 2 * time.Minute
+	c, err := f.Claim(f.Context(), r)
+	f.must(err)
+	run := func(d time.Duration, advanced bool) (lost []registry.Lease) {
+		f.Helper()
+		for range d / (lease / 3) {
+			b := beat(c.Lease)
+			b.Advanced = advanced
+			f.renew(b)
+			lost = append(lost, f.sweep(lease/3)...)
+		}
+		return lost
+	}
+	if lost := run(10*time.Minute, true); len(lost) != 0 {
+		f.Fatalf("lost %v although it gets on", lost)
+	}
+	if lost := run(100*time.Second, false); len(lost) != 0 {
+		f.Fatalf("lost %v before its time", lost)
+	}
+	if lost := run(time.Minute, false); !has(lost, c.Lease) {
+		f.Fatalf("a step that hangs was not taken away: %v", lost)
+	}
+	if it := f.item(id); it.Tries != 1 || it.Status != registry.Pending {
+		f.Errorf("tries=%d status=%s: standing still is the step's fault", it.Tries, it.Status)
+	}
+}
+
+func sweepRace(f *fixture) {
+	const items = 10
+	f.batch(items)
+	for range items {
+		f.take(registry.Estimate, "")
+	}
+	f.sweep(lease - time.Second)
+	f.clock.pass(2 * time.Second)
+	var mu sync.Mutex
+	lost := map[registry.Lease]int{}
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			ls, err := f.Sweep(f.Context(), lease)
+			if err != nil {
+				f.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for _, l := range ls {
+				lost[l]++
+			}
+		})
+	}
+	all.Wait()
+	if len(lost) != items {
+		f.Errorf("%d lost, want %d", len(lost), items)
+	}
+	for l, n := range lost {
+		if n != 1 {
+			f.Errorf("%v was lost %d times", l, n)
+		}
+		// R13: which of them took the worker down cannot be told, so none of them is charged.
+		if got := f.item(l.ItemID).Tries; got != 0 {
+			f.Errorf("item %s has %d tries, want 0", l.ItemID, got)
+		}
+	}
+}

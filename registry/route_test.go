@@ -1,0 +1,81 @@
+package registry_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+func TestRoutes(t *testing.T) {
+	want := map[registry.Action][]registry.Stage{
+		registry.Batch:  {registry.Expand, registry.Report},
+		registry.Ingest: {registry.Estimate, registry.Provision, registry.Download, registry.Process, registry.Record, registry.Notify},
+	}
+	var all []registry.Stage
+	for _, r := range registry.Routes() {
+		var stages []registry.Stage
+		for _, step := range r.Steps {
+			stages = append(stages, step.Stage)
+			if step.State == "" || r.Version < 1 {
+				t.Errorf("%s of %s has state %q, version %d", step.Stage, r.Action, step.State, r.Version)
+			}
+			if a, ok := registry.ActionOf(step.Stage); !ok || a != r.Action {
+				t.Errorf("ActionOf(%s)=%s, want %s", step.Stage, a, r.Action)
+			}
+		}
+		if !slices.Equal(stages, want[r.Action]) {
+			t.Errorf("route of %s is %v, want %v", r.Action, stages, want[r.Action])
+		}
+		all = append(all, stages...)
+	}
+	if got := registry.Stages(); !slices.Equal(got, all) {
+		t.Errorf("Stages()=%v, want %v", got, all)
+	}
+	if _, ok := registry.ActionOf("nonsense"); ok {
+		t.Error("an unknown stage has an action")
+	}
+}
+
+func TestRoutesAreTheCallersOwn(t *testing.T) {
+	registry.Routes()[0].Steps[0].Stage = "changed"
+	if got := registry.Routes()[0].Steps[0].Stage; got != registry.Expand {
+		t.Errorf("a caller changed the route to %s", got)
+	}
+}
+
+func TestRouteOf(t *testing.T) {
+	if _, ok := registry.RouteOf("nonsense"); ok {
+		t.Error("an unknown action has a route")
+	}
+	r, ok := registry.RouteOf(registry.Ingest)
+	if !ok || r.First() != registry.Estimate {
+		t.Fatalf("route of ingest: %+v", r)
+	}
+	for _, tt := range []struct {
+		at   registry.Stage
+		next registry.Stage
+		upTo int
+	}{
+		{registry.Estimate, registry.Provision, 1},
+		{registry.Download, registry.Process, 3},
+		{registry.Notify, "", 6},
+		{registry.Report, "", 0},
+	} {
+		next, more := r.Next(tt.at)
+		if next != tt.next || more != (tt.next != "") {
+			t.Errorf("Next(%s)=%s,%v", tt.at, next, more)
+		}
+		if got := r.UpTo(tt.at); len(got) != tt.upTo || (tt.upTo > 0 && got[tt.upTo-1] != tt.at) {
+			t.Errorf("UpTo(%s)=%v", tt.at, got)
+		}
+		if step, ok := r.Step(tt.at); ok != (tt.upTo > 0) || (ok && step.Stage != tt.at) {
+			t.Errorf("Step(%s)=%+v,%v", tt.at, step, ok)
+		}
+	}
+	for _, step := range r.Steps {
+		if step.NeverFails != (step.Stage == registry.Estimate) {
+			t.Errorf("%s: NeverFails=%v", step.Stage, step.NeverFails)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package sqlstore
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// decide turns a worker's outcome into a change by the route and the rules of design section 4.3.
+func (t *tx) decide(it registry.WorkItem, se registry.Settlement) (change, error) {
+	c := change{stage: it.Stage, status: registry.Pending, tries: it.Tries, n: se.Lease.N, actor: "worker", note: se.Error}
+	route, _ := registry.RouteOf(it.Action)
+	step, ok := route.Step(it.Stage)
+	if !ok {
+		return c, fmt.Errorf("stage %s is not on the route of %s", it.Stage, it.Action)
+	}
+	switch se.Outcome {
+	case registry.OutcomeDone:
+		return t.advance(it, route, c)
+	case registry.OutcomeRetry:
+		c.act, c.tries, c.delay, c.class = registry.ActRetry, it.Tries+1, se.Delay.Microseconds(), se.Class
+		if c.tries < bound(se.MaxAttempts) {
+			return c, nil
+		}
+		if step.NeverFails {
+			return t.advance(it, route, c)
+		}
+		c.act, c.status = registry.ActFail, registry.Failed
+		return c, nil
+	case registry.OutcomeSnooze:
+		c.act, c.delay, c.wait = registry.ActSnooze, se.Delay.Microseconds(), se.Reason
+		err := t.unlockedMeanwhile(it, &c)
+		return c, err
+	case registry.OutcomeReleased:
+		c.act = registry.ActRelease
+		return c, nil
+	case registry.OutcomeFailed:
+		c.act, c.status, c.class = registry.ActFail, registry.Failed, se.Class
+		return c, nil
+	case registry.OutcomeLost, registry.OutcomeWithdrawn:
+	}
+	return c, fmt.Errorf("a worker cannot settle with outcome %q", se.Outcome)
+}
+
+// advance goes to the next stage, or ends the item after the last one.
+func (t *tx) advance(it registry.WorkItem, route registry.Route, c change) (change, error) {
+	c.tries, c.note, c.class, c.delay = 0, "", "", 0
+	if next, more := route.Next(it.Stage); more {
+		c.act, c.stage = registry.ActAdvance, next
+		return c, nil
+	}
+	c.act, c.status = registry.ActComplete, registry.Completed
+	if it.Action != registry.Batch {
+		return c, nil
+	}
+	bad, all, err := t.reported(it)
+	if err != nil {
+		return c, fmt.Errorf("count failed jobs: %w", err)
+	}
+	if bad > 0 {
+		c.act, c.status, c.class = registry.ActFail, registry.Failed, registry.JobsFault
+		c.note = fmt.Sprintf("%d of %d jobs did not complete", bad, all)
+	}
+	return c, nil
+}
+
+// reported counts a batch's jobs as its report did, so that batch and report never contradict each other, whatever
+// became of the jobs since; where no report was stored, as they are now.
+func (t *tx) reported(batch registry.WorkItem) (bad, all int64, err error) {
+	err = t.get(`SELECT failed, jobs FROM report WHERE batch_id = $1 AND closing = $2`, []any{batch.ID, batch.Closing}, &bad, &all)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = t.get(`SELECT COUNT(CASE WHEN status <> 'completed' THEN 1 END), COUNT(*) FROM work_item WHERE parent_id = $1`,
+			[]any{batch.ID}, &bad, &all)
+	}
+	return bad, all, err
+}
+
+// unlockedMeanwhile lets an item that waits for a lock go at once when the lock came free while it was settling. An
+// item that stands in no lock's queue waits for something else on the object, and keeps its delay.
+func (t *tx) unlockedMeanwhile(it registry.WorkItem, c *change) error {
+	if c.wait != registry.ReasonLocked {
+		return nil
+	}
+	var free bool
+	err := t.get(`SELECT EXISTS (SELECT 1 FROM lock_wait w WHERE w.item_id = i.id) AND NOT `+lockedOut+`
+		FROM work_item i WHERE i.id = $1`, []any{it.ID}, &free)
+	if err != nil {
+		return fmt.Errorf("look at locks: %w", err)
+	}
+	if free {
+		c.delay = 0
+	}
+	return nil
+}
+
+// bound is how many counted failures an item may have in a stage when its worker's answer is n (I11).
+func bound(n int) int {
+	const unset = 5
+	if n <= 0 {
+		return unset
+	}
+	return n
+}

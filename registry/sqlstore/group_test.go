@@ -1,0 +1,195 @@
+package sqlstore_test
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/registrytest"
+	"github.com/holdfast/holdfast/registry/sqlstore"
+)
+
+// crowd adds n tokens at once, so that they come in one group, and returns each one's error. The writer stands still
+// until all callers are there; fault is asked before each statement.
+func crowd(t *testing.T, s *sqlstore.Store, n int, fault func(query string) error) []error {
+	t.Helper()
+	var ready atomic.Int64
+	var once sync.Once
+	s.SetFault(func(query string) error {
+		once.Do(func() {
+			for ready.Load() < int64(n) {
+				runtime.Gosched()
+			}
+			for range 1000 {
+				runtime.Gosched() // let them get from there to the writer's door
+			}
+		})
+		return fault(query)
+	})
+	errs := make([]error, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			ready.Add(1)
+			errs[i] = s.AddToken(t.Context(), registry.Token{ID: fmt.Sprint(i), Hash: fmt.Sprint(i), Name: fmt.Sprint(i)})
+		})
+	}
+	all.Wait()
+	s.SetFault(nil)
+	return errs
+}
+
+func hasToken(t *testing.T, s *sqlstore.Store, i int) bool {
+	t.Helper()
+	_, err := s.TokenByHash(t.Context(), fmt.Sprint(i))
+	if err != nil && !errors.Is(err, registry.ErrNotFound) {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
+// checkCrowd checks that each caller's answer is the truth, and that all of want failed and no other.
+func checkCrowd(t *testing.T, s *sqlstore.Store, errs []error, failed func(i int) bool) {
+	t.Helper()
+	for i, err := range errs {
+		if (err != nil) != failed(i) {
+			t.Errorf("write %d: %v", i, err)
+		}
+		if got := hasToken(t, s, i); got != (err == nil) {
+			t.Errorf("write %d: answered %v, and yet stored=%v", i, err, got)
+		}
+	}
+}
+
+func newStore(t *testing.T) *sqlstore.Store {
+	t.Helper()
+	return open(t, filepath.Join(t.TempDir(), "registry.db"), nil)
+}
+
+func TestGroup(t *testing.T) {
+	const n = 20
+	never := func(int) bool { return false }
+	always := func(int) bool { return true }
+	t.Run("writes that wait share a commit", func(t *testing.T) {
+		s := newStore(t)
+		commits := 0
+		errs := crowd(t, s, n, func(q string) error {
+			if q == "COMMIT" {
+				commits++
+			}
+			return nil
+		})
+		checkCrowd(t, s, errs, never)
+		if commits == n {
+			t.Errorf("%d commits for %d writes", commits, n)
+		}
+	})
+	t.Run("R10 a bad write does not touch its neighbours", func(t *testing.T) {
+		s := newStore(t)
+		if err := s.AddToken(t.Context(), registry.Token{ID: "7", Hash: "x"}); err != nil {
+			t.Fatal(err)
+		}
+		errs := crowd(t, s, n, func(string) error { return nil })
+		checkCrowd(t, s, errs, func(i int) bool { return i == 7 }) // its id is there already
+	})
+	t.Run("R10 a bad write that cannot be undone alone does not touch its neighbours", func(t *testing.T) {
+		s := newStore(t)
+		if err := s.AddToken(t.Context(), registry.Token{ID: "7", Hash: "x"}); err != nil {
+			t.Fatal(err)
+		}
+		errs := crowd(t, s, n, func(q string) error {
+			if q == "ROLLBACK TO w" {
+				return errFault
+			}
+			return nil
+		})
+		checkCrowd(t, s, errs, func(i int) bool { return i == 7 })
+	})
+	t.Run("R10 a commit that fails once", func(t *testing.T) {
+		s := newStore(t)
+		failed := false
+		errs := crowd(t, s, n, func(q string) error {
+			if q == "COMMIT" && !failed {
+				failed = true
+				return errFault
+			}
+			return nil
+		})
+		// Alone in the first group, its only write fails; in company each gets a transaction of its own.
+		bad := 0
+		for _, err := range errs {
+			if err != nil {
+				bad++
+			}
+		}
+		if bad > 1 {
+			t.Errorf("%d writes failed", bad)
+		}
+		checkCrowd(t, s, errs, func(i int) bool { return errs[i] != nil })
+	})
+	t.Run("a commit that fails for ever fails them all", func(t *testing.T) {
+		s := newStore(t)
+		errs := crowd(t, s, n, func(q string) error {
+			if q == "COMMIT" {
+				return errFault
+			}
+			return nil
+		})
+		checkCrowd(t, s, errs, always)
+		for i, err := range errs {
+			if !errors.Is(err, errFault) {
+				t.Errorf("write %d: %v", i, err)
+			}
+		}
+		if err := s.AddToken(t.Context(), registry.Token{ID: "after", Hash: "after"}); err != nil {
+			t.Errorf("the store did not get over it: %v", err)
+		}
+	})
+	t.Run("R10 a statement that fails once fails one write", func(t *testing.T) {
+		s := newStore(t)
+		inserts := 0
+		errs := crowd(t, s, n, func(q string) error {
+			if strings.HasPrefix(q, "INSERT INTO token") {
+				inserts++
+				if inserts == 3 {
+					return errFault
+				}
+			}
+			return nil
+		})
+		checkCrowd(t, s, errs, func(i int) bool { return errors.Is(errs[i], errFault) })
+	})
+}
+
+// TestCloseWhileWritesWait checks that each write's answer is the truth when the store closes under it.
+func TestCloseWhileWritesWait(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "registry.db")
+	s := open(t, path, nil)
+	const n = 50
+	errs := make([]error, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			errs[i] = s.AddToken(t.Context(), registry.Token{ID: fmt.Sprint(i), Hash: fmt.Sprint(i)})
+		})
+		if i == n/2 {
+			for range 3 {
+				all.Go(func() {
+					if err := s.Close(); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+		}
+	}
+	all.Wait()
+	again := open(t, path, nil)
+	checkCrowd(t, again, errs, func(i int) bool { return errs[i] != nil })
+	registrytest.CheckInvariants(t, again)
+}

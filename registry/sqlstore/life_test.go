@@ -1,0 +1,221 @@
+package sqlstore_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqlstore"
+)
+
+// life is everything that a store is asked to write from a batch's submission to its updated report, call by call.
+// Each call may be made again after an error; what it needs to know of the calls before it stands in the struct.
+type life struct {
+	s     *sqlstore.Store
+	clock *clock
+	batch string
+	lease registry.Lease
+	ark   string
+	jobs  []string
+	wakes []registry.Wake
+	calls int
+}
+
+// clock is a store's only source of time.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func newClock() *clock { return &clock{at: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)} }
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) pass(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+}
+
+type call struct {
+	name string
+	run  func(context.Context) error
+}
+
+func (l *life) claim(stage registry.Stage) call {
+	l.calls++
+	r := registry.ClaimRequest{
+		RequestID: fmt.Sprintf("request-%d", l.calls), Stage: stage, Worker: fmt.Sprintf("w-%d", l.calls), Lease: 30 * time.Second, MaxAttempts: 5,
+	}
+	return call{"claim " + string(stage), func(ctx context.Context) error {
+		c, err := l.s.Claim(ctx, r)
+		l.lease = c.Lease
+		return err
+	}}
+}
+
+func (l *life) settle(name string, s registry.Settlement) call {
+	return call{"settle " + name, func(ctx context.Context) error {
+		s.Lease, s.MaxAttempts = l.lease, 5
+		s.Events = []registry.NewEvent{{Type: "note"}}
+		_, err := l.s.Settle(ctx, s)
+		return err
+	}}
+}
+
+func (l *life) done() call {
+	return l.settle("done", registry.Settlement{Outcome: registry.OutcomeDone})
+}
+
+func (l *life) call(name string, run func(context.Context) error) call { return call{name, run} }
+
+func (l *life) command(name string, job int, c registry.Command) call {
+	return call{name, func(ctx context.Context) error {
+		c.ItemID, c.Actor = l.batch, "admin"
+		if job >= 0 {
+			c.ItemID = l.jobs[job]
+		}
+		_, err := l.s.Command(ctx, c)
+		return err
+	}}
+}
+
+// script lists the calls in order. Two good jobs, of which one fails at first, and a bad row.
+func (l *life) script() []call {
+	var all []call
+	add := func(cs ...call) { all = append(all, cs...) }
+	add(l.beginning()...)
+	add(l.claim(registry.Expand), l.call("add jobs", func(ctx context.Context) error {
+		_, err := l.s.AddJobs(ctx, l.lease, []registry.NewJob{{Row: 1, Name: "a"}, {Row: 2, Name: "b"}, {Row: 3, Name: "c", Fault: "bad"}})
+		return err
+	}), l.done(), l.call("look", func(ctx context.Context) error {
+		page, err := l.s.Items(ctx, registry.ItemQuery{ParentID: l.batch})
+		l.jobs = nil
+		for _, it := range page.Rows {
+			l.jobs = append(l.jobs, it.ID)
+		}
+		return err
+	}))
+	for range 2 {
+		add(l.claim(registry.Estimate), l.done())
+	}
+	add(l.claim(registry.Provision), l.call("reserve", func(ctx context.Context) error {
+		return l.s.Reserve(ctx, l.lease, registry.Reservation{Volume: "v", Bytes: 10, Total: 100, Threshold: 1})
+	}), l.done())
+	add(l.claim(registry.Provision), l.settle("snooze", registry.Settlement{Outcome: registry.OutcomeSnooze, Reason: registry.ReasonNoSpace}))
+	add(l.claim(registry.Provision), l.settle("release", registry.Settlement{Outcome: registry.OutcomeReleased}))
+	add(l.claim(registry.Provision), l.done())
+	add(l.claim(registry.Download), l.beat(), l.done())
+	add(append([]call{l.claim(registry.Download)}, l.lose()...)...)
+	add(l.claim(registry.Download), l.settle("fail", registry.Settlement{Outcome: registry.OutcomeFailed, Class: registry.ContentFault}))
+	add(l.preserve()...)
+	add(l.claim(registry.Notify), l.done())
+	add(l.reportOn()...)
+	add(l.command("requeue", 1, registry.Command{Act: registry.ActRequeue, From: registry.Estimate, IdempotencyKey: "k2"}),
+		l.command("cancel", 1, registry.Command{Act: registry.ActCancel}),
+		l.command("update report", -1, registry.Command{Act: registry.ActUpdateReport}))
+	return append(all, l.reportOn()...)
+}
+
+func (l *life) beginning() []call {
+	return []call{
+		l.call("collection", func(ctx context.Context) error {
+			return l.s.PutCollection(ctx, registry.Collection{Mnemonic: "c"}, "admin")
+		}),
+		l.call("token", func(ctx context.Context) error {
+			return l.s.AddToken(ctx, registry.Token{ID: "t", Hash: "h", Name: "n", Role: registry.RoleWorker})
+		}),
+		l.call("upload", func(ctx context.Context) error { return l.s.AddUpload(ctx, registry.Upload{ID: "u"}) }),
+		l.call("submit", func(ctx context.Context) error {
+			r, err := l.s.Submit(ctx, registry.Submission{
+				Collection: "c", Spec: registry.Spec{URL: registry.UploadURL("u")}, IdempotencyKey: "k1",
+			})
+			l.batch = r.BatchID
+			return err
+		}),
+		l.call("hold", func(ctx context.Context) error {
+			return l.s.AddHold(ctx, registry.Hold{Scope: registry.HoldBatch, Key: l.batch, Actor: "admin"})
+		}),
+		l.call("release", func(ctx context.Context) error {
+			return l.s.RemoveHold(ctx, registry.HoldBatch, l.batch, "admin")
+		}),
+		l.call("due", func(ctx context.Context) error {
+			var err error
+			l.wakes, err = l.s.Due(ctx, registry.DueRequest{Window: 2, Renudge: time.Second, RenudgeMax: time.Minute})
+			return err
+		}),
+		l.call("reoffer", func(ctx context.Context) error { return l.s.Reoffer(ctx) }),
+		l.call("undo", func(ctx context.Context) error { return l.s.Undo(ctx, l.wakes) }),
+	}
+}
+
+func (l *life) beat() call {
+	return l.call("renew", func(ctx context.Context) error {
+		_, err := l.s.Renew(ctx, registry.RenewRequest{
+			Worker: registry.WorkerInfo{ID: "w", Capacity: map[registry.Stage]int{registry.Download: 1}}, Lease: 30 * time.Second,
+			Beats: []registry.Beat{{Lease: l.lease, Advanced: true, DoneBytes: 5, DoneFiles: 1, Progress: []registry.Progress{{Title: "x"}}}},
+		})
+		return err
+	})
+}
+
+// lose lets a lease run out and the sweep take the item away. The sweep's first look after the gap is a quiet one.
+func (l *life) lose() []call {
+	look := func(ctx context.Context) error {
+		_, err := l.s.Sweep(ctx, 30*time.Second)
+		return err
+	}
+	all := []call{l.call("sweep", look)}
+	for range 4 {
+		all = append(all, l.call("wait", func(context.Context) error { l.clock.pass(14 * time.Second); return nil }), l.call("sweep", look))
+	}
+	return all
+}
+
+func (l *life) preserve() []call {
+	return []call{
+		l.claim(registry.Process),
+		l.call("save result", func(ctx context.Context) error {
+			_, err := l.s.SaveResult(ctx, l.lease, "r", json.RawMessage(`1`))
+			return err
+		}),
+		l.call("identify", func(ctx context.Context) error {
+			id, err := l.s.Identify(ctx, l.lease, registry.IdentifyRequest{Owner: "o", LocalIDs: []string{"x"}, Proposed: "ark:/99999/p"})
+			l.ark = id.ARK
+			return err
+		}),
+		l.call("intend", func(ctx context.Context) error {
+			_, err := l.s.Intend(ctx, l.lease, registry.Intent{ObjectID: l.ark, Version: 1, Plan: json.RawMessage(`{}`)})
+			return err
+		}),
+		l.done(),
+		l.claim(registry.Record),
+		l.call("record files", func(ctx context.Context) error {
+			return l.s.RecordFiles(ctx, l.lease, l.ark, 1, []registry.File{{Path: "a"}, {Path: "b"}})
+		}),
+		l.call("record version", func(ctx context.Context) error {
+			return l.s.RecordVersion(ctx, l.lease, registry.VersionRecord{
+				ObjectID: l.ark, Version: 1, Collection: "c", Files: 2, Events: []registry.Premis{{ID: "e", ObjectID: l.ark, Type: "ingestion"}},
+			})
+		}),
+		l.done(),
+	}
+}
+
+func (l *life) reportOn() []call {
+	return []call{
+		l.claim(registry.Report),
+		l.call("close report", func(ctx context.Context) error {
+			_, err := l.s.CloseReport(ctx, l.lease)
+			return err
+		}),
+		l.done(),
+	}
+}

@@ -1,0 +1,164 @@
+package sqlstore_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// recorder is a driver that notes the queries that go through it.
+type recorder struct {
+	real driver.Driver
+	dsn  string
+
+	mu      sync.Mutex
+	queries map[string]bool
+}
+
+func (r *recorder) note(query string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.queries[query] = true
+}
+
+// Connect implements driver.Connector.
+func (r *recorder) Connect(context.Context) (driver.Conn, error) {
+	c, err := r.real.Open(r.dsn)
+	return recordingConn{c, r}, err
+}
+
+// Driver implements driver.Connector.
+func (r *recorder) Driver() driver.Driver { return r.real }
+
+type recordingConn struct {
+	driver.Conn
+	r *recorder
+}
+
+// QueryContext implements driver.QueryerContext.
+func (c recordingConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	c.r.note(query)
+	return c.Conn.(driver.QueryerContext).QueryContext(ctx, query, args)
+}
+
+// Tables that grow without bound, with the aliases they have in queries. hold, lock_wait, worker and the like stay small.
+var scanned = regexp.MustCompile(`SCAN (work_item|attempt|event|object|object_version|file|identifier|lock|work_dep|i|a|o|v|f|m)\b`)
+
+// TestQueryPlans looks at how SQLite would run every statement of a batch's life and every list: each must find its rows
+// through an index, however large the table is. No statistics are kept, so the plans of an empty database are those of a
+// full one.
+func TestQueryPlans(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "registry.db")
+	l := &life{clock: newClock()}
+	l.s = open(t, path, l.clock.now)
+	plain := reader(t, path)
+	rec := &recorder{real: plain.Driver(), dsn: "file:" + path + "?_pragma=query_only(1)", queries: map[string]bool{}}
+	if err := l.s.SetReader(sql.OpenDB(rec)); err != nil {
+		t.Fatal(err)
+	}
+	l.s.SetFault(func(query string) error { rec.note(query); return nil })
+	for _, c := range l.script() {
+		if err := c.run(t.Context()); err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		if l.batch != "" {
+			if _, err := l.s.Why(t.Context(), l.batch); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	l.readAll(t)
+	l.s.SetFault(nil)
+	for query := range rec.queries {
+		if !regexp.MustCompile(`^\s*(SELECT|UPDATE|INSERT|DELETE)`).MatchString(query) {
+			continue
+		}
+		for _, step := range explain(t, plain, query) {
+			if scanned.MatchString(step) && !strings.Contains(step, "USING INDEX attempt_live") { // which holds live ones only
+				t.Errorf("%s\nin %s", step, query)
+			}
+		}
+	}
+	if len(rec.queries) < 100 {
+		t.Errorf("only %d queries were seen", len(rec.queries))
+	}
+}
+
+// explain returns the steps of a query's plan.
+func explain(t *testing.T, db *sql.DB, query string) (steps []string) {
+	t.Helper()
+	var args []any
+	for n := 1; strings.Contains(query, fmt.Sprintf("$%d", n)); n++ {
+		args = append(args, 1)
+	}
+	rows, err := db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, args...)
+	if err != nil {
+		t.Fatalf("explain %s: %v", query, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id, parent, unused int
+		var step string
+		if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
+			t.Fatal(err)
+		}
+		steps = append(steps, step)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return steps
+}
+
+// readAll asks everything that a page asks.
+func (l *life) readAll(t *testing.T) {
+	t.Helper()
+	ctx := t.Context()
+	must := func(_ any, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, err := l.s.Items(ctx, registry.ItemQuery{Limit: 1})
+	must(first, err)
+	for _, q := range []registry.ItemQuery{
+		{},
+		{After: first.Next},
+		{Action: registry.Batch, After: first.Next},
+		{Action: registry.Ingest, Status: registry.Failed},
+		{Status: registry.Failed, After: first.Next},
+		{Collection: "c"},
+		{Stage: registry.Download},
+		{Text: "x"},
+		{ParentID: l.batch},
+		{ParentID: l.batch, Status: registry.Failed},
+	} {
+		must(l.s.Items(ctx, q))
+	}
+	for _, q := range []registry.ObjectQuery{{}, {Collection: "c"}, {LocalID: "x"}, {Text: "t"}} {
+		must(l.s.Objects(ctx, q))
+	}
+	for _, id := range append(l.jobs, l.batch) {
+		must(l.s.Why(ctx, id))
+		must(l.s.Events(ctx, id, 0, 10))
+		must(l.s.Attempts(ctx, id))
+		must(l.s.BatchProgress(ctx, id))
+	}
+	must(l.s.Events(ctx, "", 0, 10))
+	must(l.s.ReportJobs(ctx, l.batch, 0, 0, 10))
+	must(l.s.Object(ctx, l.ark))
+	must(l.s.Files(ctx, l.ark, 0, "", 10))
+	must(l.s.PremisEvents(ctx, l.ark))
+	must(l.s.TokenByHash(ctx, "h"))
+	must(l.s.UploadByID(ctx, "u"))
+	must(l.s.Reclaim(ctx))
+}

@@ -1,0 +1,56 @@
+package sqlstore_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/registrytest"
+	"github.com/holdfast/holdfast/registry/sqlstore"
+)
+
+func TestMain(m *testing.M) {
+	// Under the race detector a check takes a second; the command line may ask for more of them.
+	if err := flag.Set("rapid.checks", "20"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func open(t *testing.T, path string, now func() time.Time) *sqlstore.Store {
+	t.Helper()
+	s, err := sqlstore.Open(t.Context(), sqlstore.Options{Path: path, Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func TestStore(t *testing.T) {
+	// The schema is made once and copied: each test has a database of its own.
+	empty := filepath.Join(t.TempDir(), "empty.db")
+	if err := open(t, empty, nil).Close(); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := os.ReadFile(empty)
+	if err != nil {
+		t.Fatal(err)
+	}
+	registrytest.Run(t, func(t *testing.T, now func() time.Time) registry.Store {
+		path := filepath.Join(t.TempDir(), "registry.db")
+		if err := os.WriteFile(path, schema, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return open(t, path, now)
+	})
+}
