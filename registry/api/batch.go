@@ -2,8 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"strconv"
 
@@ -90,38 +88,13 @@ func (s *server) jobs(ctx context.Context, in *jobsInput) (*output[registry.Page
 	}
 	p := registry.Page[registry.JobResult]{Next: items.Next}
 	for _, it := range items.Rows {
-		j, err := jobResult(it)
+		j, err := registry.JobResultOf(it)
 		if err != nil {
 			return nil, err
 		}
 		p.Rows = append(p.Rows, j)
 	}
 	return page(p), nil
-}
-
-// jobResult is what has become of a job by now, in the form in which a report keeps it.
-func jobResult(it registry.WorkItem) (registry.JobResult, error) {
-	j := registry.JobResult{
-		ItemID: it.ID, Row: it.Row, Name: it.Name, State: it.State, Error: it.Note, Class: it.ErrorClass,
-	}
-	var id registry.Identity
-	var spec registry.Spec
-	for _, part := range []struct {
-		raw  json.RawMessage
-		into any
-	}{{it.Results["ark"], &id}, {it.Results["version"], &j.Version}, {it.Spec, &spec}} {
-		if len(part.raw) == 0 {
-			continue
-		}
-		if err := json.Unmarshal(part.raw, part.into); err != nil {
-			return j, fmt.Errorf("decode results of item %s: %w", it.ID, err)
-		}
-	}
-	j.ARK, j.LocalIDs = id.ARK, spec.LocalIDs
-	if j.Version > 0 {
-		j.ObjectID = id.ARK // before that it is a name without a version of this job's
-	}
-	return j, nil
 }
 
 // ReportInput names a report in a path and a query.

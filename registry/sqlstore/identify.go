@@ -10,9 +10,6 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// resultARK is the name under which an item's identity stands among its durable results.
-const resultARK = "ark"
-
 // Identify implements registry.Preserving.
 func (s *Store) Identify(ctx context.Context, l registry.Lease, r registry.IdentifyRequest) (registry.Identity, error) {
 	var id registry.Identity
@@ -74,7 +71,7 @@ func localKey(owner, local string) string {
 
 // identified returns what an earlier attempt settled.
 func identified(it registry.WorkItem) (id registry.Identity, ok bool, err error) {
-	raw, ok := it.Results[resultARK]
+	raw, ok := it.Results[registry.ResultARK]
 	if !ok {
 		return id, false, nil
 	}
@@ -134,7 +131,7 @@ func (t *tx) bind(it registry.WorkItem, r registry.IdentifyRequest, id registry.
 	if err != nil {
 		return fmt.Errorf("encode identity: %w", err)
 	}
-	if err := t.setResult(it, resultARK, raw); err != nil {
+	if err := t.setResult(it, registry.ResultARK, raw); err != nil {
 		return err
 	}
 	return t.event(it.ID, it.Attempt, "identifier-assignment", "worker", id)

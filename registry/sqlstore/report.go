@@ -75,37 +75,21 @@ func (s *Store) ReportJobs(ctx context.Context, batchID string, closing, afterRo
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
-		var j registry.JobResult
-		var status registry.Status
+		it := registry.WorkItem{Action: registry.Ingest}
 		var state, spec string
-		if err := rows.Scan(&j.Row, &j.ItemID, &j.Name, &status, &state, &spec, &j.Error, &j.Class); err != nil {
+		if err := rows.Scan(&it.Row, &it.ID, &it.Name, &it.Status, &state, &spec, &it.Note, &it.ErrorClass); err != nil {
 			return nil, fmt.Errorf("read report of batch %s: %w", batchID, err)
 		}
-		j.State = registry.StateOf(registry.Position{Action: registry.Ingest, Status: status})
-		if err := describe(&j, state, spec); err != nil {
+		it.State = registry.StateOf(registry.Position{Action: it.Action, Status: it.Status})
+		it.Spec = json.RawMessage(spec)
+		if err := json.Unmarshal([]byte(state), &it.Results); err != nil {
+			return nil, fmt.Errorf("decode results of item %s: %w", it.ID, err)
+		}
+		j, err := registry.JobResultOf(it)
+		if err != nil {
 			return nil, err
 		}
 		out = append(out, j)
 	}
 	return out, rows.Err()
-}
-
-// describe adds what a job's durable results say of its object.
-func describe(j *registry.JobResult, state, spec string) error {
-	var results struct {
-		ARK     registry.Identity `json:"ark"`
-		Version int               `json:"version"`
-	}
-	if err := json.Unmarshal([]byte(state), &results); err != nil {
-		return fmt.Errorf("decode results of item %s: %w", j.ItemID, err)
-	}
-	var s registry.Spec
-	if err := json.Unmarshal([]byte(spec), &s); err != nil {
-		return fmt.Errorf("decode spec of item %s: %w", j.ItemID, err)
-	}
-	j.ARK, j.ObjectID, j.Version, j.LocalIDs = results.ARK.ARK, results.ARK.ARK, results.Version, s.LocalIDs
-	if results.Version == 0 {
-		j.ObjectID = "" // named, but no version of it was stored by this job
-	}
-	return nil
 }

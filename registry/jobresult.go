@@ -1,0 +1,37 @@
+package registry
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// Names of durable results that more than one package goes by. ResultARK is an [Identity]; ResultVersion the number of
+// the version that the item stored.
+const (
+	ResultARK     = "ark"
+	ResultVersion = "version"
+)
+
+// JobResultOf says what has become of a job, in the one form that lists, reports and summaries share. Of the item it
+// needs spec, results, state and what identifies it. The error says that spec or results cannot be decoded.
+func JobResultOf(it WorkItem) (JobResult, error) {
+	j := JobResult{ItemID: it.ID, Row: it.Row, Name: it.Name, State: it.State, Error: it.Note, Class: it.ErrorClass}
+	var id Identity
+	var spec Spec
+	for _, part := range []struct {
+		raw  json.RawMessage
+		into any
+	}{{it.Results[ResultARK], &id}, {it.Results[ResultVersion], &j.Version}, {it.Spec, &spec}} {
+		if len(part.raw) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(part.raw, part.into); err != nil {
+			return j, fmt.Errorf("decode results of item %s: %w", it.ID, err)
+		}
+	}
+	j.ARK, j.LocalIDs = id.ARK, spec.LocalIDs
+	if j.Version > 0 {
+		j.ObjectID = id.ARK // before that it is a name without a version of this job's
+	}
+	return j, nil
+}
