@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"slices"
 	"sync"
 )
 
@@ -22,12 +23,10 @@ type Digester struct {
 // NewDigester returns a digester for the algorithms; naming one twice is the same as once. The error wraps ErrUnknown.
 func NewDigester(algorithms ...string) (*Digester, error) {
 	d := &Digester{}
-	seen := map[string]bool{}
 	for _, name := range algorithms {
-		if seen[name] {
+		if slices.Contains(d.names, name) {
 			continue
 		}
-		seen[name] = true
 		h, err := New(name)
 		if err != nil {
 			return nil, err
@@ -37,7 +36,7 @@ func NewDigester(algorithms ...string) (*Digester, error) {
 	return d, nil
 }
 
-// Write never fails.
+// Write implements io.Writer. It never fails, and keeps nothing of p.
 func (d *Digester) Write(p []byte) (int, error) {
 	const worthwhile = 64 << 10
 	d.size += int64(len(p))
@@ -59,7 +58,7 @@ func (d *Digester) Write(p []byte) (int, error) {
 // Size is the number of bytes seen.
 func (d *Digester) Size() int64 { return d.size }
 
-// Sums returns the digests so far, lower-case hex by algorithm.
+// Sums returns the digests so far, lower-case hex by algorithm. More may be written after it.
 func (d *Digester) Sums() map[string]string {
 	sums := make(map[string]string, len(d.names))
 	for i, name := range d.names {
@@ -68,14 +67,14 @@ func (d *Digester) Sums() map[string]string {
 	return sums
 }
 
-// State is a digester's state, to go on from in another process.
+// State is a digester's state, to go on from in another process. It is JSON of a few hundred bytes (R27).
 type State struct {
 	Version string            `json:"version"`
 	Size    int64             `json:"size"`
 	Hashes  map[string][]byte `json:"hashes"`
 }
 
-// State saves where the digester stands.
+// State saves where the digester stands, which goes on undisturbed.
 func (d *Digester) State() (State, error) {
 	s := State{Version: stateVersion, Size: d.size, Hashes: map[string][]byte{}}
 	for i, name := range d.names {
@@ -95,7 +94,7 @@ func (d *Digester) State() (State, error) {
 // Restore goes on from a saved state. ok is false, and the digester as it was, when the state is another
 // implementation's or of other algorithms: then the bytes are to be digested again, which is never an error (R27).
 func (d *Digester) Restore(s State) (ok bool) {
-	if s.Version != stateVersion || len(s.Hashes) != len(d.names) {
+	if s.Version != stateVersion || len(s.Hashes) != len(d.names) || s.Size < 0 {
 		return false
 	}
 	fresh := make([]hash.Hash, len(d.names))

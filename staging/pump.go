@@ -5,60 +5,101 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/holdfast/holdfast/fixity"
-	"github.com/holdfast/holdfast/source"
-	"github.com/holdfast/holdfast/storage"
 )
 
-// chunk is how many bytes are moved at a time.
-const chunk = 1 << 20
-
-// pump moves a body into a staged file. The bytes cross once: while one chunk is read from the network, the one
-// before it is written and digested side by side.
+// pump moves a body into a staged file. The bytes cross once: a chunk is written and digested side by side while the
+// next ones are read, and reading goes on while a checkpoint is made durable, as far as the chunks last.
 type pump struct {
-	fetch    *Fetch
-	from     *source.Body
-	to       storage.Writer
-	digester *fixity.Digester
+	*transfer
+	unsaved int64 // bytes since the last checkpoint
+
+	lent  []*block
+	free  chan *block
+	write chan *block
+	hash  chan *block
+	// states are the digests at each checkpoint, in order.
+	states chan fixity.State
 }
 
+// run moves everything up to the body's end. An error of reading leaves both sides with the same bytes.
 func (p *pump) run(ctx context.Context) error {
-	size := int64(chunk)
-	if known := p.from.Info.Size; known >= 0 && known < size {
-		size = known + 1
+	defer func() { p.fetch.Buffers.takeBack(p.lent) }()
+	first := p.lend()
+	err := fill(p.body, first)
+	p.identify(first)
+	if errors.Is(err, io.EOF) {
+		// Small files are the many: they need no goroutines.
+		return p.short(first)
 	}
-	free, full := make(chan []byte, 2), make(chan []byte)
-	free <- make([]byte, size)
-	if size == chunk {
-		free <- make([]byte, size)
+	// Chunks never wait in these channels, whose capacity is that of all there are.
+	p.free, p.write, p.hash = make(chan *block, readAhead), make(chan *block, readAhead), make(chan *block, readAhead)
+	p.states = make(chan fixity.State, readAhead)
+	both, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	// A reader that waits for the network is not left waiting when the other side has failed.
+	defer context.AfterFunc(both, func() { _ = p.body.Close() })()
+	var sides sync.WaitGroup
+	var failed error
+	sides.Go(func() {
+		if failed = p.writeAll(both); failed != nil {
+			stop(failed)
+		}
+	})
+	sides.Go(p.hashAll)
+	if first.n > 0 {
+		p.send(first)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- p.write(ctx, full, free) }()
-	err := p.read(ctx, full, free)
-	close(full)
-	// The writer's error is the cause of the reader's, if it has one.
-	if werr := <-ended; werr != nil {
-		return werr
+	if err == nil {
+		err = p.readAll(both)
+	}
+	close(p.write)
+	close(p.hash)
+	sides.Wait()
+	if failed != nil {
+		return failed // it is the cause of the reader's, if that has one
+	}
+	if ctx.Err() != nil && err != nil {
+		return context.Cause(ctx)
 	}
 	return err
 }
 
-// read fills chunks until the source ends.
-func (p *pump) read(ctx context.Context, full chan<- []byte, free <-chan []byte) error {
+// short takes a file that fits one chunk.
+func (p *pump) short(b *block) error {
+	if err := p.store(b); err != nil {
+		return err
+	}
+	p.digests.Write(b.data()) //nolint:errcheck // it never fails
+	return nil
+}
+
+// identify names the format of a file that is here from its first byte.
+func (p *pump) identify(b *block) {
+	if p.digests.Size() == 0 {
+		p.format = formatOf(b.data(), p.fetch.Wanted.MIMEType)
+	}
+}
+
+// lend takes one more block into use.
+func (p *pump) lend() *block {
+	b := p.fetch.Buffers.lend()
+	p.lent = append(p.lent, b)
+	return b
+}
+
+// readAll fills chunks until the body ends.
+func (p *pump) readAll(ctx context.Context) error {
 	for {
-		var buf []byte
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case buf = <-free:
-			if buf == nil {
-				return nil // the writer gave up and says why
-			}
+		b, err := p.next(ctx)
+		if err != nil {
+			return err
 		}
-		n, err := fill(p.from, buf)
-		if n > 0 {
-			full <- buf[:n]
+		err = fill(p.body, b)
+		if b.n > 0 {
+			p.send(b)
 		}
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -68,79 +109,108 @@ func (p *pump) read(ctx context.Context, full chan<- []byte, free <-chan []byte)
 	}
 }
 
-// fill reads until buf is full. Unlike io.ReadFull it passes the source's own error on when the last chunk is short.
-func fill(r io.Reader, buf []byte) (int, error) {
-	n := 0
-	for n < len(buf) {
-		m, err := r.Read(buf[n:])
-		n += m
-		if err != nil {
-			return n, err
-		}
+// next returns a free chunk.
+func (p *pump) next(ctx context.Context) (*block, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
-	return n, nil
+	select {
+	case b := <-p.free:
+		return b, nil
+	default:
+	}
+	if len(p.lent) < readAhead {
+		return p.lend(), nil
+	}
+	select {
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case b := <-p.free:
+		return b, nil
+	}
 }
 
-// write takes chunks until there are no more. After an error it closes free, so that the reader stops.
-func (p *pump) write(ctx context.Context, full <-chan []byte, free chan<- []byte) error {
-	part := p.part()
-	unsaved := int64(0)
-	var failed error
-	for buf := range full {
-		if failed != nil {
-			continue // drain, so that the reader is never left waiting
-		}
-		if failed = p.take(buf); failed == nil {
-			if unsaved += int64(len(buf)); unsaved >= part {
-				unsaved = 0
-				failed = p.save(ctx)
+// send hands a chunk to both sides.
+func (p *pump) send(b *block) {
+	p.unsaved += int64(b.n)
+	if b.save = p.fetch.Save != nil && p.unsaved >= p.part(); b.save {
+		p.unsaved = 0
+	}
+	b.users.Store(2)
+	p.write <- b
+	p.hash <- b
+}
+
+// done gives a chunk back when both sides are through with it.
+func (p *pump) done(b *block) {
+	if b.users.Add(-1) == 0 {
+		p.free <- b
+	}
+}
+
+func (p *pump) hashAll() {
+	for b := range p.hash {
+		p.digests.Write(b.data()) //nolint:errcheck // it never fails
+		if b.save {
+			state, err := p.digests.State()
+			if err != nil {
+				state = fixity.State{} // which nobody can go on from
 			}
+			p.states <- state
 		}
-		if failed != nil {
-			close(free)
-			continue
-		}
-		free <- buf[:cap(buf)]
+		p.done(b)
 	}
-	return failed
 }
 
-func (p *pump) take(buf []byte) error {
-	digested := make(chan struct{})
-	go func() {
-		defer close(digested)
-		p.digester.Write(buf) //nolint:errcheck // it never fails
-	}()
-	_, err := p.to.Write(buf)
-	<-digested
-	if err != nil {
-		return fmt.Errorf("stage %s: %w", p.from.Info.URL, err)
+func (p *pump) writeAll(ctx context.Context) error {
+	for b := range p.write {
+		err := p.store(b)
+		save := b.save
+		p.done(b)
+		if err == nil && save {
+			err = p.save(ctx)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	p.fetch.moved(int64(len(buf)))
+	return nil
+}
+
+func (p *pump) store(b *block) error {
+	if _, err := p.to.Write(b.data()); err != nil {
+		return fmt.Errorf("stage %s: %w", p.body.Info.URL, err)
+	}
+	p.count(int64(b.n))
 	return nil
 }
 
 // part is how many bytes lie between two checkpoints.
 func (p *pump) part() int64 {
 	const parts = 10_000
-	return max(MinPart, p.from.Info.Size/parts)
+	return max(MinPart, p.body.Info.Size/parts)
 }
 
 // save makes what has come durable and then notes it, in this order (R4).
 func (p *pump) save(ctx context.Context) error {
-	if p.fetch.Save == nil {
-		return nil
-	}
 	stored, err := p.to.Checkpoint(ctx)
 	if err != nil {
-		return fmt.Errorf("checkpoint %s: %w", p.from.Info.URL, err)
-	}
-	state, err := p.digester.State()
-	if err != nil {
-		return err
+		return fmt.Errorf("checkpoint %s: %w", p.body.Info.URL, err)
 	}
 	return p.fetch.Save(ctx, Checkpoint{
-		Stored: stored, Digests: state, Validator: p.from.Info.Validator,
-		SizeBytes: p.from.Info.Size, Modified: p.from.Info.Modified,
+		Key: p.key, Stored: stored, Digests: <-p.states, Validator: p.body.Info.Validator,
+		SizeBytes: p.body.Info.Size, Modified: p.body.Info.Modified,
 	})
+}
+
+// fill reads until the chunk is full. Unlike io.ReadFull it passes the source's own error on when the last chunk is short.
+func fill(r io.Reader, b *block) error {
+	for b.n = 0; b.n < len(b.buf); {
+		m, err := r.Read(b.buf[b.n:])
+		b.n += m
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

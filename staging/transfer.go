@@ -5,194 +5,171 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/holdfast/holdfast/fixity"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/storage"
 )
 
-// MinPart is the least number of bytes between two checkpoints of a file; of large files it is size / 10,000 (I5).
-const MinPart = 16 << 20
-
-// Checkpoint is how far a file has come: offset, digests and the source's validator in one record (R4).
-type Checkpoint struct {
-	Stored    storage.Checkpoint `json:"stored"`
-	Digests   fixity.State       `json:"digests"`
-	Validator string             `json:"validator,omitempty"`
-	SizeBytes int64              `json:"size_bytes"`
-	Modified  time.Time          `json:"modified,omitzero"`
+// transfer is one pass over a source.
+type transfer struct {
+	fetch   *Fetch
+	key     string
+	body    *source.Body
+	to      storage.Writer
+	digests *fixity.Digester
+	format  string // "" when the first bytes came in an earlier attempt
+	resumed bool   // an earlier attempt's bytes are in it
+	counted int64  // what was told to Moved
 }
 
-// Fetch is one file on its way into staging.
-type Fetch struct {
-	Source source.Fetcher
-	Store  storage.Store
-	Key    string // of this attempt's own
-	Wanted Wanted
-
-	From  *Checkpoint                                   // where an earlier attempt stood; nil: from the start
-	Save  func(ctx context.Context, c Checkpoint) error // keeps a checkpoint; nil: none is kept
-	Moved func(n int64)                                 // n more bytes are there, or fewer when it starts over; may be nil
-}
-
-// Run fetches the file and checks it. A digest or size that differs from the depositor's is a *MismatchError only
-// when a second, whole fetch gives the same wrong bytes; otherwise it is the source's or the network's fault (R6).
-func (f *Fetch) Run(ctx context.Context) (File, error) {
-	first, err := f.once(ctx, f.From)
-	if err == nil {
-		return first, nil
+// begin opens both ends, where the checkpoint left off if that still holds on both.
+func (t *transfer) begin(ctx context.Context, from *Checkpoint) error {
+	var err error
+	if t.digests, err = t.fetch.digester(); err != nil {
+		return err
 	}
-	var wrong *MismatchError
-	if !errors.As(err, &wrong) || first.Key == "" {
-		return File{}, err
-	}
-	f.moved(-first.SizeBytes)
-	if err := f.Store.Delete(ctx, first.Key); err != nil {
-		return File{}, fmt.Errorf("drop %s: %w", first.Key, err)
-	}
-	second, again := f.once(ctx, nil)
-	if again == nil {
-		return second, nil
-	}
-	var same *MismatchError
-	if errors.As(again, &same) && *same != *wrong {
-		return File{}, fmt.Errorf("%s gives different bytes each time: %s, then %s", same.URL, wrong.Found, same.Found)
-	}
-	return File{}, again
-}
-
-func (f *Fetch) moved(n int64) {
-	if f.Moved != nil && n != 0 {
-		f.Moved(n)
-	}
-}
-
-// once makes one fetch. With a *MismatchError it returns the file too when it was fetched whole.
-func (f *Fetch) once(ctx context.Context, from *Checkpoint) (File, error) {
-	digester, err := f.digester()
-	if err != nil {
-		return File{}, err
-	}
-	if from != nil && !digester.Restore(from.Digests) {
-		from = nil
-	}
-	w, err := f.open(ctx, &from)
-	if err != nil {
-		return File{}, err
-	}
-	defer w.Close() //nolint:errcheck // what is not committed is not wanted
-	if from == nil {
-		digester, err = f.digester()
-		if err != nil {
-			return File{}, err
-		}
-	}
-	body, w, digester, err := f.connect(ctx, from, w, digester)
-	if err != nil {
-		return File{}, err
-	}
-	defer body.Close() //nolint:errcheck // read only
-	file := File{Key: f.Key, Source: body.Info.URL, Modified: body.Info.Modified, SizeBytes: body.Info.Size}
-	if f.Wanted.SizeBytes >= 0 && body.Info.Size >= 0 && body.Info.Size != f.Wanted.SizeBytes {
-		file.Key = "" // nothing was fetched: the source itself says so, and a second fetch would say the same
-		return file, errors.Join(check(Wanted{SizeBytes: f.Wanted.SizeBytes}, file), w.Abort())
-	}
-	return f.receive(ctx, file, body, w, digester, from != nil && body.Offset > 0)
-}
-
-func (f *Fetch) digester() (*fixity.Digester, error) {
-	algorithms := f.Wanted.Algorithms
-	if f.Wanted.Digest != nil {
-		if _, err := fixity.New(f.Wanted.Digest.Algorithm); err != nil {
-			return nil, &UnsupportedDigest{Algorithm: f.Wanted.Digest.Algorithm, Err: err}
-		}
-		algorithms = append([]string{f.Wanted.Digest.Algorithm}, algorithms...)
-	}
-	return fixity.NewDigester(algorithms...)
-}
-
-// open starts the staged file, with the predecessor's bytes when they are still there.
-func (f *Fetch) open(ctx context.Context, from **Checkpoint) (storage.Writer, error) {
-	if *from != nil {
-		w, err := f.Store.Resume(ctx, f.Key, (*from).Stored)
-		if err == nil || !errors.Is(err, storage.ErrNotFound) {
-			return w, err
-		}
-		*from = nil
-	}
-	return f.Store.Create(ctx, f.Key)
-}
-
-// connect opens the source where the staged file ends, or starts the file over when the source cannot go on there.
-func (f *Fetch) connect(ctx context.Context, from *Checkpoint, w storage.Writer, d *fixity.Digester) (
-	*source.Body, storage.Writer, *fixity.Digester, error,
-) {
 	var at source.Point
 	if from != nil {
-		at = source.Point{
-			Offset: from.Stored.Size, Validator: from.Validator, Size: from.SizeBytes, Modified: from.Modified,
-			Digest: f.Wanted.Digest != nil,
+		if at, err = t.resume(ctx, from); err != nil {
+			return err
 		}
 	}
-	body, err := f.Source.Open(ctx, f.Wanted.URL, at)
-	if err != nil {
-		return nil, nil, nil, errors.Join(err, w.Close())
+	if t.body, err = t.fetch.Source.Open(ctx, t.fetch.Wanted.URL, at); err != nil {
+		return err
 	}
-	if body.Offset == at.Offset {
-		f.moved(at.Offset)
-		return body, w, d, nil
+	if err := t.fetch.Wanted.checkSize(t.body.Info.URL, t.body.Info.Size); err != nil {
+		return err // the source itself says so: a second fetch would say the same
 	}
-	if err := w.Abort(); err != nil {
-		return nil, nil, nil, errors.Join(err, body.Close())
+	if t.resumed && t.body.Offset == at.Offset {
+		t.count(at.Offset)
+		return nil
 	}
-	if w, err = f.Store.Create(ctx, f.Key); err != nil {
-		return nil, nil, nil, errors.Join(err, body.Close())
+	if t.resumed { // the source cannot go on there, or has changed
+		t.resumed = false
+		if err := t.to.Abort(); err != nil {
+			return fmt.Errorf("start %s over: %w", t.key, err)
+		}
+		if t.digests, err = t.fetch.digester(); err != nil {
+			return err
+		}
 	}
-	d, err = f.digester()
-	return body, w, d, err
+	if t.to, err = t.fetch.Store.Create(ctx, t.key); err != nil {
+		return fmt.Errorf("stage %s: %w", t.body.Info.URL, err)
+	}
+	return nil
 }
 
-// receive takes the bytes in one pass, commits them and checks them.
-func (f *Fetch) receive(ctx context.Context, file File, body *source.Body, w storage.Writer, d *fixity.Digester, resumed bool) (File, error) {
-	p := pump{fetch: f, from: body, to: w, digester: d}
-	err := p.run(ctx)
-	if err != nil {
-		f.moved(-d.Size())
-		return File{}, err
+// resume takes over the bytes of an earlier attempt. The zero Point says that they cannot be used.
+func (t *transfer) resume(ctx context.Context, from *Checkpoint) (source.Point, error) {
+	if from.Stored.Size <= 0 || from.Stored.Size != from.Digests.Size || !t.digests.Restore(from.Digests) {
+		return source.Point{}, nil // the price is rework (R27)
 	}
-	file.SizeBytes, file.Digests = d.Size(), d.Sums()
-	_, err = w.Commit(ctx)
-	if err != nil && !errors.Is(err, storage.ErrExists) {
+	w, err := t.fetch.Store.Resume(ctx, t.key, from.Stored)
+	if errors.Is(err, storage.ErrNotFound) {
+		t.digests, err = t.fetch.digester()
+		return source.Point{}, err
+	} else if err != nil {
+		return source.Point{}, fmt.Errorf("go on with %s: %w", from.Key, err)
+	}
+	t.to, t.resumed = w, true
+	return source.Point{
+		Offset: from.Stored.Size, Validator: from.Validator, Size: from.SizeBytes, Modified: from.Modified,
+		Digest: t.fetch.Wanted.Digest != nil,
+	}, nil
+}
+
+// run moves the bytes. A connection that breaks is made again at once, as long as each one brings the file on by a part:
+// a long way over a bad line is no failure.
+func (t *transfer) run(ctx context.Context) error {
+	for {
+		before := t.digests.Size()
+		err := (&pump{transfer: t}).run(ctx)
+		var broken *source.Error
+		if err == nil || ctx.Err() != nil || !errors.As(err, &broken) || broken.ContentFault() || t.digests.Size()-before < MinPart {
+			return err
+		}
+		if !t.reopen(ctx) {
+			return err
+		}
+	}
+}
+
+// reopen opens the source again where it broke off, and says whether that was possible.
+func (t *transfer) reopen(ctx context.Context) bool {
+	info := t.body.Info
+	body, err := t.fetch.Source.Open(ctx, t.fetch.Wanted.URL, source.Point{
+		Offset: t.digests.Size(), Validator: info.Validator, Size: info.Size, Modified: info.Modified,
+		Digest: t.fetch.Wanted.Digest != nil,
+	})
+	if err != nil {
+		return false
+	}
+	if body.Offset != t.digests.Size() {
+		_ = body.Close()
+		return false
+	}
+	_ = t.body.Close()
+	t.body = body
+	return true
+}
+
+// finish commits the bytes and checks them.
+func (t *transfer) finish(ctx context.Context) (File, error) {
+	file := File{
+		Key: t.key, Source: t.body.Info.URL, Modified: t.body.Info.Modified, SizeBytes: t.digests.Size(),
+		Digests: t.digests.Sums(), MIMEType: t.format,
+	}
+	if _, err := t.to.Commit(ctx); err != nil {
+		t.forget()
 		return File{}, fmt.Errorf("stage %s: %w", file.Source, err)
 	}
-	if resumed || err != nil {
-		// Two attempts wrote it, or an earlier try of this one: trust nothing that was not read back (R4).
-		if err := f.reread(ctx, file); err != nil {
-			return File{}, err
+	if t.resumed {
+		// Two attempts wrote it: trust nothing that was not read back (R4).
+		if err := t.reread(ctx, &file); err != nil {
+			return file, err
 		}
 	}
-	return file, check(f.Wanted, file)
+	return file, t.fetch.Wanted.check(file)
 }
 
-func (f *Fetch) reread(ctx context.Context, file File) error {
-	d, err := f.digester()
+// reread digests the staged file itself.
+func (t *transfer) reread(ctx context.Context, file *File) error {
+	d, err := t.fetch.digester()
 	if err != nil {
 		return err
 	}
-	r, err := f.Store.Open(ctx, file.Key, 0, -1)
+	var format Format
+	err = readBack(ctx, t.fetch.Store, t.fetch.Buffers, file.Key, io.MultiWriter(d, &format), t.fetch.Read)
 	if err != nil {
-		return fmt.Errorf("read %s back: %w", file.Key, err)
+		return err
 	}
-	defer r.Close() //nolint:errcheck // read only
-	if _, err := io.CopyBuffer(d, r, make([]byte, chunk)); err != nil {
-		return fmt.Errorf("read %s back: %w", file.Key, err)
-	}
+	file.MIMEType = format.Name(t.fetch.Wanted.MIMEType)
 	for algorithm, sum := range d.Sums() {
 		if file.Digests[algorithm] != sum {
-			return errors.Join(fmt.Errorf("%s as staged has %s %s, as received %s: it is fetched again",
-				file.Source, algorithm, sum, file.Digests[algorithm]), f.Store.Delete(ctx, file.Key))
+			return fmt.Errorf("%s: %w: %s %s, not %s", file.Source, errDamaged, algorithm, sum, file.Digests[algorithm])
 		}
 	}
 	return nil
+}
+
+func (t *transfer) count(n int64) {
+	t.counted += n
+	t.fetch.moved(n)
+}
+
+// forget takes back what was counted of a file that did not come to its end.
+func (t *transfer) forget() {
+	t.fetch.moved(-t.counted)
+	t.counted = 0
+}
+
+// close lets go of both ends. What was checkpointed stays.
+func (t *transfer) close() {
+	if t.body != nil {
+		_ = t.body.Close() // read only
+	}
+	if t.to != nil {
+		_ = t.to.Close() // what is not committed is not wanted
+	}
 }

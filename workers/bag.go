@@ -3,56 +3,104 @@ package workers
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/holdfast/holdfast/bagit"
 	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/staging"
 )
 
 // bagFilesAtOnce is how many files of a bag are digested at a time.
 const bagFilesAtOnce = 4
 
-// judgeBag validates an unpacked bag, every file of it. Tag files go first, so that only the digests that the bag's
-// manifests name are taken of its payload.
-func (w *Process) judgeBag(ctx context.Context, item *base.Item, c contents) error {
-	v := bagit.NewValidator(bagit.Options{FindBase: true})
-	progress := item.Progress("files of the bag verified", "files")
-	for _, payload := range []bool{false, true} {
+// bag judges unpacked files as a bag, after fetching what its fetch.txt names and it does not have. The files that
+// describe the object lie with its payload.
+func (w *Process) bag(ctx context.Context, item *base.Item, room *staging.Room, c contents) (contents, error) {
+	c, err := w.fillHoles(ctx, item, room, c)
+	if err != nil {
+		return c, err
+	}
+	report, err := w.judgeBag(ctx, item, c, bagit.Options{FindBase: true})
+	if err != nil {
+		return c, err
+	}
+	if !report.Valid {
+		return c, base.Content(&bagRefusal{report})
+	}
+	c.Kind, c.Folder = registry.BagType, inBag(report, bagit.PayloadDir)
+	return c, item.Event("validation", map[string]any{
+		"what": "bag", "version": report.Version, "payload_files": report.PayloadFiles,
+	})
+}
+
+// inBag is where in the container a path of the bag lies.
+func inBag(report *bagit.Report, path string) string {
+	if report.Base == "" {
+		return path
+	}
+	return report.Base + "/" + path
+}
+
+// judgeBag looks at every file of a bag: first at those that are read, by which the digests that the others need are
+// known. Of those that have them from being unpacked not a byte is read again.
+func (w *Process) judgeBag(ctx context.Context, item *base.Item, c contents, o bagit.Options) (*bagit.Report, error) {
+	v := bagit.NewValidator(o)
+	var tagFiles []string // of the top and of the folders in it: a bag's base is one of these
+	for f, err := range c.all(ctx, w.payloads.staging) {
+		if err != nil {
+			return nil, err
+		}
+		if v.NeedsContent(f.Name) && strings.Count(f.Name, "/") <= 1 {
+			tagFiles = append(tagFiles, f.Name)
+		}
+	}
+	v.ExpectManifests(tagFiles...)
+	files, bytes := item.Progress("files of the bag verified", "files"), item.Progress("bytes of the bag verified", "bytes")
+	for _, tags := range []bool{true, false} {
 		group, gctx := errgroup.WithContext(ctx)
 		group.SetLimit(bagFilesAtOnce)
-		for f, err := range c.all(ctx, w.Staging) {
+		for f, err := range c.all(gctx, w.payloads.staging) {
 			if err != nil {
-				return err
+				return nil, first(group.Wait(), err)
 			}
-			if strings.Contains("/"+f.Name, "/data/") != payload {
+			if v.NeedsContent(f.Name) != tags {
 				continue
 			}
 			group.Go(func() error {
-				progress.Add(1)
-				return w.judgeFile(gctx, v, f)
+				files.Add(1)
+				return w.judgeFile(gctx, v, f, bytes)
 			})
 		}
 		if err := group.Wait(); err != nil {
-			return fmt.Errorf("read the bag: %w", err)
+			return nil, fmt.Errorf("read the bag: %w", err)
 		}
 	}
-	report := v.Finish()
-	if !report.Valid {
-		return base.Content(&bagRefusal{report})
-	}
-	return item.Event("validation", map[string]any{"what": "bag", "version": report.Version, "payload_files": report.PayloadFiles})
+	return v.Finish(), nil
 }
 
-func (w *Process) judgeFile(ctx context.Context, v *bagit.Validator, f staging.File) error {
-	r, err := w.Staging.Open(ctx, f.Key, 0, -1)
+// first is the error that came first, of which the other may be a consequence.
+func first(cause, err error) error {
+	if cause != nil {
+		return cause
+	}
+	return err
+}
+
+func (w *Process) judgeFile(ctx context.Context, v *bagit.Validator, f staging.File, bytes *base.Progress) error {
+	known := func(algorithm string) bool { return f.Digests[algorithm] != "" }
+	if !v.NeedsContent(f.Name) && !slices.ContainsFunc(v.Wanted(f.Name), func(a string) bool { return !known(a) }) {
+		return v.AddDigested(f.Name, f.SizeBytes, f.Digests)
+	}
+	r, err := w.payloads.staging.Open(ctx, f.Key, 0, -1)
 	if err != nil {
 		return err
 	}
-	defer r.Close() //nolint:errcheck // read only
-	return v.Add(ctx, f.Name, f.SizeBytes, r)
+	defer r.Close()
+	return v.Add(ctx, f.Name, f.SizeBytes, &counted{r: r, count: bytes.Add})
 }
 
 // bagRefusal says what is wrong with a bag.
@@ -61,29 +109,13 @@ type bagRefusal struct{ report *bagit.Report }
 // Error names the first faults and counts the rest.
 func (e *bagRefusal) Error() string {
 	const shown = 5
+	errs := e.report.Errors()
 	var texts []string
-	errs := 0
-	for _, f := range e.report.Faults {
-		if f.Severity != bagit.SeverityError {
-			continue
-		}
-		if errs++; errs <= shown {
-			texts = append(texts, faultText(f))
-		}
+	for _, f := range errs[:min(len(errs), shown)] {
+		texts = append(texts, f.String())
 	}
-	if errs > shown {
-		texts = append(texts, fmt.Sprintf("and %d more", errs-shown))
+	if len(errs) > shown {
+		texts = append(texts, fmt.Sprintf("and %d more", len(errs)-shown))
 	}
-	return fmt.Sprintf("the bag is not valid, %d errors: %s", errs, strings.Join(texts, "; "))
-}
-
-func faultText(f bagit.Fault) string {
-	text := f.File + ": " + string(f.Rule)
-	if f.Expected != "" || f.Found != "" {
-		text += fmt.Sprintf(" (expected %s, found %s)", f.Expected, f.Found)
-	}
-	if f.Source != "" {
-		text += ", by " + f.Source
-	}
-	return text
+	return fmt.Sprintf("the bag is not valid, %d errors: %s", len(errs), strings.Join(texts, "; "))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/staging"
 	"github.com/holdfast/holdfast/storage"
 )
@@ -16,19 +17,17 @@ func (w *Process) commit(ctx context.Context, item *base.Item, p plan) error {
 	if err := item.Writable(ctx); err != nil {
 		return err
 	}
-	in, err := w.Staging.Open(ctx, p.Inventory, 0, -1)
-	if errors.Is(err, storage.ErrNotFound) {
-		return fmt.Errorf("what was planned is gone from staging: %w", err)
-	} else if err != nil {
+	in, err := w.payloads.staging.Open(ctx, p.Inventory, 0, -1)
+	if err != nil {
 		return err
 	}
-	defer in.Close() //nolint:errcheck // read only
+	defer in.Close()
 	inv, err := ocfl.ReadInventory(in, p.Inventory)
 	if err != nil {
 		return err
 	}
 	staged := map[string]string{}
-	for e, err := range staging.ReadList[planned](ctx, w.Staging, p.List) {
+	for e, err := range staging.ReadList[planned](ctx, w.payloads.staging, p.List) {
 		if err != nil {
 			return err
 		}
@@ -36,20 +35,58 @@ func (w *Process) commit(ctx context.Context, item *base.Item, p plan) error {
 			staged[e.Content] = e.Staged
 		}
 	}
-	files, bytes := item.Progress("files stored and verified", "files"), item.Progress("bytes verified", "bytes")
-	err = w.Objects.Commit(ctx, inv, func(f ocfl.ContentFile) (storage.Store, string, error) {
+	files, bytes := item.Progress("files stored and verified", "files"), item.Progress("bytes stored and verified", "bytes")
+	return w.Objects.Commit(ctx, inv, func(f ocfl.ContentFile) (storage.Store, string, error) {
 		key, ok := staged[f.Path]
 		if !ok {
 			return nil, "", fmt.Errorf("%s is not among the planned files", f.Path)
 		}
-		return w.Staging, key, item.Writable(ctx)
+		return w.payloads.staging, key, item.Writable(ctx)
 	}, ocfl.CommitOptions{Progress: func(now ocfl.Progress) {
 		files.SetEnd(int64(now.TotalFiles))
 		files.Set(int64(now.Files))
 		bytes.Set(now.Bytes)
 	}})
+}
+
+// unusable says that what was staged for a version is gone or damaged.
+func (p plan) unusable(err error) bool {
+	var wrong *ocfl.DigestError
+	var inventory *ocfl.InventoryError
+	return errors.Is(err, storage.ErrNotFound) || errors.As(err, &wrong) && !wrong.Existing ||
+		errors.As(err, &inventory) && inventory.Key == p.Inventory
+}
+
+// commitAgain makes the announced version anew from what was downloaded, when what was staged for it cannot be used (R6):
+// an announced version can only be rolled forward, with the very bytes that were announced. cause is why.
+func (w *Process) commitAgain(ctx context.Context, item *base.Item, p plan, cause error) error {
+	got, err := result[downloaded](item, resultDownload, "nothing is noted as downloaded; requeue the item at download")
 	if err != nil {
 		return err
 	}
-	return item.Event("stored", map[string]any{"object_id": p.ObjectID, "version": p.Version, "files": p.Files, "bytes": p.Bytes})
+	if err := w.examine(ctx, item, got); err != nil {
+		return errors.Join(err, cause)
+	}
+	c := contents{From: got.List, List: got.List, Kind: item.Spec().Type}
+	if unpacks(c.Kind) {
+		if c, err = w.unpackAnew(ctx, item, got); err != nil {
+			return err
+		}
+	}
+	d, err := w.describe(ctx, item, c)
+	if err != nil {
+		return err
+	}
+	again, err := w.draft(ctx, item, d, registry.Identity{ARK: p.ObjectID, Head: p.Version - 1, Minted: p.Minted},
+		plan{Created: p.Created, Software: p.Software})
+	if err != nil {
+		return errors.Join(err, cause)
+	}
+	if again.Digest != p.Digest {
+		return base.Fatal(fmt.Errorf("what was staged cannot be used, and what can be had now makes another version than was announced: %w", cause))
+	}
+	if err := w.commit(ctx, item, again); err != nil {
+		return err
+	}
+	return item.SetResult(resultChanges, again.List)
 }

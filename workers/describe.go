@@ -26,9 +26,10 @@ const (
 type description struct {
 	contents contents
 	metadata erc.Metadata
+	supplied string // the ARK as the deposit gives it, wherever; "" when it gives none
 	dc       erc.DublinCore
-	deleted  []string // logical paths, update only
-	deletes  *staging.File
+	deleted  []string      // logical paths, update only
+	deletes  *staging.File // the file that names them
 }
 
 // describe reads the producer's own description and puts it together with the submission's.
@@ -39,12 +40,11 @@ func (w *Process) describe(ctx context.Context, item *base.Item, c contents) (de
 		Who: given(spec.Creator), What: given(spec.Title), When: given(spec.Date),
 		PrimaryID: spec.PrimaryID, LocalIDs: erc.MergeLocalIDs(spec.LocalIDs),
 	}}
-	for f, err := range c.all(ctx, w.Staging) {
+	for f, err := range c.all(ctx, w.payloads.staging) {
 		if err != nil {
 			return d, err
 		}
-		// In a bag the description lies with the payload.
-		if f.Name != path.Base(f.Name) && (c.kind != registry.BagType || path.Base(path.Dir(f.Name)) != "data") {
+		if folder := path.Dir(f.Name); folder != c.Folder && (folder != "." || c.Folder != "") {
 			continue
 		}
 		if err := w.readMetadata(ctx, item, f, &s, &d); err != nil {
@@ -55,8 +55,8 @@ func (w *Process) describe(ctx context.Context, item *base.Item, c contents) (de
 	if d.metadata, err = erc.Merge(s); err != nil {
 		return d, base.Content(err)
 	}
-	if d.metadata.PrimaryID != "" {
-		ark, err := mint.ParseARK(d.metadata.PrimaryID)
+	if d.supplied = d.metadata.PrimaryID; d.supplied != "" {
+		ark, err := mint.ParseARK(d.supplied)
 		if err != nil {
 			return d, base.Content(err)
 		}
@@ -70,13 +70,16 @@ func (w *Process) describe(ctx context.Context, item *base.Item, c contents) (de
 
 // readMetadata reads f when it is one of the files that describe an object.
 func (w *Process) readMetadata(ctx context.Context, item *base.Item, f staging.File, s *erc.Sources, d *description) error {
-	read := map[string]func(io.Reader) error{
-		nameERC:      func(r io.Reader) error { v, err := erc.ReadERC(r); s.ERC = &v; return err },
-		nameDataCite: func(r io.Reader) error { v, err := erc.ReadDataCite(r); s.DataCite = &v; return err },
-		nameDC:       func(r io.Reader) error { v, err := erc.ReadDublinCore(r); s.DublinCore = &v; return err },
-	}
-	if item.Spec().Mode == registry.Update {
-		read[nameDelete] = func(r io.Reader) error {
+	var parse func(io.Reader) error
+	switch name := path.Base(f.Name); {
+	case name == nameERC:
+		parse = func(r io.Reader) error { v, err := erc.ReadERC(r); s.ERC = &v; return err }
+	case name == nameDataCite:
+		parse = func(r io.Reader) error { v, err := erc.ReadDataCite(r); s.DataCite = &v; return err }
+	case name == nameDC:
+		parse = func(r io.Reader) error { v, err := erc.ReadDublinCore(r); s.DublinCore = &v; return err }
+	case name == nameDelete && item.Spec().Mode == registry.Update:
+		parse = func(r io.Reader) error {
 			list, err := erc.ReadDelete(r)
 			for _, del := range list {
 				d.deleted = append(d.deleted, producerPath(del.Name))
@@ -84,22 +87,53 @@ func (w *Process) readMetadata(ctx context.Context, item *base.Item, f staging.F
 			d.deletes = &f
 			return err
 		}
-	}
-	parse, ok := read[path.Base(f.Name)]
-	if !ok {
+	default:
 		return nil
 	}
-	r, err := w.Staging.Open(ctx, f.Key, 0, -1)
+	r, err := w.payloads.staging.Open(ctx, f.Key, 0, -1)
 	if err != nil {
 		return err
 	}
-	defer r.Close() //nolint:errcheck // read only
+	defer r.Close()
 	var syntax *erc.SyntaxError
 	err = parse(r)
 	if errors.As(err, &syntax) || errors.Is(err, erc.ErrNoMetadata) || errors.Is(err, erc.ErrTooLarge) {
 		return base.Content(err)
 	}
 	return err
+}
+
+// inherit completes an update's description by what the object has: its other names, and who, what and when where the
+// update says nothing of them.
+func (w *Process) inherit(ctx context.Context, d *description, id registry.Identity) error {
+	object, err := w.Registry.Object(ctx, id.ARK)
+	if err != nil {
+		return fmt.Errorf("look up %s: %w", id.ARK, err)
+	}
+	d.metadata.LocalIDs = erc.MergeLocalIDs(object.LocalIDs, d.metadata.LocalIDs)
+	r, err := w.Objects.OpenFile(ctx, id.ARK, id.Head, systemPath(nameERC))
+	if err != nil {
+		return fmt.Errorf("read the description of %s: %w", id.ARK, err)
+	}
+	defer r.Close()
+	old, err := erc.ReadERC(r)
+	if err != nil {
+		return fmt.Errorf("read the description of %s: %w", id.ARK, err)
+	}
+	before, err := erc.Merge(erc.Sources{ERC: &old}) // which leaves out what is not assigned
+	if err != nil {
+		return fmt.Errorf("read the description of %s: %w", id.ARK, err)
+	}
+	m := &d.metadata
+	m.Who, m.What, m.When = or(m.Who, before.Who), or(m.What, before.What), or(m.When, before.When)
+	return nil
+}
+
+func or(values, otherwise []string) []string {
+	if len(values) == 0 {
+		return otherwise
+	}
+	return values
 }
 
 func given(value string) []string {
@@ -110,6 +144,11 @@ func given(value string) []string {
 }
 
 // producerPath and systemPath are where files lie in an object.
-func producerPath(name string) string { return "producer/" + name }
+func producerPath(name string) string { return producerFolder + name }
 
-func systemPath(name string) string { return "system/" + name }
+func systemPath(name string) string { return systemFolder + name }
+
+const (
+	producerFolder = "producer/"
+	systemFolder   = "system/"
+)

@@ -2,7 +2,8 @@ package workers
 
 import (
 	"context"
-	"sync/atomic"
+	"errors"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -17,6 +18,8 @@ const (
 	laterBy = 10
 	// veryLarge is the size from which a job makes way for others.
 	veryLarge = 100 << 30
+	// incredible is the size from which a claim counts for nothing: sums of it could not be added up.
+	incredible = 1 << 50
 	// resultDeferred says that a job was put back already, so that estimating it again does not do so once more.
 	resultDeferred = "deferred"
 )
@@ -33,44 +36,58 @@ func (w *Estimate) Stage() registry.Stage { return registry.Estimate }
 
 // Work implements base.Handler.
 func (w *Estimate) Work(ctx context.Context, item *base.Item) error {
-	var bytes, files, unknown atomic.Int64
+	var sum sizes
 	progress := item.Progress("sizes asked for", "files")
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(headsAtOnce)
 	err := w.payloads.each(ctx, item, func(m member) error {
 		group.Go(func() error {
 			defer progress.Add(1)
-			files.Add(1)
-			info, err := w.payloads.source.Head(gctx, m.wanted.URL)
-			switch {
-			case gctx.Err() != nil:
-				return context.Cause(gctx)
-			case err == nil && info.Size >= 0:
-				bytes.Add(info.Size)
-			case m.wanted.SizeBytes >= 0:
-				bytes.Add(m.wanted.SizeBytes)
-			default:
-				unknown.Add(1)
-			}
+			sum.add(w.size(gctx, m))
 			return nil
 		})
 		return gctx.Err()
 	})
-	if werr := group.Wait(); werr != nil {
-		return werr
-	}
+	_ = group.Wait() // nothing of it fails
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	size, count := bytes.Load(), files.Load()
-	if err != nil || unknown.Load() > 0 {
-		size = -1
+	if errors.Is(err, registry.ErrClaimLost) {
+		return err
 	}
+	bytes, files := sum.bytes, sum.files
 	if err != nil {
-		count = -1 // the manifest itself is the trouble; Download says what it is
+		bytes, files = -1, -1 // the manifest itself is the trouble; Download says what it is
 	}
-	item.SetSize(size, count)
-	return w.makeWay(item, size)
+	item.SetSize(bytes, files)
+	return w.makeWay(item, bytes)
+}
+
+// size is what the source says, else what the depositor does; -1 when neither can be relied on.
+func (w *Estimate) size(ctx context.Context, m member) int64 {
+	size := m.wanted.SizeBytes
+	if info, err := w.payloads.source.Head(ctx, m.wanted.URL); err == nil && info.Size >= 0 {
+		size = info.Size
+	}
+	return size
+}
+
+// sizes adds up sizes as long as all of them are known.
+type sizes struct {
+	mu    sync.Mutex
+	bytes int64 // -1 unknown
+	files int64
+}
+
+func (s *sizes) add(size int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.files++
+	if size < 0 || s.bytes < 0 || size >= incredible-s.bytes {
+		s.bytes = -1
+		return
+	}
+	s.bytes += size
 }
 
 // makeWay lets jobs of known and ordinary size go first, once.

@@ -15,14 +15,21 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// resultManifest is the name of the durable result that says where a job's object manifest lies as it was first
-// fetched: a manifest that changes at its source while a job runs must not change the job.
+// resultManifest is the name of the durable result that says where an item's manifest lies as it was first fetched and
+// found sound: one that changes at its source while the item runs must not change the item.
 const resultManifest = "manifest"
 
-// payloads tells what files a job is made of.
+// manifest is a staged manifest that was found sound.
+type manifest struct {
+	staging.File
+	Rows int64 `json:"rows"`
+}
+
+// payloads tells what files an item is made of.
 type payloads struct {
 	source  source.Fetcher
 	staging storage.Store
+	buffers *staging.Buffers
 }
 
 // member is one file that a job is made of.
@@ -30,94 +37,128 @@ type member struct {
 	seq    int64
 	name   string
 	wanted staging.Wanted
-	mime   string
 }
 
 // each calls fn for every file of the job in the order of the submission: the payload itself, or the rows of an object
-// manifest, which is judged as a whole first. Memory does not grow with the number of rows.
+// manifest. Memory does not grow with the number of rows.
 func (p payloads) each(ctx context.Context, item *base.Item, fn func(member) error) error {
 	spec := item.Spec()
 	if spec.Type != registry.ObjectManifest {
-		return fn(member{seq: 1, name: spec.Filename, wanted: staging.Wanted{
-			URL: spec.URL, SizeBytes: spec.SizeBytes, Digest: spec.Digest,
-		}})
+		return fn(member{seq: 1, name: spec.Filename, wanted: wantedOfSpec(spec)})
 	}
-	manifest, err := p.manifest(ctx, item)
+	found, err := p.manifest(ctx, item, spec.Type)
 	if err != nil {
 		return err
 	}
-	if err := p.judge(ctx, manifest); err != nil {
-		return err
-	}
-	return p.rows(ctx, manifest, fn)
-}
-
-// manifest returns the job's manifest, fetched once.
-func (p payloads) manifest(ctx context.Context, item *base.Item) (staging.File, error) {
-	var file staging.File
-	ok, err := item.Result(resultManifest, &file)
-	if err != nil {
-		return file, err
-	}
-	if ok {
-		if _, err := p.staging.Stat(ctx, file.Key); err == nil || !errors.Is(err, storage.ErrNotFound) {
-			return file, err
+	seq := int64(0)
+	return p.rows(ctx, found, spec.Type, func(row checkm.Row, _ []checkm.Fault) error {
+		if isUpload(row.URL) {
+			return base.Content(uploadRowError(row))
 		}
+		seq++
+		return fn(member{seq: seq, name: row.Name, wanted: wantedOf(row)})
+	})
+}
+
+// manifest returns the item's manifest, which is fetched and judged as a whole once, and from then on is what the item
+// goes by.
+func (p payloads) manifest(ctx context.Context, item *base.Item, t registry.PayloadType) (manifest, error) {
+	var m manifest
+	err := item.Once(ctx, resultManifest, &m, func(ctx context.Context) (any, error) {
+		f, err := p.fetchManifest(ctx, item, "manifest", wantedOfSpec(item.Spec()))
+		if err != nil {
+			return nil, fmt.Errorf("fetch manifest: %w", err)
+		}
+		rows, err := p.judge(ctx, f, t)
+		return manifest{File: f, Rows: rows}, err
+	})
+	if err != nil {
+		return m, err
 	}
-	spec := item.Spec()
+	if _, err := p.staging.Stat(ctx, m.Key); !errors.Is(err, storage.ErrNotFound) {
+		return m, err
+	}
+	return p.manifestAgain(ctx, item, m)
+}
+
+// manifestAgain brings back a manifest whose staged copy is gone, as it was.
+func (p payloads) manifestAgain(ctx context.Context, item *base.Item, was manifest) (manifest, error) {
+	const name = "manifest-again"
+	algorithm := item.Spec().Profile.Digests()
+	now := was
+	now.Key = staging.Key(item.Lease(), name)
+	if _, err := p.staging.Stat(ctx, now.Key); !errors.Is(err, storage.ErrNotFound) {
+		return now, err
+	}
+	wanted := wantedOfSpec(item.Spec())
+	wanted.SizeBytes, wanted.Digest = was.SizeBytes, &registry.Digest{Algorithm: algorithm, Value: was.Digests[algorithm]}
+	_, err := p.fetchManifest(ctx, item, name, wanted)
+	var changed *staging.MismatchError
+	if errors.As(err, &changed) {
+		return now, base.Fatal(fmt.Errorf("the manifest is gone from staging and was changed at its source since (%s, first %s); submit it again",
+			changed.Found, changed.Expected))
+	} else if err != nil {
+		return now, fmt.Errorf("fetch manifest again: %w", err)
+	}
+	return now, nil
+}
+
+func (p payloads) fetchManifest(ctx context.Context, item *base.Item, name string, wanted staging.Wanted) (staging.File, error) {
+	wanted.Algorithms = []string{item.Spec().Profile.Digests()}
 	fetch := staging.Fetch{
-		Source: p.source, Store: p.staging, Key: staging.Key(item.Lease(), "manifest"),
-		Wanted: staging.Wanted{
-			URL: spec.URL, SizeBytes: spec.SizeBytes, Digest: spec.Digest, Algorithms: []string{spec.Profile.Digests()},
-		},
+		Source: p.source, Store: p.staging, Buffers: p.buffers, Key: staging.Key(item.Lease(), name), Wanted: wanted,
+		Moved: item.Progress("bytes of the manifest", "bytes").Add,
 	}
-	file, err = fetch.Run(ctx)
-	if err != nil {
-		return file, fmt.Errorf("fetch manifest: %w", err)
-	}
-	file.Name = spec.Filename
-	return file, item.SetResult(resultManifest, file)
+	file, err := fetch.Run(ctx)
+	file.Name = item.Spec().Filename
+	return file, err
 }
 
-func (p payloads) judge(ctx context.Context, manifest staging.File) error {
-	r, err := p.staging.Open(ctx, manifest.Key, 0, -1)
+func (p payloads) judge(ctx context.Context, file staging.File, t registry.PayloadType) (rows int64, err error) {
+	r, err := p.staging.Open(ctx, file.Key, 0, -1)
+	if err != nil {
+		return 0, fmt.Errorf("open manifest: %w", err)
+	}
+	defer r.Close()
+	report, err := intake.Judge(r, t)
+	return report.Rows, err
+}
+
+// rows calls fn for each row of a sound manifest, with what is wrong with it.
+func (p payloads) rows(ctx context.Context, m manifest, t registry.PayloadType, fn func(checkm.Row, []checkm.Fault) error) error {
+	r, err := p.staging.Open(ctx, m.Key, 0, -1)
 	if err != nil {
 		return fmt.Errorf("open manifest: %w", err)
 	}
-	defer r.Close() //nolint:errcheck // read only
-	_, err = intake.Judge(r, registry.ObjectManifest)
-	return err
-}
-
-func (p payloads) rows(ctx context.Context, manifest staging.File, fn func(member) error) error {
-	r, err := p.staging.Open(ctx, manifest.Key, 0, -1)
-	if err != nil {
-		return fmt.Errorf("open manifest: %w", err)
-	}
-	defer r.Close() //nolint:errcheck // read only
-	reader := checkm.NewReader(r, checkm.Options{Kind: checkm.Object})
-	for seq := int64(1); ; seq++ {
-		row, _, err := reader.Next()
+	defer r.Close()
+	reader := checkm.NewReader(r, checkm.Options{Kind: checkm.Kind(t)})
+	for {
+		row, faults, err := reader.Next()
 		if errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
 			return fmt.Errorf("read manifest: %w", err)
 		}
-		if isUpload(row.URL) {
-			return base.Content(fmt.Errorf("line %d of the manifest names %s; a manifest can only name web addresses", row.Line, row.URL))
-		}
-		err = fn(member{seq: seq, name: row.Name, mime: row.MIMEType, wanted: wantedOf(row)})
-		if err != nil {
+		if err := fn(row, faults); err != nil {
 			return err
 		}
 	}
 }
 
+// wantedOfSpec is what a submission says of its payload.
+func wantedOfSpec(s registry.Spec) staging.Wanted {
+	return staging.Wanted{URL: s.URL, SizeBytes: s.SizeBytes, Digest: s.Digest}
+}
+
 // wantedOf is what a manifest's row says of its file.
 func wantedOf(row checkm.Row) staging.Wanted {
-	w := staging.Wanted{URL: row.URL, SizeBytes: row.Size}
+	w := staging.Wanted{URL: row.URL, SizeBytes: row.Size, MIMEType: row.MIMEType}
 	if row.Algorithm != "" {
 		w.Digest = &registry.Digest{Algorithm: row.Algorithm, Value: row.Digest}
 	}
 	return w
+}
+
+func uploadRowError(row checkm.Row) error {
+	return fmt.Errorf("line %d of the manifest names %s; a manifest can only name web addresses", row.Line, row.URL)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"sync"
 	"time"
 
@@ -13,14 +12,13 @@ import (
 	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/staging"
-	"github.com/holdfast/holdfast/storage"
 )
 
 // Names of durable results that Process leaves.
 const (
 	resultPlan    = "plan"    // everything that a repeat needs to write the same bytes (R2)
 	resultVersion = "version" // the version that this item stored
+	resultChanges = "changes" // key of the list of its changes, where that is not the plan's own
 )
 
 // intentWait is how long a job waits while another one's version of its object is open.
@@ -32,12 +30,12 @@ const intentWait = time.Minute
 type Process struct {
 	base.Worker
 	Registry registry.Store
-	Staging  storage.Store
 	Objects  *ocfl.Root
 	Template mint.Template
 	Random   io.Reader
-	Version  string
-	Storage  string
+	Version  string // of the program
+	Storage  string // name of the preservation storage
+	payloads payloads
 	volume   volume
 
 	minting sync.Mutex // guards Random
@@ -53,10 +51,19 @@ func (w *Process) Work(ctx context.Context, item *base.Item) error {
 	if errors.Is(err, registry.ErrIntentOpen) {
 		return base.Snooze(intentWait, registry.ReasonLocked, err.Error())
 	} else if err != nil {
-		return err
+		return waitForRoom(err)
 	}
-	if err := w.commit(ctx, item, p); err != nil {
+	err = w.commit(ctx, item, p)
+	if p.unusable(err) {
+		err = w.commitAgain(ctx, item, p, err)
+	}
+	if err != nil {
 		return fmt.Errorf("store version %d of %s: %w", p.Version, p.ObjectID, err)
+	}
+	if err := item.Event("stored", map[string]any{
+		"object_id": p.ObjectID, "version": p.Version, "files": p.Files, "bytes": p.Bytes,
+	}); err != nil {
+		return err
 	}
 	return item.SetResult(resultVersion, p.Version)
 }
@@ -69,45 +76,28 @@ func (w *Process) plan(ctx context.Context, item *base.Item) (plan, error) {
 	}
 	d, err := w.describe(ctx, item, files)
 	if err != nil {
-		return plan{}, err
+		return plan{}, w.clear(ctx, item, err)
 	}
 	id, err := w.identify(ctx, item, d)
 	if err != nil {
+		return plan{}, w.clear(ctx, item, err)
+	}
+	p, err := w.draft(ctx, item, d, id, plan{
+		Created: time.Now().UTC().Truncate(time.Second), Software: "Holdfast " + w.Version,
+	})
+	if err != nil {
 		return plan{}, err
 	}
-	return w.announce(ctx, item, d, id)
-}
-
-// contents yields the producer's files: as downloaded, or as they came out of the container.
-func (w *Process) contents(ctx context.Context, item *base.Item) (contents, error) {
-	var got downloaded
-	if ok, err := item.Result(resultDownload, &got); err != nil {
-		return contents{}, err
-	} else if !ok {
-		return contents{}, errors.New("nothing is noted as downloaded; requeue the item at download")
-	}
-	c := contents{kind: item.Spec().Type, list: got.List}
-	switch c.kind {
-	case registry.ContainerType, registry.BagType, registry.AutoType:
-		return w.unpack(ctx, item, got)
-	default:
-		return c, nil
-	}
-}
-
-// contents is a list of the producer's files.
-type contents struct {
-	kind registry.PayloadType
-	list string // key of the list of staged files
-}
-
-func (c contents) all(ctx context.Context, s storage.Store) iter.Seq2[staging.File, error] {
-	return staging.ReadList[staging.File](ctx, s, c.list)
+	return w.announce(ctx, item, p)
 }
 
 // identify settles the object's name, minting one when it has none. A minted name is chosen here and belongs to the
 // item from the moment the Registry has it, so that no kill can mint twice (R8).
 func (w *Process) identify(ctx context.Context, item *base.Item, d description) (registry.Identity, error) {
+	spec := item.Spec()
+	if spec.Mode == registry.Update && d.metadata.PrimaryID == "" && len(d.metadata.LocalIDs) == 0 {
+		return registry.Identity{}, base.Content(errors.New("an update must say what it updates: give the object's ARK or a local id"))
+	}
 	const tries = 10
 	for range tries {
 		proposed, err := w.mint(item)
@@ -115,13 +105,27 @@ func (w *Process) identify(ctx context.Context, item *base.Item, d description) 
 			return registry.Identity{}, err
 		}
 		id, err := w.Registry.Identify(ctx, item.Lease(), registry.IdentifyRequest{
-			Owner: item.Spec().Profile.Owner, Supplied: d.metadata.PrimaryID, LocalIDs: d.metadata.LocalIDs, Proposed: proposed,
+			Owner: spec.Profile.Owner, Supplied: d.metadata.PrimaryID, LocalIDs: d.metadata.LocalIDs, Proposed: proposed,
 		})
-		if !errors.Is(err, registry.ErrTaken) {
+		if errors.Is(err, registry.ErrTaken) {
+			continue
+		} else if err != nil {
 			return id, err
 		}
+		if spec.Mode == registry.Update && id.Head == 0 {
+			return id, base.Content(fmt.Errorf("there is no object %s to update; submit it without --update to add it", nameOf(d, id)))
+		}
+		return id, nil
 	}
 	return registry.Identity{}, fmt.Errorf("minted %d names that were all taken; give the collection a longer NOID template", tries)
+}
+
+// nameOf is how the depositor named the object.
+func nameOf(d description, id registry.Identity) string {
+	if id.Minted {
+		return fmt.Sprintf("with the local id %q", d.metadata.LocalIDs[0])
+	}
+	return id.ARK
 }
 
 func (w *Process) mint(item *base.Item) (string, error) {
@@ -129,11 +133,11 @@ func (w *Process) mint(item *base.Item) (string, error) {
 	if own := item.Spec().Profile.NOIDTemplate; own != "" {
 		var err error
 		if t, err = mint.ParseTemplate(own); err != nil {
-			return "", fmt.Errorf("collection's NOID template: %w", err)
+			return "", base.Fatal(fmt.Errorf("collection's NOID template: %w", err))
 		}
 		if t.NAAN == "" {
 			if t, err = t.WithNAAN(w.Template.NAAN); err != nil {
-				return "", fmt.Errorf("collection's NOID template: %w", err)
+				return "", base.Fatal(fmt.Errorf("collection's NOID template: %w", err))
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/registry"
@@ -13,9 +14,18 @@ import (
 // resultReserved is the name of the durable result that says how much room a job was given.
 const resultReserved = "reserved"
 
-// unpackFactor is how much room a container is given for itself and what is in it. It is a guess that Process corrects
-// as it unpacks.
-const unpackFactor = 3
+const (
+	// unpackFactor is how much room a container is given for itself and what is in it. It is a guess that Process
+	// corrects as it unpacks.
+	unpackFactor = 3
+	// roomWait is how long a job waits for room on a volume that somebody else has filled.
+	roomWait = time.Minute
+)
+
+// unpacks says whether payloads of this type are taken apart.
+func unpacks(t registry.PayloadType) bool {
+	return t == registry.ContainerType || t == registry.BagType || t == registry.AutoType
+}
 
 // volume is the staging volume, on which room is reserved before it is used.
 type volume struct {
@@ -25,15 +35,30 @@ type volume struct {
 	full     float64 // share that may be used and promised
 }
 
-// reserve promises the item bytes in all, or returns a *registry.NoSpaceError.
-func (v volume) reserve(ctx context.Context, item *base.Item, bytes int64, full float64) error {
+// reserve promises the item bytes in all, or returns a *registry.NoSpaceError. staged is what it has written of them
+// that the Registry does not know of: the volume counts it as used already.
+func (v volume) reserve(ctx context.Context, item *base.Item, bytes, staged int64, full float64) error {
 	space, err := v.staging.Space(ctx)
 	if err != nil && !errors.Is(err, storage.ErrUnlimited) {
 		return fmt.Errorf("look at the staging volume: %w", err)
 	}
 	return v.registry.Reserve(ctx, item.Lease(), registry.Reservation{
-		Volume: v.name, Bytes: bytes, Used: space.Used, Total: space.Total, Threshold: full,
+		Volume: v.name, Bytes: bytes, Used: max(0, space.Used-staged), Total: space.Total, Threshold: full,
 	})
+}
+
+// granted is what an item was given.
+func granted(item *base.Item) (bytes int64, err error) {
+	_, err = item.Result(resultReserved, &bytes)
+	return bytes, err
+}
+
+// waitForRoom makes an item wait, uncounted, while the staging volume is full, whoever filled it.
+func waitForRoom(err error) error {
+	if errors.Is(err, storage.ErrNoSpace) {
+		return base.Snooze(roomWait, registry.ReasonNoSpace, err.Error())
+	}
+	return err
 }
 
 // Provision gives a job room on the staging volume before its first byte is fetched. A job for which there is none
@@ -53,12 +78,10 @@ func (w *Provision) Work(ctx context.Context, item *base.Item) error {
 	if bytes < 0 {
 		bytes, full = 0, w.Unestimated
 	}
-	switch item.Spec().Type {
-	case registry.ContainerType, registry.BagType, registry.AutoType:
+	if unpacks(item.Spec().Type) {
 		bytes *= unpackFactor
-	default:
 	}
-	if err := w.volume.reserve(ctx, item, bytes, full); err != nil {
+	if err := w.volume.reserve(ctx, item, bytes, 0, full); err != nil {
 		return err
 	}
 	return item.SetResult(resultReserved, bytes)

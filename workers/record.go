@@ -2,7 +2,6 @@ package workers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -31,11 +30,16 @@ func (w *Record) Stage() registry.Stage { return registry.Record }
 
 // Work implements base.Handler.
 func (w *Record) Work(ctx context.Context, item *base.Item) error {
-	var p plan
-	if ok, err := item.Result(resultPlan, &p); err != nil {
+	p, err := result[plan](item, resultPlan, "nothing was stored for this item; requeue it at process")
+	if err != nil {
 		return err
-	} else if !ok {
-		return errors.New("nothing was stored for this item; requeue it at process")
+	}
+	got, err := result[downloaded](item, resultDownload, "nothing is noted as downloaded; requeue the item at download")
+	if err != nil {
+		return err
+	}
+	if _, err := item.Result(resultChanges, &p.List); err != nil {
+		return err
 	}
 	if err := w.files(ctx, item, p); err != nil {
 		return err
@@ -43,7 +47,7 @@ func (w *Record) Work(ctx context.Context, item *base.Item) error {
 	return w.Registry.RecordVersion(ctx, item.Lease(), registry.VersionRecord{
 		ObjectID: p.ObjectID, Version: p.Version, Collection: item.Collection, Owner: item.Spec().Profile.Owner,
 		LocalIDs: p.LocalIDs, Title: p.Title, Creator: p.Creator, Date: p.Date, Files: p.Files, SizeBytes: p.Bytes,
-		CreatedAt: p.Created, Storage: w.Storage, VerifiedAt: time.Now(), Events: w.events(item, p),
+		CreatedAt: p.Created, Storage: w.Storage, VerifiedAt: time.Now(), Events: w.events(item, p, got),
 	})
 }
 
@@ -75,8 +79,7 @@ func (w *Record) files(ctx context.Context, item *base.Item, p plan) error {
 }
 
 // events are what PREMIS wants to know of the version: one event a run over all files, with ids that a repeat has too.
-func (w *Record) events(item *base.Item, p plan) []registry.Premis {
-	spec := item.Spec()
+func (w *Record) events(item *base.Item, p plan, got downloaded) []registry.Premis {
 	agent := "Holdfast " + w.Version
 	var events []registry.Premis
 	add := func(kind premis.EventType, detail string) {
@@ -88,10 +91,10 @@ func (w *Record) events(item *base.Item, p plan) []registry.Premis {
 	if p.Minted {
 		add(premis.IdentifierAssignment, p.ObjectID)
 	}
-	algorithm := spec.Profile.Digests()
+	algorithm := p.Algorithm
 	add(premis.MessageDigestCalculation, fmt.Sprintf("%s of %d files as they came in", algorithm, p.Files))
-	if spec.Digest != nil {
-		add(premis.FixityCheck, fmt.Sprintf("the payload has the %s that the depositor gave", spec.Digest.Algorithm))
+	if got.Checked > 0 {
+		add(premis.FixityCheck, fmt.Sprintf("%d of %d files came with a digest that the depositor gave, and have it", got.Checked, got.Files))
 	}
 	if p.Bag {
 		add(premis.Validation, "valid as a BagIt bag: complete, every digest verified")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path"
 	"strings"
 
 	"github.com/holdfast/holdfast/bagit"
@@ -15,30 +14,31 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
+// unpackedFolder is where an attempt stages what comes out of a container.
+const unpackedFolder = "unpacked"
+
 // unpack takes a container apart into staged files, each digested as it comes out, and judges it as a bag when it is
-// one. Before the container is blamed for damage, its own digest is known to be right: Download checked it.
-func (w *Process) unpack(ctx context.Context, item *base.Item, got downloaded) (contents, error) {
-	var container staging.File
-	for f, err := range staging.ReadList[staging.File](ctx, w.Staging, got.List) {
-		if err != nil {
-			return contents{}, err
-		}
-		container = f
+// one.
+func (w *Process) unpack(ctx context.Context, item *base.Item, container staging.File, c contents) (contents, error) {
+	room, err := w.unpackRoom(item, container)
+	if err != nil {
+		return c, err
 	}
-	c := contents{kind: registry.ContainerType, list: staging.Key(item.Lease(), "unpacked.jsonl")}
-	list, err := staging.CreateList[staging.File](ctx, w.Staging, c.list)
+	c.List = staging.Key(item.Lease(), unpackedFolder+"/list.jsonl")
+	list, err := staging.CreateList[staging.File](ctx, w.payloads.staging, c.List)
 	if err != nil {
 		return c, err
 	}
 	defer list.Close() //nolint:errcheck // nothing depends on a list that is given up
 	u := unpacking{
-		item: item, list: list, algorithm: item.Spec().Profile.Digests(),
-		store: w.unpackRoom(item, container).Within(w.Staging), done: item.Progress("files unpacked", "files"),
+		item: item, list: list, algorithm: item.Spec().Profile.Digests(), buffers: w.payloads.buffers,
+		store: room.Within(w.payloads.staging),
+		files: item.Progress("files unpacked", "files"), bytes: item.Progress("bytes unpacked", "bytes"),
 	}
 	err = unpack.Walk(ctx, unpack.Input{
 		Size: container.SizeBytes,
 		Open: func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
-			return w.Staging.Open(ctx, container.Key, offset, length)
+			return w.payloads.staging.Open(ctx, container.Key, offset, length)
 		},
 	}, unpack.Limits{}, func(e unpack.Entry, r io.Reader) error { return u.take(ctx, e, r) })
 	if err != nil {
@@ -50,54 +50,85 @@ func (w *Process) unpack(ctx context.Context, item *base.Item, got downloaded) (
 	if err := list.Commit(ctx); err != nil {
 		return c, err
 	}
-	if t := item.Spec().Type; t == registry.BagType || t == registry.AutoType && u.bag {
-		c.kind = registry.BagType
-		return c, w.judgeBag(ctx, item, c)
+	if t := item.Spec().Type; t == registry.BagType || t == registry.AutoType && u.top.bag() {
+		return w.bag(ctx, item, room, c)
 	}
 	return c, nil
 }
 
-// unpackRoom begins with what Provision reserved, of which the container itself has taken its part.
-func (w *Process) unpackRoom(item *base.Item, container staging.File) *staging.Room {
-	var granted int64
-	if _, err := item.Result(resultReserved, &granted); err != nil {
-		granted = 0 // then the first byte asks for room
+// unpackRoom begins with what Download left reserved, of which the container itself has taken its part.
+func (w *Process) unpackRoom(item *base.Item, container staging.File) (*staging.Room, error) {
+	given, err := granted(item)
+	if err != nil {
+		return nil, err
 	}
-	return staging.NewRoom(max(granted, container.SizeBytes), container.SizeBytes, func(ctx context.Context, bytes int64) error {
-		return w.volume.reserve(ctx, item, bytes, w.volume.full)
-	})
+	size := container.SizeBytes
+	return staging.NewRoom(max(given, size), size, func(ctx context.Context, bytes, staged int64) error {
+		return w.volume.reserve(ctx, item, bytes, staged-size, w.volume.full)
+	}), nil
 }
 
 // unpacking stages the entries of one container.
 type unpacking struct {
-	item      *base.Item
-	store     storage.Store
-	list      *staging.ListWriter[staging.File]
-	done      *base.Progress
-	algorithm string
-	seq       int64
-	bag       bool // a bag's declaration was seen
+	item         *base.Item
+	store        storage.Store
+	buffers      *staging.Buffers
+	list         *staging.ListWriter[staging.File]
+	files, bytes *base.Progress
+	algorithm    string
+	seq          int64
+	top          topFolder
 }
 
 func (u *unpacking) take(ctx context.Context, e unpack.Entry, r io.Reader) error {
 	u.seq++
-	u.bag = u.bag || path.Base(e.Name) == bagit.DeclarationFile && strings.Count(e.Name, "/") <= 1
-	f := staging.File{
-		Seq: u.seq, Name: e.Name, Key: staging.FileKey(u.item.Lease(), "unpacked", u.seq), Modified: e.Modified,
-	}
-	w, err := newDigested(ctx, u.store, f.Key, u.algorithm)
+	u.top.meet(e.Name)
+	w, err := stage(ctx, u.store, staging.FileKey(u.item.Lease(), unpackedFolder, u.seq), u.algorithm)
 	if err != nil {
 		return err
 	}
 	defer w.Close() //nolint:errcheck // nothing depends on a writer that is given up
-	if _, err := io.Copy(w, r); err != nil {
+	if _, err := u.buffers.Copy(w, &counted{r: r, count: u.bytes.Add}); err != nil {
 		return err
 	}
-	written, err := w.Commit(ctx)
+	f, err := w.Commit(ctx)
 	if err != nil {
 		return err
 	}
-	f.SizeBytes, f.Digests = written.SizeBytes, written.Digests
-	u.done.Add(1)
+	f.Seq, f.Name, f.Modified = u.seq, e.Name, e.Modified
+	u.files.Add(1)
 	return u.list.Add(f)
+}
+
+// topFolder tells whether a container is a bag: declared at its top, or in the one folder that everything lies in.
+type topFolder struct {
+	met, several           bool
+	name                   string // the folder of all so far, "" for none
+	declared, declaredDown bool
+}
+
+func (t *topFolder) meet(name string) {
+	folder, rest, within := strings.Cut(name, "/")
+	if !within {
+		folder = ""
+	}
+	t.several = t.several || t.met && t.name != folder
+	t.met, t.name = true, folder
+	t.declared = t.declared || name == bagit.DeclarationFile
+	t.declaredDown = t.declaredDown || within && rest == bagit.DeclarationFile
+}
+
+func (t *topFolder) bag() bool { return t.declared || t.declaredDown && !t.several }
+
+// counted shows how far a reading comes.
+type counted struct {
+	r     io.Reader
+	count func(n int64)
+}
+
+// Read implements io.Reader.
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.count(int64(n))
+	return n, err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source"
+	"github.com/holdfast/holdfast/staging"
 	"github.com/holdfast/holdfast/storage"
 )
 
@@ -38,19 +39,19 @@ type Deps struct {
 	Policy func(s registry.Stage) base.Worker
 }
 
-// All returns the workers of all stages.
+// All returns the workers of all stages, each once.
 func All(d *Deps) []base.Handler {
-	p := payloads{source: d.Source, staging: d.Staging}
+	p := payloads{source: d.Source, staging: d.Staging, buffers: &staging.Buffers{}}
 	v := volume{registry: d.Registry, staging: d.Staging, name: d.Volume, full: d.StagingFull}
 	return []base.Handler{
-		&Expand{Worker: d.Policy(registry.Expand), Registry: d.Registry, Source: d.Source, Staging: d.Staging},
+		&Expand{Worker: d.Policy(registry.Expand), Registry: d.Registry, payloads: p},
 		&Report{Worker: d.Policy(registry.Report), Registry: d.Registry, Staging: d.Staging, Interim: d.Interim},
 		&Estimate{Worker: d.Policy(registry.Estimate), payloads: p},
 		&Provision{Worker: d.Policy(registry.Provision), volume: v, Unestimated: d.StagingFullUnestimated},
 		&Download{Worker: d.Policy(registry.Download), payloads: p, volume: v},
 		&Process{
-			Worker: d.Policy(registry.Process), Registry: d.Registry, Staging: d.Staging, Objects: d.Objects,
-			Template: d.Template, Random: d.Random, Version: d.Version, Storage: d.Storage, volume: v,
+			Worker: d.Policy(registry.Process), Registry: d.Registry, Objects: d.Objects,
+			Template: d.Template, Random: d.Random, Version: d.Version, Storage: d.Storage, payloads: p, volume: v,
 		},
 		&Record{
 			Worker: d.Policy(registry.Record), Registry: d.Registry, Staging: d.Staging,

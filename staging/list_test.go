@@ -1,0 +1,88 @@
+package staging_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/staging"
+	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/storage/storagetest"
+)
+
+// A list gives back what was put in, names byte for byte.
+func TestList_RoundTrip(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		names := rapid.SliceOf(rapid.String()).Draw(rt, "names")
+		s := storagetest.NewMemory()
+		l, err := staging.CreateList[staging.File](t.Context(), s, "list")
+		if err != nil {
+			rt.Fatal(err)
+		}
+		var want, got []staging.File
+		for i, n := range names {
+			f := staging.File{Seq: int64(i), Name: n, Digests: map[string]string{"a": "b"}}
+			want = append(want, f)
+			if err := l.Add(f); err != nil {
+				rt.Fatal(err)
+			}
+		}
+		if err := errors.Join(l.Commit(t.Context()), l.Close()); err != nil {
+			rt.Fatal(err)
+		}
+		for f, err := range staging.ReadList[staging.File](t.Context(), s, "list") {
+			if err != nil {
+				rt.Fatal(err)
+			}
+			got = append(got, f)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			rt.Error(diff)
+		}
+	})
+}
+
+func TestList_Faults(t *testing.T) {
+	s := storagetest.NewMemory()
+	for _, err := range staging.ReadList[staging.File](t.Context(), s, "none") {
+		if !errors.Is(err, storage.ErrNotFound) {
+			t.Errorf("error %v, want not found", err)
+		}
+	}
+	if _, err := storage.Put(t.Context(), s, "cut", []byte(`{"seq":1}`+"\n"+`{"seq":`)); err != nil {
+		t.Fatal(err)
+	}
+	var seen []string
+	for f, err := range staging.ReadList[staging.File](t.Context(), s, "cut") {
+		seen = append(seen, fmt.Sprint(f.Seq, err != nil))
+	}
+	if diff := cmp.Diff([]string{"1 false", "0 true"}, seen); diff != "" {
+		t.Error(diff)
+	}
+	l, err := staging.CreateList[int](t.Context(), s, "given up")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(l.Add(1), l.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Stat(t.Context(), "given up"); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("a list that was not committed is there (%v)", err)
+	}
+}
+
+func TestKeys(t *testing.T) {
+	l := registry.Lease{ItemID: "item", N: 7}
+	for got, want := range map[string]string{
+		staging.Key(l, "x"): "items/item/7/x", staging.FileKey(l, "f", 1): "items/item/7/f/000/1",
+		staging.FileKey(l, "f", 360_000): "items/item/7/f/360/360000",
+	} {
+		if got != want {
+			t.Errorf("key %s, want %s", got, want)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package staging
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// Wanted is a file to be fetched, and what the depositor said of it.
+type Wanted struct {
+	URL        string
+	SizeBytes  int64            // -1: not said
+	Digest     *registry.Digest // nil: not said
+	MIMEType   string           // "": not said; it counts only where the content says nothing
+	Algorithms []string         // digests to take besides
+}
+
+// checkSize compares a size with the depositor's; both are negative when they are not known.
+func (w Wanted) checkSize(address string, size int64) error {
+	if w.SizeBytes < 0 || size < 0 || size == w.SizeBytes {
+		return nil
+	}
+	return &MismatchError{URL: address, What: "size", Expected: inBytes(w.SizeBytes), Found: inBytes(size)}
+}
+
+// check compares what came with what the depositor said.
+func (w Wanted) check(f File) error {
+	if err := w.checkSize(f.Source, f.SizeBytes); err != nil {
+		return err
+	}
+	if w.Digest == nil || strings.EqualFold(f.Digests[w.Digest.Algorithm], w.Digest.Value) {
+		return nil
+	}
+	return &MismatchError{
+		URL: f.Source, What: w.Digest.Algorithm, Expected: w.Digest.Value, Found: f.Digests[w.Digest.Algorithm],
+	}
+}
+
+func inBytes(n int64) string { return fmt.Sprintf("%d bytes", n) }
+
+// MismatchError says that a file is not what the depositor said it is. It is a content fault.
+type MismatchError struct {
+	URL      string // redacted
+	What     string // "size" or the digest's algorithm
+	Expected string
+	Found    string
+}
+
+// ContentFault marks the deposit as at fault.
+func (e *MismatchError) ContentFault() bool { return true }
+
+// Error names both values and what to do.
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("%s has %s %s, but the submission says %s; correct the manifest or the file and submit again",
+		e.URL, e.What, e.Found, e.Expected)
+}
+
+// same says whether two fetches gave the same wrong bytes. A redirect may lead elsewhere each time.
+func (e *MismatchError) same(o *MismatchError) bool { return e.What == o.What && e.Found == o.Found }
+
+// UnsupportedDigest says that a digest of this algorithm cannot be checked here. It is a content fault.
+type UnsupportedDigest struct {
+	Algorithm string
+	Err       error
+}
+
+// ContentFault marks the deposit as at fault.
+func (e *UnsupportedDigest) ContentFault() bool { return true }
+
+// Error names the algorithm and what to use instead.
+func (e *UnsupportedDigest) Error() string {
+	return fmt.Sprintf("digest %s cannot be checked: %v; give sha256 or sha512", e.Algorithm, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *UnsupportedDigest) Unwrap() error { return e.Err }

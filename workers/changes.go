@@ -1,0 +1,95 @@
+package workers
+
+import (
+	"context"
+	"iter"
+	"slices"
+
+	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/staging"
+)
+
+// planned is one change of a version: a file as it is from now on, or one that goes.
+type planned struct {
+	Path    string            `json:"path"`
+	Content string            `json:"content"` // path in the OCFL object; of an earlier version when the bytes are there
+	Staged  string            `json:"staged,omitempty"`
+	Size    int64             `json:"size"`
+	Digests map[string]string `json:"digests,omitempty"`
+	MIME    string            `json:"mime,omitempty"`
+	Deleted bool              `json:"deleted,omitempty"`
+}
+
+// list stages the version's changes for commit and record.
+func (w *Process) list(ctx context.Context, item *base.Item, dr *draft, inv *ocfl.Inventory, content []ocfl.ContentFile) error {
+	isNew := make(map[string]bool, len(content))
+	for _, c := range content {
+		isNew[c.Path] = true
+	}
+	list, err := staging.CreateList[planned](ctx, w.payloads.staging, dr.List)
+	if err != nil {
+		return err
+	}
+	defer list.Close() //nolint:errcheck // nothing depends on a list that is given up
+	progress := item.Progress("files planned", "files")
+	for f, err := range w.files(ctx, dr) {
+		if err != nil {
+			return err
+		}
+		where := inv.ContentPaths(f.Digests[dr.Algorithm])[0]
+		e := planned{Path: f.Name, Content: where, Size: f.SizeBytes, Digests: f.Digests, MIME: f.MIMEType}
+		if isNew[where] {
+			e.Staged = f.Key
+		}
+		dr.Files, dr.Bytes = dr.Files+1, dr.Bytes+f.SizeBytes
+		progress.Add(1)
+		if err := list.Add(e); err != nil {
+			return err
+		}
+	}
+	for old, err := range w.before(ctx, dr) {
+		if err != nil {
+			return err
+		}
+		_, stays := inv.Lookup(0, old.Path)
+		switch {
+		case !stays:
+			if err := list.Add(planned{Path: old.Path, Deleted: true}); err != nil {
+				return err
+			}
+		case !dr.names(old.Path):
+			dr.Files, dr.Bytes = dr.Files+1, dr.Bytes+old.SizeBytes
+		}
+	}
+	return list.Commit(ctx)
+}
+
+// names says whether the version has a file of its own at the path.
+func (dr *draft) names(path string) bool {
+	return dr.named[path] || slices.ContainsFunc(dr.system, func(f staging.File) bool { return f.Name == path })
+}
+
+// before yields the files of the version before, by path; none for a first version.
+func (w *Process) before(ctx context.Context, dr *draft) iter.Seq2[registry.File, error] {
+	const page = 500
+	return func(yield func(registry.File, error) bool) {
+		for after := ""; dr.Version > 1; {
+			files, err := w.Registry.Files(ctx, dr.ObjectID, dr.Version-1, after, page)
+			if err != nil {
+				yield(registry.File{}, err)
+				return
+			}
+			for _, f := range files {
+				if !yield(f, nil) {
+					return
+				}
+			}
+			if len(files) < page {
+				return
+			}
+			after = files[len(files)-1].Path
+		}
+	}
+}

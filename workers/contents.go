@@ -1,0 +1,144 @@
+package workers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/staging"
+	"github.com/holdfast/holdfast/storage"
+)
+
+// noteContents is the name under which an attempt notes what it unpacked and judged, so that a job that has to wait
+// afterwards does not do so again.
+const noteContents = "contents"
+
+// contents is a list of the producer's files.
+type contents struct {
+	From   string               `json:"from"`             // key of the list of what was downloaded
+	List   string               `json:"list"`             // key of the list of staged files
+	Kind   registry.PayloadType `json:"kind"`             // never auto
+	Folder string               `json:"folder,omitempty"` // where the files lie that describe it; "" for the top
+}
+
+func (c contents) all(ctx context.Context, s storage.Store) iter.Seq2[staging.File, error] {
+	return staging.ReadList[staging.File](ctx, s, c.List)
+}
+
+// contents lists the producer's files: as downloaded, or as they came out of the container.
+func (w *Process) contents(ctx context.Context, item *base.Item) (contents, error) {
+	got, err := result[downloaded](item, resultDownload, "nothing is noted as downloaded; requeue the item at download")
+	if err != nil {
+		return contents{}, err
+	}
+	if _, err := w.payloads.staging.Stat(ctx, got.List); err != nil {
+		return contents{}, gone(err)
+	}
+	if !unpacks(item.Spec().Type) {
+		return contents{From: got.List, List: got.List, Kind: item.Spec().Type}, nil
+	}
+	c, ok, err := base.Get[contents](ctx, item, noteContents)
+	if err != nil {
+		return c, err
+	}
+	if ok && c.From == got.List {
+		_, err := w.payloads.staging.Stat(ctx, c.List)
+		if !errors.Is(err, storage.ErrNotFound) {
+			return c, err
+		}
+	}
+	return w.unpackAnew(ctx, item, got)
+}
+
+// unpackAnew takes the container apart whatever was done before.
+func (w *Process) unpackAnew(ctx context.Context, item *base.Item, got downloaded) (contents, error) {
+	var container staging.File
+	for f, err := range staging.ReadList[staging.File](ctx, w.payloads.staging, got.List) {
+		if err != nil {
+			return contents{}, gone(err)
+		}
+		container = f
+	}
+	c, err := w.unpack(ctx, item, container, contents{From: got.List, Kind: registry.ContainerType})
+	if err != nil {
+		return c, w.blame(ctx, item, got, w.removeUnpacked(ctx, item, err))
+	}
+	return c, base.Put(ctx, item, noteContents, c)
+}
+
+// removeUnpacked removes what this attempt unpacked, which may be much, and to which nothing refers before a version is
+// announced. It returns err, with its own.
+func (w *Process) removeUnpacked(ctx context.Context, item *base.Item, err error) error {
+	folder := staging.Key(item.Lease(), unpackedFolder)
+	return errors.Join(err, w.payloads.staging.DeletePrefix(context.WithoutCancel(ctx), folder))
+}
+
+// clear removes what this attempt unpacked when err says that the deposit is at fault. A job that only has to wait
+// keeps it.
+func (w *Process) clear(ctx context.Context, item *base.Item, err error) error {
+	if !contentFault(err) {
+		return err
+	}
+	return w.removeUnpacked(ctx, item, err)
+}
+
+// result returns a durable result of an earlier stage, which is there unless somebody sent the item past it.
+func result[T any](item *base.Item, name, missing string) (v T, err error) {
+	ok, err := item.Result(name, &v)
+	if err == nil && !ok {
+		err = base.Fatal(errors.New(missing))
+	}
+	return v, err
+}
+
+// blame makes sure that the depositor is not blamed for what happened to the bytes here (R6).
+func (w *Process) blame(ctx context.Context, item *base.Item, got downloaded, err error) error {
+	if !contentFault(err) || ctx.Err() != nil {
+		return err
+	}
+	if damage := w.examine(ctx, item, got); damage != nil {
+		return damage
+	}
+	return err
+}
+
+// examine reads back what was downloaded. What is damaged is removed, so that Download fetches it again, and the item
+// has to go there. nil means that all is as it came.
+func (w *Process) examine(ctx context.Context, item *base.Item, got downloaded) error {
+	algorithm := item.Spec().Profile.Digests()
+	var bad faults
+	for f, err := range staging.ReadList[staging.File](ctx, w.payloads.staging, got.List) {
+		if err != nil {
+			return gone(err)
+		}
+		sum, err := w.digestOf(ctx, item, f, algorithm)
+		switch {
+		case errors.Is(err, storage.ErrNotFound):
+		case err != nil:
+			return err
+		case sum == f.Digests[algorithm]:
+			continue
+		}
+		if err := w.payloads.staging.Delete(ctx, f.Key); err != nil {
+			return fmt.Errorf("drop damaged %s: %w", f.Key, err)
+		}
+		bad.damaged(f)
+	}
+	return base.Fatal(bad.err(nil))
+}
+
+// gone says what helps when the list of what was downloaded is not there.
+func gone(err error) error {
+	if errors.Is(err, storage.ErrNotFound) {
+		return base.Fatal(fmt.Errorf("what was downloaded is gone from staging; requeue the item at download: %w", err))
+	}
+	return err
+}
+
+// digestOf reads a staged file back.
+func (w *Process) digestOf(ctx context.Context, item *base.Item, f staging.File, algorithm string) (string, error) {
+	return staging.Digest(ctx, w.payloads.staging, w.payloads.buffers, f.Key, algorithm, item.Progress("bytes read back", "bytes").Add)
+}

@@ -1,0 +1,136 @@
+package workers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/staging"
+	"github.com/holdfast/holdfast/storage"
+)
+
+// filesAtOnce is how many files of a job are fetched at a time.
+const filesAtOnce = 8
+
+// fetcher brings the numbered files of one item in, and goes on where an earlier attempt stopped: after a file, or
+// inside of it.
+type fetcher struct {
+	payloads
+	item         *base.Item
+	folder       string // the set that the numbers are of
+	room         *staging.Room
+	store        storage.Store // staging, within room
+	algorithms   []string
+	bytes, files *base.Progress
+	reread       *base.Progress
+	anew         bool // no earlier attempt left anything
+}
+
+func (p payloads) fetcher(ctx context.Context, item *base.Item, folder string, room *staging.Room) (*fetcher, error) {
+	f := &fetcher{
+		payloads: p, item: item, folder: folder, room: room, store: room.Within(p.staging),
+		algorithms: []string{item.Spec().Profile.Digests()},
+		reread:     item.Progress("bytes read back", "bytes"),
+	}
+	f.bytes, f.files = item.Transfer()
+	// Most jobs run once, and need not ask for each file.
+	found := errors.New("found")
+	err := base.Each(ctx, item, folder+"/", func(string, any) error { return found })
+	if err != nil && !errors.Is(err, found) {
+		return nil, err
+	}
+	f.anew = err == nil
+	return f, nil
+}
+
+// all fetches what each names, several files at a time.
+func (f *fetcher) all(ctx context.Context, each func(fn func(member) error) error) error {
+	group, gctx := errgroup.WithContext(ctx)
+	group.SetLimit(filesAtOnce)
+	var bad faults
+	err := each(func(m member) error {
+		group.Go(func() error {
+			err := f.fetch(gctx, m)
+			if err == nil {
+				f.files.Add(1)
+				return nil
+			}
+			return bad.keep(fmt.Errorf("file %d, %s: %w", m.seq, m.name, err))
+		})
+		return gctx.Err()
+	})
+	if stop := group.Wait(); stop != nil {
+		return bad.err(stop)
+	}
+	return bad.err(err)
+}
+
+// fetch brings one file in, unless it is there.
+func (f *fetcher) fetch(ctx context.Context, m member) error {
+	m.wanted.Algorithms = append(m.wanted.Algorithms, f.algorithms...)
+	run := staging.Fetch{
+		Source: f.source, Store: f.store, Buffers: f.buffers, Key: staging.FileKey(f.item.Lease(), f.folder, m.seq),
+		Wanted: m.wanted, Moved: f.bytes.Add, Read: f.reread.Add,
+		Save: func(ctx context.Context, c staging.Checkpoint) error {
+			return base.Put(ctx, f.item, f.partNote(m.seq), c)
+		},
+	}
+	if !f.anew {
+		have, ok, err := f.have(ctx, m.seq)
+		if err != nil {
+			return err
+		}
+		if ok {
+			f.bytes.Add(have.SizeBytes)
+			return f.room.Take(ctx, have.SizeBytes)
+		}
+		if run.From, err = f.part(ctx, m.seq); err != nil {
+			return err
+		}
+	}
+	file, err := run.Run(ctx)
+	if err != nil {
+		return err
+	}
+	file.Seq, file.Name = m.seq, m.name
+	return base.Put(ctx, f.item, f.fileNote(m.seq), file)
+}
+
+// have returns a file that an earlier attempt staged, if it is there.
+func (f *fetcher) have(ctx context.Context, seq int64) (staging.File, bool, error) {
+	file, ok, err := f.noted(ctx, seq)
+	if err != nil || !ok {
+		return file, false, err
+	}
+	info, err := f.staging.Stat(ctx, file.Key)
+	if errors.Is(err, storage.ErrNotFound) || err == nil && info.Size != file.SizeBytes {
+		return file, false, nil
+	}
+	return file, err == nil, err
+}
+
+// noted returns what is known of a file that was staged.
+func (f *fetcher) noted(ctx context.Context, seq int64) (staging.File, bool, error) {
+	return base.Get[staging.File](ctx, f.item, f.fileNote(seq))
+}
+
+// part returns where an earlier attempt stood inside a file.
+func (f *fetcher) part(ctx context.Context, seq int64) (*staging.Checkpoint, error) {
+	c, ok, err := base.Get[staging.Checkpoint](ctx, f.item, f.partNote(seq))
+	if err != nil || !ok {
+		return nil, err
+	}
+	if !strings.HasPrefix(c.Key, staging.ItemPrefix(f.item.ID)+"/") {
+		c.Key = "" // nothing of another item is ever removed by a note (R26)
+	}
+	return &c, nil
+}
+
+func (f *fetcher) fileNote(seq int64) string { return f.folder + "/file/" + strconv.FormatInt(seq, 10) }
+
+func (f *fetcher) partNote(seq int64) string { return f.folder + "/part/" + strconv.FormatInt(seq, 10) }

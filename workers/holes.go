@@ -1,0 +1,105 @@
+package workers
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+
+	"github.com/holdfast/holdfast/bagit"
+	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/fixity"
+	"github.com/holdfast/holdfast/staging"
+)
+
+// fetchedFolder is the set of files that a bag's fetch.txt names.
+const fetchedFolder = "fetched"
+
+// fillHoles fetches what a bag left out and names in fetch.txt (RFC 8493, 2.2.3), and returns the contents with it. A
+// bag that lacks anything else stays as it is, to be refused with all that is wrong with it.
+func (w *Process) fillHoles(ctx context.Context, item *base.Item, room *staging.Room, c contents) (contents, error) {
+	has := false
+	for f, err := range c.all(ctx, w.payloads.staging) {
+		if err != nil {
+			return c, err
+		}
+		has = has || path.Base(f.Name) == bagit.FetchFile
+	}
+	if !has {
+		return c, nil
+	}
+	report, err := w.judgeBag(ctx, item, c, bagit.Options{FindBase: true, CompletenessOnly: true})
+	if err != nil || !report.Holey() {
+		return c, err
+	}
+	f, err := w.payloads.fetcher(ctx, item, fetchedFolder, room)
+	if err != nil {
+		return c, err
+	}
+	// The transfer's own measures are the download's.
+	f.bytes, f.files = item.Progress("bytes of the bag fetched", "bytes"), item.Progress("files of the bag fetched", "files")
+	for _, a := range report.Algorithms {
+		if slices.Contains(fixity.Algorithms(), a) { // the others are taken when the bag is judged
+			f.algorithms = append(f.algorithms, a)
+		}
+	}
+	err = f.all(ctx, func(fn func(member) error) error { return w.holes(report, fn) })
+	if err != nil {
+		return c, fmt.Errorf("fetch what the bag names in %s: %w", bagit.FetchFile, err)
+	}
+	return w.filled(ctx, item, c, report, f)
+}
+
+// holes calls fn for each file that a bag left out.
+func (w *Process) holes(report *bagit.Report, fn func(member) error) error {
+	for i, e := range report.Fetch {
+		if e.Present {
+			continue
+		}
+		if isUpload(e.URL) {
+			return base.Content(fmt.Errorf("%s names %s; a bag can only name web addresses", bagit.FetchFile, e.URL))
+		}
+		// The length that it claims is not to be relied on; the manifests decide.
+		m := member{seq: int64(i) + 1, name: inBag(report, e.File), wanted: staging.Wanted{URL: e.URL, SizeBytes: -1}}
+		if err := fn(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// filled writes the list of everything that the bag now has.
+func (w *Process) filled(ctx context.Context, item *base.Item, c contents, report *bagit.Report, f *fetcher) (contents, error) {
+	key := staging.Key(item.Lease(), unpackedFolder+"/filled.jsonl")
+	list, err := staging.CreateList[staging.File](ctx, w.payloads.staging, key)
+	if err != nil {
+		return c, err
+	}
+	defer list.Close() //nolint:errcheck // nothing depends on a list that is given up
+	seq := int64(0)
+	for file, err := range c.all(ctx, w.payloads.staging) {
+		if err != nil {
+			return c, err
+		}
+		seq = file.Seq
+		if err := list.Add(file); err != nil {
+			return c, err
+		}
+	}
+	err = w.holes(report, func(m member) error {
+		file, ok, err := f.noted(ctx, m.seq)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return fmt.Errorf("the note of %s was lost; it is fetched again", m.name)
+		}
+		file.Seq = seq + m.seq
+		return list.Add(file)
+	})
+	if err != nil {
+		return c, err
+	}
+	c.List = key
+	return c, list.Commit(ctx)
+}

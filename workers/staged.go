@@ -1,0 +1,60 @@
+package workers
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/holdfast/holdfast/fixity"
+	"github.com/holdfast/holdfast/staging"
+	"github.com/holdfast/holdfast/storage"
+)
+
+// staged is a file of ours on its way into staging: digested and identified as it is written.
+type staged struct {
+	to     storage.Writer
+	key    string
+	d      *fixity.Digester
+	format staging.Format
+}
+
+func stage(ctx context.Context, s storage.Store, key string, algorithms ...string) (*staged, error) {
+	d, err := fixity.NewDigester(algorithms...)
+	if err != nil {
+		return nil, err
+	}
+	to, err := s.Create(ctx, key)
+	if err != nil {
+		return nil, fmt.Errorf("stage %s: %w", key, err)
+	}
+	return &staged{to: to, key: key, d: d}, nil
+}
+
+// Write implements io.Writer. Large pieces are digested while they are written.
+func (f *staged) Write(p []byte) (int, error) {
+	const worthwhile = 64 << 10
+	if len(p) < worthwhile {
+		f.d.Write(p)      //nolint:errcheck // it never fails
+		f.format.Write(p) //nolint:errcheck // nor does this
+		return f.to.Write(p)
+	}
+	digested := make(chan struct{})
+	go func() {
+		defer close(digested)
+		f.d.Write(p) //nolint:errcheck // likewise
+	}()
+	f.format.Write(p) //nolint:errcheck // likewise
+	n, err := f.to.Write(p)
+	<-digested
+	return n, err
+}
+
+// Commit makes the file durable and returns what it is.
+func (f *staged) Commit(ctx context.Context) (staging.File, error) {
+	if _, err := f.to.Commit(ctx); err != nil {
+		return staging.File{}, fmt.Errorf("stage %s: %w", f.key, err)
+	}
+	return staging.File{Key: f.key, SizeBytes: f.d.Size(), Digests: f.d.Sums(), MIMEType: f.format.Name("")}, nil
+}
+
+// Close drops the file unless it was committed.
+func (f *staged) Close() error { return f.to.Abort() }
