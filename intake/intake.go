@@ -33,15 +33,22 @@ func Recognise(head []byte) registry.PayloadType {
 }
 
 // Resolve settles an automatic type by content. A container stays automatic: that it is a bag shows only when it is
-// opened.
-func Resolve(t registry.PayloadType, head []byte) registry.PayloadType {
+// opened. A manifest that names no known profile is a *Refusal: what it lists, only its submitter can say.
+func Resolve(t registry.PayloadType, head []byte) (registry.PayloadType, error) {
 	if t != registry.AutoType {
-		return t
+		return t, nil
+	}
+	if kind, ok := checkm.Detect(head); ok && kind == checkm.Unknown {
+		return "", &Refusal{Type: registry.AutoType, Report: checkm.Report{Errors: 1, Faults: []checkm.Fault{{
+			Line: 1, Rule: checkm.RuleNoProfile, Severity: checkm.Error, Manifest: true,
+			Expected: "a #%profile line with one of Merritt's profiles", Found: "none that is known",
+			Fix: "add the profile, or say by the type what the manifest lists",
+		}}}}
 	}
 	if t := Recognise(head); t != registry.ContainerType {
-		return t
+		return t, nil
 	}
-	return registry.AutoType
+	return registry.AutoType, nil
 }
 
 // ParseType returns the payload type of a name as users write it; the error names what there is.
@@ -87,7 +94,11 @@ func (e *Refusal) ContentFault() bool { return true }
 func (e *Refusal) Error() string {
 	const shown = 3
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s refused, %d errors", e.Type, e.Report.Errors)
+	what := string(e.Type)
+	if e.Type == registry.AutoType {
+		what = "manifest"
+	}
+	fmt.Fprintf(&b, "%s refused, %d errors", what, e.Report.Errors)
 	n := 0
 	for _, f := range e.Report.Faults {
 		if f.Severity != checkm.Error {

@@ -84,11 +84,17 @@ func TestRecognise(t *testing.T) {
 		if want == registry.ContainerType {
 			want = registry.AutoType // that it is a bag shows when it is opened
 		}
-		if got := intake.Resolve(registry.AutoType, tt.head); got != want {
-			t.Errorf("%s: resolved to %s, want %s", tt.name, got, want)
+		got, err := intake.Resolve(registry.AutoType, tt.head)
+		if tt.name == "unknown profile" {
+			var refused *intake.Refusal
+			if !errors.As(err, &refused) || !refused.ContentFault() || !strings.Contains(err.Error(), "#%profile") {
+				t.Errorf("%s: resolved to %s with %v, want a refusal that names #%%profile", tt.name, got, err)
+			}
+		} else if err != nil || got != want {
+			t.Errorf("%s: resolved to %s with %v, want %s", tt.name, got, err, want)
 		}
-		if got := intake.Resolve(registry.FileType, tt.head); got != registry.FileType {
-			t.Errorf("%s: a type that was given became %s", tt.name, got)
+		if got, err := intake.Resolve(registry.FileType, tt.head); err != nil || got != registry.FileType {
+			t.Errorf("%s: a type that was given became %s with %v", tt.name, got, err)
 		}
 	}
 }
@@ -198,7 +204,16 @@ func TestCases(t *testing.T) {
 				t.Fatal(err)
 			}
 			name := filepath.Base(path)
-			got := intake.Resolve(registry.AutoType, data[:min(len(data), intake.HeadLen)])
+			got, err := intake.Resolve(registry.AutoType, data[:min(len(data), intake.HeadLen)])
+			if name == "4blocks_noprofile.checkm" {
+				if err == nil {
+					t.Errorf("%s: taken for %s, want a refusal: nobody said what it lists", name, got)
+				}
+				continue
+			} else if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
 			stem, _, _ := strings.Cut(strings.TrimSuffix(name, filepath.Ext(name)), "_incorrect")
 			stem, _, _ = strings.Cut(stem, ".")
 			if strings.HasPrefix(stem, "4blocks") {

@@ -73,6 +73,20 @@ func (e *IdentifierMismatch) Error() string {
 	return fmt.Sprintf("local id %q belongs to %s, but the submission names %s; correct one of the two", e.LocalID, e.Known, e.Given)
 }
 
+// OwnerMismatch says that a submission names an object of another owner. It is a content fault.
+type OwnerMismatch struct {
+	ARK   string
+	Owner string // whose collection the submission came to
+}
+
+// ContentFault marks the deposit as at fault.
+func (e *OwnerMismatch) ContentFault() bool { return true }
+
+// Error says what to do. It does not say whose the object is.
+func (e *OwnerMismatch) Error() string {
+	return fmt.Sprintf("%s is an object of another owner than %s; correct the identifier or submit to its owner's collection", e.ARK, e.Owner)
+}
+
 // NoSpaceError says that a reservation would fill the volume beyond its threshold.
 type NoSpaceError struct {
 	Volume          string

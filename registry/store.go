@@ -100,7 +100,7 @@ type Preserving interface {
 	// Identify settles which object an item is about, and takes all the item's locks or none (R1, R8): a supplied
 	// ARK, else the ARK its local ids have under Owner, else Proposed, which then belongs to the item for ever. The
 	// answer is recorded in results["ark"]; a repeat returns it. *LockedError: another item has a lock or waits for
-	// it in front of this one (the item is woken when it is its turn); *IdentifierMismatch; ErrTaken: propose another.
+	// it in front of this one (the item is woken when it is its turn); *IdentifierMismatch; *OwnerMismatch: the object has another owner; ErrTaken: propose another.
 	Identify(ctx context.Context, l Lease, r IdentifyRequest) (Identity, error)
 	// Intend announces version N of an object and freezes its plan, before the first final byte is written. The
 	// same item's repeat returns the plan announced first; ErrIntentOpen when another item's version is open or N is

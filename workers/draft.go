@@ -256,9 +256,11 @@ func firstOf(values []string) string {
 	return values[0]
 }
 
+// user names the submitter where a mail address says who that is: OCFL wants an address with a name (W008).
 func user(submitter string) *ocfl.User {
-	if submitter == "" {
+	name, _, ok := strings.Cut(submitter, "@")
+	if !ok || name == "" {
 		return nil
 	}
-	return &ocfl.User{Name: submitter}
+	return &ocfl.User{Name: submitter, Address: "mailto:" + submitter}
 }

@@ -73,7 +73,7 @@ func (w *Expand) recognise(ctx context.Context, spec registry.Spec) (registry.Pa
 	if err != nil {
 		return "", fmt.Errorf("look at the payload: %w", err)
 	}
-	return intake.Resolve(spec.Type, head), nil
+	return intake.Resolve(spec.Type, head)
 }
 
 // expansion is what a batch's rows have in common.

@@ -74,7 +74,9 @@ func (s *server) judge(ctx context.Context, u registry.Upload, spec *registry.Sp
 	if err != nil {
 		return fmt.Errorf("read upload %s: %w", u.ID, err)
 	}
-	spec.Type = intake.Resolve(spec.Type, start)
+	if spec.Type, err = intake.Resolve(spec.Type, start); err != nil {
+		return fmt.Errorf("judge upload %s: %w", u.ID, err)
+	}
 	if !intake.IsManifest(spec.Type) {
 		return nil
 	}

@@ -17,6 +17,7 @@ func identifyTests() []test {
 		{"R08_two_items_with_the_same_new_local_id", sameNewLocalID},
 		{"R08_a_supplied_ark_is_taken", suppliedARK},
 		{"R08_a_mismatch_is_named", mismatch},
+		{"another_owner_s_object_cannot_be_taken_over", otherOwner},
 		{"R08_a_taken_name_is_not_given_again", taken},
 		{"I10_the_name_survives_failure_and_requeue", nameSurvives},
 	}
@@ -125,6 +126,21 @@ func mismatch(f *fixture) {
 	// And nothing of it stuck: no lock, no binding.
 	if got := f.identify(c[2].Lease, registry.IdentifyRequest{Owner: owner, LocalIDs: []string{"new"}, Proposed: "ark:/99999/p2"}); !got.Minted {
 		f.Errorf("identity %+v", got)
+	}
+}
+
+func otherOwner(f *fixture) {
+	c := f.processing(2)
+	f.identify(c[0].Lease, registry.IdentifyRequest{Owner: owner, Proposed: "ark:/99999/p1"})
+	f.done(c[0].Lease)
+	f.finish(c[0].Item.ID)
+	_, err := f.Identify(f.Context(), c[1].Lease, registry.IdentifyRequest{Owner: "ark:/99999/thief", Supplied: "ark:/99999/p1"})
+	var m *registry.OwnerMismatch
+	if !errors.As(err, &m) || !m.ContentFault() || m.ARK != "ark:/99999/p1" {
+		f.Fatalf("error %v, want an owner mismatch", err)
+	}
+	if got := f.item(c[1].Item.ID).Results["ark"]; got != nil {
+		f.Errorf("results[ark]=%s", got)
 	}
 }
 

@@ -108,9 +108,27 @@ func (t *tx) resolve(it registry.WorkItem, r registry.IdentifyRequest) (registry
 			return id, fmt.Errorf("%s: %w", id.ARK, registry.ErrTaken)
 		}
 	}
+	if err := t.owned(it, r, id.ARK); err != nil {
+		return id, err
+	}
 	var err error
 	id.Head, err = t.head(id.ARK)
 	return id, err
+}
+
+// owned refuses to let a submission take over an object of another owner or tenant by naming it.
+func (t *tx) owned(it registry.WorkItem, r registry.IdentifyRequest, ark string) error {
+	var tenant, owner string
+	err := t.get(`SELECT tenant, owner FROM object WHERE id = $1`, []any{ark}, &tenant, &owner)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("look up owner of %s: %w", ark, err)
+	}
+	if tenant != it.Tenant || owner != r.Owner {
+		return &registry.OwnerMismatch{ARK: ark, Owner: r.Owner}
+	}
+	return nil
 }
 
 // bind makes the name durable before anybody uses it (R8, I10).
