@@ -228,7 +228,7 @@ func hashObject(ctx context.Context, store storage.Store, key string, w io.Write
 	if err != nil {
 		return 0, err
 	}
-	defer in.Close() //nolint:errcheck // a read-only handle
+	defer in.Close()
 	// Wrapped, so that io.CopyBuffer uses the buffer and the context is asked now and then.
 	return io.CopyBuffer(w, &contextReader{done: ctx.Err, r: in}, buf)
 }

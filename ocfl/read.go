@@ -39,7 +39,7 @@ func (r *Root) readHeader(ctx context.Context, base, key string) (Object, error)
 	if err != nil {
 		return Object{}, wrapNotFound(err)
 	}
-	defer in.Close() //nolint:errcheck // a read-only handle
+	defer in.Close()
 	object, err := decodeHeader(in)
 	if err != nil {
 		return Object{}, fmt.Errorf("read %q: %w", key, err)
@@ -145,7 +145,7 @@ func (r *Root) loadInventory(ctx context.Context, folder string) (*Inventory, er
 	if err != nil {
 		return nil, wrapNotFound(err)
 	}
-	defer in.Close() //nolint:errcheck // a read-only handle
+	defer in.Close()
 	// Which of the two is wanted stands in the text.
 	sums := map[string]hash.Hash{SHA512: sha512.New(), SHA256: sha256.New()}
 	out, err := decodeInventory(io.TeeReader(in, io.MultiWriter(sums[SHA512], sums[SHA256])), key)

@@ -133,7 +133,7 @@ func (v *validator) read(ctx context.Context, path string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read %q: %w", path, err)
 	}
-	defer in.Close() //nolint:errcheck // a read-only handle
+	defer in.Close()
 	data, err := io.ReadAll(io.LimitReader(in, maxSmall))
 	if err != nil {
 		return "", fmt.Errorf("read %q: %w", path, err)
@@ -211,7 +211,7 @@ func (v *validator) readInventory(ctx context.Context, path string) (*decoded, m
 	if err != nil {
 		return nil, nil, fmt.Errorf("read %q: %w", path, err)
 	}
-	defer in.Close()                           //nolint:errcheck // a read-only handle
+	defer in.Close()
 	hashes := newHashes(SHA512, SHA256, "md5") // md5 is not allowed, but is what wrong objects use
 	// The decoder may stop early at a fault; the digest is that of the whole file.
 	tee := io.TeeReader(&contextReader{done: ctx.Err, r: in}, hashes)

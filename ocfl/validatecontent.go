@@ -181,7 +181,7 @@ func (v *validator) digest(ctx context.Context, promises []want, buf []byte) (ma
 	if err != nil {
 		return nil, 0, fmt.Errorf("read %q: %w", path, err)
 	}
-	defer in.Close() //nolint:errcheck // a read-only handle
+	defer in.Close()
 	var algorithms []string
 	for _, w := range promises {
 		algorithms = append(algorithms, v.wants.blocks[w.block].algorithm)

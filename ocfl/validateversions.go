@@ -66,7 +66,7 @@ func (v *validator) checkNewestCopy(ctx context.Context, path string) (bool, err
 	if err != nil {
 		return false, fmt.Errorf("read %q: %w", path, err)
 	}
-	defer in.Close() //nolint:errcheck // a read-only handle
+	defer in.Close()
 	h := newHashes(SHA512)
 	if _, err := io.Copy(h, &contextReader{done: ctx.Err, r: in}); err != nil {
 		return false, fmt.Errorf("read %q: %w", path, err)

@@ -38,7 +38,7 @@ func Copy(ctx context.Context, dst Store, dstKey string, src Store, srcKey strin
 	if err != nil {
 		return Info{}, fmt.Errorf("copy to %q: %w", dstKey, err)
 	}
-	defer r.Close() //nolint:errcheck // a read-only handle
+	defer r.Close()
 	w, err := dst.Create(ctx, dstKey)
 	if err != nil {
 		return Info{}, fmt.Errorf("copy from %q: %w", srcKey, err)
@@ -96,7 +96,7 @@ func ReadAll(ctx context.Context, s Store, key string, limit int64) ([]byte, err
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close() //nolint:errcheck // a read-only handle
+	defer r.Close()
 	data, err := io.ReadAll(r)
 	if err != nil {
 		return nil, fmt.Errorf("read %q: %w", key, err)
