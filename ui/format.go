@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -17,7 +19,7 @@ func (p *pages) funcs() template.FuncMap {
 	return template.FuncMap{
 		"bytes": formatBytes, "count": formatCount, "moment": moment, "stamp": stamp, "ago": p.ago, "since": p.since,
 		"tone": tone, "mark": mark, "objectURL": objectURL, "contentURL": contentURL, "details": details, "short": short,
-		"percent": percent,
+		"capital": capital, "counted": counted,
 	}
 }
 
@@ -47,6 +49,20 @@ func formatCount(n int64) string {
 		text = text[:i] + "\u202f" + text[i:]
 	}
 	return text
+}
+
+// counted is a number of things, in the singular when it is one.
+func counted(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return formatCount(n) + " " + what + "s"
+}
+
+// capital makes a sentence of the Registry's begin as one does.
+func capital(sentence string) string {
+	first, size := utf8.DecodeRuneInString(sentence)
+	return string(unicode.ToUpper(first)) + sentence[size:]
 }
 
 // moment is a time to be read, in UTC.
@@ -144,12 +160,4 @@ func short(text string) string {
 		return text
 	}
 	return text[:most] + "…"
-}
-
-// percent is a share of a whole, never above 100; -1 when the whole is not known.
-func percent(done, whole int64) int {
-	if whole <= 0 {
-		return -1
-	}
-	return int(min(100, 100*float64(done)/float64(whole)))
 }

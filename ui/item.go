@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source"
@@ -17,8 +18,14 @@ type batchPage struct {
 	Progress registry.BatchProgress
 	Why      registry.Why
 	Report   *registry.BatchReport
-	Jobs     []registry.WorkItem
+	Jobs     []jobRow
 	Next     string
+}
+
+// jobRow is a job with the object that it made, whose ARK is "" before.
+type jobRow struct {
+	registry.WorkItem
+	ARK string
 }
 
 func (p *pages) batch(r *http.Request) (page, error) {
@@ -48,7 +55,11 @@ func (p *pages) batch(r *http.Request) (page, error) {
 	if err != nil {
 		return page{}, badCursor(r, err)
 	}
-	b.Jobs, b.Next = jobs.Rows, nextPage(r, jobs.Next)
+	b.Next = nextPage(r, jobs.Next)
+	for _, job := range jobs.Rows {
+		ark, _ := objectOf(job)
+		b.Jobs = append(b.Jobs, jobRow{WorkItem: job, ARK: ark})
+	}
 	return page{Name: "batch", Title: "Batch " + nameOf(it), Section: "status", Live: !it.Status.Settled(), Content: b}, nil
 }
 
@@ -62,6 +73,7 @@ type itemPage struct {
 	Attempts []registry.Attempt
 	Events   []registry.Event
 	Next     string
+	Told     bool // Why says what the item's note says
 }
 
 func (p *pages) item(r *http.Request) (page, error) {
@@ -76,14 +88,11 @@ func (p *pages) item(r *http.Request) (page, error) {
 		return page{}, err
 	}
 	i := itemPage{Item: it, Spec: specOf(it)}
-	var named registry.Identity
-	// What cannot be read is not shown; the page of an odd item is the last that should fail.
-	if json.Unmarshal(it.Results["ark"], &named) == nil && json.Unmarshal(it.Results["version"], &i.Version) == nil {
-		i.ARK = named.ARK
-	}
+	i.ARK, i.Version = objectOf(it)
 	if i.Why, err = p.registry.Why(ctx, it.ID); err != nil {
 		return page{}, err
 	}
+	i.Told = strings.Contains(i.Why.Sentence, it.Note)
 	if i.Attempts, err = p.registry.Attempts(ctx, it.ID); err != nil {
 		return page{}, err
 	}
@@ -94,6 +103,16 @@ func (p *pages) item(r *http.Request) (page, error) {
 		i.Next = (&url.URL{Path: r.URL.Path, RawQuery: fmt.Sprintf("after=%d", i.Events[n-1].Seq)}).String()
 	}
 	return page{Name: "item", Title: "Item " + nameOf(it), Section: "status", Live: !it.Status.Settled(), Content: i}, nil
+}
+
+// objectOf is the object that an item made and its version there, "" before it has one. What cannot be read is not shown:
+// the page of an odd item is the last that should fail.
+func objectOf(it registry.WorkItem) (ark string, version int) {
+	var named registry.Identity
+	if json.Unmarshal(it.Results["ark"], &named) != nil || json.Unmarshal(it.Results["version"], &version) != nil {
+		return "", 0
+	}
+	return named.ARK, version
 }
 
 // specOf reads an item's spec for showing: an address without its secrets.

@@ -1,8 +1,11 @@
 package config
 
-// closest returns the known name that takes the fewest changes to become, or "" when all are far off.
+import "strings"
+
+// closest returns the known name that takes the fewest changes to become, or "" when all are far off. The prefix that all
+// of them have makes none of them closer.
 func closest(name string, known []string) string {
-	best, least := "", 1+len(name)/5
+	best, least := "", 1+len(strings.TrimPrefix(name, Prefix+"_"))/5
 	for _, k := range known {
 		if d := distance(name, k); d <= least && (best == "" || d < distance(name, best)) {
 			best = k

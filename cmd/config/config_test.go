@@ -107,6 +107,7 @@ func TestLoad_AllFaultsAtOnce(t *testing.T) {
 		"HOLDFAST_TOPIC_PREFIX":          "a b",
 		"HOLDFAST_DOWNLOAD_MAX_ATEMPTS":  "5",
 		"HOLDFAST_COMPLETELY_OUTLANDISH": "x",
+		"HOLDFAST_FOO":                   "x",
 	}
 	set(t, bad)
 	_, err := config.Load(config.Default())
@@ -137,6 +138,9 @@ func TestLoad_AllFaultsAtOnce(t *testing.T) {
 	}
 	if !strings.Contains(err.Error(), "did you mean HOLDFAST_DOWNLOAD_MAX_ATTEMPTS?") {
 		t.Errorf("no suggestion for the misspelt name:\n%s", err)
+	}
+	if strings.Contains(err.Error(), "OUTLANDISH: unknown; did you mean") || strings.Contains(err.Error(), "HOLDFAST_FOO: unknown; did you mean") {
+		t.Errorf("a name that resembles none is suggested:\n%s", err)
 	}
 	if strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("a password is repeated:\n%s", err)

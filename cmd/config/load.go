@@ -171,6 +171,9 @@ func (c Config) check() []error {
 	return faults
 }
 
+// IsListen says whether text has the form of an address to listen on.
+func IsListen(text string) bool { return isAddr(text) }
+
 func isDatabase(text string) bool {
 	path, ok := strings.CutPrefix(text, "sqlite:")
 	return ok && path != "" || isURL(text, "postgres", "postgresql")

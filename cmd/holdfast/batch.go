@@ -19,7 +19,7 @@ func (a *app) batchListCommand() *cobra.Command {
 	q := registry.ItemQuery{Action: registry.Batch}
 	cmd := &cobra.Command{
 		Use: "list", Short: "List batches, newest first", Args: needs(),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.listItems(cmd.Context(), q) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.listItems(cmd.Context(), q, "no batches") },
 	}
 	itemFilters(cmd, &q)
 	return a.clientFlags(cmd)
@@ -60,9 +60,11 @@ func (a *app) showBatch(ctx context.Context, c *client.Client, id string, limit 
 		return a.printJSON(batchLine{WorkItem: b, Progress: p})
 	}
 	f := itemFacts(b)
-	f.add("jobs", of(p.Completed+p.Failed, p.Jobs, p.Expanded, countText)+fmt.Sprintf(" settled, %s completed, %s failed", countText(p.Completed), countText(p.Failed)))
-	f.add("files", of(p.DoneFiles, p.Files, p.SizeKnown, countText))
-	f.add("size", exactSize(p.DoneBytes))
+	if p.Jobs > 0 { // before, nothing is known of what is in it
+		f.add("jobs", of(p.Completed+p.Failed, p.Jobs, p.Expanded, countText)+fmt.Sprintf(" settled, %s completed, %s failed", countText(p.Completed), countText(p.Failed)))
+		f.add("files", of(p.DoneFiles, p.Files, p.SizeKnown, countText))
+		f.add("size", exactSize(p.DoneBytes))
+	}
 	if p.SizeKnown && p.Bytes > p.DoneBytes {
 		f.add("of", exactSize(p.Bytes))
 	}

@@ -19,7 +19,7 @@ import (
 // clientFlags adds what every command has that speaks to a running Holdfast.
 func (a *app) clientFlags(cmd *cobra.Command) *cobra.Command {
 	f := cmd.Flags()
-	f.StringVar(&a.dir, "dir", "", "the folder of a running `up` (default HOLDFAST_URL and HOLDFAST_TOKEN, else "+defaultDir+")")
+	f.StringVar(&a.dir, "dir", "", "the folder `DIR` of a running up (default HOLDFAST_URL and HOLDFAST_TOKEN, else "+defaultDir+")")
 	f.BoolVar(&a.json, "json", false, "print JSON, one object a line")
 	return cmd
 }

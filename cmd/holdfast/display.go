@@ -33,6 +33,7 @@ func (silent) done(time.Time, picture) {}
 type plain struct {
 	w    io.Writer
 	last time.Time
+	line string // the last one written
 }
 
 func (p *plain) show(now time.Time, pic picture) {
@@ -46,10 +47,17 @@ func (p *plain) show(now time.Time, pic picture) {
 	}
 }
 
-func (p *plain) done(_ time.Time, pic picture) { p.write(pic) }
+func (p *plain) done(_ time.Time, pic picture) {
+	if pic.line != p.line { // it may have been due just now
+		p.write(pic)
+	}
+}
 
 // A display that cannot be written is no reason to end what it shows.
-func (p *plain) write(pic picture) { _, _ = fmt.Fprintln(p.w, pic.line) }
+func (p *plain) write(pic picture) {
+	p.line = pic.line
+	_, _ = fmt.Fprintln(p.w, pic.line)
+}
 
 // block redraws a few lines on a terminal.
 type block struct {

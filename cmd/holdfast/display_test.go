@@ -16,8 +16,9 @@ func TestPlain_ALineEveryFewSeconds(t *testing.T) {
 		at = at.Add(100 * time.Millisecond)
 	}
 	p.done(at, picture{line: "done"})
+	p.done(at, picture{line: "done"})
 	if got, want := out.String(), "going on\ndone\n"; got != want {
-		t.Errorf("wrote %q, want %q", got, want)
+		t.Errorf("wrote %q, want %q: a line that stands there already is not repeated", got, want)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"slices"
 	"syscall"
 
 	"github.com/holdfast/holdfast/cmd/config"
@@ -68,6 +69,9 @@ func exitTable() []exitRow {
 		{is(errNotAFile), exitContent, ""},
 		{is(errChanged), exitTemporary, "submit it again when nothing writes to it"},
 		{is(node.ErrInUse), exitTemporary, "stop that one, or give another folder by --dir"},
+		{isAll(node.ErrFolder, fs.ErrPermission), exitRefused, "give a folder that you may write by --dir"},
+		{isAll(node.ErrFolder, syscall.EROFS), exitRefused, "give a folder that you may write by --dir"},
+		{isAll(node.ErrFolder, syscall.ENOSPC), exitNoSpace, "make room on the disk"},
 		{is(node.ErrFolder), exitFailed, "give a folder that you may write by --dir"},
 		{is(syscall.EADDRINUSE), exitTemporary, "stop what listens there, or give another address by --listen"},
 		{is(syscall.EADDRNOTAVAIL), exitUsage, "give an address of this machine by --listen"},
@@ -110,6 +114,12 @@ func codeOf(err error) int {
 
 func is(target error) func(error) bool {
 	return func(err error) bool { return errors.Is(err, target) }
+}
+
+func isAll(targets ...error) func(error) bool {
+	return func(err error) bool {
+		return !slices.ContainsFunc(targets, func(target error) bool { return !errors.Is(err, target) })
+	}
 }
 
 func as[T error](err error) bool { return errors.As(err, new(T)) }

@@ -45,7 +45,7 @@ func (a *app) follow(ctx context.Context, c *client.Client, targets []target) ([
 		if err == nil {
 			heard = now
 			v = viewOf(last, now.Sub(begun), &meter, now)
-		} else {
+		} else if ctx.Err() == nil { // else it is we who stopped asking
 			v.elapsed, v.rate, v.waiting = now.Sub(begun), 0, "no answer, trying again"
 		}
 		screen.show(now, v.picture())

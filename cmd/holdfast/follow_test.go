@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -60,4 +61,32 @@ func answer(w http.ResponseWriter, status int, v any) {
 	}
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(v)
+}
+
+// Ctrl-C says how to go on, and does not blame the service for not answering.
+func TestWatch_Interrupted(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/v1/items/b1", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, registry.WorkItem{ID: "b1", Action: registry.Batch})
+	})
+	var polls atomic.Int64
+	mux.HandleFunc("GET /api/v1/batches/b1/progress", func(w http.ResponseWriter, r *http.Request) {
+		if polls.Add(1) > 1 {
+			interrupt()
+			<-r.Context().Done()
+			return
+		}
+		answer(w, http.StatusOK, registry.BatchProgress{BatchID: "b1", State: registry.StateProcessing, Expanded: true, Jobs: 1, Open: 1})
+	})
+	srv := httptest.NewServer(mux)
+	defer srv.Close()
+	noEnvironment(t)
+	t.Setenv("HOLDFAST_URL", srv.URL)
+	t.Setenv("HOLDFAST_TOKEN", "t")
+	var out, errs strings.Builder
+	code := run(ctx, []string{"watch", "b1"}, strings.NewReader(""), &out, &errs)
+	if code != int(exitInterrupted) || !strings.Contains(errs.String(), "holdfast watch b1") || strings.Contains(errs.String(), "no answer") {
+		t.Errorf("code=%d, want %d and the command to go on:\n%s", code, exitInterrupted, errs.String())
+	}
 }

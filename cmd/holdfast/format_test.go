@@ -39,6 +39,18 @@ func TestClean(t *testing.T) {
 	}
 }
 
+func TestDetailsText(t *testing.T) {
+	for raw, want := range map[string]string{
+		``: "", `null`: "", `{}`: "",
+		`{"to_stage":"record","n":3,"empty":"","ok":true,"list":["a"]}`: `list: ["a"], n: 3, ok: true, to stage: record`,
+		`["odd"]`: `["odd"]`,
+	} {
+		if got := detailsText([]byte(raw)); got != want {
+			t.Errorf("%s: %q, want %q", raw, got, want)
+		}
+	}
+}
+
 func TestCut(t *testing.T) {
 	for _, tt := range []struct {
 		text  string

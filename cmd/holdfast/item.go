@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/wire"
 )
 
 func (a *app) itemCommand() *cobra.Command {
@@ -22,7 +24,7 @@ func (a *app) itemListCommand() *cobra.Command {
 	var q registry.ItemQuery
 	cmd := &cobra.Command{
 		Use: "list", Short: "List items, newest first; the jobs of a batch in row order", Args: needs(),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.listItems(cmd.Context(), q) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.listItems(cmd.Context(), q, "no items") },
 	}
 	itemFilters(cmd, &q)
 	cmd.Flags().StringVar(&q.ParentID, "batch", "", "only the jobs of this batch")
@@ -38,13 +40,15 @@ func itemFilters(cmd *cobra.Command, q *registry.ItemQuery) {
 	limitFlag(cmd, &q.Limit)
 }
 
-func (a *app) listItems(ctx context.Context, q registry.ItemQuery) error {
+// listItems prints items of one kind or, when the query names no action, of all with their action.
+func (a *app) listItems(ctx context.Context, q registry.ItemQuery, none string) error {
 	c, err := a.connect()
 	if err != nil {
 		return err
 	}
-	l := lister[registry.WorkItem]{none: "none", row: itemRow, columns: []column{
+	l := lister[registry.WorkItem]{none: none, row: itemRow, columns: []column{
 		{name: "id"},
+		{name: "action"},
 		{name: "state"},
 		{name: "collection"},
 		{name: "size", right: true},
@@ -52,6 +56,11 @@ func (a *app) listItems(ctx context.Context, q registry.ItemQuery) error {
 		{name: "name", flex: true},
 		{name: "note", flex: true},
 	}}
+	if q.Action == registry.Batch {
+		l.row, l.columns = batchRow, []column{
+			{name: "id"}, {name: "state"}, {name: "collection"}, {name: "updated"}, {name: "name", flex: true}, {name: "note", flex: true},
+		}
+	}
 	return l.print(a, func(yield func(registry.WorkItem) error) (bool, error) {
 		return eachRow(ctx, q.Limit, func(ctx context.Context, after string, limit int) (registry.Page[registry.WorkItem], error) {
 			q.After, q.Limit = after, limit
@@ -61,9 +70,17 @@ func (a *app) listItems(ctx context.Context, q registry.ItemQuery) error {
 }
 
 func itemRow(it registry.WorkItem) []string {
-	return []string{
-		it.ID, string(it.State), it.Collection, sizeText(it.SizeBytes), timeText(it.UpdatedAt), it.Name, classed(it.Note, it.ErrorClass),
+	size := ""
+	if it.Action != registry.Batch { // whose jobs have the sizes
+		size = sizeText(it.SizeBytes)
 	}
+	return []string{
+		it.ID, string(it.Action), string(it.State), it.Collection, size, timeText(it.UpdatedAt), it.Name, classed(it.Note, it.ErrorClass),
+	}
+}
+
+func batchRow(it registry.WorkItem) []string {
+	return []string{it.ID, string(it.State), it.Collection, timeText(it.UpdatedAt), it.Name, classed(it.Note, it.ErrorClass)}
 }
 
 func (a *app) itemShowCommand() *cobra.Command {
@@ -176,11 +193,26 @@ func eventRow(e registry.Event) []string {
 	if e.Attempt > 0 {
 		attempt = strconv.FormatInt(e.Attempt, 10)
 	}
-	data := string(e.Data)
-	if data == "null" || data == "{}" {
-		data = ""
+	return []string{timeText(e.At), e.Type, attempt, e.Actor, detailsText(e.Data)}
+}
+
+// detailsText writes what an event carries as names and values, in the order of the names.
+func detailsText(raw json.RawMessage) string {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		return string(raw)
 	}
-	return []string{timeText(e.At), e.Type, attempt, e.Actor, data}
+	parts := make([]string, 0, len(fields))
+	for name, value := range fields {
+		text := string(value)
+		if s := ""; json.Unmarshal(value, &s) == nil {
+			text = s
+		}
+		if text != "" {
+			parts = append(parts, strings.ReplaceAll(name, "_", " ")+": "+text)
+		}
+	}
+	return strings.Join(sorted(parts), ", ")
 }
 
 func (a *app) itemWhyCommand() *cobra.Command {
@@ -204,7 +236,10 @@ func (a *app) itemWhyCommand() *cobra.Command {
 			f.add("why", w.Sentence)
 			f.add("by", w.Actor)
 			f.add("since", timeText(w.Since))
-			f.add("what helps", w.Act)
+			f.add("what helps", strings.TrimSpace(w.Act))
+			if w.Reason == registry.ReasonHeld {
+				f.add("see", a.commandLine("hold list"))
+			}
 			return f.write(a.out)
 		},
 	}
@@ -255,7 +290,10 @@ func (a *app) command(ctx context.Context, args []string, command registry.Comma
 		case ctx.Err() != nil:
 			return err
 		case err != nil:
-			a.complain(fmt.Errorf("%s %s: %w", command.Act, id, err))
+			if p := new(wire.Problem); !errors.As(err, &p) { // a problem names the act and the item itself
+				err = fmt.Errorf("%s %s: %w", command.Act, id, err)
+			}
+			a.complain(err)
 			continue
 		case a.json:
 			err = a.printJSON(it)

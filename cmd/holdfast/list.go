@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
 )
@@ -70,7 +71,7 @@ func (l lister[T]) print(a *app, source func(yield func(T) error) (more bool, er
 		a.note("%s", l.none)
 	}
 	if more {
-		a.note("there are more than these %s; --limit 0 lists all", countText(int64(rows)))
+		a.note("there are more; --limit 0 lists all")
 	}
 	return nil
 }
@@ -88,8 +89,26 @@ func whole[T any](rows []T) func(yield func(T) error) (bool, error) {
 }
 
 func limitFlag(cmd *cobra.Command, limit *int) {
-	cmd.Flags().IntVar(limit, "limit", 50, "the most rows to print; 0 prints all")
+	*limit = 50
+	cmd.Flags().Var((*most)(limit), "limit", "the most rows to print; 0 prints all")
 }
+
+// most is a flag's number of rows: 0 or more.
+type most int
+
+// String, Set and Type implement pflag.Value.
+func (m *most) String() string { return strconv.Itoa(int(*m)) }
+
+func (m *most) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return errors.New("it must be a whole number, 0 or more")
+	}
+	*m = most(n)
+	return nil
+}
+
+func (m *most) Type() string { return "N" }
 
 func sorted(names []string) []string {
 	slices.Sort(names)

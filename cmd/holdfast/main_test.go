@@ -93,6 +93,8 @@ func TestUsage(t *testing.T) {
 		{"bad digest", []string{"submit", "--digest", "xyz", "x"}, []string{"--digest", "ALG:HEX"}},
 		{"one ark for two", []string{"submit", "--ark", "ark:/99999/fk4x", "a", "b"}, []string{"--ark", "one payload only"}},
 		{"nowhere", []string{"batch", "list"}, []string{"holdfast-data/client.json", "holdfast up", "--dir", "HOLDFAST_URL"}},
+		{"less than nothing", []string{"item", "list", "--limit", "-1"}, []string{"--limit", "0 or more"}},
+		{"listen nowhere", []string{"up", "--listen", "8080"}, []string{"--listen 8080", "127.0.0.1:8080"}},
 		{"verify nothing", []string{"object", "verify"}, []string{"--all"}},
 		{"export nowhere", []string{"object", "export", "ark:/99999/fk4x"}, []string{"--out DIR is missing"}},
 	} {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,7 +38,7 @@ func payloadOf(arg string, typ registry.PayloadType) (*payload, error) {
 	}
 	info, err := os.Stat(arg)
 	if err != nil {
-		return nil, fmt.Errorf("submit %w", err)
+		return nil, fmt.Errorf("submit %s: %w", arg, cause(err))
 	}
 	switch {
 	case info.IsDir():
@@ -46,6 +47,14 @@ func payloadOf(arg string, typ registry.PayloadType) (*payload, error) {
 		return filePayload(arg, typ, info.Size())
 	}
 	return nil, fix(fmt.Errorf("submit %s: %w", arg, errNotAFile), "copy its content into a file and submit that")
+}
+
+// cause is an error of the file system without the call and the path, for sentences that name the path themselves.
+func cause(err error) error {
+	if p := new(fs.PathError); errors.As(err, &p) {
+		return p.Err
+	}
+	return err
 }
 
 // isAddress says whether arg is an address, rather than a path. Whether it is one that can be fetched is for the service
@@ -59,7 +68,7 @@ func filePayload(path string, typ registry.PayloadType, size int64) (*payload, e
 	// Opened now, so that what cannot be read is refused before anything is sent.
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("submit %w", err)
+		return nil, fmt.Errorf("submit %s: %w", path, cause(err))
 	}
 	return &payload{
 		name: filepath.Base(path), typ: typ, size: size, release: file.Close,

@@ -68,8 +68,12 @@ func viewOf(batches []registry.BatchProgress, elapsed time.Duration, m *meter, n
 		v.known = v.known && b.SizeKnown
 		v.all = v.all && b.Expanded
 		v.current = append(v.current, b.Current...)
-		if b.Held && !b.Settled {
+		switch {
+		case b.Settled:
+		case b.Held:
 			v.waiting = "held"
+		case b.Error != "" && len(b.Current) == 0 && b.Completed+b.Failed == 0 && v.waiting == "":
+			v.waiting = "to be tried again after: " + clean(b.Error)
 		}
 	}
 	v.rate = m.add(now, v.doneBytes)

@@ -44,17 +44,17 @@ func (a *app) submitCommand() *cobra.Command {
 		},
 	}
 	f, r := cmd.Flags(), &s.request
-	f.StringVar(&s.typ, "type", string(registry.AutoType), "what the payload is: auto, file, container, bag, object-manifest, batch-manifest, container-batch-manifest, single-file-batch-manifest")
-	f.StringVar(&r.Collection, "collection", "", "the collection to submit to")
-	f.StringVar(&r.ARK, "ark", "", "the object to make, or to add a version to")
-	f.StringArrayVar(&r.LocalIDs, "local-id", nil, "your own identifier of the object; may be given several times")
+	f.StringVar(&s.typ, "type", string(registry.AutoType), "what the payload is, `TYPE`: auto, file, container, bag, object-manifest, batch-manifest, container-batch-manifest, single-file-batch-manifest")
+	f.StringVar(&r.Collection, "collection", "", "the collection to submit to, by its `NAME`")
+	f.StringVar(&r.ARK, "ark", "", "the object to make, or to add a version to, by its `ARK`")
+	f.StringArrayVar(&r.LocalIDs, "local-id", nil, "your own identifier `ID` of the object; may be given several times")
 	f.StringVar(&r.Submitter, "submitter", "", "who submits")
 	f.StringVar(&r.Title, "title", "", "the object's title")
 	f.StringVar(&r.Creator, "creator", "", "the object's creator")
 	f.StringVar(&r.Date, "date", "", "the object's date")
-	f.StringSliceVar(&r.Notify, "notify", nil, "mail address that gets the report; may be given several times")
+	f.StringSliceVar(&r.Notify, "notify", nil, "mail `ADDRESS` that gets the report; may be given several times")
 	f.BoolVar(&r.Force, "force", false, "submit although the same content is here already")
-	f.StringVar(&s.digest, "digest", "", "the payload's digest as you know it, ALG:HEX")
+	f.StringVar(&s.digest, "digest", "", "the payload's digest as you know it, `ALG:HEX`")
 	f.BoolVar(&r.Update, "update", false, "change the object's files instead of replacing all of them")
 	f.IntVar(&s.priority, "priority", 0, "lower goes first (default: from the collection and the batch's size)")
 	f.StringVar(&s.key, "idempotency-key", "", "a key of your own; the same key again answers with the first batch")

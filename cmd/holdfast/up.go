@@ -46,6 +46,8 @@ func (a *app) up(ctx context.Context, dir, listen string) error {
 	}
 	if listen == "" {
 		listen = c.Listen
+	} else if !config.IsListen(listen) {
+		return usage("--listen " + listen + ": it must be an address to listen on, such as " + config.DefaultListen)
 	}
 	template, err := c.Template()
 	if err != nil {

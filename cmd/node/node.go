@@ -107,7 +107,7 @@ func Start(ctx context.Context, o Options) (_ *Node, err error) {
 	if n.token, err = folder.client(ctx, s.registry, n.url); err != nil {
 		return nil, err
 	}
-	handler, err := s.handler(o)
+	handler, err := s.handler(o) //nolint:contextcheck // every request brings its own
 	if err != nil {
 		return nil, err
 	}

@@ -103,8 +103,8 @@ func (s *server) removeHold(ctx context.Context, in *removeHoldInput) (*struct{}
 	}
 	err := s.registry.RemoveHold(ctx, in.Scope, in.Key, actor(ctx))
 	if errors.Is(err, registry.ErrNotFound) {
-		return nil, notFound("there is no hold on %s; GET %s/holds lists those there are",
-			strings.TrimSpace(string(in.Scope)+" "+in.Key), wire.Base)
+		return nil, notFound("there is no hold on %s; list the holds to see those there are",
+			strings.TrimSpace(string(in.Scope)+" "+in.Key))
 	}
 	if err == nil {
 		s.log.InfoContext(ctx, "hold released", "scope", string(in.Scope), "key", in.Key, "actor", actor(ctx))

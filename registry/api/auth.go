@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 
@@ -14,8 +15,15 @@ import (
 	"github.com/holdfast/holdfast/registry/wire"
 )
 
-// cookieName is the cookie that a login leaves in a browser.
-const cookieName = "holdfast_token"
+// cookieName is the cookie that a login leaves in a browser. Browsers share cookies between the ports of a host, so the
+// port is in the name: to log in to one Holdfast must not log out of another beside it.
+func cookieName(r *http.Request) string {
+	const name = "holdfast_token"
+	if _, port, err := net.SplitHostPort(r.Host); err == nil && port != "" {
+		return name + "_" + port
+	}
+	return name
+}
 
 // TokenHash is what the Registry keeps of a bearer token.
 func TokenHash(token string) string {
@@ -90,7 +98,7 @@ func secretOf(r *http.Request) (string, error) {
 		return secret, nil
 	}
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
-		if c, err := r.Cookie(cookieName); err == nil && c.Value != "" {
+		if c, err := r.Cookie(cookieName(r)); err == nil && c.Value != "" {
 			return c.Value, nil
 		}
 	}
@@ -131,8 +139,9 @@ func (s *server) login(w http.ResponseWriter, r *http.Request) {
 		s.loginPage(w, r, err)
 		return
 	}
+	// Lax, since links to pages stand in mails and chats; the cookie counts only where nothing is changed.
 	http.SetCookie(w, &http.Cookie{
-		Name: cookieName, Value: secret, Path: "/", HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode,
+		Name: cookieName(r), Value: secret, Path: "/", HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteLaxMode,
 	})
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Referrer-Policy", "no-referrer")

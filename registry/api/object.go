@@ -46,13 +46,13 @@ func (s *server) known(ctx context.Context, id string) (registry.Object, error) 
 	ark, err := mint.ParseARK(id)
 	if err != nil {
 		return registry.Object{}, invalid("no object can have this id", wire.Fault{
-			Location: "path.id", Message: err.Error() + "; give the object's ARK, percent-encoded (ark:%2F99999%2Ffk4...)", Found: id,
+			Location: "path.id", Message: err.Error() + "; give the object's ARK, such as ark:/99999/fk4m90r79g (percent-encoded in an address)", Found: id,
 		})
 	}
 	name := ark.Base().Normalize().String()
 	o, err := s.registry.Object(ctx, name)
 	if errors.Is(err, registry.ErrNotFound) {
-		return o, notFound("there is no object %s; GET %s/objects lists those there are", name, wire.Base)
+		return o, notFound("there is no object %s; check the ARK, or list the objects", name)
 	}
 	return o, err
 }

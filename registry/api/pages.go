@@ -1,6 +1,8 @@
 package api
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
 	"html/template"
 	"net/http"
@@ -23,21 +25,30 @@ func (s *server) pages() http.Handler {
 }
 
 const loginHTML = `<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark"><title>Holdfast: log in</title>
-<h1>Log in</h1>
-<p>%s</p>
-<p>Open the login link that <code>holdfast up</code> printed when it started.</p>
-</html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark"><title>Log in · Holdfast</title>
+<style>` + loginStyle + `</style></head>
+<body><main><h1>Log in to Holdfast</h1>
+<p>Open the login link that <code>holdfast up</code> printed when it started. It is this address, with the token that stands
+in <code>client.json</code> in its folder, or that an operator gave you:</p>
+<p><code>/login?token=TOKEN</code></p>
+<p class="why">%s</p>
+</main></body></html>
 `
+
+// loginStyle stands in the page, because the pages' own style is theirs who have logged in.
+const loginStyle = `body{margin:0;font:1rem/1.5 system-ui,sans-serif}main{max-width:38rem;margin:10vh auto;padding:0 1rem}` +
+	`h1{font-size:1.5rem}code{overflow-wrap:anywhere}.why{opacity:.75;font-size:.9rem}`
 
 // loginPage says to a person that there is no way in without a token.
 func (s *server) loginPage(w http.ResponseWriter, r *http.Request, err error) {
 	p := s.problem(r, err)
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	sum := sha256.Sum256([]byte(loginStyle))
+	h.Set("Content-Security-Policy",
+		"default-src 'none'; style-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'; base-uri 'none'; frame-ancestors 'none'")
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(p.Status)
-	_, _ = fmt.Fprintf(w, loginHTML, template.HTMLEscapeString(p.Detail)) // the reader has gone if this fails
+	_, _ = fmt.Fprintf(w, loginHTML, template.HTMLEscapeString("Why you see this: "+p.Detail+".")) // the reader has gone if this fails
 }

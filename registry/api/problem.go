@@ -76,7 +76,7 @@ func answerTo(err error) (p *wire.Problem, known bool) {
 // contentInvalid lists a manifest's faults for the depositor who wrote it.
 func contentInvalid(e *intake.Refusal) *wire.Problem {
 	p := wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeContentInvalid, fmt.Sprintf(
-		"the payload was not accepted as %s: it has %d errors; correct them and submit it again", e.Type, e.Report.Errors))
+		"the payload was not accepted as %s: it has %s and submit it again", e.Type, errorsToCorrect(e.Report.Errors)))
 	if e.Report.Errors == 0 && e.Report.Rows == 0 {
 		p.Detail = fmt.Sprintf("the payload was not accepted as %s: it names no files; add its rows and submit it again", e.Type)
 	}
@@ -85,6 +85,13 @@ func contentInvalid(e *intake.Refusal) *wire.Problem {
 	}
 	p.Total = e.Report.Errors + e.Report.Warnings
 	return p
+}
+
+func errorsToCorrect(n int64) string {
+	if n == 1 {
+		return "1 error; correct it"
+	}
+	return fmt.Sprintf("%d errors; correct them", n)
 }
 
 func manifestFault(f checkm.Fault) wire.Fault {
