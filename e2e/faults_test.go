@@ -9,22 +9,21 @@ import (
 
 // TestOneBadJob_OthersComplete: a manifest that names a missing file fails its own job alone, and is the deposit's fault.
 func TestOneBadJob_OthersComplete(t *testing.T) {
-	var server string
-	row := func(name string) string { return server + "/" + name + " | | | | | " + name }
+	row := func(r *http.Request, name string) string { return self(r) + "/" + name + " | | | | | " + name }
 	answers := map[string]http.HandlerFunc{
 		"/good.txt": content("good"),
 		"/gone.txt": status(http.StatusGone),
 		"/good.checkm": func(w http.ResponseWriter, r *http.Request) {
-			content(manifest("mrt-ingest-manifest", row("good.txt")))(w, r)
+			content(manifest("mrt-ingest-manifest", row(r, "good.txt")))(w, r)
 		},
 		"/missing.checkm": func(w http.ResponseWriter, r *http.Request) {
-			content(manifest("mrt-ingest-manifest", row("good.txt"), row("not-there.txt"), row("gone.txt")))(w, r)
+			content(manifest("mrt-ingest-manifest", row(r, "good.txt"), row(r, "not-there.txt"), row(r, "gone.txt")))(w, r)
 		},
 		"/batch.checkm": func(w http.ResponseWriter, r *http.Request) {
-			content(manifest("mrt-batch-manifest", row("good.checkm"), row("missing.checkm")))(w, r)
+			content(manifest("mrt-batch-manifest", row(r, "good.checkm"), row(r, "missing.checkm")))(w, r)
 		},
 	}
-	server = serve(t, answers)
+	server := serve(t, answers)
 	h := up(t)
 	s, code := h.submit(server + "/batch.checkm")
 	if code != 3 || s.State != "Failed" || s.Completed != 1 || s.Failed != 1 {
@@ -117,11 +116,10 @@ func TestFaultClasses(t *testing.T) {
 
 // TestWrongSize: a size that the depositor gave and the file does not have is the deposit's fault.
 func TestWrongSize(t *testing.T) {
-	var server string
-	server = serve(t, map[string]http.HandlerFunc{
+	server := serve(t, map[string]http.HandlerFunc{
 		"/file.txt": content("four"),
 		"/m.checkm": func(w http.ResponseWriter, r *http.Request) {
-			content(manifest("mrt-ingest-manifest", server+"/file.txt | | | 5 | | file.txt"))(w, r)
+			content(manifest("mrt-ingest-manifest", self(r)+"/file.txt | | | 5 | | file.txt"))(w, r)
 		},
 	})
 	h := up(t)

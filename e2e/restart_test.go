@@ -40,7 +40,7 @@ func serveSlowly(t *testing.T) *slow {
 	answers["/batch.checkm"] = func(w http.ResponseWriter, r *http.Request) {
 		var rows []string
 		for i := range slowFiles {
-			rows = append(rows, fmt.Sprintf("%s/%d.txt | | | | | %d.txt", s.server, i, i))
+			rows = append(rows, fmt.Sprintf("%s/%d.txt | | | | | %d.txt", self(r), i, i))
 		}
 		content(manifest("mrt-single-file-batch-manifest", rows...))(w, r)
 	}

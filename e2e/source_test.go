@@ -30,8 +30,7 @@ func cases(t *testing.T) string {
 func serveCases(t *testing.T) string {
 	t.Helper()
 	folder := cases(t)
-	var srv *httptest.Server
-	srv = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := filepath.Join(folder, filepath.Base(r.URL.Path))
 		raw, err := os.ReadFile(name)
 		if err != nil {
@@ -40,7 +39,7 @@ func serveCases(t *testing.T) string {
 		}
 		text := string(raw)
 		if strings.HasSuffix(name, ".checkm") {
-			text = strings.ReplaceAll(text, publicHost, srv.URL)
+			text = strings.ReplaceAll(text, publicHost, self(r))
 		}
 		http.ServeContent(w, r, name, time.Unix(1_000_000_000, 0), strings.NewReader(text))
 	}))
@@ -61,6 +60,9 @@ func serve(t *testing.T, answers map[string]http.HandlerFunc) string {
 	t.Cleanup(srv.Close)
 	return srv.URL
 }
+
+// self is the address of the server that a request came to, for manifests that name it.
+func self(r *http.Request) string { return "http://" + r.Host }
 
 func content(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {

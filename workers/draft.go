@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -225,7 +226,7 @@ func (w *Process) inventory(ctx context.Context, item *base.Item, dr *draft) (*o
 			}
 		},
 		Delete: gone, Whole: spec.Mode == registry.Add,
-		Message: fmt.Sprintf("%s by Holdfast job %s", spec.Mode, item.ID), Created: dr.Created, User: user(spec.Submitter),
+		Message: fmt.Sprintf("%s by Holdfast job %s", spec.Mode, item.ID), Created: dr.Created, User: user(spec),
 	})
 	var bad *ocfl.PathError
 	if errors.As(err, &bad) {
@@ -256,11 +257,12 @@ func firstOf(values []string) string {
 	return values[0]
 }
 
-// user names the submitter where a mail address says who that is: OCFL wants an address with a name (W008).
-func user(submitter string) *ocfl.User {
-	name, _, ok := strings.Cut(submitter, "@")
-	if !ok || name == "" {
-		return nil
+// user names who asked for the version. OCFL wants an address with the name (W007, W008): a mail address where the
+// submitter is one, else the ARK of the owner on whose behalf the submitter acts.
+func user(spec registry.Spec) *ocfl.User {
+	u := &ocfl.User{Name: cmp.Or(spec.Submitter, spec.Profile.Name, spec.Profile.Owner), Address: spec.Profile.Owner}
+	if strings.Contains(spec.Submitter, "@") {
+		u.Address = "mailto:" + spec.Submitter
 	}
-	return &ocfl.User{Name: submitter, Address: "mailto:" + submitter}
+	return u
 }

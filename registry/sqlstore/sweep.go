@@ -39,13 +39,19 @@ func (s *Store) Sweep(ctx context.Context, lease time.Duration) ([]registry.Leas
 	return lost, nil
 }
 
-// Reclaim takes away every live attempt at once. Only a process that knows that no worker is left may call it: the
+// Reclaim forgets all workers and takes away every live attempt at once. Only a process that knows that no worker is left may call it: the
 // embedded default at start, when it has just taken the lock on its folder.
 func (s *Store) Reclaim(ctx context.Context) ([]registry.Lease, error) {
 	var all []registry.Lease
 	for {
 		var lost []registry.Lease
 		err := s.write(ctx, func(t *tx) (err error) {
+			if _, err := t.exec(`DELETE FROM worker_stage`); err != nil {
+				return err
+			}
+			if _, err := t.exec(`DELETE FROM worker`); err != nil {
+				return err
+			}
 			lost, err = t.takeAway(`TRUE`)
 			return err
 		})

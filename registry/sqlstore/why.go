@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
@@ -57,7 +58,7 @@ func (s *Store) whyRunning(ctx context.Context, it registry.WorkItem, w *registr
 	}
 	w.Reason, w.Since, w.Actor = registry.ReasonRunning, a.StartedAt, a.Worker
 	w.Sentence = fmt.Sprintf("running %s on %s for %s, lease until %s", a.Stage, a.Worker,
-		s.now().Sub(a.StartedAt).Round(time.Second), a.LeaseUntil.Format(time.TimeOnly))
+		s.now().Sub(a.StartedAt).Round(time.Second), clock(a.LeaseUntil))
 	return nil
 }
 
@@ -74,7 +75,7 @@ func (s *Store) whyPending(ctx context.Context, it registry.WorkItem, w *registr
 		return s.whyHeld(ctx, it, w)
 	case isBlocked:
 		w.Reason = registry.ReasonBlocked
-		w.Sentence = fmt.Sprintf("waits for %d items to settle", it.BlockerCount)
+		w.Sentence = "waits for " + count(it.BlockerCount, "item") + " to settle"
 		return nil
 	case isLocked:
 		return s.whyLocked(ctx, it, w)
@@ -82,10 +83,10 @@ func (s *Store) whyPending(ctx context.Context, it registry.WorkItem, w *registr
 		w.Reason = registry.ReasonNotDue
 		if wait != "" {
 			w.Reason = wait
-			w.Sentence = fmt.Sprintf("%s; looked at again at %s", it.Note, it.RunAt.Format(time.TimeOnly))
+			w.Sentence = fmt.Sprintf("%s; looked at again at %s", it.Note, clock(it.RunAt))
 			return nil
 		}
-		w.Sentence = fmt.Sprintf("retry at %s (%d counted failures so far: %s)", it.RunAt.Format(time.TimeOnly), it.Tries, it.Note)
+		w.Sentence = fmt.Sprintf("retry at %s (%s so far: %s)", clock(it.RunAt), count(int64(it.Tries), "counted failure"), it.Note)
 		return nil
 	}
 	return s.whyQueued(ctx, it, w)
@@ -104,8 +105,8 @@ func (s *Store) whyHeld(ctx context.Context, it registry.WorkItem, w *registry.W
 		return err
 	}
 	w.Reason, w.Actor, w.Since = registry.ReasonHeld, h.Actor, fromMicros(at)
-	w.Sentence = fmt.Sprintf("held by %s since %s (%s)", h.Actor, w.Since.Format(time.DateTime), h.Reason)
-	w.Act = fmt.Sprintf("release the hold on %s %s", h.Scope, h.Key)
+	w.Sentence = fmt.Sprintf("held by %s since %s (%s)", h.Actor, w.Since.Format(time.RFC3339), h.Reason)
+	w.Act = strings.TrimSpace(fmt.Sprintf("release the hold on %s %s", h.Scope, h.Key))
 	return nil
 }
 
@@ -135,4 +136,15 @@ func (s *Store) whyQueued(ctx context.Context, it registry.WorkItem, w *registry
 	w.Reason = registry.ReasonQueued
 	w.Sentence = fmt.Sprintf("position %d of %d for %s", before, ready, it.Stage)
 	return nil
+}
+
+// clock is a time of day as people are told it.
+func clock(t time.Time) string { return t.UTC().Format(time.TimeOnly) + " UTC" }
+
+// count is a number with its noun.
+func count(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
