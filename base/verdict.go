@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/storage"
 )
 
 // How long an item waits that the Registry wakes itself when its turn comes: this is only the fallback.
@@ -77,7 +79,7 @@ func judge(h Handler, item *Item, err, cause error) (s registry.Settlement, ok b
 	// reading. A real fault shows itself again (I8).
 	switch {
 	case errors.Is(cause, ErrStuck):
-		retry(&s, h, item)
+		retry(&s, h, item, nil)
 		s.Error = cleanText(fmt.Errorf("%w for %v: %w", ErrStuck, h.StuckAfter(), err))
 		return s, true
 	case cause != nil:
@@ -100,17 +102,44 @@ func judge(h Handler, item *Item, err, cause error) (s registry.Settlement, ok b
 		s.Outcome, s.Delay, s.Reason = registry.OutcomeSnooze, snooze.delay, snooze.reason
 	case errors.As(err, &locked):
 		s.Outcome, s.Delay, s.Reason = registry.OutcomeSnooze, lockedWait, registry.ReasonLocked
-	case errors.As(err, &noSpace):
+	case errors.As(err, &noSpace), errors.Is(err, storage.ErrNoSpace):
+		// Also of a volume that somebody else has filled: room comes back, and no deposit is to fail for want of it (I8).
 		s.Outcome, s.Delay, s.Reason = registry.OutcomeSnooze, noSpaceWait, registry.ReasonNoSpace
 	default:
-		retry(&s, h, item)
+		retry(&s, h, item, err)
 	}
 	return s, true
 }
 
-// retry makes s a counted failure. A try that failed because a call was cancelled from elsewhere is one, too.
-func retry(s *registry.Settlement, h Handler, item *Item) {
+// retry makes s a counted failure. A try that failed because a call was cancelled from elsewhere is one, too. Whoever
+// asks to be left alone is left alone for as long as that: asked earlier it would only say so again, until the tries
+// are used up.
+func retry(s *registry.Settlement, h Handler, item *Item, err error) {
 	s.Outcome, s.Class, s.Delay = registry.OutcomeRetry, registry.SystemFault, h.Backoff(item.Tries+1)
+	if wait := asksToWait(err); wait > 0 {
+		// Varied upwards, so that items that were sent away together do not come back together.
+		s.Delay = max(s.Delay, wait+rand.N(max(wait/10, time.Second)))
+	}
+}
+
+// asksToWait returns how long whoever failed us wants to be left alone (Retry-After): the longest wish in the tree of err.
+func asksToWait(err error) time.Duration {
+	if err == nil {
+		return 0
+	}
+	var wait time.Duration
+	if w, ok := err.(interface{ AsksToWait() time.Duration }); ok {
+		wait = w.AsksToWait()
+	}
+	switch u := err.(type) { //nolint:errorlint // walks the tree itself
+	case interface{ Unwrap() error }:
+		wait = max(wait, asksToWait(u.Unwrap()))
+	case interface{ Unwrap() []error }:
+		for _, e := range u.Unwrap() {
+			wait = max(wait, asksToWait(e))
+		}
+	}
+	return wait
 }
 
 // contentFault tells whether any error in the tree of err says that the deposit is at fault. errors.As would stop at

@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/storage"
 )
 
 const errorText = "text"
@@ -48,6 +49,8 @@ func TestVerdicts(t *testing.T) {
 		{"snooze", base.Snooze(time.Hour, registry.ReasonHeld, "wait"), registry.Settlement{Outcome: registry.OutcomeSnooze, Reason: registry.ReasonHeld, Delay: time.Hour}},
 		{"locked", fmt.Errorf("identify: %w", &registry.LockedError{Key: "ark"}), registry.Settlement{Outcome: registry.OutcomeSnooze, Reason: registry.ReasonLocked, Delay: time.Minute}},
 		{"no space", &registry.NoSpaceError{Volume: "v"}, registry.Settlement{Outcome: registry.OutcomeSnooze, Reason: registry.ReasonNoSpace, Delay: time.Minute}},
+		{"a full disk", fmt.Errorf("write list: %w", storage.ErrNoSpace), registry.Settlement{Outcome: registry.OutcomeSnooze, Reason: registry.ReasonNoSpace, Delay: time.Minute}},
+		{"a full disk beside content", errors.Join(storage.ErrNoSpace, &opinion{content: true}), registry.Settlement{Outcome: registry.OutcomeFailed, Class: registry.ContentFault}},
 		{"identifier mismatch", &registry.IdentifierMismatch{LocalID: "l"}, registry.Settlement{Outcome: registry.OutcomeFailed, Class: registry.ContentFault}},
 		{"cancelled on its own account", context.Canceled, registry.Settlement{Outcome: registry.OutcomeRetry, Class: registry.SystemFault, Delay: first}},
 	}
@@ -72,6 +75,40 @@ func TestVerdicts(t *testing.T) {
 			}
 			if got[0].MaxAttempts != 5 || got[0].Lease != (registry.Lease{ItemID: "i", N: 1}) {
 				t.Errorf("lease %+v, max attempts %d", got[0].Lease, got[0].MaxAttempts)
+			}
+		})
+	}
+}
+
+// busy is an error type of another package whose cause asks to be left alone.
+type busy time.Duration
+
+func (b busy) Error() string             { return "busy" }
+func (b busy) AsksToWait() time.Duration { return time.Duration(b) }
+
+// TestVerdict_AsksToWait: a source is not asked again before the time it has named, and never earlier than it would be
+// without that. Tries are not used up on a source that has said when it will answer.
+func TestVerdict_AsksToWait(t *testing.T) {
+	tests := []struct {
+		name      string
+		err       error
+		low, high time.Duration
+	}{
+		{"longer than the back-off", fmt.Errorf("open: %w", busy(time.Hour)), time.Hour, 66 * time.Minute},
+		{"shorter", busy(time.Second), 48 * time.Second, 72 * time.Second},
+		{"none", busy(0), 48 * time.Second, 72 * time.Second},
+		{"the longest of several", errors.Join(busy(time.Minute), fmt.Errorf("b: %w", errors.Join(busy(20*time.Minute), busy(time.Second)))), 20 * time.Minute, 22 * time.Minute},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			fake := newFake()
+			w := &worker{work: func(context.Context, *base.Item) error { return tt.err }}
+			if _, err := (&base.Runner{Registry: fake, Interim: newFakeInterim()}).RunOne(t.Context(), w, "i"); !errors.Is(err, tt.err) {
+				t.Errorf("RunOne: %v, want %v", err, tt.err)
+			}
+			got := fake.settled()
+			if len(got) != 1 || got[0].Outcome != registry.OutcomeRetry || got[0].Delay < tt.low || got[0].Delay > tt.high {
+				t.Errorf("settlements %+v, want one retry after %v to %v", got, tt.low, tt.high)
 			}
 		})
 	}

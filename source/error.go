@@ -78,6 +78,9 @@ func (e *Error) ContentFault() bool {
 	}
 }
 
+// AsksToWait is how long the source asks to be left alone, or 0. The Base worker leaves it alone for that long.
+func (e *Error) AsksToWait() time.Duration { return e.RetryAfter }
+
 // describe returns what happened and what to do about it, in words.
 func (f Fault) describe() (what, advice string) {
 	switch f {
