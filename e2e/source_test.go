@@ -61,6 +61,14 @@ func serve(t *testing.T, answers map[string]http.HandlerFunc) string {
 	return srv.URL
 }
 
+// listen returns a server that is not started yet, and its address: what the handler reads can be written before.
+func listen(t *testing.T, handler http.Handler) (*httptest.Server, string) {
+	t.Helper()
+	srv := httptest.NewUnstartedServer(handler)
+	t.Cleanup(srv.Close)
+	return srv, "http://" + srv.Listener.Addr().String()
+}
+
 // self is the address of the server that a request came to, for manifests that name it.
 func self(r *http.Request) string { return "http://" + r.Host }
 

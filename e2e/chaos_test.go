@@ -1,0 +1,202 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// The environment variables of a chaos run: the seed that is to be replayed, and how many faults there are.
+const (
+	seedVariable   = "CHAOS_SEED"
+	faultsVariable = "CHAOS_FAULTS"
+	defaultFaults  = 12
+)
+
+// chaosLease is short, so that a process that was stopped for longer finds its leases gone.
+const chaosLease = 2 * time.Second
+
+// TestChaos submits payloads of every kind while the process is killed, stopped, paused for longer than a lease and
+// told to stop twice, at moments that the seed decides, and while the source misbehaves. In the end everything has
+// completed exactly once, every byte is there, and nothing is left over (I1 to I10).
+func TestChaos(t *testing.T) {
+	seed, faults := uint64(time.Now().UnixNano()), uint64(defaultFaults)
+	for name, v := range map[string]*uint64{seedVariable: &seed, faultsVariable: &faults} {
+		if text := os.Getenv(name); text != "" {
+			n, err := strconv.ParseUint(text, 10, 64)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			*v = n
+		}
+	}
+	t.Logf("replay with %s=%d %s=%d", seedVariable, seed, faultsVariable, faults)
+	s := newChaosSource(t, seed)
+	h := up(t, "HOLDFAST_MAX_ATTEMPTS=1000", "HOLDFAST_LEASE="+chaosLease.String())
+	c := &chaos{holdfast: h, source: s, rng: rand.New(rand.NewPCG(seed, 3)), injected: map[string]int{}, next: make(chan struct{}, payloads)}
+	// The object that is updated must be there: which of two submissions gets to its locks first is not what is looked at.
+	if first, code := h.submit(s.url+"/update0.bin", "--local-id", "updated", "--type", "file"); code != 0 {
+		t.Fatalf("exit=%d summary=%+v", code, first)
+	}
+	s.behave(0.03)
+
+	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	defer cancel()
+	var submitting sync.WaitGroup
+	submitting.Go(func() { c.submitAll(ctx) })
+	for n := range faults {
+		if n%max(1, faults/payloads) == 0 && n/max(1, faults/payloads) < payloads {
+			c.next <- struct{}{} // so that there is work to be hit until the end
+		}
+		c.fault()
+	}
+	close(c.next)
+	s.behave(0)
+	submitting.Wait()
+	if err := ctx.Err(); err != nil {
+		t.Fatalf("not all was submitted: %v", err)
+	}
+	c.restart(syscall.SIGTERM)
+	begun := time.Now()
+	for _, batch := range c.batches {
+		h.watch(batch)
+	}
+	recovery := time.Since(begun).Round(time.Millisecond)
+	c.checkObjects()
+	h.stop()
+	h.checkInvariants()
+	c.checkVersions()
+	t.Logf("faults: %v; source: %v of %d answers; attempts: %v; settled %v after the last start", c.injected, s.wrong, s.asked,
+		h.query("registry.db", `SELECT outcome, COUNT(*) FROM attempt GROUP BY outcome`), recovery)
+}
+
+// chaos is a run.
+type chaos struct {
+	*holdfast
+	source   *chaosSource
+	rng      *rand.Rand
+	injected map[string]int
+	next     chan struct{} // a payload may be submitted
+	batches  []string
+}
+
+// payloads is how many submissions a run makes while there are faults.
+const payloads = 7
+
+// submitAll submits all payloads, each until it was answered. The key makes a batch of one answer only.
+func (c *chaos) submitAll(ctx context.Context) {
+	upload := filepath.Join(c.t.TempDir(), "upload.bin")
+	if err := os.WriteFile(upload, []byte(strings.Repeat("sent, not fetched ", 40_000)), 0o600); err != nil {
+		c.t.Error(err)
+		return
+	}
+	local := []string{"--local-id", "updated", "--type", "file"}
+	for i, args := range [payloads][]string{
+		{c.source.url + "/files.checkm"},
+		{c.source.url + "/manifests.checkm"},
+		{upload},
+		append([]string{c.source.url + "/update1.bin", "--update"}, local...),
+		{c.source.url + "/containers.checkm"},
+		append([]string{c.source.url + "/update2.bin", "--update"}, local...),
+		{c.source.url + "/bag.zip"},
+	} {
+		<-c.next
+		args = append([]string{"submit", "--json", "--dir", c.dir, "--idempotency-key", fmt.Sprint("chaos-", i)}, args...)
+		for ctx.Err() == nil {
+			cmd := exec.CommandContext(ctx, binary, args...)
+			cmd.Env = c.environment()
+			out, err := cmd.Output()
+			var answer struct {
+				BatchID string `json:"batch_id"`
+			}
+			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+			if err == nil && json.Unmarshal([]byte(lines[len(lines)-1]), &answer) == nil && answer.BatchID != "" {
+				c.batches = append(c.batches, answer.BatchID)
+				break
+			}
+		}
+	}
+}
+
+// fault lets the process run for a moment, does something to it, and sees to it that it runs.
+func (c *chaos) fault() {
+	time.Sleep(time.Duration(c.rng.IntN(300)) * time.Millisecond) // the moment of the fault: whatever it hits must stand it
+	kinds := []string{"kill", "kill", "kill", "stop", "stop twice", "pause"}
+	kind := kinds[c.rng.IntN(len(kinds))]
+	c.injected[kind]++
+	switch kind {
+	case "kill":
+		c.restart(syscall.SIGKILL)
+	case "stop":
+		c.restart(syscall.SIGTERM)
+	case "stop twice":
+		if err := c.proc.Process.Signal(syscall.SIGTERM); err != nil {
+			c.t.Fatal(err)
+		}
+		time.Sleep(time.Duration(c.rng.IntN(20)) * time.Millisecond) // the second signal comes anywhere within the drain
+		c.restart(syscall.SIGTERM)
+	case "pause":
+		for _, s := range []os.Signal{syscall.SIGSTOP, syscall.SIGCONT} {
+			if err := c.proc.Process.Signal(s); err != nil {
+				c.t.Fatal(err)
+			}
+			if s == syscall.SIGSTOP {
+				time.Sleep(chaosLease + chaosLease/4) // longer than any lease
+			}
+		}
+	}
+}
+
+// restart ends the process and starts it again. What waits after a fault of the source need not wait: back-off is not
+// what is looked at here.
+func (c *chaos) restart(s os.Signal) {
+	err := c.signal(s)
+	if s == syscall.SIGKILL && err == nil {
+		c.t.Fatal("holdfast ended cleanly when it was killed")
+	}
+	now := time.Now().UnixMicro()
+	c.query("registry.db", `UPDATE work_item SET run_at = $1, nudge_at = MIN(nudge_at, $1)
+		WHERE status = 'pending' AND tries > 0 AND wait_reason = '' AND run_at > $1 RETURNING id`, now)
+	c.start()
+}
+
+// checkObjects compares what is stored with what was submitted.
+func (c *chaos) checkObjects() {
+	c.t.Helper()
+	if r := c.run("object", "verify", "--all"); r.code != 0 {
+		c.t.Errorf("verify ended with %d: %s%s", r.code, r.stdout, r.stderr)
+	}
+	stored := map[string]bool{}
+	for _, raw := range files(c.t, filepath.Join(c.dir, "storage")) {
+		stored[raw] = true
+	}
+	for name, raw := range c.source.body {
+		if strings.HasSuffix(name, ".bin") && !stored[string(raw)] {
+			c.t.Errorf("%s is not stored", name)
+		}
+	}
+}
+
+// checkVersions counts the objects that there must be, by their number of versions.
+func (c *chaos) checkVersions() {
+	c.t.Helper()
+	got := c.query("registry.db", `SELECT head, COUNT(*) FROM object GROUP BY head ORDER BY head`)
+	want := []string{
+		fmt.Sprintf("1|%d", chaosFiles/2+chaosManifests+chaosZips+2), // with the upload and the bag
+		fmt.Sprintf("3|%d", sharedIDs+1),                             // with the one that was updated
+	}
+	if !slices.Equal(got, want) {
+		c.t.Errorf("objects by number of versions are %v, want %v", got, want)
+	}
+}
