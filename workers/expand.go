@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/checkm"
 	"github.com/holdfast/holdfast/intake"
+	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source"
 )
@@ -112,7 +113,7 @@ func (e expansion) job(item *base.Item, row checkm.Row, faults []checkm.Fault) r
 	s := e.spec
 	wanted := wantedOf(row)
 	s.Type, s.URL, s.Filename, s.SizeBytes, s.Digest = e.jobType, row.URL, row.Name, wanted.SizeBytes, wanted.Digest
-	s.PrimaryID, s.LocalIDs = row.PrimaryID, row.LocalIDs
+	s.PrimaryID, s.LocalIDs = normalARK(row.PrimaryID), row.LocalIDs
 	s.Title, s.Creator, s.Date = cmp.Or(row.Title, s.Title), cmp.Or(row.Creator, s.Creator), cmp.Or(row.Date, s.Date)
 	j := registry.NewJob{Row: int64(row.Line), Name: row.Name, Priority: e.priority(item), Spec: s}
 	switch {
@@ -134,6 +135,15 @@ func (e expansion) priority(item *base.Item) int {
 		return item.Priority
 	}
 	return min(last, single+int(growth*math.Log(float64(max(e.rows, 1)))))
+}
+
+// normalARK is an ARK in the form in which it is compared and locked; what is none stays for Process to refuse.
+func normalARK(id string) string {
+	ark, err := mint.ParseARK(id)
+	if err != nil {
+		return id
+	}
+	return ark.Base().Normalize().String()
 }
 
 func describeFaults(faults []checkm.Fault) string {

@@ -12,6 +12,7 @@ func lockTests() []test {
 	return []test{
 		{"R01_all_of_an_items_keys_or_none", allOrNone},
 		{"R01_locks_are_granted_in_submit_order", submitOrder},
+		{"R01_a_later_deposit_does_not_overtake_an_earlier_one", noOvertaking},
 		{"R01_a_lock_is_kept_over_a_lost_attempt", keptOverLoss},
 		{"R01_a_lock_is_kept_from_one_that_was_submitted_earlier", keptFromEarlier},
 		{"R01_a_settled_item_frees_its_locks_and_wakes_who_waits", settleUnlocks},
@@ -116,6 +117,32 @@ func (f *fixture) refusedAt(stage registry.Stage, why registry.Reason, claims ..
 	for _, c := range claims {
 		if got := f.refused(stage, c.Item.ID).Reason; got != why {
 			f.Errorf("claim of %s: %s, want %s", c.Item.ID, got, why)
+		}
+	}
+}
+
+// noOvertaking: two deposits name the same object; the second one is through its download first.
+func noOvertaking(f *fixture) {
+	for _, named := range []registry.Spec{{LocalIDs: []string{"x"}}, {PrimaryID: "ark:/99999/x"}} {
+		var jobs []string
+		for range 2 {
+			batch := f.submit()
+			c := f.takeItem(batch)
+			job := newJobs(1)
+			job[0].Spec.LocalIDs, job[0].Spec.PrimaryID, job[0].Spec.Profile.Owner = named.LocalIDs, named.PrimaryID, owner
+			_, err := f.AddJobs(f.Context(), c.Lease, job)
+			f.must(err)
+			f.done(c.Lease)
+			jobs = append(jobs, f.children(batch)...)
+		}
+		f.bring(jobs[1], registry.Process)
+		if got := f.refused(registry.Process, jobs[1]).Reason; got != registry.ReasonLocked {
+			f.Errorf("the later one: %s, want locked", got)
+		}
+		f.bring(jobs[0], registry.Process)
+		f.finish(jobs[0])
+		if c := f.takeItem(jobs[1]); c.Item.ID != jobs[1] {
+			f.Errorf("claimed %s", c.Item.ID)
 		}
 	}
 }

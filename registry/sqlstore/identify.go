@@ -196,14 +196,31 @@ func (t *tx) queueForLocks(it registry.WorkItem, keys []string) error {
 	if _, err := t.exec(`DELETE FROM lock WHERE item_id = $1`, it.ID); err != nil {
 		return fmt.Errorf("give locks back: %w", err)
 	}
+	return t.standInLine(it.ID, micros(it.CreatedAt), keys)
+}
+
+// standInLine gives an item its place, by its time of submission, in the queues for locks.
+func (t *tx) standInLine(itemID string, submitted int64, keys []string) error {
 	for _, key := range keys {
 		_, err := t.exec(`INSERT INTO lock_wait (key, item_id, submitted_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
-			key, it.ID, micros(it.CreatedAt))
+			key, itemID, submitted)
 		if err != nil {
 			return fmt.Errorf("wait for lock %s: %w", key, err)
 		}
 	}
 	return nil
+}
+
+// keysOf are the locks that a job is known to need before anybody has looked into its payload.
+func keysOf(spec registry.Spec) []string {
+	var keys []string
+	for _, local := range spec.LocalIDs {
+		keys = append(keys, localKey(spec.Profile.Owner, local))
+	}
+	if spec.PrimaryID != "" {
+		keys = append(keys, arkKey(spec.PrimaryID))
+	}
+	return keys
 }
 
 // unlock frees what a settled item held or waited for and wakes those who wait for it. An item that failed with a
@@ -215,8 +232,8 @@ func (t *tx) unlock(itemID string) error {
 	if err != nil || open {
 		return err
 	}
-	woken, err := t.exec(`UPDATE work_item SET run_at = $2, nudge_at = $2, nudges = 0 WHERE status = 'pending' AND id IN (
-		SELECT w.item_id FROM lock_wait w WHERE w.item_id <> $1 AND (
+	woken, err := t.exec(`UPDATE work_item SET run_at = $2, nudge_at = $2, nudges = 0 WHERE status = 'pending'
+		AND stage IN ('process', 'record', 'notify') AND id IN (SELECT w.item_id FROM lock_wait w WHERE w.item_id <> $1 AND (
 			w.key IN (SELECT key FROM lock WHERE item_id = $1) OR w.key IN (SELECT key FROM lock_wait WHERE item_id = $1)))`,
 		itemID, t.now)
 	if err != nil {

@@ -17,11 +17,13 @@ const heldBy = `EXISTS (SELECT 1 FROM hold h WHERE h.scope = 'all'
 	OR (h.scope = 'item' AND h.key = i.id))`
 
 // lockedOut is true for the rows i of work_item that wait for a lock which another item has, or which an item that
-// was submitted earlier waits for too (R1).
-const lockedOut = `EXISTS (SELECT 1 FROM lock_wait w WHERE w.item_id = i.id AND (
+// was submitted earlier waits for too (R1). Jobs stand in line for the identifiers they came with from the moment they
+// are made, so that a later deposit never overtakes an earlier one that is still downloading; only from process on
+// does that keep them from starting.
+const lockedOut = `(i.stage IN ('process', 'record', 'notify') AND EXISTS (SELECT 1 FROM lock_wait w WHERE w.item_id = i.id AND (
 	EXISTS (SELECT 1 FROM lock l WHERE l.key = w.key AND l.item_id <> w.item_id)
 	OR EXISTS (SELECT 1 FROM lock_wait v WHERE v.key = w.key
-		AND (v.submitted_at, v.item_id) < (w.submitted_at, w.item_id))))`
+		AND (v.submitted_at, v.item_id) < (w.submitted_at, w.item_id)))))`
 
 // blocked is true for the rows i whose open prerequisites keep them from starting in their stage.
 const blocked = `(i.blocker_count > 0 AND i.stage <> 'expand')`

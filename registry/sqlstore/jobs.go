@@ -73,6 +73,11 @@ func (t *tx) addJob(batch registry.WorkItem, j registry.NewJob) (added, open boo
 	if err := t.insert(n); err != nil {
 		return false, false, err
 	}
+	if n.status == registry.Pending {
+		if err := t.standInLine(n.id, t.now, keysOf(n.spec)); err != nil {
+			return false, false, err
+		}
+	}
 	satisfied := any(nil)
 	if n.status.Settled() {
 		satisfied = t.now
