@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	mib = int64(1) << 20
+	gib = int64(1) << 30
+)
+
+// checkRoom refuses to begin what the disk cannot hold.
+func (b *bench) checkRoom() error {
+	var fs unix.Statfs_t
+	if err := unix.Statfs(b.folder, &fs); err != nil {
+		return fmt.Errorf("ask for room in %s: %w", b.folder, err)
+	}
+	need := b.scaled(6*gib) + gib/4
+	if free := int64(fs.Bavail) * int64(fs.Bsize); free < need { //nolint:unconvert // the types differ between systems
+		return fmt.Errorf("%s has %d MiB free, and %d are needed; see -dir and -scale", b.folder, free/mib, need/mib)
+	}
+	return nil
+}
+
+// diskSpeed writes a file and syncs it, and syncs small writes: what every figure here is bounded by.
+func (b *bench) diskSpeed(ctx context.Context) (string, error) {
+	name := b.path("disk")
+	defer os.Remove(name) //nolint:errcheck // the folder goes as a whole
+	size := b.scaled(gib / 2)
+	unix.Sync()
+	begun := time.Now()
+	if err := b.fill(ctx, name, size); err != nil {
+		return "", err
+	}
+	rate := float64(size) / 1e6 / time.Since(begun).Seconds()
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close() //nolint:errcheck // nothing is kept
+	const syncs = 200
+	begun = time.Now()
+	for i := range int64(syncs) {
+		if _, err := f.WriteAt(make([]byte, 4096), i*4096%size); err != nil {
+			return "", err
+		}
+		if err := f.Sync(); err != nil {
+			return "", err
+		}
+	}
+	return fmt.Sprintf("disk: %s MB/s written and synced, %s fsync/s of 4 KiB", figures(rate), figures(syncs/time.Since(begun).Seconds())), nil
+}
+
+// fill writes a file of bytes that no disk or file system can make smaller, and syncs it. The same name has the same bytes.
+func (b *bench) fill(ctx context.Context, name string, size int64) (err error) {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := f.Close(); err == nil {
+			err = e
+		}
+	}()
+	var seed [32]byte
+	copy(seed[:], name[len(b.folder):])
+	random := rand.NewChaCha8(seed)
+	buf := make([]byte, mib)
+	for left := size; left > 0; {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		n := min(left, mib)
+		if _, err := random.Read(buf[:n]); err != nil {
+			return err
+		}
+		if _, err := f.Write(buf[:n]); err != nil {
+			return err
+		}
+		left -= n
+	}
+	return f.Sync()
+}
+
+// restful removes what a run made and brings the disk to rest, outside the time that is taken.
+func restful(name string) error {
+	err := os.RemoveAll(name)
+	unix.Sync()
+	return err
+}

@@ -1,0 +1,150 @@
+// Command bench measures Holdfast beside what people would use instead, in one run on one machine and disk, and prints one
+// table (design section 10). Nothing here is a test: a figure says something only beside those next to it.
+//
+// It works in a folder of its own, which it removes, uses free ports of 127.0.0.1, and ends every process it starts.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
+	err := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1) //nolint:forbidigo // main is the one place that may
+	}
+}
+
+// options is the command line.
+type options struct {
+	binary  string  // of holdfast
+	folder  string  // where the working folder is made: the disk that is measured
+	only    string  // comma-separated names of contests; "" for all
+	scale   float64 // of the amounts of work
+	rounds  int
+	limit   time.Duration // of the whole run
+	profile string        // folder for profiles; then nothing is compared
+	slots   int           // of each stage, in the orchestration's fast row
+	serve   string        // the folder to serve: this process is a source
+}
+
+// contest is a part of the table, by the name that -only takes.
+type contest struct {
+	name string
+	run  func(ctx context.Context) error
+}
+
+func (b *bench) contests() []contest {
+	return []contest{
+		{"large", b.large}, {"small", b.small}, {"orchestration", b.orchestration}, {"bags", b.bags}, {"start", b.start},
+	}
+}
+
+func parse(args []string, stderr io.Writer) (options, error) {
+	var o options
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.StringVar(&o.binary, "bin", "bin/holdfast", "the holdfast that is measured")
+	f.StringVar(&o.folder, "dir", os.TempDir(), "an existing folder on the disk that is measured; what is made in it is removed")
+	f.StringVar(&o.only, "only", "", "comma-separated contests, of large, small, orchestration, bags, start; all when empty")
+	f.Float64Var(&o.scale, "scale", 1, "scale of the amounts of work, above 0; targets are for 1")
+	f.IntVar(&o.rounds, "rounds", 3, "how often each is run; the median counts")
+	f.DurationVar(&o.limit, "limit", 4*time.Minute, "when the whole run is given up")
+	f.StringVar(&o.profile, "profile", "", "write CPU and mutex profiles of large, small and orchestration to this folder, instead")
+	f.IntVar(&o.slots, "slots", 64, "slots of each stage in the orchestration's second row")
+	f.StringVar(&o.serve, "serve", "", "serve a folder over HTTP until standard input ends (what bench starts for itself)")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	if f.NArg() > 0 || o.scale <= 0 || o.rounds < 1 || o.slots < 1 {
+		return o, errors.New("arguments, or a value that is not above 0; see -help")
+	}
+	return o, nil
+}
+
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (err error) {
+	o, err := parse(args, stderr)
+	if err != nil {
+		return err
+	}
+	if o.serve != "" {
+		return serve(ctx, o.serve, stdin, stdout)
+	}
+	if o.binary, err = filepath.Abs(o.binary); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, o.limit, fmt.Errorf("not done within %s; see -limit", o.limit))
+	defer cancel()
+	folder, err := os.MkdirTemp(o.folder, "holdfast-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	b := &bench{options: o, folder: folder, progress: stderr}
+	if err := b.checkRoom(); err != nil {
+		return err
+	}
+	if o.profile != "" {
+		return b.profiles(ctx)
+	}
+	err = b.all(ctx)
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	return errors.Join(err, b.table.write(stdout))
+}
+
+// bench is one run.
+type bench struct {
+	options
+	folder   string // all that the run leaves, removed at its end
+	progress io.Writer
+	table    table
+	peaks    []peak
+}
+
+func (b *bench) all(ctx context.Context) error {
+	begun := time.Now()
+	speed, err := b.diskSpeed(ctx)
+	if err != nil {
+		return fmt.Errorf("measure the disk: %w", err)
+	}
+	b.table.title = fmt.Sprintf("%s, %s/%s, %d cores, %s; scale %g, medians of %d; %s",
+		begun.UTC().Format(time.DateOnly), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), b.scale, b.rounds, speed)
+	for _, c := range b.contests() {
+		if b.only != "" && !slices.Contains(strings.Split(b.only, ","), c.name) {
+			continue
+		}
+		if err := c.run(ctx); err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+	}
+	b.table.notes = append(b.table.notes, fmt.Sprintf("the whole run took %s", time.Since(begun).Round(time.Second)))
+	return nil
+}
+
+// scaled is an amount of work, at least 1.
+func (b *bench) scaled(n int64) int64 { return max(int64(float64(n)*b.scale), 1) }
+
+// path is a name in the working folder.
+func (b *bench) path(name ...string) string {
+	return filepath.Join(append([]string{b.folder}, name...)...)
+}
+
+// say tells the person who waits what is going on. What cannot be said there can be said nowhere.
+func (b *bench) say(format string, args ...any) { _, _ = fmt.Fprintf(b.progress, format+"\n", args...) }

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// peak is the most memory that a Holdfast had in any round of a contest.
+type peak struct {
+	label string
+	bytes int64
+}
+
+// remember notes a peak; the highest of all rounds counts.
+func (b *bench) remember(label string, bytes int64) {
+	i := slices.IndexFunc(b.peaks, func(p peak) bool { return p.label == label })
+	if i < 0 {
+		b.peaks = append(b.peaks, peak{label: label})
+		i = len(b.peaks) - 1
+	}
+	b.peaks[i].bytes = max(b.peaks[i].bytes, bytes)
+}
+
+// idleFor is how long a service is left alone before its memory is taken to be that of an idle one.
+const idleFor = 2 * time.Second
+
+// start takes the time of a start on a new folder, the memory of a Holdfast with nothing to do, and tells the peaks that
+// the other contests noted.
+func (b *bench) start(ctx context.Context) error {
+	b.say("start and memory")
+	var idle int64
+	ready := subject{name: "holdfast up, new folder, until ready", run: func(ctx context.Context) (_ time.Duration, err error) {
+		folder := b.path("up")
+		s, err := b.up(ctx, folder)
+		if err != nil {
+			return 0, err
+		}
+		defer func() { err = errors.Join(err, restful(folder)) }()
+		defer func() { err = errors.Join(err, s.stop()) }()
+		select {
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		case <-time.After(idleFor):
+		}
+		idle = max(idle, s.memory("VmRSS"))
+		return s.started, nil
+	}}
+	taken, err := b.compare(ctx, ready)
+	if err != nil {
+		return err
+	}
+	b.part("start", 1, "starts/s", taken, [2]string{}, map[string]string{ready.name: "under 1 s"}, ready)
+	memory := part{title: "memory of holdfast up"}
+	for _, p := range append([]peak{{"idle", idle}}, b.peaks...) {
+		target := "under 128 MiB a worker"
+		if p.label == "idle" {
+			target = "under 100 MiB"
+		}
+		value := "not known here"
+		if p.bytes > 0 {
+			value = fmt.Sprintf("%d MiB", p.bytes/mib)
+		}
+		memory.rows = append(memory.rows, row{name: p.label, rate: value, target: target})
+	}
+	b.table.parts = append(b.table.parts, memory)
+	return nil
+}

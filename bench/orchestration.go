@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/holdfast/holdfast/base"
+	interimsql "github.com/holdfast/holdfast/interim/sqlstore"
+	"github.com/holdfast/holdfast/queue"
+	"github.com/holdfast/holdfast/queue/broker"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/relay"
+	"github.com/holdfast/holdfast/registry/sqlstore"
+)
+
+// riverRate is what River's six chained jobs reach in their fast form on PostgreSQL, as design section 10 recorded it.
+const riverRate = 600
+
+// orchestration takes the time of six durable stages that do nothing, so that only what Holdfast adds is seen, beside
+// the least that a database can do for them.
+func (b *bench) orchestration(ctx context.Context) error {
+	n := b.scaled(1000)
+	b.say("%d items through six stages without work", n)
+	folder := b.path("orchestration")
+	stages := func(slots int) func(context.Context) (time.Duration, error) {
+		return func(ctx context.Context) (time.Duration, error) {
+			taken, err := stagesOnly(ctx, folder, n, slots, nil)
+			return taken, errors.Join(err, restful(folder))
+		}
+	}
+	floor := func(group int64) func(context.Context) (time.Duration, error) {
+		return func(ctx context.Context) (time.Duration, error) {
+			taken, err := sqliteFloor(ctx, folder, n, group)
+			return taken, errors.Join(err, restful(folder))
+		}
+	}
+	slots := (&base.Worker{}).Concurrency()
+	subjects := []subject{
+		{fmt.Sprintf("holdfast, %d slots a stage (the default)", slots), stages(slots)},
+		{fmt.Sprintf("holdfast, %d slots a stage", b.slots), stages(b.slots)},
+		{"one by one: six transactions an item", floor(1)},
+		{"in groups of 100: the same", floor(100)},
+	}
+	taken, err := b.compare(ctx, subjects...)
+	if err != nil {
+		return err
+	}
+	target := fmt.Sprintf("%d items/s", 5*riverRate)
+	b.part("six durable stages, SQLite FULL, one process", float64(n), "items/s", taken, [2]string{subjects[2].name, subjects[3].name},
+		map[string]string{subjects[0].name: target, subjects[1].name: target}, subjects...)
+	return nil
+}
+
+// idle is a worker whose work is none.
+type idle struct {
+	base.Worker
+	stage registry.Stage
+	done  *atomic.Int64
+}
+
+func (w *idle) Stage() registry.Stage { return w.stage }
+
+func (w *idle) Work(context.Context, *base.Item) error {
+	w.done.Add(1)
+	return nil
+}
+
+// stagesOnly takes the time from the start of the workers, with n jobs waiting for them, until all of them are settled:
+// by Registry, relay, broker and Base worker as in `holdfast up`. observe, when there is one, is begun when they are.
+func stagesOnly(ctx context.Context, folder string, n int64, slots int, observe func() (stop func() error, err error)) (_ time.Duration, err error) {
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		return 0, err
+	}
+	log := slog.New(slog.DiscardHandler)
+	store, err := sqlstore.Open(ctx, sqlstore.Options{Path: filepath.Join(folder, "registry.db"), Log: log})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	interim, err := interimsql.Open(ctx, filepath.Join(folder, "interim.db"), log)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, interim.Close()) }()
+	nsq, err := broker.New(broker.Options{Log: log})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, nsq.Close()) }()
+	if err := nsq.Listen("127.0.0.1:0"); err != nil {
+		return 0, err
+	}
+	producer, err := queue.OpenProducer(ctx, queue.ProducerConfig{Addrs: []string{nsq.Addr()}, Log: log})
+	if err != nil {
+		return 0, err
+	}
+	defer producer.Close()
+	batch, err := manyJobs(ctx, store, n)
+	if err != nil {
+		return 0, err
+	}
+
+	var works atomic.Int64
+	var handlers []base.Handler
+	route, _ := registry.RouteOf(registry.Ingest)
+	for _, s := range route.Steps {
+		handlers = append(handlers, &idle{Worker: base.Worker{Slots: slots}, stage: s.Stage, done: &works})
+	}
+	runner := &base.Runner{
+		Registry: store, Interim: interim, Log: log,
+		Connect: base.Queue(queue.ConsumerConfig{Addrs: []string{nsq.Addr()}, Log: log}, ""),
+	}
+	running, stop := context.WithCancel(ctx)
+	ended := make(chan error, 2)
+	finish := func() error {
+		stop()
+		return errors.Join(<-ended, <-ended)
+	}
+	if observe != nil {
+		end, startErr := observe()
+		if startErr != nil {
+			stop()
+			return 0, startErr
+		}
+		defer func() { err = errors.Join(err, end()) }()
+	}
+	begun := time.Now()
+	go func() { ended <- runner.Run(running, handlers...) }()
+	go func() { relay.New(store, producer, log).Run(running); ended <- nil }()
+	err = emptied(ctx, store, batch)
+	taken := time.Since(begun)
+	if err := errors.Join(err, finish()); err != nil {
+		return 0, err
+	}
+	if got, want := works.Load(), n*int64(len(handlers)); got != want {
+		return 0, fmt.Errorf("the workers were called %d times, not %d", got, want)
+	}
+	return taken, nil
+}
+
+// manyJobs makes a batch of n jobs, as expand does.
+func manyJobs(ctx context.Context, s registry.Store, n int64) (batch string, err error) {
+	err = s.PutCollection(ctx, registry.Collection{Mnemonic: "bench", Tenant: sqlstore.Tenant}, "bench")
+	if err != nil {
+		return "", err
+	}
+	spec := registry.Spec{Type: registry.FileType, URL: "https://example.org/payload", Filename: "payload"}
+	r, err := s.Submit(ctx, registry.Submission{Collection: "bench", Name: "payload", Spec: spec})
+	if err != nil {
+		return "", err
+	}
+	c, err := s.Claim(ctx, registry.ClaimRequest{
+		RequestID: uuid.NewString(), Stage: registry.Expand, Hint: r.BatchID, Worker: "bench", Lease: time.Hour, StuckAfter: time.Hour,
+	})
+	if err != nil {
+		return "", err
+	}
+	const most = 500 // that a call takes
+	for row := int64(1); row <= n; {
+		var jobs []registry.NewJob
+		for ; row <= n && len(jobs) < most; row++ {
+			jobs = append(jobs, registry.NewJob{Row: row, Name: fmt.Sprintf("payload %d", row), Spec: spec})
+		}
+		if _, err := s.AddJobs(ctx, c.Lease, jobs); err != nil {
+			return "", err
+		}
+	}
+	_, err = s.Settle(ctx, registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeDone})
+	return r.BatchID, err
+}
+
+// emptied waits until a batch has no open job.
+func emptied(ctx context.Context, s registry.Store, batch string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("jobs not settled within %s", patience))
+	defer cancel()
+	tick := time.NewTicker(asked)
+	defer tick.Stop()
+	for {
+		it, err := s.Item(ctx, batch)
+		if err != nil || it.BlockerCount == 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/pprof"
+	"time"
+
+	"github.com/holdfast/holdfast/cmd/config"
+	"github.com/holdfast/holdfast/cmd/node"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/client"
+)
+
+// profiles runs one round of large, small and orchestration with Holdfast in this process, and writes profiles.
+func (b *bench) profiles(ctx context.Context) error {
+	if err := os.MkdirAll(b.profile, 0o755); err != nil {
+		return err
+	}
+	size, n := b.scaled(gib), b.scaled(2000)
+	address, stop, err := b.largeSource(ctx, size)
+	if err != nil {
+		return err
+	}
+	for _, algorithm := range []string{"sha256", "sha512"} {
+		d := deposit{url: address + "/" + largeName, kind: registry.FileType, algorithm: algorithm, bytes: size}
+		if err := b.profiled(ctx, "large-"+algorithm, d); err != nil {
+			return errors.Join(err, stop())
+		}
+	}
+	if err := stop(); err != nil {
+		return err
+	}
+	address, _, stop, err = b.smallSource(ctx, n)
+	if err != nil {
+		return err
+	}
+	d := deposit{url: address + "/" + manifestName, kind: registry.ObjectManifest, algorithm: "sha256", bytes: n * smallSize}
+	if err := errors.Join(b.profiled(ctx, "small", d), stop()); err != nil {
+		return err
+	}
+	folder := b.path("orchestration")
+	taken, err := stagesOnly(ctx, folder, n, b.slots, func() (func() error, error) { return b.record("orchestration") })
+	b.say("orchestration %s: %.0f items/s", taken.Round(time.Millisecond), float64(n)/taken.Seconds())
+	return errors.Join(err, restful(folder))
+}
+
+// profiled runs a deposit through a node in this process.
+func (b *bench) profiled(ctx context.Context, name string, d deposit) (err error) {
+	defaults := config.Default()
+	template, err := defaults.Template()
+	if err != nil {
+		return err
+	}
+	folder := b.path("node")
+	defer func() { err = errors.Join(err, restful(folder)) }()
+	n, err := node.Start(ctx, node.Options{
+		Dir: folder, Listen: "127.0.0.1:0", Log: slog.New(slog.DiscardHandler), Version: "bench", Template: template,
+		Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, StagingFull: 1, StagingFullUnestimated: 1,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, n.Close()) }() //nolint:contextcheck // it drains when ctx has ended, too
+	c := client.New(n.URL(), n.Token(), client.Options{})
+	defer c.Close()
+	stop, err := b.record(name)
+	if err != nil {
+		return err
+	}
+	taken, stages, err := d.run(ctx, c)
+	b.say("%s %s: %s", name, taken.Round(time.Millisecond), stages)
+	return errors.Join(err, stop())
+}
+
+// record begins the profiles NAME.cpu and NAME.mutex; stop ends and writes them.
+func (b *bench) record(name string) (stop func() error, err error) {
+	cpu, err := os.Create(filepath.Join(b.profile, name+".cpu"))
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(cpu); err != nil {
+		return nil, errors.Join(err, cpu.Close())
+	}
+	before := runtime.SetMutexProfileFraction(10)
+	return func() error {
+		pprof.StopCPUProfile()
+		runtime.SetMutexProfileFraction(before)
+		err := cpu.Close()
+		mutex, createErr := os.Create(filepath.Join(b.profile, name+".mutex"))
+		if createErr != nil {
+			return errors.Join(err, createErr)
+		}
+		if writeErr := pprof.Lookup("mutex").WriteTo(mutex, 0); writeErr != nil {
+			err = errors.Join(err, fmt.Errorf("write profile %s: %w", name, writeErr))
+		}
+		return errors.Join(err, mutex.Close())
+	}, nil
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+const (
+	smallSize    = 64 << 10
+	manifestName = "object.checkm"
+)
+
+// sample is one of many small files.
+type sample struct {
+	url string
+	sum [sha256.Size]byte
+}
+
+// small compares an object of many small files, whose digests its manifest gives.
+func (b *bench) small(ctx context.Context) (err error) {
+	n := b.scaled(2000)
+	b.say("%d files of 64 KiB", n)
+	address, files, stop, err := b.smallSource(ctx, n)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	folder, config := b.path("copies"), b.path("curl")
+	if err := curlConfig(config, files, folder); err != nil {
+		return err
+	}
+	curl := func(synced bool) func(context.Context) (time.Duration, error) {
+		return func(ctx context.Context) (time.Duration, error) {
+			taken, err := curlSmall(ctx, config, folder, synced)
+			return taken, errors.Join(err, restful(folder))
+		}
+	}
+	loop := newBare()
+	subjects := []subject{
+		{"holdfast up, one object manifest, sha256", func(ctx context.Context) (time.Duration, error) {
+			return b.deposit(ctx, "peak, many small files", deposit{
+				url: address + "/" + manifestName, kind: registry.ObjectManifest, algorithm: "sha256", bytes: n * smallSize,
+			})
+		}},
+		{"curl -Z", curl(false)},
+		{"curl -Z && sync", curl(true)},
+		{"bare Go: 16 at once, sha256, fsync", func(ctx context.Context) (time.Duration, error) {
+			taken, err := loop.small(ctx, files, folder)
+			return taken, errors.Join(err, restful(folder))
+		}},
+	}
+	taken, err := b.compare(ctx, subjects...)
+	if err != nil {
+		return err
+	}
+	b.part("many small files over loopback HTTP", float64(n), "files/s", taken,
+		[2]string{subjects[1].name, subjects[3].name}, map[string]string{subjects[0].name: "1.2 of curl -Z"}, subjects...)
+	return nil
+}
+
+// smallSource makes the files and their manifest and serves them. stop ends that and removes them.
+func (b *bench) smallSource(ctx context.Context, n int64) (address string, files []sample, stop func() error, err error) {
+	folder := b.path("source")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		return "", nil, nil, err
+	}
+	address, end, err := source(ctx, folder)
+	if err != nil {
+		return "", nil, nil, errors.Join(err, restful(folder))
+	}
+	stop = func() error { return errors.Join(end(), restful(folder)) }
+	all := filepath.Join(folder, "all")
+	if err := b.fill(ctx, all, n*smallSize); err != nil {
+		return "", nil, nil, errors.Join(err, stop())
+	}
+	raw, err := os.ReadFile(all)
+	if err != nil {
+		return "", nil, nil, errors.Join(err, stop())
+	}
+	var rows strings.Builder
+	for i := range n {
+		part := raw[i*smallSize : (i+1)*smallSize]
+		name := fmt.Sprintf("%05d.bin", i)
+		if err := os.WriteFile(filepath.Join(folder, name), part, 0o600); err != nil {
+			return "", nil, nil, errors.Join(err, stop())
+		}
+		s := sample{url: address + "/" + name, sum: sha256.Sum256(part)}
+		files = append(files, s)
+		fmt.Fprintf(&rows, "%s | sha256 | %x | %d | | %s\n", s.url, s.sum, smallSize, name)
+	}
+	if err := os.WriteFile(filepath.Join(folder, manifestName), []byte(checkm(rows.String())), 0o600); err != nil {
+		return "", nil, nil, errors.Join(err, stop())
+	}
+	return address, files, stop, restful(all)
+}
+
+// checkm is an object manifest of rows.
+func checkm(rows string) string {
+	return "#%checkm_0.7\n#%profile | http://uc3.cdlib.org/registry/ingest/manifest/mrt-ingest-manifest\n" +
+		"#%prefix | mrt: | http://merritt.cdlib.org/terms#\n" +
+		"#%prefix | nfo: | http://www.semanticdesktop.org/ontologies/2007/03/22/nfo#\n" +
+		"#%fields | nfo:fileUrl | nfo:hashAlgorithm | nfo:hashValue | nfo:fileSize | nfo:fileLastModified | nfo:fileName\n" +
+		rows + "#%eof\n"
+}
