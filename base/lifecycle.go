@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -25,8 +26,10 @@ func (s *session) serve(ctx context.Context, st *station, hint string, m Message
 		m.Requeue(s.refusal())
 		return
 	}
-	defer s.leave(st)
-	_, _ = s.live(ctx, st, hint, m) // its error has been judged, settled and logged
+	defer s.serving.Done()
+	free := sync.OnceFunc(func() { s.leave(st) })
+	defer free()
+	_, _ = s.live(ctx, st, hint, freeing{m, free}) // its error has been judged, settled and logged
 }
 
 // live takes steps 2 to 10. It returns what became of the item, with the step's own error; or why there was no item to

@@ -52,11 +52,30 @@ func (s *session) enter(st *station) bool {
 	return true
 }
 
+// leave gives the slot back.
 func (s *session) leave(st *station) {
 	if st.release() {
 		s.freed.Store(true) // the relay may offer again; the next tick says so
 	}
-	s.serving.Done()
+}
+
+// freeing is a message whose answer gives the slot back first: the queue sends the next message as soon as it has the
+// answer, and that one must not be turned away.
+type freeing struct {
+	Message
+	free func()
+}
+
+// Finish implements Message.
+func (m freeing) Finish() {
+	m.free()
+	m.Message.Finish()
+}
+
+// Requeue implements Message.
+func (m freeing) Requeue(delay time.Duration) {
+	m.free()
+	m.Message.Requeue(delay)
 }
 
 // refusal is when a message that was not let in may come again: at once, to somebody else, when this worker stops.
