@@ -92,10 +92,12 @@ func (s *Store) start(ctx context.Context) error {
 	return nil
 }
 
-// dsn makes the driver's address. synchronous=FULL: a commit survives power loss, which I2 needs.
+// dsn makes the driver's address. synchronous=FULL: a commit survives power loss, which I2 needs. The journal of
+// savepoints is of no use after a crash and stays in memory.
 func dsn(path, extra string) string {
 	return "file:" + (&url.URL{Path: path}).EscapedPath() +
-		"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_pragma=busy_timeout(10000)&" + extra
+		"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_pragma=busy_timeout(10000)" +
+		"&_pragma=temp_store(MEMORY)&" + extra
 }
 
 // Close ends the writer after the transaction under way and closes the database. It may be called again, also
