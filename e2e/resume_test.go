@@ -36,10 +36,13 @@ type dribble struct {
 	resumed int64 // where the last answer began
 }
 
-func newDribble(t *testing.T, size, hold int64) *dribble {
+func newDribble(t *testing.T, size, hold int64, prepare func(*dribble)) *dribble {
 	t.Helper()
 	d := &dribble{content: randomBytes(1, size), hold: hold, ranges: true}
 	d.tag = func(content []byte) string { return fmt.Sprintf(`"%x"`, sha256.Sum256(content)) }
+	if prepare != nil {
+		prepare(d)
+	}
 	server, url := listen(t, d)
 	d.url = url + "/large.bin"
 	server.Start()
@@ -177,10 +180,7 @@ func TestKilledInsideAFile(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			d := newDribble(t, size, hold)
-			if tt.prepare != nil {
-				tt.prepare(d)
-			}
+			d := newDribble(t, size, hold, tt.prepare)
 			h := up(t)
 			args := []string{"submit", "--json", d.url, "--type", "file"}
 			if tt.digest {
