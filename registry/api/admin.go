@@ -189,6 +189,11 @@ func checkCollection(name string, c wire.CollectionRequest) []wire.Fault {
 	}
 	faults = append(faults, textFault("body.name", c.Name, maxText)...)
 	faults = append(faults, arkFault("body.owner", c.Owner)...)
+	if len(c.Collections) == 0 {
+		faults = append(faults, wire.Fault{
+			Location: "body.collections", Message: "missing: every object is a member of at least one collection; give its ARK",
+		})
+	}
 	for i, ark := range c.Collections {
 		faults = append(faults, arkFault(fmt.Sprintf("body.collections[%d]", i), ark)...)
 	}

@@ -107,6 +107,7 @@ func TestProblem_Routing(t *testing.T) {
 		{"a hold on a stage", "POST", "/api/v1/holds", `{"scope":"stage","key":"x","reason":"r"}`, "application/json", 422, wire.CodeInvalid},
 		{"a collection's owner", "PUT", "/api/v1/collections/x", `{"owner":"me"}`, "application/json", 422, wire.CodeInvalid},
 		{"a collection's name", "PUT", "/api/v1/collections/a%20b", `{"owner":"ark:/99999/o"}`, "application/json", 422, wire.CodeInvalid},
+		{"a collection without ARKs", "PUT", "/api/v1/collections/x", `{"owner":"ark:/99999/o"}`, "application/json", 422, wire.CodeInvalid},
 		{"a collection's digest", "PUT", "/api/v1/collections/x", `{"owner":"ark:/99999/o","digest_algorithm":"md5"}`, "application/json", 422, wire.CodeInvalid},
 		{"a collection's template", "PUT", "/api/v1/collections/x", `{"owner":"ark:/99999/o","noid_template":"fk4{.seedk}"}`, "application/json", 422, wire.CodeInvalid},
 	} {
