@@ -37,6 +37,9 @@ type Step struct {
 	// Gated: the item may not start here before every prerequisite is satisfied. Stages before the first gated
 	// one run without regard to prerequisites: a batch is expanded while its jobs are already running.
 	Gated bool
+	// Locked: the item may not start here while an item that was submitted earlier has, or stands in line for, a lock
+	// that it needs (R1).
+	Locked bool
 }
 
 // Route is the ordered stages of an action.
@@ -57,9 +60,9 @@ func Routes() []Route {
 			{Stage: Estimate, State: StateEstimating, NeverFails: true, Gated: true},
 			{Stage: Provision, State: StateProvisioning, Gated: true},
 			{Stage: Download, State: StateDownloading, Gated: true},
-			{Stage: Process, State: StateProcessing, Gated: true},
-			{Stage: Record, State: StateRecording, Gated: true},
-			{Stage: Notify, State: StateNotify, Gated: true},
+			{Stage: Process, State: StateProcessing, Gated: true, Locked: true},
+			{Stage: Record, State: StateRecording, Gated: true, Locked: true},
+			{Stage: Notify, State: StateNotify, Gated: true, Locked: true},
 		}},
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // best is the stage's ready item that comes first by rank.
-const best = `SELECT i.id FROM work_item i WHERE i.stage = $1 AND i.status = 'pending' AND i.run_at <= $2
+var best = `SELECT i.id FROM work_item i WHERE i.stage = $1 AND i.status = 'pending' AND i.run_at <= $2
 	AND NOT ` + blocked + ` AND NOT ` + heldBy + ` AND NOT ` + lockedOut + ` ORDER BY i.rank, i.id LIMIT 1`
 
 // errNoRequestID refuses a claim that could not be told from another one.

@@ -233,7 +233,7 @@ func (t *tx) unlock(itemID string) error {
 		return err
 	}
 	woken, err := t.exec(`UPDATE work_item SET run_at = $2, nudge_at = $2, nudges = 0 WHERE status = 'pending'
-		AND stage IN ('process', 'record', 'notify') AND id IN (SELECT w.item_id FROM lock_wait w WHERE w.item_id <> $1 AND (
+		AND stage IN `+lockedStages+` AND id IN (SELECT w.item_id FROM lock_wait w WHERE w.item_id <> $1 AND (
 			w.key IN (SELECT key FROM lock WHERE item_id = $1) OR w.key IN (SELECT key FROM lock_wait WHERE item_id = $1)))`,
 		itemID, t.now)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -18,15 +19,33 @@ const heldBy = `EXISTS (SELECT 1 FROM hold h WHERE h.scope = 'all'
 
 // lockedOut is true for the rows i of work_item that wait for a lock which another item has, or which an item that
 // was submitted earlier waits for too (R1). Jobs stand in line for the identifiers they came with from the moment they
-// are made, so that a later deposit never overtakes an earlier one that is still downloading; only from process on
-// does that keep them from starting.
-const lockedOut = `(i.stage IN ('process', 'record', 'notify') AND EXISTS (SELECT 1 FROM lock_wait w WHERE w.item_id = i.id AND (
+// are made, so that a later deposit never overtakes an earlier one that is still downloading; only in the stages that
+// the route calls locked does that keep them from starting.
+var lockedOut = `(i.stage IN ` + lockedStages + ` AND EXISTS (SELECT 1 FROM lock_wait w WHERE w.item_id = i.id AND (
 	EXISTS (SELECT 1 FROM lock l WHERE l.key = w.key AND l.item_id <> w.item_id)
 	OR EXISTS (SELECT 1 FROM lock_wait v WHERE v.key = w.key
 		AND (v.submitted_at, v.item_id) < (w.submitted_at, w.item_id)))))`
 
 // blocked is true for the rows i whose open prerequisites keep them from starting in their stage.
-const blocked = `(i.blocker_count > 0 AND i.stage <> 'expand')`
+var blocked = `(i.blocker_count > 0 AND i.stage IN ` + gatedStages + `)`
+
+// The stages that the routes call gated and locked, as SQL lists.
+var (
+	gatedStages  = stagesWhere(func(s registry.Step) bool { return s.Gated })
+	lockedStages = stagesWhere(func(s registry.Step) bool { return s.Locked })
+)
+
+func stagesWhere(is func(registry.Step) bool) string {
+	var names []string
+	for _, r := range registry.Routes() {
+		for _, s := range r.Steps {
+			if is(s) {
+				names = append(names, "'"+string(s.Stage)+"'")
+			}
+		}
+	}
+	return "(" + strings.Join(names, ", ") + ")"
+}
 
 // itemColumns are what scanItem reads.
 const itemColumns = `i.id, i.tenant, i.collection, COALESCE(i.parent_id, ''), i.row_no, i.action, i.stage, i.status,
