@@ -114,6 +114,9 @@ func (a ARK) String() string {
 // Base returns the ARK of the object alone: without qualifier and inflection.
 func (a ARK) Base() ARK { return ARK{NAAN: a.NAAN, Name: a.Name} }
 
+// ObjectID returns the name under which the object is stored, locked and looked up: the normalised ARK of the object alone.
+func (a ARK) ObjectID() string { return a.Base().Normalize().String() }
+
 // Normalize returns the form in which two ARKs that mean the same are equal (draft-kunze-ark, "Normalization"): no
 // hyphens, no repeated or trailing "/" and "." in the qualifier, upper-case hex digits in percent escapes, no
 // inflection. The case of the name and the order of parts and variants are kept, since they matter.

@@ -60,7 +60,7 @@ func (w *Process) describe(ctx context.Context, item *base.Item, c contents) (de
 		if err != nil {
 			return d, base.Content(err)
 		}
-		d.metadata.PrimaryID = ark.Base().Normalize().String()
+		d.metadata.PrimaryID = ark.ObjectID()
 	}
 	if s.DublinCore != nil {
 		d.dc = *s.DublinCore

@@ -143,7 +143,7 @@ func normalARK(id string) string {
 	if err != nil {
 		return id
 	}
-	return ark.Base().Normalize().String()
+	return ark.ObjectID()
 }
 
 func describeFaults(faults []checkm.Fault) string {

@@ -49,7 +49,7 @@ func (s *server) known(ctx context.Context, id string) (registry.Object, error) 
 			Location: "path.id", Message: err.Error() + "; give the object's ARK, such as ark:/99999/fk4m90r79g (percent-encoded in an address)", Found: id,
 		})
 	}
-	name := ark.Base().Normalize().String()
+	name := ark.ObjectID()
 	o, err := s.registry.Object(ctx, name)
 	if errors.Is(err, registry.ErrNotFound) {
 		return o, notFound("there is no object %s; check the ARK, or list the objects", name)
