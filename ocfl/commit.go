@@ -230,19 +230,5 @@ func hashObject(ctx context.Context, store storage.Store, key string, w io.Write
 	}
 	defer in.Close()
 	// Wrapped, so that io.CopyBuffer uses the buffer and the context is asked now and then.
-	return io.CopyBuffer(w, &contextReader{done: ctx.Err, r: in}, buf)
-}
-
-// contextReader ends a reading between two calls once done returns an error.
-type contextReader struct {
-	done func() error
-	r    io.Reader
-}
-
-// Read implements io.Reader.
-func (c *contextReader) Read(p []byte) (int, error) {
-	if err := c.done(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
+	return io.CopyBuffer(w, storage.Interruptible(ctx, in), buf)
 }

@@ -214,7 +214,7 @@ func (v *validator) readInventory(ctx context.Context, path string) (*decoded, m
 	defer in.Close()
 	hashes := newHashes(SHA512, SHA256, "md5") // md5 is not allowed, but is what wrong objects use
 	// The decoder may stop early at a fault; the digest is that of the whole file.
-	tee := io.TeeReader(&contextReader{done: ctx.Err, r: in}, hashes)
+	tee := io.TeeReader(storage.Interruptible(ctx, in), hashes)
 	out, err := decodeLike(tee, path, v.like)
 	if err == nil {
 		_, err = io.Copy(io.Discard, tee)

@@ -14,6 +14,8 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/holdfast/holdfast/storage"
 )
 
 // wants are the digests that inventories promise, for every content path. They are kept small: an object may have hundreds of
@@ -187,7 +189,7 @@ func (v *validator) digest(ctx context.Context, promises []want, buf []byte) (ma
 		algorithms = append(algorithms, v.wants.blocks[w.block].algorithm)
 	}
 	hashes := newHashes(algorithms...)
-	size, err := io.CopyBuffer(hashes, &contextReader{done: ctx.Err, r: in}, buf)
+	size, err := io.CopyBuffer(hashes, storage.Interruptible(ctx, in), buf)
 	if err != nil {
 		return nil, size, fmt.Errorf("read %q: %w", path, err)
 	}

@@ -6,6 +6,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/holdfast/holdfast/storage"
 )
 
 // checkVersionInventories checks the inventories in version folders (3.7), one in memory at a time.
@@ -68,7 +70,7 @@ func (v *validator) checkNewestCopy(ctx context.Context, path string) (bool, err
 	}
 	defer in.Close()
 	h := newHashes(SHA512)
-	if _, err := io.Copy(h, &contextReader{done: ctx.Err, r: in}); err != nil {
+	if _, err := io.Copy(h, storage.Interruptible(ctx, in)); err != nil {
 		return false, fmt.Errorf("read %q: %w", path, err)
 	}
 	if h.sums()[SHA512] != v.rootDigest[SHA512] {

@@ -44,7 +44,7 @@ func Copy(ctx context.Context, dst Store, dstKey string, src Store, srcKey strin
 		return Info{}, fmt.Errorf("copy from %q: %w", srcKey, err)
 	}
 	defer w.Abort() //nolint:errcheck // nothing depends on a writer that is given up
-	n, err := io.CopyBuffer(w, &contextReader{done: ctx.Err, r: r}, make([]byte, copyBuffer))
+	n, err := io.CopyBuffer(w, Interruptible(ctx, r), make([]byte, copyBuffer))
 	if err != nil {
 		return Info{}, fmt.Errorf("copy %q to %q: %w", srcKey, dstKey, err)
 	}
@@ -105,18 +105,4 @@ func ReadAll(ctx context.Context, s Store, key string, limit int64) ([]byte, err
 		return nil, fmt.Errorf("read %q: larger than %d bytes", key, limit)
 	}
 	return data, nil
-}
-
-// contextReader ends a copy between two reads once done returns an error.
-type contextReader struct {
-	done func() error
-	r    io.Reader
-}
-
-// Read implements io.Reader.
-func (c *contextReader) Read(p []byte) (int, error) {
-	if err := c.done(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
 }
