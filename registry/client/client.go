@@ -73,9 +73,6 @@ func New(baseURL, token string, o Options) *Client {
 	return c
 }
 
-// URL is the address that the client asks.
-func (c *Client) URL() string { return c.base }
-
 // Close lets go of idle connections. The client can be used after it.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
