@@ -76,7 +76,7 @@ func (s *session) renew(ctx context.Context) error {
 	sent := time.Now()
 	call, cancel := context.WithTimeout(ctx, s.stores.timeout)
 	defer cancel()
-	lost, err := s.stores.registry.Renew(call, request)
+	answer, err := s.stores.registry.Renew(call, request)
 	if err != nil {
 		if ctx.Err() == nil {
 			s.stores.registryTrouble.fail(ctx, err)
@@ -87,8 +87,8 @@ func (s *session) renew(ctx context.Context) error {
 	s.mu.Lock()
 	s.renewed = sent
 	s.mu.Unlock()
-	gone := make(map[registry.Lease]bool, len(lost))
-	for _, l := range lost {
+	gone := make(map[registry.Lease]bool, len(answer.Lost))
+	for _, l := range answer.Lost {
 		gone[l] = true
 	}
 	for _, a := range running {

@@ -218,16 +218,17 @@ func (f *fakeRegistry) Claim(_ context.Context, r registry.ClaimRequest) (regist
 	return registry.Claim{Item: item, Lease: registry.Lease{ItemID: r.Hint, N: int64(n)}}, nil
 }
 
-func (f *fakeRegistry) Renew(_ context.Context, r registry.RenewRequest) ([]registry.Lease, error) {
+func (f *fakeRegistry) Renew(_ context.Context, r registry.RenewRequest) (registry.Renewal, error) {
 	f.mu.Lock()
 	f.renews = append(f.renews, r)
 	f.renewAt = append(f.renewAt, time.Since(f.begun))
 	n := len(f.renews)
 	f.mu.Unlock()
 	if f.onRenew != nil {
-		return f.onRenew(n, r)
+		lost, err := f.onRenew(n, r)
+		return registry.Renewal{Lost: lost}, err
 	}
-	return nil, nil
+	return registry.Renewal{}, nil
 }
 
 func (f *fakeRegistry) Settle(_ context.Context, s registry.Settlement) (registry.Verdict, error) {

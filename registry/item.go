@@ -41,12 +41,22 @@ type WorkItem struct {
 	NeedsAdminReview bool       `json:"needs_admin_review"` // derived: failed
 	Retry            bool       `json:"retry"`              // derived: not settled
 	AllowedActs      []Act      `json:"allowed_acts,omitempty"`
+	HeldBy           *Hold      `json:"held_by,omitempty"`  // the oldest hold that covers it; nil: none
+	GraphID          string     `json:"graph_id,omitempty"` // of an item that was prepared with others
 
 	CreatedBy  string     `json:"created_by,omitempty"`
 	CreatedAt  time.Time  `json:"created_at"`
 	UpdatedAt  time.Time  `json:"updated_at"`
 	RunAt      time.Time  `json:"run_at"`
 	FinishedAt *time.Time `json:"finished_at,omitempty"`
+}
+
+// Position is what the item's state and the acts that may be asked of it are derived from.
+func (it WorkItem) Position() Position {
+	return Position{
+		Action: it.Action, Stage: it.Stage, Status: it.Status, Attempt: it.Attempt, Open: it.BlockerCount,
+		Closing: it.Closing, Held: it.HeldBy != nil,
+	}
 }
 
 // ErrorClass tells whose fault a failure is.
@@ -141,7 +151,18 @@ type Profile struct {
 	NOIDTemplate    string   `json:"noid_template"`    // for minting; "" = the service's
 	DigestAlgorithm string   `json:"digest_algorithm"` // of OCFL inventories: sha512 (default) or sha256
 	Priority        *int     `json:"priority,omitempty"`
+	// ReleaseOneByOne: releasing a hold on the collection lets nothing go by itself, as in Merritt; each batch and job is
+	// released on its own.
+	ReleaseOneByOne bool `json:"release_one_by_one,omitempty"`
+	// Storage names the storage volume of the collection's objects; "" = [DefaultStorage].
+	Storage string `json:"storage,omitempty"`
 }
+
+// DefaultStorage and DefaultStaging name the volumes of a Holdfast that has one of each.
+const (
+	DefaultStorage = "storage"
+	DefaultStaging = "staging"
+)
 
 // Digests returns the algorithm of the collection's OCFL inventories, sha512 when none is set.
 func (p Profile) Digests() string {

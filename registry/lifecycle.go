@@ -55,6 +55,13 @@ type RenewRequest struct {
 	Beats  []Beat        `json:"beats"`
 }
 
+// Renewal answers a renewal.
+type Renewal struct {
+	Lost []Lease `json:"lost"` // no longer live: their work must stop and write nothing more
+	// Held says that a hold on this worker keeps it from being given anything more; what runs goes on.
+	Held bool `json:"held"`
+}
+
 // Outcome is how an attempt ended.
 type Outcome string
 

@@ -16,6 +16,8 @@ const (
 	Process   Stage = "process"
 	Record    Stage = "record"
 	Notify    Stage = "notify"
+	Apply     Stage = "apply"
+	Cleanup   Stage = "cleanup"
 )
 
 // Action says what is to be done with an item's subject, and so which route the item takes.
@@ -25,6 +27,8 @@ type Action string
 const (
 	Ingest Action = "ingest" // a Merritt job: one object, or one version of it
 	Batch  Action = "batch"  // a Merritt batch: one submission, the parent of its jobs
+	Bulk   Action = "bulk"   // an admin act on every item that matched a query
+	Tidy   Action = "tidy"   // what an item that was given up has left in staging
 )
 
 // Step is one stage of a route.
@@ -40,7 +44,19 @@ type Step struct {
 	// Locked: the item may not start here while an item that was submitted earlier has, or stands in line for, a lock
 	// that it needs (R1).
 	Locked bool
+	// Writes says to which kind of volume the step writes, so that a hold on the volume covers it.
+	Writes VolumeKind
 }
+
+// VolumeKind tells the volumes of a Holdfast apart by what they are for.
+type VolumeKind string
+
+// The kinds of volumes.
+const (
+	NoVolume      VolumeKind = ""
+	StagingVolume VolumeKind = "staging"
+	StorageVolume VolumeKind = "storage"
+)
 
 // Route is the ordered stages of an action.
 type Route struct {
@@ -58,12 +74,14 @@ func Routes() []Route {
 		}},
 		{Action: Ingest, Version: 1, Steps: []Step{
 			{Stage: Estimate, State: StateEstimating, NeverFails: true, Gated: true},
-			{Stage: Provision, State: StateProvisioning, Gated: true},
-			{Stage: Download, State: StateDownloading, Gated: true},
-			{Stage: Process, State: StateProcessing, Gated: true, Locked: true},
+			{Stage: Provision, State: StateProvisioning, Gated: true, Writes: StagingVolume},
+			{Stage: Download, State: StateDownloading, Gated: true, Writes: StagingVolume},
+			{Stage: Process, State: StateProcessing, Gated: true, Locked: true, Writes: StorageVolume},
 			{Stage: Record, State: StateRecording, Gated: true, Locked: true},
 			{Stage: Notify, State: StateNotify, Gated: true, Locked: true},
 		}},
+		{Action: Bulk, Version: 1, Steps: []Step{{Stage: Apply, State: StateProcessing}}},
+		{Action: Tidy, Version: 1, Steps: []Step{{Stage: Cleanup, State: StateProcessing}}},
 	}
 }
 

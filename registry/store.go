@@ -33,6 +33,15 @@ type Submitting interface {
 	// submission of the same uploaded bytes with the same description to the same collection, unless it failed
 	// or Force is set, answers with the first one's id. ErrNotFound names an unknown collection or upload.
 	Submit(ctx context.Context, s Submission) (Receipt, error)
+	// Prepare adds submissions to a graph that is not sealed yet, all of them or none, in status prepare: nothing of it
+	// is dispatched before Seal. A requirement of an item that is there already locks and re-checks it: one that is
+	// satisfied already is born so (R12). With an idempotency key that was used before, the first answer is returned
+	// again. *GraphError names a key that is used twice or not known; ErrNotFound an unknown graph, item or
+	// collection.
+	Prepare(ctx context.Context, g Graph) (PreparedGraph, error)
+	// Seal makes every item of a graph pending in one act, or none: *CycleError names the items of a cycle. A repeat
+	// changes nothing.
+	Seal(ctx context.Context, graphID, actor string) error
 }
 
 // Submission is a payload on its way in.
@@ -44,6 +53,8 @@ type Submission struct {
 	Actor          string
 	IdempotencyKey string // "" for none
 	Force          bool   // make a new batch although the same content is here already
+	// Requires are items that must have completed (or settled) before this one starts.
+	Requires []Requirement
 }
 
 // Receipt answers a submission.
@@ -60,7 +71,10 @@ type Working interface {
 	Claim(ctx context.Context, r ClaimRequest) (Claim, error)
 	// Renew extends the named attempts by r.Lease from now, notes their progress and the worker's capacity, and
 	// returns those that are no longer live: their work must stop and write nothing more.
-	Renew(ctx context.Context, r RenewRequest) (lost []Lease, err error)
+	Renew(ctx context.Context, r RenewRequest) (Renewal, error)
+	// Withdrawn returns the attempts of a worker that admins have taken away since a cursor, 0 at first, and the cursor to
+	// go on with. It waits for one until ctx ends, and then returns none and no error; an attempt may be told twice.
+	Withdrawn(ctx context.Context, worker string, after int64) (taken []Lease, next int64, err error)
 	// Settle closes an attempt and decides in the same transaction what comes next. A repeat with the same outcome
 	// returns the recorded verdict (R9); ErrClaimLost when somebody else closed it.
 	Settle(ctx context.Context, s Settlement) (Verdict, error)
@@ -74,6 +88,10 @@ type Working interface {
 	Reserve(ctx context.Context, l Lease, r Reservation) error
 	// CloseReport stores the batch's report of its current closing from one snapshot of its jobs, once, and returns it.
 	CloseReport(ctx context.Context, l Lease) (BatchReport, error)
+	// ApplyNext carries a bulk act out on its next at most 100 items, in one transaction with the cursor, so that a kill
+	// neither skips nor repeats one. What an item refuses is counted and told, and does not keep the others from it.
+	// Done says that there were no more.
+	ApplyNext(ctx context.Context, l Lease) (BulkProgress, error)
 }
 
 // NewJob is one row of a batch.
@@ -204,72 +222,35 @@ type DueRequest struct {
 
 // Administering is what people ask of items.
 type Administering interface {
-	// Command applies an admin act to an item; *TransitionError when the state machine does not have it.
+	// Command applies an admin act to an item at once, whether or not it runs; *TransitionError when the state machine does
+	// not have it, *ConfirmationNeeded when it has consequences that c does not confirm. An item that runs loses its
+	// attempt to cancel, abort and delete: its worker hears of it by Withdrawn, and a late success is refused (R18). Past
+	// the point of no return these three are refused (R7). A repeat with the same idempotency key changes nothing and is
+	// answered with the item as it is.
 	Command(ctx context.Context, c Command) (WorkItem, error)
+	// Bulk makes an item of its own that carries an act out on every item that matches a query at this moment. It runs in
+	// the background with progress, can be cancelled, and is one audit entry. ErrIdempotencyConflict as for Submit.
+	Bulk(ctx context.Context, b BulkRequest) (WorkItem, error)
+	// SetAccepting says whether submissions are taken; a repeat replaces reason and actor. While they are not, Submit and
+	// Prepare return *NotAccepting, and everything under way goes on.
+	SetAccepting(ctx context.Context, a Accepting) error
 	// AddHold stops items of a scope from starting. A repeat replaces reason and actor.
 	AddHold(ctx context.Context, h Hold) error
-	// RemoveHold lets go what no other hold covers. ErrNotFound when there is no such hold.
+	// RemoveHold lets go what no other hold covers, unless the collection releases one by one: then everything that the
+	// hold covered alone gets a hold of its own instead. ErrNotFound when there is no such hold.
 	RemoveHold(ctx context.Context, scope HoldScope, key, actor string) error
-	// Holds lists all holds.
-	Holds(ctx context.Context) ([]Hold, error)
 	// PutCollection creates a collection or replaces its profile for submissions to come.
 	PutCollection(ctx context.Context, c Collection, actor string) error
 	// AddToken stores a bearer token's hash.
 	AddToken(ctx context.Context, t Token) error
-	// TokenByHash returns the token with this hash, or ErrNotFound.
+	// TokenByHash returns the token with this hash, or ErrNotFound when there is none or it was revoked or has expired.
 	TokenByHash(ctx context.Context, hash string) (Token, error)
-}
-
-// Command is an admin act asked of an item.
-type Command struct {
-	ItemID         string
-	Act            Act   // requeue, cancel, update-report
-	From           Stage // requeue: the stage to start again at; "" = where it failed
-	Reason         string
-	Actor          string
-	IdempotencyKey string
-}
-
-// HoldScope is what a hold covers.
-type HoldScope string
-
-// The hold scopes; the key of a hold on everything is "".
-const (
-	HoldAll        HoldScope = "all"
-	HoldStage      HoldScope = "stage"
-	HoldCollection HoldScope = "collection"
-	HoldBatch      HoldScope = "batch"
-	HoldItem       HoldScope = "item"
-)
-
-// Hold is a reason why items may not start.
-type Hold struct {
-	Scope     HoldScope `json:"scope"`
-	Key       string    `json:"key"`
-	Reason    string    `json:"reason"`
-	Actor     string    `json:"actor"`
-	CreatedAt time.Time `json:"created_at"`
-}
-
-// Role is what a token may do.
-type Role string
-
-// The roles.
-const (
-	RoleDepositor Role = "depositor"
-	RoleViewer    Role = "viewer"
-	RoleOperator  Role = "operator"
-	RoleAdmin     Role = "admin"
-	RoleWorker    Role = "worker"
-)
-
-// Token is a bearer token; only its SHA-256 is stored.
-type Token struct {
-	ID        string    `json:"id"`
-	Hash      string    `json:"-"`
-	Name      string    `json:"name"`
-	Role      Role      `json:"role"`
-	CreatedAt time.Time `json:"created_at"`
+	// Tokens lists all tokens, revoked ones too, oldest first.
+	Tokens(ctx context.Context) ([]Token, error)
+	// RevokeToken makes a token useless from now on. A repeat changes nothing; ErrNotFound when there is none.
+	RevokeToken(ctx context.Context, id, actor string) error
+	// Refused notes that somebody was refused something: an event of its own, type refused.
+	Refused(ctx context.Context, r Refusal) error
 }
 
 // Reading is what people and pages ask. Lists are paged by key: pass the last page's Next to go on.
@@ -278,12 +259,29 @@ type Reading interface {
 	Item(ctx context.Context, id string) (WorkItem, error)
 	// Items lists items, newest first; children of a batch in row order.
 	Items(ctx context.Context, q ItemQuery) (Page[WorkItem], error)
+	// CountItems counts the items that a query selects by the state that people see; paging is ignored.
+	CountItems(ctx context.Context, q ItemQuery) (map[State]int64, error)
+	// Graph returns the items of a graph with their edges, or ErrNotFound.
+	Graph(ctx context.Context, id string) (GraphView, error)
+	// Edges returns what an item requires and what requires it.
+	Edges(ctx context.Context, itemID string) (requires, required []Edge, err error)
+	// QueueStatus adds up, per stage, what waits and runs.
+	QueueStatus(ctx context.Context) (QueueStatus, error)
+	// Holds lists all holds.
+	Holds(ctx context.Context) ([]Hold, error)
 	// BatchProgress adds up a batch's jobs from their rows.
 	BatchProgress(ctx context.Context, id string) (BatchProgress, error)
 	// Why says what an unsettled item waits for.
 	Why(ctx context.Context, id string) (Why, error)
 	// Events lists an item's events (all items' when itemID is ""), oldest first, after a feed cursor.
 	Events(ctx context.Context, itemID string, after int64, limit int) ([]Event, error)
+	// Feed lists events of all items after a cursor, oldest first.
+	Feed(ctx context.Context, q FeedQuery) ([]Event, error)
+	// FeedEnd returns the cursor of the newest event, 0 when there is none.
+	FeedEnd(ctx context.Context) (int64, error)
+	// AwaitFeed returns nil soon after there is an event beyond a cursor, at once when there is one already; ctx's error
+	// when that ends first.
+	AwaitFeed(ctx context.Context, after int64) error
 	// Attempts lists an item's attempts, oldest first.
 	Attempts(ctx context.Context, itemID string) ([]Attempt, error)
 	// ReportOf returns a batch's report of the given closing, 0 for the last; ErrNotFound before the first.
@@ -321,7 +319,9 @@ type ItemQuery struct {
 	Collection string
 	Status     Status
 	Stage      Stage
-	Text       string // part of the name or the note
+	Text       string   // part of the name or the note
+	Match      Query    // all of its terms
+	Within     []string // only items of these collections; nil: all, empty: none
 	After      string
 	Limit      int // 0: 50; at most 500
 }
@@ -329,6 +329,7 @@ type ItemQuery struct {
 // ObjectQuery selects objects; empty fields do not restrict.
 type ObjectQuery struct {
 	Collection string
+	Within     []string // as in ItemQuery
 	LocalID    string
 	Text       string // part of ARK, title or creator
 	After      string

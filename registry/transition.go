@@ -25,6 +25,15 @@ const (
 	ActCancel   Act = "cancel"   // an admin stops an item; it may be requeued
 	// ActUpdateReport: an admin asks a failed batch to report what changed since its last report.
 	ActUpdateReport Act = "update-report"
+
+	ActPrepare  Act = "prepare"      // a new item of a graph that is still being built
+	ActSeal     Act = "seal"         // the graph is whole: its items may start
+	ActAbort    Act = "abort"        // an admin ends an item for good, and everything that waits for its success
+	ActDelete   Act = "delete"       // an admin gives an item up; its staging goes, committed objects stay
+	ActPurge    Act = "purge"        // a settled item's rows go; its events stay
+	ActPriority Act = "priority"     // an admin changes when an item's turn is
+	ActHold     Act = "hold"         // an admin keeps an item, or a batch with its jobs, from starting
+	ActUnhold   Act = "release-hold" // that hold is taken away
 )
 
 // Move says how an act changes the stage.
@@ -47,6 +56,8 @@ type Transition struct {
 	By   string // who may do it: worker, registry, admin, depositor
 	// Actions limits the transition to these actions; nil: all.
 	Actions []Action
+	// Held limits the transition to items that a hold covers.
+	Held bool
 	// Ours says that neither seed document has it.
 	Ours bool
 }
@@ -67,35 +78,63 @@ func Transitions() []Transition {
 		{Act: ActLose, From: Running, To: Failed, By: "registry", Ours: true},
 		{Act: ActRequeue, From: Failed, To: Pending, Move: Back, By: "admin"},
 		{Act: ActRequeue, From: Cancelled, To: Pending, Move: Back, By: "admin", Ours: true},
-		{Act: ActCancel, From: Pending, To: Cancelled, By: "admin", Actions: []Action{Ingest}, Ours: true},
+		{Act: ActPrepare, From: "", To: Prepare, By: "depositor", Ours: true},
+		{Act: ActSeal, From: Prepare, To: Pending, By: "depositor", Ours: true},
+		{Act: ActCancel, From: Prepare, To: Cancelled, By: "admin", Ours: true},
+		{Act: ActCancel, From: Pending, To: Cancelled, By: "admin", Ours: true},
+		{Act: ActCancel, From: Running, To: Cancelled, By: "admin", Ours: true},
+		{Act: ActAbort, From: Prepare, To: Aborted, By: "admin", Ours: true},
+		{Act: ActAbort, From: Pending, To: Aborted, By: "admin", Ours: true},
+		{Act: ActAbort, From: Running, To: Aborted, By: "admin", Ours: true},
+		{Act: ActAbort, From: Failed, To: Aborted, By: "admin", Ours: true},
+		{Act: ActAbort, From: Cancelled, To: Aborted, By: "admin", Ours: true},
 		{Act: ActUpdateReport, From: Failed, To: Pending, By: "admin", Actions: []Action{Batch}},
+		{Act: ActDelete, From: Failed, To: Deleted, By: "admin"},
+		{Act: ActDelete, From: Pending, To: Deleted, By: "admin", Held: true},
+		{Act: ActDelete, From: Prepare, To: Deleted, By: "admin", Ours: true},
+		{Act: ActDelete, From: Cancelled, To: Deleted, By: "admin", Ours: true},
+		{Act: ActDelete, From: Aborted, To: Deleted, By: "admin", Ours: true},
+		{Act: ActPurge, From: Completed, To: "", By: "admin"},
+		{Act: ActPurge, From: Deleted, To: "", By: "admin"},
+		{Act: ActPriority, From: Prepare, To: Prepare, By: "admin", Ours: true},
+		{Act: ActPriority, From: Pending, To: Pending, By: "admin", Ours: true},
+		{Act: ActPriority, From: Running, To: Running, By: "admin", Ours: true},
+		{Act: ActPriority, From: Failed, To: Failed, By: "admin", Ours: true},
+		{Act: ActHold, From: Prepare, To: Prepare, By: "admin", Ours: true},
+		{Act: ActHold, From: Pending, To: Pending, By: "admin"},
+		{Act: ActHold, From: Running, To: Running, By: "admin", Ours: true},
+		{Act: ActHold, From: Failed, To: Failed, By: "admin", Ours: true},
+		{Act: ActUnhold, From: Prepare, To: Prepare, By: "admin", Held: true, Ours: true},
+		{Act: ActUnhold, From: Pending, To: Pending, By: "admin", Held: true},
+		{Act: ActUnhold, From: Running, To: Running, By: "admin", Held: true, Ours: true},
+		{Act: ActUnhold, From: Failed, To: Failed, By: "admin", Held: true, Ours: true},
 	}
 }
 
-// CheckAct returns nil when the state machine allows act on an item of this action and status with the outcome to,
-// and a *[TransitionError] otherwise.
-func CheckAct(a Action, act Act, from, to Status) error {
+// CheckAct returns nil when the state machine allows act on an item at p with the outcome to, and a *[TransitionError]
+// otherwise.
+func CheckAct(p Position, act Act, to Status) error {
 	for _, t := range Transitions() {
-		if t.Act == act && t.From == from && t.To == to && t.concerns(a) {
+		if t.Act == act && t.To == to && t.concerns(p) {
 			return nil
 		}
 	}
-	return &TransitionError{From: from, To: to, Allowed: AllowedActs(a, from)}
+	return &TransitionError{From: p.Status, To: to, Allowed: AllowedActs(p)}
 }
 
-// AllowedActs returns the acts that a person may ask of an item of this action and status, each once.
-func AllowedActs(a Action, from Status) []Act {
+// AllowedActs returns the acts that a person may ask of an item at p, each once.
+func AllowedActs(p Position) []Act {
 	var acts []Act
 	for _, t := range Transitions() {
-		if t.By == "admin" && t.From == from && t.concerns(a) && !slices.Contains(acts, t.Act) {
+		if t.By == "admin" && t.concerns(p) && !slices.Contains(acts, t.Act) {
 			acts = append(acts, t.Act)
 		}
 	}
 	return acts
 }
 
-func (t Transition) concerns(a Action) bool {
-	return t.Actions == nil || slices.Contains(t.Actions, a)
+func (t Transition) concerns(p Position) bool {
+	return t.From == p.Status && (p.Held || !t.Held) && (t.Actions == nil || slices.Contains(t.Actions, p.Action))
 }
 
 // TransitionError refuses a state change that the state machine does not have.

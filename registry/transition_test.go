@@ -38,7 +38,7 @@ func TestCheckAct(t *testing.T) {
 		{registry.Ingest, registry.ActUpdateReport, registry.Failed, registry.Pending, false},
 		{registry.Batch, registry.ActUpdateReport, registry.Completed, registry.Pending, false},
 	} {
-		err := registry.CheckAct(tt.action, tt.act, tt.from, tt.to)
+		err := registry.CheckAct(registry.Position{Action: tt.action, Status: tt.from}, tt.act, tt.to)
 		if (err == nil) != tt.ok {
 			t.Errorf("%s of %s: (%s -> %s) gives %v, want allowed=%v", tt.act, tt.action, tt.from, tt.to, err, tt.ok)
 		}
@@ -75,7 +75,7 @@ func TestAllowedActs(t *testing.T) {
 		{registry.Batch, registry.Failed, []registry.Act{registry.ActRequeue, registry.ActUpdateReport}},
 		{registry.Batch, registry.Completed, nil},
 	} {
-		if got := registry.AllowedActs(tt.action, tt.from); !slices.Equal(got, tt.want) {
+		if got := registry.AllowedActs(registry.Position{Action: tt.action, Status: tt.from}); !slices.Equal(got, tt.want) {
 			t.Errorf("AllowedActs(%s, %s)=%v, want %v", tt.action, tt.from, got, tt.want)
 		}
 	}

@@ -100,9 +100,14 @@ func TestBatch_ListPagesAndHidesSecrets(t *testing.T) {
 	if diff := cmp.Diff([]string{"three", "two", "one"}, names); diff != "" {
 		t.Errorf("batches (-want +got):\n%s", diff)
 	}
-	for q, want := range map[registry.ItemQuery]int{
-		{Text: "thr"}: 1, {Status: registry.Failed}: 0, {Collection: "default"}: 3, {Collection: "none"}: 0,
+	for _, tt := range []struct {
+		q    registry.ItemQuery
+		want int
+	}{
+		{registry.ItemQuery{Text: "thr"}, 1}, {registry.ItemQuery{Status: registry.Failed}, 0},
+		{registry.ItemQuery{Collection: "default"}, 3}, {registry.ItemQuery{Collection: "none"}, 0},
 	} {
+		q, want := tt.q, tt.want
 		if page, err := c.Batches(t.Context(), q); err != nil || len(page.Rows) != want || page.Rows == nil {
 			t.Errorf("%+v: %d rows (%v), want %d", q, len(page.Rows), err, want)
 		}

@@ -25,9 +25,9 @@ func beat(l registry.Lease) registry.Beat {
 
 func (f *fixture) renew(beats ...registry.Beat) (lost []registry.Lease) {
 	f.Helper()
-	lost, err := f.Renew(f.Context(), registry.RenewRequest{Worker: registry.WorkerInfo{ID: "worker-1"}, Lease: lease, Beats: beats})
+	answer, err := f.Renew(f.Context(), registry.RenewRequest{Worker: registry.WorkerInfo{ID: "worker-1"}, Lease: lease, Beats: beats})
 	f.must(err)
-	return lost
+	return answer.Lost
 }
 
 func renewExtends(f *fixture) {

@@ -59,7 +59,7 @@ func (t *tx) claim(r registry.ClaimRequest) (registry.Claim, *registry.NotClaima
 	if err != nil {
 		return registry.Claim{}, nil, err
 	}
-	if err := registry.CheckAct(it.Action, registry.ActClaim, it.Status, registry.Running); err != nil {
+	if err := registry.CheckAct(it.Position(), registry.ActClaim, registry.Running); err != nil {
 		return registry.Claim{}, nil, err
 	}
 	if err := t.ringAgain(it, r.Hint); err != nil {

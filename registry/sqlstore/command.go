@@ -96,7 +96,7 @@ func (t *tx) cancel(it registry.WorkItem, ch change) error {
 }
 
 func refusal(it registry.WorkItem, to registry.Status) error {
-	return &registry.TransitionError{ItemID: it.ID, From: it.Status, To: to, Allowed: registry.AllowedActs(it.Action, it.Status)}
+	return &registry.TransitionError{ItemID: it.ID, From: it.Status, To: to, Allowed: it.AllowedActs}
 }
 
 // updateReport lets a failed batch report again, once the jobs that run again have settled.

@@ -82,13 +82,12 @@ func scanItem(row scanner) (registry.WorkItem, error) {
 		at := fromMicros(finished.Int64)
 		it.FinishedAt = &at
 	}
-	it.State = registry.StateOf(registry.Position{
-		Action: it.Action, Stage: it.Stage, Status: it.Status, Attempt: it.Attempt,
-		Open: it.BlockerCount, Closing: it.Closing, Held: held,
-	})
+	p := it.Position()
+	p.Held = held
+	it.State = registry.StateOf(p)
 	it.NeedsAdminReview = it.Status == registry.Failed
 	it.Retry = !it.Status.Settled()
-	it.AllowedActs = registry.AllowedActs(it.Action, it.Status)
+	it.AllowedActs = registry.AllowedActs(p)
 	return it, nil
 }
 

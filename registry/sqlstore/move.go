@@ -26,7 +26,7 @@ type change struct {
 
 // move carries out a change: the one place where (stage, status) of a known item is written.
 func (t *tx) move(it registry.WorkItem, c change) error {
-	if err := registry.CheckAct(it.Action, c.act, it.Status, c.status); err != nil {
+	if err := registry.CheckAct(it.Position(), c.act, c.status); err != nil {
 		var te *registry.TransitionError
 		if errors.As(err, &te) {
 			te.ItemID = it.ID

@@ -276,7 +276,7 @@ func (m *model) zombie(t *rapid.T) {
 	}
 	lost, err := m.s.Renew(t.Context(), registry.RenewRequest{Lease: modelLease, Beats: []registry.Beat{{Lease: l, DoneBytes: 1}}})
 	m.must(err)
-	if len(lost) != 1 {
+	if len(lost.Lost) != 1 {
 		t.Fatalf("a zombie renewed %+v", l)
 	}
 }
@@ -287,7 +287,7 @@ func (m *model) renew(t *rapid.T) {
 		Lease: modelLease, Beats: []registry.Beat{{Lease: registry.Lease{ItemID: id, N: m.items[id].Attempt}, DoneBytes: -1, DoneFiles: -1}},
 	})
 	m.must(err)
-	if len(lost) != 0 {
+	if len(lost.Lost) != 0 {
 		t.Fatalf("lost %+v", lost)
 	}
 	m.items[id].until = m.clock.now().Add(modelLease)

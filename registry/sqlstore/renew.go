@@ -9,10 +9,10 @@ import (
 )
 
 // Renew implements registry.Working.
-func (s *Store) Renew(ctx context.Context, r registry.RenewRequest) ([]registry.Lease, error) {
-	var lost []registry.Lease
+func (s *Store) Renew(ctx context.Context, r registry.RenewRequest) (registry.Renewal, error) {
+	var out registry.Renewal
 	err := s.write(ctx, func(t *tx) error {
-		lost = nil
+		out = registry.Renewal{}
 		if err := t.seen(r.Worker); err != nil {
 			return err
 		}
@@ -22,15 +22,15 @@ func (s *Store) Renew(ctx context.Context, r registry.RenewRequest) ([]registry.
 				return err
 			}
 			if !ok {
-				lost = append(lost, b.Lease)
+				out.Lost = append(out.Lost, b.Lease)
 			}
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("renew leases of worker %s: %w", r.Worker.ID, err)
+		return registry.Renewal{}, fmt.Errorf("renew leases of worker %s: %w", r.Worker.ID, err)
 	}
-	return lost, nil
+	return out, nil
 }
 
 // beat extends one attempt. An expired attempt that nobody has taken away yet still lives (R15).

@@ -135,7 +135,7 @@ func (t *tx) insert(n newItem) error {
 		act = registry.ActReject
 		finished = sql.NullInt64{Int64: t.now, Valid: true}
 	}
-	if err := registry.CheckAct(n.action, act, "", n.status); err != nil {
+	if err := registry.CheckAct(registry.Position{Action: n.action, Stage: n.stage}, act, n.status); err != nil {
 		return err
 	}
 	spec, err := json.Marshal(n.spec)

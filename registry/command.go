@@ -1,0 +1,107 @@
+package registry
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Command is an admin act asked of an item.
+type Command struct {
+	ItemID   string
+	Act      Act    // one of AllowedActs
+	From     Stage  // requeue: the stage to start again at; "" = where it failed
+	Priority *int   // priority: the new one, lower first; below 0 goes before everything else
+	Reason   string // hold: required
+	Actor    string
+	// Confirmed says that the consequences were shown and accepted.
+	Confirmed      bool
+	IdempotencyKey string
+}
+
+// ConfirmationNeeded refuses an act whose consequences nobody confirmed yet.
+type ConfirmationNeeded struct {
+	ItemID       string
+	Act          Act
+	Consequences []string // a sentence each: what notification will be lost, what folders go
+}
+
+// Error tells the consequences.
+func (e *ConfirmationNeeded) Error() string {
+	return fmt.Sprintf("%s of item %s needs a confirmation: %s", e.Act, e.ItemID, strings.Join(e.Consequences, "; "))
+}
+
+// PastNoReturn refuses to stop an item that has announced a version of an object: that is only rolled forward (R7).
+type PastNoReturn struct {
+	ItemID   string
+	Act      Act
+	ObjectID string
+	Version  int
+}
+
+// Error says what can be done instead.
+func (e *PastNoReturn) Error() string {
+	return fmt.Sprintf("%s of item %s: past the point of no return: it is version %d of %s, which is only rolled forward; let it complete, then delete the object",
+		e.Act, e.ItemID, e.Version, e.ObjectID)
+}
+
+// BulkRequest asks an act of every item that matches a query.
+type BulkRequest struct {
+	Match          Query // must have a term: nothing is done to everything by mistake
+	Within         []string
+	Act            Act
+	From           Stage
+	Priority       *int
+	Reason         string
+	Actor          string
+	IdempotencyKey string
+	Confirmed      bool // for each item as in Command
+}
+
+// BulkProgress is how far a bulk act is.
+type BulkProgress struct {
+	Done    bool  `json:"done"`
+	Matched int64 `json:"matched"` // when it was asked for
+	Applied int64 `json:"applied"`
+	Refused int64 `json:"refused"`
+	// Refusals are the first few, for people.
+	Refusals []string `json:"refusals,omitempty"`
+}
+
+// Accepting says whether submissions are taken.
+type Accepting struct {
+	On     bool      `json:"on"`
+	Reason string    `json:"reason,omitempty"`
+	Actor  string    `json:"actor,omitempty"`
+	Since  time.Time `json:"since"`
+}
+
+// NotAccepting refuses a submission while none are taken. It is temporary.
+type NotAccepting struct{ Accepting }
+
+// Error says why, and since when.
+func (e *NotAccepting) Error() string {
+	return fmt.Sprintf("submissions are not accepted since %s (%s, by %s); try again later",
+		e.Since.Format(time.RFC3339), e.Reason, e.Actor)
+}
+
+// QueueStatus is the whole queue at a glance.
+type QueueStatus struct {
+	Accepting Accepting    `json:"accepting"`
+	Paused    *Hold        `json:"paused,omitempty"` // the hold on everything
+	Running   int64        `json:"running"`
+	Holds     int          `json:"holds"`
+	Stages    []StageQueue `json:"stages"` // every stage, in route order
+}
+
+// StageQueue is what stands in one stage.
+type StageQueue struct {
+	Stage       Stage      `json:"stage"`
+	Ready       int64      `json:"ready"`   // would be claimed if there were a slot
+	Waiting     int64      `json:"waiting"` // for time, room, a lock or other items
+	Held        int64      `json:"held"`
+	Running     int64      `json:"running"`
+	Capacity    int        `json:"capacity"` // slots of live workers
+	Free        int        `json:"free"`
+	OldestReady *time.Time `json:"oldest_ready,omitempty"` // since when the one that waits longest could run
+}

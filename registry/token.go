@@ -1,0 +1,60 @@
+package registry
+
+import (
+	"slices"
+	"time"
+)
+
+// Role is what a token may do.
+type Role string
+
+// The roles.
+const (
+	RoleDepositor Role = "depositor" // submits to its collections and sees what is in them
+	RoleViewer    Role = "viewer"
+	RoleOperator  Role = "operator"
+	RoleAdmin     Role = "admin"
+	RoleWorker    Role = "worker"
+)
+
+// Roles returns every role in a fixed order.
+func Roles() []Role { return []Role{RoleDepositor, RoleViewer, RoleOperator, RoleAdmin, RoleWorker} }
+
+// Token is a bearer token; only its SHA-256 is stored.
+type Token struct {
+	ID   string `json:"id"`
+	Hash string `json:"-"`
+	Name string `json:"name"`
+	Role Role   `json:"role"`
+	// Collections are those that a depositor's token is good for; a depositor without any sees nothing. The other roles
+	// are not bound to collections.
+	Collections []string   `json:"collections,omitempty"`
+	CreatedBy   string     `json:"created_by,omitempty"`
+	CreatedAt   time.Time  `json:"created_at"`
+	ExpiresAt   *time.Time `json:"expires_at,omitempty"`
+	RevokedAt   *time.Time `json:"revoked_at,omitempty"`
+}
+
+// Within is what the token's holder sees: nil for all collections, otherwise those named, which may be none.
+func (t Token) Within() []string {
+	if t.Role != RoleDepositor {
+		return nil
+	}
+	return append([]string{}, t.Collections...)
+}
+
+// MaySee says whether the token's holder may see what is in a collection.
+func (t Token) MaySee(collection string) bool {
+	return t.Role != RoleDepositor || slices.Contains(t.Collections, collection)
+}
+
+// Refusal is something that somebody was refused.
+type Refusal struct {
+	Actor     string `json:"actor"`     // the token's name; "" when there was none
+	Operation string `json:"operation"` // method and path
+	Code      string `json:"code"`      // of the problem
+	Status    int    `json:"status"`
+	Detail    string `json:"detail"`
+	Remote    string `json:"remote"`
+	RequestID string `json:"request_id"`
+}
