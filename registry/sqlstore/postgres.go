@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"net"
 	"strings"
 	"time"
@@ -113,9 +114,9 @@ func (d postgres) gone(err error) bool {
 	}
 	var network net.Error
 	var connect *pgconn.ConnectError
-	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || errors.As(err, &network) ||
-		errors.As(err, &connect) || errors.Is(err, context.DeadlineExceeded) || pgconn.Timeout(err) ||
-		err != nil && strings.Contains(err.Error(), "conn closed")
+	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, io.EOF) ||
+		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) ||
+		errors.As(err, &connect) || pgconn.Timeout(err) || err != nil && strings.Contains(err.Error(), "conn closed")
 }
 
 func (d postgres) patience() time.Duration { return turnWhole }

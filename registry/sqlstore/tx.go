@@ -119,6 +119,17 @@ func (t *tx) disconnect() {
 	_ = t.close() // nothing of it is left to save
 }
 
+// bare runs one write. Its error, which it notes in w, means that the transaction has to be undone.
+func (t *tx) bare(w *write) error {
+	if w.err = w.fn(t); w.err == nil {
+		return nil
+	}
+	if t.store.dialect.gone(w.err) {
+		return w.err
+	}
+	return errOneFailed
+}
+
 // savepoint runs one write so that its error, which it notes in w, undoes it alone. An error it returns means that the
 // transaction cannot be trusted any more: SQLite ends it by itself on some errors, a full disk among them.
 func (t *tx) savepoint(w *write) error {
