@@ -33,7 +33,7 @@ func (e *SchemaError) Error() string {
 		return fmt.Sprintf("the database's schema is version %d and serves this program, which knows versions %d to %d, no more; run a newer holdfast",
 			e.Have, e.Oldest, e.Newest)
 	}
-	return fmt.Sprintf("the database's schema is version %d and this program needs %d to %d; run: holdfast migrate",
+	return fmt.Sprintf("the database's schema is version %d and this program works on versions %d to %d; run: holdfast migrate",
 		e.Have, e.Oldest, e.Newest)
 }
 
