@@ -108,7 +108,7 @@ func (p *Problem) Is(target error) bool {
 	case CodeIdempotency:
 		return target == registry.ErrIdempotencyConflict
 	case CodeUnavailable:
-		return target == context.DeadlineExceeded
+		return target == context.DeadlineExceeded || target == registry.ErrUnavailable
 	default:
 		return false
 	}
