@@ -133,7 +133,7 @@ func CheckAct(p Position, act Act, to Status) error {
 }
 
 // Refuse returns the *[TransitionError] that refuses act with the outcome to on an item at p.
-func Refuse(p Position, act Act, to Status) error {
+func Refuse(p Position, act Act, to Status) *TransitionError {
 	from := StateOf(p)
 	if p.Status == "" {
 		from = stateNew

@@ -72,29 +72,52 @@ func (s *Store) Item(ctx context.Context, id string) (registry.WorkItem, error) 
 	return it, nil
 }
 
-// Items implements registry.Reading.
-func (s *Store) Items(ctx context.Context, q registry.ItemQuery) (page registry.Page[registry.WorkItem], err error) {
+// itemWhere is the conditions of a query on the rows i of work_item; paging is left to the caller.
+func itemWhere(q registry.ItemQuery) (where, error) {
 	var w where
 	w.add("i.tenant = ?", Tenant)
-	order := " ORDER BY i.created_at DESC, i.id DESC"
-	if q.ParentID != "" {
-		w.add("i.parent_id = ?", q.ParentID)
-		order = " ORDER BY i.row_no"
-	}
-	if q.Action != "" {
-		w.add("i.action = ?", q.Action)
-	}
-	if q.Collection != "" {
-		w.add("i.collection = ?", q.Collection)
-	}
-	if q.Status != "" {
-		w.add("i.status = ?", q.Status)
-	}
-	if q.Stage != "" {
-		w.add("i.stage = ?", q.Stage)
+	for _, c := range []struct{ cond, value string }{
+		{"i.parent_id = ?", q.ParentID},
+		{"i.action = ?", string(q.Action)},
+		{"i.collection = ?", q.Collection},
+		{"i.status = ?", string(q.Status)},
+		{"i.stage = ?", string(q.Stage)},
+	} {
+		if c.value != "" {
+			w.add(c.cond, c.value)
+		}
 	}
 	if q.Text != "" {
 		w.add(`(i.name LIKE ? ESCAPE '\' OR i.note LIKE ? ESCAPE '\')`, contains(q.Text), contains(q.Text))
+	}
+	if q.Within != nil {
+		w.anyOf("i.collection", q.Within)
+	}
+	return w, w.match(q.Match)
+}
+
+// anyOf appends the condition that a column has one of these values; there may be none.
+func (w *where) anyOf(column string, values []string) {
+	if len(values) == 0 {
+		w.add("1 = 0")
+		return
+	}
+	args := make([]any, len(values))
+	for i, v := range values {
+		args[i] = v
+	}
+	w.add(column+" IN (?"+strings.Repeat(", ?", len(values)-1)+")", args...)
+}
+
+// Items implements registry.Reading.
+func (s *Store) Items(ctx context.Context, q registry.ItemQuery) (page registry.Page[registry.WorkItem], err error) {
+	w, err := itemWhere(q)
+	if err != nil {
+		return page, fmt.Errorf("list items: %w", err)
+	}
+	order := " ORDER BY i.created_at DESC, i.id DESC"
+	if q.ParentID != "" {
+		order = " ORDER BY i.row_no"
 	}
 	if q.After != "" {
 		n, id, err := parseCursor(q.After)

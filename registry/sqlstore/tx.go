@@ -16,13 +16,16 @@ type tx struct {
 	fault func(query string) error // of Store
 	now   int64                    // microseconds; one moment for the whole group
 	wake  bool                     // a message became due, or the relay may offer more
+	wrote bool                     // an event
+	taken bool                     // an attempt, from a worker that shall hear of it
+	audit string                   // the bulk act that the events now written are a part of
 }
 
 // stmt is a prepared statement that lives as long as its connection.
 type stmt struct{ *sql.Stmt }
 
 func (t *tx) begin(now time.Time) error {
-	t.now, t.wake = now.UnixMicro(), false
+	t.now, t.wake, t.wrote, t.taken = now.UnixMicro(), false, false, false
 	_, err := t.exec("BEGIN IMMEDIATE")
 	return err
 }
