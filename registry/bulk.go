@@ -12,7 +12,7 @@ var ErrEmptyQuery = errors.New("a bulk act needs a query with at least one condi
 // BulkSpec is the immutable input of an item of action bulk.
 type BulkSpec struct {
 	Match  Query    `json:"match"`
-	Within []string `json:"within,omitempty"`
+	Within []string `json:"within"` // null: all collections; an empty list: none
 	// Parent limits the act to the jobs of a batch that it was asked of: a delete stops first what still runs.
 	Parent   string    `json:"parent,omitempty"`
 	Act      Act       `json:"act"`

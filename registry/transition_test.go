@@ -136,27 +136,33 @@ func TestTransitionErrorText(t *testing.T) {
 		want string
 	}{
 		{
-			registry.Position{Action: registry.Ingest, Stage: registry.Notify, Status: registry.Completed, Attempt: 6}, registry.ActRequeue, registry.Pending,
+			registry.Position{Action: registry.Ingest, Stage: registry.Notify, Status: registry.Completed, Attempt: 6},
+			registry.ActRequeue, registry.Pending,
 			"state change (Completed -> Pending) is not allowed; allowed here: nothing",
 		},
 		{
-			registry.Position{Action: registry.Batch, Stage: registry.Report, Status: registry.Failed, Attempt: 2}, registry.ActCancel, registry.Cancelled,
+			registry.Position{Action: registry.Batch, Stage: registry.Report, Status: registry.Failed, Attempt: 2},
+			registry.ActCancel, registry.Cancelled,
 			"state change (Failed -> Cancelled) is not allowed; allowed here: requeue, abort, update-report, delete, priority, hold",
 		},
 		{
-			registry.Position{Action: registry.Ingest, Stage: registry.Download, Status: registry.Running, Attempt: 3}, registry.ActDelete, registry.Deleted,
+			registry.Position{Action: registry.Ingest, Stage: registry.Download, Status: registry.Running, Attempt: 3},
+			registry.ActDelete, registry.Deleted,
 			"state change (Downloading -> Deleted) is not allowed; allowed here: cancel, abort, priority, hold",
 		},
 		{
-			registry.Position{Action: registry.Ingest, Stage: registry.Download, Status: registry.Completed, Attempt: 3}, registry.ActClaim, registry.Running,
+			registry.Position{Action: registry.Ingest, Stage: registry.Download, Status: registry.Completed, Attempt: 3},
+			registry.ActClaim, registry.Running,
 			"state change (Completed -> Downloading) is not allowed; allowed here: nothing",
 		},
 		{
-			registry.Position{Action: registry.Batch, Stage: registry.Expand, Status: registry.Failed, Attempt: 1}, registry.ActUpdateReport, registry.Pending,
+			registry.Position{Action: registry.Batch, Stage: registry.Expand, Status: registry.Failed, Attempt: 1},
+			registry.ActUpdateReport, registry.Pending,
 			"state change (Failed -> UpdateReporting) is not allowed; allowed here: requeue, abort, delete, priority, hold",
 		},
 		{
-			registry.Position{Action: registry.Ingest, Stage: registry.Notify, Status: registry.Completed, Attempt: 6}, registry.ActPurge, "",
+			registry.Position{Action: registry.Ingest, Stage: registry.Notify, Status: registry.Completed, Attempt: 6},
+			registry.ActPurge, "",
 			"state change (Completed -> gone) is not allowed; allowed here: nothing",
 		},
 	} {

@@ -48,8 +48,11 @@ func (s *Store) ApplyNext(ctx context.Context, l registry.Lease) (registry.BulkP
 
 func (s *Store) applyNext(ctx context.Context, l registry.Lease) (registry.BulkProgress, error) {
 	bulk, err := s.Item(ctx, l.ItemID)
-	if err != nil {
+	if err != nil && !errors.Is(err, registry.ErrNotFound) {
 		return registry.BulkProgress{}, err
+	}
+	if bulk.Status != registry.Running || bulk.Attempt != l.N {
+		return registry.BulkProgress{}, fmt.Errorf("attempt %d of item %s: %w", l.N, l.ItemID, registry.ErrClaimLost)
 	}
 	spec, from, err := decodeBulk(bulk)
 	if err != nil {
