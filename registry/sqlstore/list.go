@@ -88,7 +88,7 @@ func itemWhere(q registry.ItemQuery) (where, error) {
 		}
 	}
 	if q.Text != "" {
-		w.add(`(i.name LIKE ? ESCAPE '\' OR i.note LIKE ? ESCAPE '\')`, contains(q.Text), contains(q.Text))
+		w.add(`(LOWER(i.name) LIKE LOWER(?) ESCAPE '\' OR LOWER(i.note) LIKE LOWER(?) ESCAPE '\')`, contains(q.Text), contains(q.Text))
 	}
 	if q.Within != nil {
 		w.anyOf("i.collection", q.Within)
