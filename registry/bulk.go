@@ -2,7 +2,6 @@ package registry
 
 import (
 	"errors"
-	"strings"
 	"time"
 )
 
@@ -29,18 +28,7 @@ func (s BulkSpec) Title() string {
 	if s.Parent != "" {
 		return string(s.Act) + " the jobs of batch " + s.Parent
 	}
-	words := []string{string(s.Act)}
-	for _, t := range s.Match.Terms {
-		word := t.Value
-		if t.Field != "" {
-			word = t.Field + ":" + word
-		}
-		if t.Not {
-			word = "-" + word
-		}
-		words = append(words, word)
-	}
-	return strings.Join(words, " ")
+	return string(s.Act) + " " + s.Match.String()
 }
 
 // ResultBulk names the durable result of a bulk item that says how far it is, a [BulkProgress].

@@ -34,6 +34,7 @@ func access() map[string][]registry.Role {
 		"item-attempts": reader,
 		"item-why":      reader,
 		"command-item":  operator,
+		"bulk":          operator,
 
 		"list-holds":  reader,
 		"add-hold":    operator,

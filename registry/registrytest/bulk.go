@@ -42,8 +42,8 @@ func (f *fixture) bulk(act registry.Act, words ...string) registry.WorkItem {
 	return it
 }
 
-// applyAll carries out all bulk acts that wait, oldest first.
-func (f *fixture) applyAll() (all []registry.BulkProgress) {
+// carriedOut carries out all bulk acts that wait, oldest first.
+func (f *fixture) carriedOut() (all []registry.BulkProgress) {
 	f.Helper()
 	for _, it := range f.all(registry.ItemQuery{Action: registry.Bulk, Status: registry.Pending}) {
 		all = append(all, f.apply(it.ID))

@@ -59,7 +59,7 @@ func deleteConfirmation(f *fixture) {
 	if text := f.unconfirmed(jobs[0]); strings.Contains(text, "depositor") {
 		f.Errorf("the batch has reported, and still: %s", text)
 	}
-	it := f.confirmed(jobs[0], registry.ActDelete)
+	it := f.sure(jobs[0], registry.ActDelete)
 	if it.State != registry.StateDeleted || it.Note != "deleted by admin: because" {
 		f.Errorf("%+v", it)
 	}
@@ -70,7 +70,7 @@ func deleteHeld(f *fixture) {
 	batch, jobs := f.batch(2)
 	f.refusedCommand(jobs[0], registry.ActDelete, "", registry.StatePending, registry.StateDeleted)
 	f.hold(registry.HoldItem, jobs[0])
-	f.confirmed(jobs[0], registry.ActDelete)
+	f.sure(jobs[0], registry.ActDelete)
 	f.state(jobs[0], registry.StateDeleted)
 	f.finish(jobs[1])
 	f.done(f.take(registry.Report, batch).Lease)
@@ -100,9 +100,9 @@ func deleteBatch(f *fixture) {
 	f.command(jobs[1], registry.ActRequeue, "") // it runs again
 	running := f.takeItem(jobs[1]).Lease
 	f.says(f.unconfirmed(batch), "the last report", "4 jobs are deleted, 1 of them stopped first", "1.5 kB in staging of 3 jobs go", "what 1 completed job stored stays")
-	f.confirmed(batch, registry.ActDelete)
+	f.sure(batch, registry.ActDelete)
 	f.state(batch, registry.StateDeleted)
-	bulk := f.applyAll()
+	bulk := f.carriedOut()
 	if len(bulk) != 1 || bulk[0].Applied != 4 || bulk[0].Refused != 0 || bulk[0].Matched != 4 {
 		f.Errorf("%+v", bulk)
 	}
@@ -121,9 +121,9 @@ func deleteHeldBatch(f *fixture) {
 	f.refusedCommand(id, registry.ActDelete, "", registry.StatePending, registry.StateDeleted)
 	f.hold(registry.HoldBatch, id)
 	f.says(f.unconfirmed(id), "the depositor is not notified of this")
-	f.confirmed(id, registry.ActDelete)
+	f.sure(id, registry.ActDelete)
 	f.state(id, registry.StateDeleted)
-	if bulk := f.applyAll(); len(bulk) != 0 {
+	if bulk := f.carriedOut(); len(bulk) != 0 {
 		f.Errorf("nothing was to be done: %+v", bulk)
 	}
 }
@@ -141,9 +141,9 @@ func deletedNotReported(f *fixture) {
 	ark := f.locks(l, "x").ARK
 	f.intend(l, ark, 1, `{}`)
 	f.hold(registry.HoldBatch, id)
-	f.confirmed(id, registry.ActDelete)
+	f.sure(id, registry.ActDelete)
 	f.release(registry.HoldBatch, id)
-	f.applyAll()
+	f.carriedOut()
 	f.record(l, ark, 1)
 	f.done(l)
 	f.finish(job)
@@ -176,7 +176,7 @@ func tidiesOnce(f *fixture) {
 	f.takeItem(id)
 	f.command(id, registry.ActAbort, "")
 	f.tidyOf(id)
-	f.confirmed(id, registry.ActDelete)
+	f.sure(id, registry.ActDelete)
 	tidy := f.tidyOf(id)
 	if tidy.Collection != mnemonic || tidy.ParentID != "" {
 		f.Errorf("%+v", tidy)
@@ -185,7 +185,7 @@ func tidiesOnce(f *fixture) {
 	id = f.job(registry.Download)
 	f.fail(id, registry.SystemFault)
 	f.clock.pass(time.Hour)
-	f.confirmed(id, registry.ActDelete)
+	f.sure(id, registry.ActDelete)
 	if tidy := f.tidyOf(id); tidy.RunAt.After(f.clock.now()) {
 		f.Errorf("tidied at %s, now is %s", tidy.RunAt, f.clock.now())
 	}

@@ -56,18 +56,18 @@ func purgeCompleted(f *fixture) {
 
 func purgeDeleted(f *fixture) {
 	id, jobs := f.reported(4)
-	f.confirmed(id, registry.ActDelete)
-	f.applyAll()
-	f.confirmed(id, registry.ActPurge)
+	f.sure(id, registry.ActDelete)
+	f.carriedOut()
+	f.sure(id, registry.ActPurge)
 	f.gone(append(jobs, id)...)
 }
 
 func purgeRefused(f *fixture) {
 	id, jobs := f.reported(3)
 	f.refusedCommand(id, registry.ActPurge, "", registry.StateFailed, "gone")
-	f.confirmed(id, registry.ActDelete) // its jobs are not deleted yet
+	f.sure(id, registry.ActDelete) // its jobs are not deleted yet
 	f.refusedCommand(id, registry.ActPurge, "", registry.StateDeleted, "gone")
-	f.applyAll()
+	f.carriedOut()
 	f.command(id, registry.ActPurge, "")
 	f.gone(jobs...)
 }
@@ -79,8 +79,8 @@ func purgeHeld(f *fixture) {
 	l := f.takeItem(jobs[1]).Lease
 	ark := f.locks(l, "x").ARK
 	f.intend(l, ark, 1, `{}`)
-	f.confirmed(id, registry.ActDelete)
-	f.applyAll()
+	f.sure(id, registry.ActDelete)
+	f.carriedOut()
 	f.refusedCommand(id, registry.ActPurge, "", registry.StateDeleted, "gone")
 	f.record(l, ark, 1)
 	f.done(l)
@@ -115,12 +115,12 @@ func purgeMany(f *fixture) {
 	failed := f.failed(250)
 	id := f.item(failed[0]).ParentID
 	f.done(f.take(registry.Report, id).Lease)
-	f.confirmed(id, registry.ActDelete)
-	f.applyAll()
+	f.sure(id, registry.ActDelete)
+	f.carriedOut()
 	if it := f.command(id, registry.ActPurge, ""); it.State != registry.StateDeleted {
 		f.Errorf("%+v", it)
 	}
-	p := f.applyAll()
+	p := f.carriedOut()
 	if len(p) != 1 || p[0].Applied != 250 || p[0].Refused != 0 || len(p[0].Refusals) != 0 {
 		f.Errorf("%+v", p)
 	}

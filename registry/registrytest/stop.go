@@ -117,7 +117,7 @@ func deleteRunning(f *fixture) {
 	id = f.job(registry.Download)
 	f.takeItem(id)
 	f.command(id, registry.ActCancel, "")
-	f.confirmed(id, registry.ActDelete)
+	f.sure(id, registry.ActDelete)
 	f.state(id, registry.StateDeleted)
 }
 
@@ -221,7 +221,7 @@ func cancelExpanding(f *fixture) {
 	f.state(id, registry.StateCancelled)
 	_, err = f.AddJobs(f.Context(), c.Lease, newJobs(4))
 	f.is(err, registry.ErrClaimLost)
-	f.applyAll()
+	f.carriedOut()
 	for _, job := range jobs {
 		f.state(job, registry.StateCancelled)
 	}
@@ -242,7 +242,7 @@ func cancelBatch(f *fixture) {
 	running := f.takeItem(jobs[1]).Lease
 	f.command(id, registry.ActCancel, "")
 	f.state(id, registry.StateProcessing)
-	bulk := f.applyAll()
+	bulk := f.carriedOut()
 	if len(bulk) != 1 || bulk[0].Applied != 2 || bulk[0].Refused != 0 {
 		f.Errorf("%+v", bulk)
 	}
@@ -267,7 +267,7 @@ func abortBatch(f *fixture) {
 	f.intend(l, ark, 1, `{}`)
 	f.command(id, registry.ActAbort, "")
 	f.state(id, registry.StateAborted)
-	bulk := f.applyAll()
+	bulk := f.carriedOut()
 	if len(bulk) != 1 || bulk[0].Applied != 1 || bulk[0].Refused != 1 || !strings.Contains(bulk[0].Refusals[0], "point of no return") {
 		f.Errorf("%+v", bulk)
 	}

@@ -48,7 +48,7 @@ func places() (all []place) {
 				}})
 			}
 			act := func(a registry.Act) func(*fixture, string) {
-				return func(f *fixture, id string) { f.confirmed(id, a) }
+				return func(f *fixture, id string) { f.sure(id, a) }
 			}
 			fail := func(f *fixture, id string) { f.fail(id, registry.SystemFault) }
 			add(registry.Pending, "", nil)
@@ -72,7 +72,7 @@ func places() (all []place) {
 			add(registry.Aborted, "", act(registry.ActAbort))
 			add(registry.Deleted, "", func(f *fixture, id string) {
 				fail(f, id)
-				f.confirmed(id, registry.ActDelete)
+				f.sure(id, registry.ActDelete)
 			})
 		}
 	}
@@ -94,7 +94,7 @@ func (f *fixture) standing(a registry.Action, at registry.Stage) string {
 		return f.bulk(registry.ActRequeue, "state:failed").ID
 	case registry.Tidy:
 		job := f.job(registry.Download)
-		f.confirmed(job, registry.ActAbort)
+		f.sure(job, registry.ActAbort)
 		f.clock.pass(time.Hour)
 		return f.tidyOf(job).ID
 	case registry.Ingest:
@@ -148,7 +148,7 @@ func (f *fixture) refusedAct(it registry.WorkItem, act registry.Act) {
 func (f *fixture) allowedAct(id string, t registry.Transition) {
 	f.Helper()
 	was := f.item(id)
-	f.confirmed(id, t.Act)
+	f.sure(id, t.Act)
 	if t.To == "" {
 		_, err := f.Item(f.Context(), id)
 		f.is(err, registry.ErrNotFound)
@@ -191,8 +191,8 @@ func (f *fixture) workersActs(p place) {
 	}
 }
 
-// confirmed asks for an act that must be allowed, knowing its consequences.
-func (f *fixture) confirmed(id string, act registry.Act) registry.WorkItem {
+// sure asks for an act that must be allowed, knowing its consequences.
+func (f *fixture) sure(id string, act registry.Act) registry.WorkItem {
 	f.Helper()
 	it, err := f.Command(f.Context(), registry.Command{
 		ItemID: id, Act: act, Priority: new(int), Reason: "because", Actor: "admin", Confirmed: true,
