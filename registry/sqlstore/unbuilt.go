@@ -60,11 +60,6 @@ func (s *Store) RevokeToken(context.Context, string, string) error { return errU
 // Refused implements registry.Administering.
 func (s *Store) Refused(context.Context, registry.Refusal) error { return errUnbuilt }
 
-// CountItems implements registry.Reading.
-func (s *Store) CountItems(context.Context, registry.ItemQuery) (map[registry.State]int64, error) {
-	return nil, errUnbuilt
-}
-
 // Feed implements registry.Reading.
 func (s *Store) Feed(context.Context, registry.FeedQuery) ([]registry.Event, error) {
 	return nil, errUnbuilt
