@@ -125,7 +125,9 @@ func (r *reach) statuses() []registry.Status {
 }
 
 // apart says that no jobs are asked for: the few other items have an index of their own.
-func (r *reach) apart() bool { return r.actions != nil && !slices.Contains(r.actions, string(registry.Ingest)) }
+func (r *reach) apart() bool {
+	return r.actions != nil && !slices.Contains(r.actions, string(registry.Ingest))
+}
 
 // narrow returns the conditions of the places to look at, none for everything in order. empty says that nothing can match.
 func (s *Store) narrow(ctx context.Context, r *reach, w *where) (conds []string, empty bool, err error) {

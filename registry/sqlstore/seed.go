@@ -29,13 +29,21 @@ func (s *Store) Seed(ctx context.Context, o Seeding) error {
 	if err := s.seedCollections(ctx, g); err != nil {
 		return err
 	}
+	if s.dialectName() == "sqlite" { // whose cache is meant for a few rows at a time
+		err := s.write(ctx, func(t *tx) error {
+			_, err := t.exec(`PRAGMA cache_size = -262144`)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("enlarge the cache: %w", err)
+		}
+	}
 	for made := 0; made < o.Items; {
 		n := min(5000, o.Items-made)
 		before := *g
-		source := rand.NewPCG(o.Seed+1, uint64(made))
 		err := s.write(ctx, func(t *tx) error {
 			*g = before // a write may be run again
-			g.rand = rand.New(source)
+			g.rand = rand.New(rand.NewPCG(o.Seed+1, uint64(made)))
 			for range n {
 				if err := g.item(t); err != nil {
 					return err
@@ -155,15 +163,19 @@ func (g *seeder) write(t *tx, it seeded, at int64) error {
 	if it.parent != "" {
 		parent = it.parent
 	}
+	ready := 0
+	if it.place.status == registry.Pending && it.blocked == 0 && it.runIn == 0 {
+		ready = 1
+	}
 	priority := 5 + g.rand.IntN(3)
 	_, err := t.exec(`INSERT INTO work_item (seq, id, tenant, collection, parent_id, row_no, action, stage, status, priority, rank,
 		name, spec, error_class, note, run_at, nudge_at, created_by, created_at, updated_at, finished_at, attempt, retry_count,
-		blocker_count, size_bytes)
+		blocker_count, size_bytes, ready)
 		VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM work_item), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
-		$17, $17, $18, $19, $20, $21, $22)`,
+		$17, $18, $18, $19, $20, $21, $22, $23, $24)`,
 		it.id, Tenant, seedCollection(g.collection), parent, it.row, it.action, it.place.stage, it.place.status, priority,
 		rank(at, priority), it.name, spec, it.class, it.note, at+int64(it.runIn/time.Microsecond), nudge, g.by, at, finished,
-		it.attempt, it.retries, it.blocked, g.rand.Int64N(1<<30))
+		it.attempt, it.retries, it.blocked, g.rand.Int64N(1<<30), ready)
 	if err != nil || !g.Events {
 		return err
 	}

@@ -65,7 +65,7 @@ CREATE INDEX work_item_place ON work_item (stage, status, tenant, created_at, se
 CREATE INDEX work_item_collection_place ON work_item (collection, stage, status, tenant, created_at, seq);
 CREATE INDEX work_item_by ON work_item (created_by, created_at, seq);
 CREATE INDEX work_item_class ON work_item (error_class, created_at, seq) WHERE error_class <> '';
-CREATE INDEX work_item_requeued ON work_item (created_at, seq) WHERE retry_count > 0;
+CREATE INDEX work_item_requeued ON work_item (tenant, created_at, seq) WHERE retry_count > 0;
 CREATE INDEX work_item_children ON work_item (parent_id, status, row_no) WHERE parent_id IS NOT NULL;
 -- +dialect sqlite
 -- The text of items, by their trigrams. Triggers keep it, so that no way of changing an item can forget it.
