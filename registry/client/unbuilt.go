@@ -60,11 +60,6 @@ func (c *Client) RevokeToken(context.Context, string, string) error { return err
 // Refused implements registry.Administering.
 func (c *Client) Refused(context.Context, registry.Refusal) error { return errUnbuilt }
 
-// CountItems implements registry.Reading.
-func (c *Client) CountItems(context.Context, registry.ItemQuery) (map[registry.State]int64, error) {
-	return nil, errUnbuilt
-}
-
 // Feed implements registry.Reading.
 func (c *Client) Feed(context.Context, registry.FeedQuery) ([]registry.Event, error) {
 	return nil, errUnbuilt
