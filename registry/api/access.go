@@ -29,6 +29,7 @@ func access() map[string][]registry.Role {
 		"batch-report-jobs": reader,
 
 		"list-items":    reader,
+		"count-items":   reader,
 		"read-item":     reader,
 		"item-history":  reader,
 		"item-attempts": reader,

@@ -14,6 +14,7 @@ import (
 func (s *server) itemRoutes(api huma.API) {
 	get := http.MethodGet
 	register(s, api, operation{id: "list-items", method: get, path: "/items", summary: "List items, newest first; a batch's jobs in row order"}, s.items)
+	register(s, api, operation{id: "count-items", method: get, path: "/items/count", summary: "Count items by state"}, s.countItems)
 	register(s, api, operation{id: "read-item", method: get, path: "/items/{id}", summary: "Show an item"}, s.item)
 	register(s, api, operation{id: "item-history", method: get, path: "/items/{id}/history", summary: "What happened to an item"}, s.history)
 	register(s, api, operation{id: "item-attempts", method: get, path: "/items/{id}/attempts", summary: "The attempts of workers at an item"}, s.attempts)
@@ -29,6 +30,7 @@ type ItemID struct {
 
 type itemsInput struct {
 	Paging
+	Matching
 	Action     registry.Action `query:"action"`
 	Parent     string          `query:"parent" maxLength:"200" doc:"Id of a batch: its jobs"`
 	Collection string          `query:"collection" maxLength:"200"`
@@ -46,7 +48,9 @@ func actions() (all []registry.Action) {
 }
 
 func (s *server) items(ctx context.Context, in *itemsInput) (*output[registry.Page[registry.WorkItem]], error) {
+	match, wrong := in.query()
 	faults := slices.Concat(
+		wrong,
 		oneOf("query.action", in.Action, actions()),
 		oneOf("query.status", in.Status, registry.Statuses()),
 		oneOf("query.stage", in.Stage, registry.Stages()))
@@ -54,7 +58,7 @@ func (s *server) items(ctx context.Context, in *itemsInput) (*output[registry.Pa
 		return nil, err
 	}
 	return s.listItems(ctx, in.Paging, registry.ItemQuery{
-		Action: in.Action, ParentID: in.Parent, Collection: in.Collection, Status: in.Status, Stage: in.Stage, Text: in.Text,
+		Action: in.Action, ParentID: in.Parent, Collection: in.Collection, Status: in.Status, Stage: in.Stage, Text: in.Text, Match: match,
 	})
 }
 

@@ -18,14 +18,13 @@ const (
 // applied is how far a bulk act is, as its durable result has it: what came before the cursor is done with.
 type applied struct {
 	registry.BulkProgress
-	CursorAt int64  `json:"cursor_at"`
-	CursorID string `json:"cursor_id"`
+	Cursor int64 `json:"cursor"` // the seq of the last item that was looked at
 }
 
 // found is an item that matched when it was looked for.
 type found struct {
-	id string
-	at int64
+	id  string
+	seq int64
 }
 
 // errMoved says that another call has carried on meanwhile.
@@ -72,7 +71,7 @@ func (s *Store) applyNext(ctx context.Context, l registry.Lease) (registry.BulkP
 		if err != nil {
 			return err
 		}
-		if is.CursorID != from.CursorID {
+		if is.Cursor != from.Cursor {
 			return errMoved
 		}
 		t.audit = bulk.ID
@@ -101,22 +100,22 @@ func decodeBulk(it registry.WorkItem) (spec registry.BulkSpec, p applied, err er
 
 // nextOf returns the next items that match.
 func (s *Store) nextOf(ctx context.Context, bulkID string, spec registry.BulkSpec, from applied) (out []found, err error) {
-	w, err := bulkWhere(spec)
+	w, err := s.bulkWhere(spec)
 	if err != nil {
 		return nil, err
 	}
 	w.add("i.id <> ?", bulkID)
 	w.add("i.created_at <= ?", micros(spec.AskedAt))
-	w.add("(i.created_at, i.id) > (?, ?)", from.CursorAt, from.CursorID)
-	rows, err := s.read.QueryContext(ctx, `SELECT i.id, i.created_at FROM work_item i`+w.String()+
-		` ORDER BY i.created_at, i.id LIMIT `+strconv.Itoa(applyChunk), w.args...)
+	w.add("i.seq > ?", from.Cursor)
+	rows, err := s.read.QueryContext(ctx, `SELECT i.id, i.seq FROM work_item i`+w.String()+
+		` ORDER BY i.seq LIMIT `+strconv.Itoa(applyChunk), w.args...)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		var f found
-		if err := rows.Scan(&f.id, &f.at); err != nil {
+		if err := rows.Scan(&f.id, &f.seq); err != nil {
 			return nil, err
 		}
 		out = append(out, f)
@@ -127,7 +126,7 @@ func (s *Store) nextOf(ctx context.Context, bulkID string, spec registry.BulkSpe
 // applyTo carries the act out on each item that still matches, and notes how far it is in the same transaction.
 func (t *tx) applyTo(bulk registry.WorkItem, spec registry.BulkSpec, p applied, next []found) (applied, error) {
 	for _, f := range next {
-		p.CursorAt, p.CursorID = f.at, f.id
+		p.Cursor = f.seq
 		it, err := t.matching(spec, f.id)
 		if err != nil {
 			return p, err
@@ -163,7 +162,7 @@ func (t *tx) applyTo(bulk registry.WorkItem, spec registry.BulkSpec, p applied, 
 
 // matching returns the item if it still matches.
 func (t *tx) matching(spec registry.BulkSpec, id string) (it registry.WorkItem, err error) {
-	w, err := bulkWhere(spec)
+	w, err := t.store.bulkWhere(spec)
 	if err != nil {
 		return it, err
 	}

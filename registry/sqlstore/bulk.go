@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -21,14 +22,17 @@ func (s *Store) Bulk(ctx context.Context, b registry.BulkRequest) (registry.Work
 
 func (s *Store) bulk(ctx context.Context, b registry.BulkRequest) (it registry.WorkItem, err error) {
 	spec, err := bulkSpec(b)
+	spec.AskedAt = s.now()
 	if err != nil {
 		return it, err
 	}
-	args, err := fingerprint(spec)
+	asked := spec
+	asked.AskedAt = time.Time{}
+	args, err := fingerprint(asked)
 	if err != nil {
 		return it, err
 	}
-	w, err := bulkWhere(spec)
+	w, err := s.bulkWhere(spec)
 	if err != nil {
 		return it, err
 	}
@@ -66,9 +70,9 @@ func bulkSpec(b registry.BulkRequest) (registry.BulkSpec, error) {
 	}, nil
 }
 
-// bulkWhere is what a bulk act is about.
-func bulkWhere(b registry.BulkSpec) (where, error) {
-	w, err := itemWhere(registry.ItemQuery{Match: b.Match, Within: b.Within, ParentID: b.Parent})
+// bulkWhere is what a bulk act is about. What the query says of ages is meant as of the moment it was asked.
+func (s *Store) bulkWhere(b registry.BulkSpec) (*where, error) {
+	w, err := itemWhere(registry.ItemQuery{Match: b.Match, Within: b.Within, ParentID: b.Parent}, s.dialect.name(), micros(b.AskedAt))
 	if err != nil {
 		return w, err
 	}
@@ -102,7 +106,7 @@ func (t *tx) family(batch registry.WorkItem, c registry.Command) error {
 		return nil
 	}
 	spec := registry.BulkSpec{Parent: batch.ID, Act: c.Act, Reason: clean(c.Reason), Confirm: true}
-	w, err := bulkWhere(spec)
+	w, err := t.store.bulkWhere(spec)
 	if err != nil {
 		return err
 	}

@@ -21,28 +21,6 @@ func pageSize(limit int) int {
 	return min(limit, most)
 }
 
-// where collects conditions with their arguments.
-type where struct {
-	conds []string
-	args  []any
-}
-
-// add appends a condition whose ? stand for args.
-func (w *where) add(cond string, args ...any) {
-	for _, a := range args {
-		w.args = append(w.args, a)
-		cond = strings.Replace(cond, "?", "$"+strconv.Itoa(len(w.args)), 1)
-	}
-	w.conds = append(w.conds, cond)
-}
-
-func (w *where) String() string { return " WHERE " + strings.Join(w.conds, " AND ") }
-
-// contains makes a LIKE pattern that finds text as it is.
-func contains(text string) string {
-	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(text) + "%"
-}
-
 // A cursor is the sort key of a page's last row.
 func cursor(n int64, id string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(n, 36) + " " + id))
@@ -70,88 +48,6 @@ func (s *Store) Item(ctx context.Context, id string) (registry.WorkItem, error) 
 		return it, fmt.Errorf("read item %s: %w", id, err)
 	}
 	return it, nil
-}
-
-// itemWhere is the conditions of a query on the rows i of work_item; paging is left to the caller.
-func itemWhere(q registry.ItemQuery) (where, error) {
-	var w where
-	w.add("i.tenant = ?", Tenant)
-	for _, c := range []struct{ cond, value string }{
-		{"i.parent_id = ?", q.ParentID},
-		{"i.action = ?", string(q.Action)},
-		{"i.collection = ?", q.Collection},
-		{"i.status = ?", string(q.Status)},
-		{"i.stage = ?", string(q.Stage)},
-	} {
-		if c.value != "" {
-			w.add(c.cond, c.value)
-		}
-	}
-	if q.Text != "" {
-		w.add(`(LOWER(i.name) LIKE LOWER(?) ESCAPE '\' OR LOWER(i.note) LIKE LOWER(?) ESCAPE '\')`, contains(q.Text), contains(q.Text))
-	}
-	if q.Within != nil {
-		w.anyOf("i.collection", q.Within)
-	}
-	return w, w.match(q.Match)
-}
-
-// anyOf appends the condition that a column has one of these values; there may be none.
-func (w *where) anyOf(column string, values []string) {
-	if len(values) == 0 {
-		w.add("1 = 0")
-		return
-	}
-	args := make([]any, len(values))
-	for i, v := range values {
-		args[i] = v
-	}
-	w.add(column+" IN (?"+strings.Repeat(", ?", len(values)-1)+")", args...)
-}
-
-// Items implements registry.Reading.
-func (s *Store) Items(ctx context.Context, q registry.ItemQuery) (page registry.Page[registry.WorkItem], err error) {
-	w, err := itemWhere(q)
-	if err != nil {
-		return page, fmt.Errorf("list items: %w", err)
-	}
-	order := " ORDER BY i.created_at DESC, i.id DESC"
-	if q.ParentID != "" {
-		order = " ORDER BY i.row_no"
-	}
-	if q.After != "" {
-		n, id, err := parseCursor(q.After)
-		if err != nil {
-			return page, err
-		}
-		if q.ParentID != "" {
-			w.add("i.row_no > ?", n)
-		} else {
-			w.add("(i.created_at, i.id) < (?, ?)", n, id)
-		}
-	}
-	limit := pageSize(q.Limit)
-	rows, err := s.read.QueryContext(ctx, selectItem+w.String()+order+" LIMIT "+strconv.Itoa(limit+1), w.args...)
-	if err != nil {
-		return page, fmt.Errorf("list items: %w", err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		it, err := scanItem(rows)
-		if err != nil {
-			return page, fmt.Errorf("list items: %w", err)
-		}
-		if len(page.Rows) == limit {
-			last := page.Rows[limit-1]
-			page.Next = cursor(micros(last.CreatedAt), last.ID)
-			if q.ParentID != "" {
-				page.Next = cursor(last.Row, last.ID)
-			}
-			break
-		}
-		page.Rows = append(page.Rows, it)
-	}
-	return page, rows.Err()
 }
 
 // Events implements registry.Reading.
