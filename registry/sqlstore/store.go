@@ -41,6 +41,8 @@ type Store struct {
 	closed  chan struct{} // closed by Close: no new writes
 	done    chan struct{} // closed when the writer has ended
 	woken   chan struct{}
+	news    bell // an event was written
+	taken   bell // an admin took attempts away
 
 	closeOnce sync.Once
 	closeErr  error // of the first Close
