@@ -55,6 +55,9 @@ func (t *tx) carryOut(c registry.Command) error {
 	case registry.ActCancel:
 		ch.status = registry.Cancelled
 		return t.cancel(it, ch)
+	case registry.ActAbort:
+		ch.status = registry.Aborted
+		return t.abort(it, ch)
 	default:
 		return refusal(it, registry.Status(c.Act))
 	}
@@ -69,6 +72,9 @@ func (t *tx) requeue(it registry.WorkItem, c registry.Command, ch change) error 
 		}
 		ch.stage = c.From
 	}
+	if err := t.sealed(it); err != nil {
+		return err
+	}
 	if err := t.move(it, ch); err != nil {
 		return err
 	}
@@ -78,7 +84,7 @@ func (t *tx) requeue(it registry.WorkItem, c registry.Command, ch change) error 
 	if ch.stage == registry.Report && it.ErrorClass == registry.JobsFault {
 		return t.unblocked(it.ID) // its report is out: another run of it is an update
 	}
-	return t.reopen(it.ID)
+	return nil
 }
 
 // cancel stops an item, unless it has announced a version: that can only be rolled forward (R7).
