@@ -20,6 +20,9 @@ func access() map[string][]registry.Role {
 		"upload":        depositor,
 		"remove-upload": depositor,
 		"submit":        depositor,
+		"prepare-graph": depositor,
+		"seal-graph":    depositor,
+		"read-graph":    reader,
 
 		"list-batches":      reader,
 		"read-batch":        reader,
@@ -33,6 +36,7 @@ func access() map[string][]registry.Role {
 		"item-history":  reader,
 		"item-attempts": reader,
 		"item-why":      reader,
+		"item-edges":    reader,
 		"command-item":  operator,
 
 		"list-holds":  reader,

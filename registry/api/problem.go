@@ -30,6 +30,7 @@ func sentinels() []sentinel {
 		{registry.ErrNotFound, http.StatusNotFound, wire.CodeNotFound, "check the id, or list what there is"},
 		{registry.ErrIdempotencyConflict, http.StatusConflict, wire.CodeIdempotency, "use a new key, or send what was sent first"},
 		{registry.ErrIntentOpen, http.StatusConflict, wire.CodeConflict, "wait until that version is recorded"},
+		{registry.ErrSealed, http.StatusConflict, wire.CodeSealed, "prepare a new graph, whose nodes may require this one's items"},
 		{registry.ErrTaken, http.StatusConflict, wire.CodeConflict, "use another identifier"},
 		{registry.ErrClaimLost, http.StatusConflict, wire.CodeConflict, "the attempt is over; write nothing more"},
 		{storage.ErrNoSpace, http.StatusInsufficientStorage, wire.CodeNoSpace, "free space on the volume, or try again later; nothing was kept"},
@@ -47,6 +48,8 @@ func answerTo(err error) (p *wire.Problem, known bool) {
 		locked     *registry.LockedError
 		mismatch   *registry.IdentifierMismatch
 		space      *registry.NoSpaceError
+		graph      *registry.GraphError
+		cycle      *registry.CycleError
 	)
 	switch {
 	case errors.As(err, &problem):
@@ -56,6 +59,13 @@ func answerTo(err error) (p *wire.Problem, known bool) {
 	case errors.As(err, &transition):
 		p := wire.NewProblem(http.StatusConflict, wire.CodeTransition, err.Error())
 		p.AllowedActs = transition.Allowed
+		return p, true
+	case errors.As(err, &graph):
+		return wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeGraph, "nothing was submitted; correct what the errors name",
+			graphFault("body.requires", graph)), true
+	case errors.As(err, &cycle):
+		p := wire.NewProblem(http.StatusConflict, wire.CodeCycle, err.Error())
+		p.Cycle = cycle.Items
 		return p, true
 	case errors.As(err, &locked):
 		return wire.NewProblem(http.StatusConflict, wire.CodeConflict, err.Error()+"; wait until it has settled"), true

@@ -24,7 +24,7 @@ func (s *Store) Graph(ctx context.Context, id string) (registry.GraphView, error
 	}
 	if err == nil {
 		g.Edges, err = s.edges(ctx, `SELECT `+edgeColumns+` FROM work_item i JOIN work_dep d ON d.item_id = i.id
-			WHERE i.graph_id = $1 AND d.at_start = 1 ORDER BY d.item_id, d.requires_id`, id)
+			WHERE i.graph_id = $1 AND i.graph_id <> '' AND d.at_start = 1 ORDER BY d.item_id, d.requires_id`, id)
 	}
 	if err != nil {
 		return g, fmt.Errorf("read graph %s: %w", id, err)
@@ -33,7 +33,7 @@ func (s *Store) Graph(ctx context.Context, id string) (registry.GraphView, error
 }
 
 func (s *Store) graphItems(ctx context.Context, id string) (out []registry.WorkItem, err error) {
-	rows, err := s.read.QueryContext(ctx, selectItem+`WHERE i.graph_id = $1 ORDER BY i.id`, id)
+	rows, err := s.read.QueryContext(ctx, selectItem+`WHERE i.graph_id = $1 AND i.graph_id <> '' ORDER BY i.id`, id)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ func (t *tx) seal(graphID, actor string) error {
 	if err := t.acyclic(graphID); err != nil {
 		return err
 	}
-	ids, err := t.strings(`SELECT id FROM work_item WHERE graph_id = $1 AND status = 'prepare' ORDER BY id`, graphID)
+	ids, err := t.strings(`SELECT id FROM work_item WHERE graph_id = $1 AND graph_id <> '' AND status = 'prepare' ORDER BY id`, graphID)
 	if err != nil {
 		return fmt.Errorf("list items: %w", err)
 	}
@@ -47,7 +47,7 @@ func (t *tx) seal(graphID, actor string) error {
 func (t *tx) acyclic(graphID string) error {
 	const mayRun = `NOT IN ('completed', 'aborted', 'deleted')`
 	edges, err := t.edgePairs(`WITH RECURSIVE reach (id) AS (
-			SELECT i.id FROM work_item i WHERE i.graph_id = $1 AND i.status `+mayRun+`
+			SELECT i.id FROM work_item i WHERE i.graph_id = $1 AND i.graph_id <> '' AND i.status `+mayRun+`
 			UNION
 			SELECT q.id FROM reach r JOIN work_dep d ON d.item_id = r.id JOIN work_item q ON q.id = d.requires_id
 			WHERE d.at_start = 1 AND q.status `+mayRun+`)

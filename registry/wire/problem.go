@@ -24,9 +24,12 @@ const (
 	CodeTransition       Code = "transition-not-allowed" // 409: the state machine does not have this change
 	CodeIdempotency      Code = "idempotency-conflict"   // 409: the key was used with other arguments
 	CodeConflict         Code = "conflict"               // 409: somebody else's work is in the way
+	CodeSealed           Code = "graph-sealed"           // 409: nothing more can be added to the graph
+	CodeCycle            Code = "cycle"                  // 409: items of the graph wait for each other
 	CodeTooLarge         Code = "too-large"              // 413: the body is larger than such a request may be
 	CodeUnsupportedMedia Code = "unsupported-media-type" // 415: the body is not JSON
 	CodeInvalid          Code = "invalid-input"          // 422: a value that cannot be; errors name the fields
+	CodeGraph            Code = "graph-invalid"          // 422: a requirement or node cannot be; errors name the nodes
 	CodeContentInvalid   Code = "content-invalid"        // 422: the payload is wrong; errors name the lines
 	CodeDigestMismatch   Code = "digest-mismatch"        // 422: the bytes are not the ones that were announced
 	CodeEmptyUpload      Code = "empty-upload"           // 422: no bytes came
@@ -58,6 +61,8 @@ type Problem struct {
 	Total int64 `json:"errors_total,omitempty" doc:"How many errors there are, when not all are listed"`
 	// AllowedActs are what may be asked of the item instead, with CodeTransition.
 	AllowedActs []registry.Act `json:"allowed_acts,omitempty" doc:"What may be asked of the item instead"`
+	// Cycle are items that wait for each other, with CodeCycle.
+	Cycle []string `json:"cycle,omitempty" doc:"Ids of items, each waiting for the next, the last for the first"`
 }
 
 // Fault is one thing that is wrong with a request or with a manifest.
@@ -107,6 +112,8 @@ func (p *Problem) Is(target error) bool {
 		return target == registry.ErrNotFound
 	case CodeIdempotency:
 		return target == registry.ErrIdempotencyConflict
+	case CodeSealed:
+		return target == registry.ErrSealed
 	case CodeUnavailable:
 		return target == context.DeadlineExceeded
 	default:
@@ -114,13 +121,27 @@ func (p *Problem) Is(target error) bool {
 	}
 }
 
-// As sets a **registry.TransitionError from a problem with CodeTransition, so that callers of a store need not know
-// whether it is a remote one.
+// As sets a **registry.TransitionError from a problem with CodeTransition, and likewise what a graph is refused for, so
+// that callers of a store need not know whether it is a remote one.
 func (p *Problem) As(target any) bool {
-	t, ok := target.(**registry.TransitionError)
-	if !ok || p.Code != CodeTransition {
+	switch t := target.(type) {
+	case **registry.TransitionError:
+		if p.Code != CodeTransition {
+			return false
+		}
+		*t = &registry.TransitionError{Allowed: p.AllowedActs}
+	case **registry.CycleError:
+		if p.Code != CodeCycle {
+			return false
+		}
+		*t = &registry.CycleError{Items: p.Cycle}
+	case **registry.GraphError:
+		if p.Code != CodeGraph || len(p.Faults) == 0 {
+			return false
+		}
+		*t = &registry.GraphError{Key: p.Faults[0].Found, Problem: p.Faults[0].Message}
+	default:
 		return false
 	}
-	*t = &registry.TransitionError{Allowed: p.AllowedActs}
 	return true
 }
