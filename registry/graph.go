@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Bounds of graphs. They keep the transactions that build, seal and abort one short.
@@ -63,6 +64,8 @@ func (r Requirement) name() string {
 // problem is what is wrong with a requirement taken by itself, or "".
 func (r Requirement) problem() string {
 	switch {
+	case !isText(r.Key) || !isText(r.ItemID):
+		return fmt.Sprintf("a requirement names %q, which is no text", r.Key+r.ItemID)
 	case r.Key == "" && r.ItemID == "":
 		return "a requirement names nothing: give a key or an item id"
 	case r.Key != "" && r.ItemID != "":
@@ -80,6 +83,9 @@ func (r Requirement) CheckOn(s Status) string {
 	}
 	return ""
 }
+
+// isText says that every database can keep it.
+func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
 // Node is a submission in a graph. The requirements of its Submission may name keys.
 type Node struct {
@@ -107,6 +113,8 @@ func (g Graph) Problems() []*GraphError {
 		switch {
 		case n.Key == "":
 			add("", "node %d has no key", i+1)
+		case !isText(n.Key):
+			add(n.Key, "its key is no text")
 		case len(n.Key) > mostKey:
 			add(n.Key, "its key is longer than %d bytes", mostKey)
 		case seen[n.Key]:
@@ -122,6 +130,8 @@ func (g Graph) Problems() []*GraphError {
 		}
 	}
 	switch {
+	case !isText(g.ID):
+		add("", "the graph's id is no text")
 	case len(g.Nodes) == 0:
 		add("", "the graph has no nodes")
 	case len(g.Nodes) > MostNodes:

@@ -305,6 +305,7 @@ func c02Bounds(f *fixture) {
 		many = append(many, node(fmt.Sprintf("n%d", i)))
 	}
 	f.graphError(registry.Graph{Nodes: many}, "", "too many nodes")
+	f.graphError(registry.Graph{Nodes: []registry.Node{node("a\xff")}}, "a\xff", "a key that is no text")
 	dense := many[:100]
 	for i := range dense {
 		for j := range 30 {
@@ -681,7 +682,7 @@ func badRequirements(f *fixture) {
 	f.command(aborted, registry.ActAbort, "")
 	for name, requires := range map[string][]registry.Requirement{
 		"nothing": {{}}, "key and id": {{Key: "a", ItemID: there}}, "kind": {{ItemID: there, WaitFor: "later"}},
-		"twice": {{ItemID: there}, {ItemID: there, WaitFor: registry.WaitSettled}}, "a key without a graph": {{Key: "a"}},
+		"twice": {{ItemID: there}, {ItemID: there, WaitFor: registry.WaitSettled}}, "a key without a graph": {{Key: "a"}}, "no text": {{ItemID: "a\x00b"}},
 		"what never completes": {{ItemID: aborted}},
 	} {
 		s := submission()
