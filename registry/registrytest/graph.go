@@ -409,12 +409,13 @@ func c12Cancelled(f *fixture) {
 func c13Abort(f *fixture) {
 	items := f.sealed(
 		node("done"), node("a", "done"), node("b", "a"), node("c", "b"), node("sibling", "done"), node("both", "b", "sibling"),
-		node("whatever", "a:settled"), node("then", "whatever"), node("stopped", "c"))
+		node("whatever", "a:settled"), node("then", "whatever"), node("stopped", "c"),
+		node("watch", "b:settled"))
 	f.finish(items["done"])
 	f.command(items["stopped"], registry.ActCancel, "")
 	f.fail(items["a"], registry.SystemFault)
 	f.command(items["a"], registry.ActAbort, "")
-	f.statuses(items, "a aborted, b aborted, both aborted, c aborted, done completed, sibling pending, stopped aborted, then pending, whatever pending")
+	f.statuses(items, "a aborted, b aborted, both aborted, c aborted, done completed, sibling pending, stopped aborted, then pending, watch pending, whatever pending")
 	for _, key := range []string{"b", "c", "both", "stopped"} {
 		if it := f.item(items[key]); !strings.Contains(it.Note, items["a"]) || it.FinishedAt == nil {
 			f.Errorf("%s: note %q does not name the cause", key, it.Note)
@@ -424,7 +425,7 @@ func c13Abort(f *fixture) {
 			f.Errorf("requeue of what was aborted: %v", err)
 		}
 	}
-	f.wantClaimable("sibling whatever")
+	f.wantClaimable("sibling whatever watch")
 	f.finish(items["sibling"]) // "both" waited for it, too
 	f.finish(items["whatever"])
 	f.finish(items["then"])
@@ -615,12 +616,12 @@ func startAndJobs(f *fixture) {
 	f.blockers(items["b"], 3)
 	f.wantClaimable("a")
 	f.finish(items["a"])
-	f.wantClaimable("b")
 	wakes, err := f.Due(f.Context(), registry.DueRequest{Window: 10, Renudge: time.Second, RenudgeMax: time.Minute})
 	f.must(err)
 	if !slices.ContainsFunc(wakes, func(w registry.Wake) bool { return w.ItemID == items["b"] }) {
 		f.Errorf("nothing rings for b: %v", wakes)
 	}
+	f.wantClaimable("b")
 }
 
 func r12Race(f *fixture) {

@@ -102,6 +102,23 @@ func (t *tx) item(id string) (registry.WorkItem, error) {
 	return it, err
 }
 
+// items reads the items that a query of itemColumns selects.
+func (t *tx) items(query string, args ...any) (out []registry.WorkItem, err error) {
+	rows, err := t.query(query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		it, err := scanItem(rows)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, it)
+	}
+	return out, rows.Err()
+}
+
 // live returns the item of a lease, or ErrClaimLost when its attempt is not the live one: the fence of every write.
 func (t *tx) live(l registry.Lease) (registry.WorkItem, error) {
 	var open bool

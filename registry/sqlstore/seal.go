@@ -24,15 +24,11 @@ func (t *tx) seal(graphID, actor string) error {
 	if err := t.acyclic(graphID); err != nil {
 		return err
 	}
-	ids, err := t.strings(`SELECT id FROM work_item WHERE graph_id = $1 AND graph_id <> '' AND status = 'prepare' ORDER BY id`, graphID)
+	items, err := t.items(selectItem+`WHERE i.graph_id = $1 AND i.graph_id <> '' AND i.status = 'prepare' ORDER BY i.id`, graphID)
 	if err != nil {
 		return fmt.Errorf("list items: %w", err)
 	}
-	for _, id := range ids {
-		it, err := t.item(id)
-		if err != nil {
-			return err
-		}
+	for _, it := range items {
 		if err := t.move(it, change{act: registry.ActSeal, stage: it.Stage, status: registry.Pending, actor: actor}); err != nil {
 			return err
 		}
