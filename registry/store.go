@@ -31,8 +31,9 @@ type Submitting interface {
 	// Submit makes a batch item. The collection's profile is frozen into its spec. With an idempotency key that was
 	// used before, the first answer is returned again (ErrIdempotencyConflict when the arguments differ); a
 	// submission of the same uploaded bytes with the same description to the same collection, unless it failed
-	// or Force is set, answers with the first one's id. What it requires by item id keeps it from starting at all;
-	// *GraphError says that a requirement cannot be. ErrNotFound names an unknown collection, upload or required item.
+	// or Force is set, answers with the first one's id. What it requires by item id keeps it from starting at all,
+	// but says nothing of its content: what is here already stays as it is. *GraphError says that a requirement cannot be;
+	// ErrNotFound names an unknown collection, upload or required item.
 	Submit(ctx context.Context, s Submission) (Receipt, error)
 	// Prepare adds submissions to a graph that is not sealed yet, all of them or none, in status prepare: nothing of it
 	// is dispatched before Seal. A requirement of an item that is there already locks and re-checks it: one that is

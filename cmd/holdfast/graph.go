@@ -65,18 +65,15 @@ func (a *app) graphPrepareCommand() *cobra.Command {
 // readGraph reads a graph file. A name that it does not know is a mistake that would change what is submitted.
 func (a *app) readGraph(name string) (graphFile, error) {
 	var g graphFile
-	in := a.in
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return g, err
-		}
-		defer f.Close()
-		in = f
+	var raw []byte
+	var err error
+	if name == "-" {
+		raw, err = io.ReadAll(a.in)
+	} else {
+		raw, err = os.ReadFile(name)
 	}
-	raw, err := io.ReadAll(in)
 	if err != nil {
-		return g, fmt.Errorf("read %s: %w", name, err)
+		return g, fmt.Errorf("read %s: %w", name, cause(err))
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
