@@ -34,6 +34,7 @@ func sentinels() []sentinel {
 		{registry.ErrTaken, http.StatusConflict, wire.CodeConflict, "use another identifier"},
 		{registry.ErrClaimLost, http.StatusConflict, wire.CodeConflict, "the attempt is over; write nothing more"},
 		{storage.ErrNoSpace, http.StatusInsufficientStorage, wire.CodeNoSpace, "free space on the volume, or try again later; nothing was kept"},
+		{registry.ErrUnavailable, http.StatusServiceUnavailable, wire.CodeUnavailable, "try again later"},
 		{context.DeadlineExceeded, http.StatusServiceUnavailable, wire.CodeUnavailable, "try again later"},
 		{context.Canceled, http.StatusServiceUnavailable, wire.CodeUnavailable, "the request was given up before it was done; send it again"},
 	}

@@ -47,7 +47,15 @@ func Run(t *testing.T, open Open) {
 		{"list", listTests()},
 		{"admin", adminTests()},
 		{"graph", graphTests()},
+		{"scenario", scenarioTests()},
 	}
+	known := map[string]bool{}
+	for _, topic := range topics {
+		for _, tt := range topic.tests {
+			known[topic.name+"/"+tt.name] = true
+		}
+	}
+	checkScenarios(t, known)
 	for _, topic := range topics {
 		t.Run(topic.name, func(t *testing.T) {
 			for _, tt := range topic.tests {

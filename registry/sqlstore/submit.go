@@ -144,7 +144,7 @@ func (t *tx) sameContent(sub registry.Submission, content string) (id string, ok
 		return "", false, nil
 	}
 	err = t.get(`SELECT id FROM work_item WHERE fingerprint = $1 AND fingerprint <> ''
-		AND status IN ('pending', 'running', 'completed') ORDER BY created_at LIMIT 1`, []any{content}, &id)
+		AND status IN ('pending', 'running', 'completed') ORDER BY created_at, id LIMIT 1`, []any{content}, &id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", false, nil
 	} else if err != nil {

@@ -115,7 +115,7 @@ func (p *Problem) Is(target error) bool {
 	case CodeSealed:
 		return target == registry.ErrSealed
 	case CodeUnavailable:
-		return target == context.DeadlineExceeded
+		return target == context.DeadlineExceeded || target == registry.ErrUnavailable
 	default:
 		return false
 	}
