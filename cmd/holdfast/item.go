@@ -146,6 +146,7 @@ func itemFacts(it registry.WorkItem) *facts {
 	f.add("error", classed(it.Note, it.ErrorClass))
 	f.add("ark", arkOf(it))
 	f.add("batch", it.ParentID)
+	f.add("graph", it.GraphID)
 	if it.Row > 0 {
 		f.add("row", countText(it.Row))
 	}

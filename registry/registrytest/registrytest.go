@@ -51,6 +51,7 @@ func Run(t *testing.T, open Open) {
 		{"why", whyTests()},
 		{"list", listTests()},
 		{"admin", adminTests()},
+		{"graph", graphTests()},
 		{"scenario", scenarioTests()},
 	}
 	known := map[string]bool{}

@@ -23,6 +23,8 @@ func (s *Store) Why(ctx context.Context, id string) (registry.Why, error) {
 		err = s.whyRunning(ctx, it, &w)
 	case it.Status.Settled():
 		whySettled(it, &w)
+	case it.Status == registry.Prepare:
+		whyPrepared(it, &w)
 	default:
 		err = s.whyPending(ctx, it, &w)
 	}
@@ -74,9 +76,7 @@ func (s *Store) whyPending(ctx context.Context, it registry.WorkItem, w *registr
 	case it.State == registry.StateHeld:
 		return s.whyHeld(ctx, it, w)
 	case isBlocked:
-		w.Reason = registry.ReasonBlocked
-		w.Sentence = "waits for " + count(it.BlockerCount, "item") + " to settle"
-		return nil
+		return s.whyBlocked(ctx, it, w)
 	case isLocked:
 		return s.whyLocked(ctx, it, w)
 	case it.RunAt.After(s.now()):
