@@ -69,7 +69,7 @@ func (s *Store) Item(ctx context.Context, id string) (registry.WorkItem, error) 
 	} else if err != nil {
 		return it, fmt.Errorf("read item %s: %w", id, err)
 	}
-	return it, nil
+	return it, s.nameHolds(ctx, &it)
 }
 
 // Items implements registry.Reading.
@@ -128,7 +128,10 @@ func (s *Store) Items(ctx context.Context, q registry.ItemQuery) (page registry.
 		}
 		page.Rows = append(page.Rows, it)
 	}
-	return page, rows.Err()
+	if err := rows.Err(); err != nil {
+		return page, fmt.Errorf("list items: %w", err)
+	}
+	return page, s.nameHolds(ctx, pointers(page.Rows)...)
 }
 
 // Events implements registry.Reading.

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -44,6 +45,9 @@ func (t *tx) submit(sub registry.Submission) (registry.Receipt, error) {
 	}
 	if id, ok, err := t.keyed(sub.IdempotencyKey, args); err != nil || ok {
 		return registry.Receipt{BatchID: id, Duplicate: ok}, err
+	}
+	if err := t.accepting(); err != nil {
+		return registry.Receipt{}, err
 	}
 	if id, ok, err := t.sameContent(sub, args); err != nil {
 		return registry.Receipt{}, err
@@ -122,6 +126,7 @@ type newItem struct {
 	class                          registry.ErrorClass
 	note                           string
 	actor                          string
+	volume                         string // "": of the spec's profile
 }
 
 // insert makes an item with its event and, when it is pending, its message.
@@ -143,11 +148,11 @@ func (t *tx) insert(n newItem) error {
 		return fmt.Errorf("encode spec: %w", err)
 	}
 	_, err = t.exec(`INSERT INTO work_item (id, tenant, collection, parent_id, row_no, action, stage, status, priority, rank,
-		name, spec, fingerprint, error_class, note, run_at, nudge_at, created_by, created_at, updated_at, finished_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $16, $16, $19)`,
+		name, spec, fingerprint, error_class, note, run_at, nudge_at, created_by, created_at, updated_at, finished_at, volume)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $16, $16, $19, $20)`,
 		n.id, n.tenant, n.collection, sql.NullString{String: n.parent, Valid: n.parent != ""}, n.row, n.action, n.stage,
 		n.status, n.priority, rank(t.now, n.priority), clean(n.name), string(spec), n.fingerprint, n.class, clean(n.note),
-		t.now, nudge, clean(n.actor), finished)
+		t.now, nudge, clean(n.actor), finished, cmp.Or(n.volume, volumeOf(n.action, n.spec.Profile)))
 	if err != nil {
 		return fmt.Errorf("insert item: %w", err)
 	}

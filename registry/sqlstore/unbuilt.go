@@ -43,14 +43,6 @@ func (s *Store) Bulk(context.Context, registry.BulkRequest) (registry.WorkItem, 
 	return registry.WorkItem{}, errUnbuilt
 }
 
-// SetAccepting implements registry.Administering.
-func (s *Store) SetAccepting(context.Context, registry.Accepting) error { return errUnbuilt }
-
-// QueueStatus implements registry.Reading.
-func (s *Store) QueueStatus(context.Context) (registry.QueueStatus, error) {
-	return registry.QueueStatus{}, errUnbuilt
-}
-
 // Tokens implements registry.Administering.
 func (s *Store) Tokens(context.Context) ([]registry.Token, error) { return nil, errUnbuilt }
 
