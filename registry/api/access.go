@@ -35,6 +35,10 @@ func access() map[string][]registry.Role {
 		"item-why":      reader,
 		"command-item":  operator,
 
+		"queue-status":   reader,
+		"read-accepting": reader,
+		"set-accepting":  operator,
+
 		"list-holds":  reader,
 		"add-hold":    operator,
 		"remove-hold": operator,

@@ -95,6 +95,7 @@ func (s *server) routes() (*http.ServeMux, []byte, error) {
 	s.batchRoutes(api)
 	s.itemRoutes(api)
 	s.adminRoutes(api)
+	s.queueRoutes(api)
 	s.objectRoutes(api)
 	s.uploadRoute(api, mux)
 	s.contentRoute(api, mux)

@@ -33,6 +33,7 @@ const (
 	CodeInternal         Code = "internal"               // 500: our fault; the log has it under the request's id
 	CodeDamaged          Code = "damaged"                // 500: preserved content cannot be read as it was recorded
 	CodeUnavailable      Code = "unavailable"            // 503: later
+	CodeNotAccepting     Code = "not-accepting"          // 503: no submissions are taken for the time being
 	CodeNoSpace          Code = "no-space"               // 507: the volume is full
 )
 
@@ -58,6 +59,8 @@ type Problem struct {
 	Total int64 `json:"errors_total,omitempty" doc:"How many errors there are, when not all are listed"`
 	// AllowedActs are what may be asked of the item instead, with CodeTransition.
 	AllowedActs []registry.Act `json:"allowed_acts,omitempty" doc:"What may be asked of the item instead"`
+	// Accepting says since when and why no submissions are taken, with CodeNotAccepting.
+	Accepting *registry.Accepting `json:"accepting,omitempty" doc:"Since when and why no submissions are taken"`
 }
 
 // Fault is one thing that is wrong with a request or with a manifest.
@@ -114,9 +117,13 @@ func (p *Problem) Is(target error) bool {
 	}
 }
 
-// As sets a **registry.TransitionError from a problem with CodeTransition, so that callers of a store need not know
-// whether it is a remote one.
+// As sets a **registry.TransitionError from a problem with CodeTransition, and a **registry.NotAccepting from one with
+// CodeNotAccepting, so that callers of a store need not know whether it is a remote one.
 func (p *Problem) As(target any) bool {
+	if closed, ok := target.(**registry.NotAccepting); ok && p.Code == CodeNotAccepting && p.Accepting != nil {
+		*closed = &registry.NotAccepting{Accepting: *p.Accepting}
+		return true
+	}
 	t, ok := target.(**registry.TransitionError)
 	if !ok || p.Code != CodeTransition {
 		return false
