@@ -17,14 +17,17 @@ var heldBy = heldAt("i.stage")
 // heldNext is heldBy for the step that starts next, which for a running row is the one after its own.
 var heldNext = heldAt(nextStage())
 
+// Each scope is looked up by the key of hold, however many holds there are, and nothing is looked up when there are none.
 func heldAt(stage string) string {
-	return `EXISTS (SELECT 1 FROM hold h WHERE h.scope = 'all'
-	OR (h.scope = 'stage' AND h.key = ` + stage + `)
-	OR (h.scope = 'collection' AND h.key = i.collection)
-	OR (h.scope = 'volume' AND h.key = i.volume AND ` + stage + ` IN ` + writingStages(registry.StorageVolume) + `)
-	OR (h.scope = 'volume' AND h.key = '` + registry.DefaultStaging + `' AND ` + stage + ` IN ` + writingStages(registry.StagingVolume) + `)
-	OR (h.scope = 'batch' AND h.key IN (i.parent_id, i.id))
-	OR (h.scope = 'item' AND h.key = i.id))`
+	return `(EXISTS (SELECT 1 FROM hold) AND (EXISTS (SELECT 1 FROM hold WHERE scope = 'all')
+	OR EXISTS (SELECT 1 FROM hold h WHERE h.scope = 'stage' AND h.key = ` + stage + `)
+	OR EXISTS (SELECT 1 FROM hold h WHERE h.scope = 'collection' AND h.key = i.collection)
+	OR EXISTS (SELECT 1 FROM hold h WHERE h.scope = 'item' AND h.key = i.id)
+	OR EXISTS (SELECT 1 FROM hold h WHERE h.scope = 'batch' AND h.key IN (i.parent_id, i.id))
+	OR (` + stage + ` IN ` + writingStages(registry.StorageVolume) + `
+		AND EXISTS (SELECT 1 FROM hold h WHERE h.scope = 'volume' AND h.key = i.volume))
+	OR (` + stage + ` IN ` + writingStages(registry.StagingVolume) + `
+		AND EXISTS (SELECT 1 FROM hold WHERE scope = 'volume' AND key = '` + registry.DefaultStaging + `'))))`
 }
 
 // nextStage is the stage of a row's next step, as SQL.

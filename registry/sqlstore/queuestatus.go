@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -74,33 +73,54 @@ func stageOf(q *registry.QueueStatus, stage registry.Stage) *registry.StageQueue
 	return &q.Stages[i]
 }
 
-// Each waiting item is counted once: as held, as waiting for something else, or as ready.
-var waitingByStage = `SELECT stage, SUM(held), SUM(CASE WHEN held = 0 THEN waits ELSE 0 END), COUNT(*),
-		MIN(CASE WHEN held = 0 AND waits = 0 THEN run_at END)
-	FROM (SELECT i.stage AS stage, i.run_at AS run_at,
-			CASE WHEN ` + heldBy + ` THEN 1 ELSE 0 END AS held,
+// heldApart is 1 for the rows i that a hold on a batch or a single item covers. The other scopes cover groups of rows
+// alike, so that the aggregates ask registry.Hold.Covers once for each group instead of SQL for each row.
+const heldApart = `CASE WHEN i.id IN (SELECT key FROM hold WHERE scope IN ('item', 'batch'))
+	OR i.parent_id IN (SELECT key FROM hold WHERE scope = 'batch') THEN 1 ELSE 0 END`
+
+// sharedHolds are the holds that cover groups of rows alike.
+func (s *Store) sharedHolds(ctx context.Context) ([]registry.Hold, error) {
+	rows, err := s.read.QueryContext(ctx, selectHold+`WHERE scope IN ('all', 'stage', 'collection', 'volume')`)
+	if err != nil {
+		return nil, fmt.Errorf("look up holds: %w", err)
+	}
+	return scanHolds(rows)
+}
+
+var waitingByGroup = `SELECT stage, collection, volume, apart, waits, COUNT(*), MIN(run_at)
+	FROM (SELECT i.stage AS stage, i.collection AS collection, i.volume AS volume, i.run_at AS run_at, ` + heldApart + ` AS apart,
 			CASE WHEN i.run_at > $2 OR ` + blocked + ` OR ` + lockedOut + ` THEN 1 ELSE 0 END AS waits
 		FROM work_item i WHERE i.tenant = $1 AND i.status = 'pending') w
-	GROUP BY stage`
+	GROUP BY stage, collection, volume, apart, waits`
 
+// addWaiting counts each waiting item once: as held, as waiting for something else, or as ready.
 func (s *Store) addWaiting(ctx context.Context, q *registry.QueueStatus) (err error) {
-	rows, err := s.read.QueryContext(ctx, waitingByStage, Tenant, micros(s.now()))
+	holds, err := s.sharedHolds(ctx)
+	if err != nil {
+		return err
+	}
+	rows, err := s.read.QueryContext(ctx, waitingByGroup, Tenant, micros(s.now()))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
-		var stage registry.Stage
-		var held, waiting, all int64
-		var oldest sql.NullInt64
-		if err := rows.Scan(&stage, &held, &waiting, &all, &oldest); err != nil {
+		group := registry.WorkItem{Status: registry.Pending}
+		var apart, waits, n, oldest int64
+		if err := rows.Scan(&group.Stage, &group.Collection, &group.Volume, &apart, &waits, &n, &oldest); err != nil {
 			return err
 		}
-		line := stageOf(q, stage)
-		line.Held, line.Waiting, line.Ready = held, waiting, all-held-waiting
-		if oldest.Valid {
-			at := fromMicros(oldest.Int64)
-			line.OldestReady = &at
+		line := stageOf(q, group.Stage)
+		switch {
+		case apart == 1 || slices.ContainsFunc(holds, func(h registry.Hold) bool { return h.Covers(group) }):
+			line.Held += n
+		case waits == 1:
+			line.Waiting += n
+		default:
+			line.Ready += n
+			if at := fromMicros(oldest); line.OldestReady == nil || at.Before(*line.OldestReady) {
+				line.OldestReady = &at
+			}
 		}
 	}
 	return rows.Err()
