@@ -51,7 +51,15 @@ func Run(t *testing.T, open Open) {
 		{"why", whyTests()},
 		{"list", listTests()},
 		{"admin", adminTests()},
+		{"scenario", scenarioTests()},
 	}
+	known := map[string]bool{}
+	for _, topic := range topics {
+		for _, tt := range topic.tests {
+			known[topic.name+"/"+tt.name] = true
+		}
+	}
+	checkScenarios(t, known)
 	for _, topic := range topics {
 		t.Run(topic.name, func(t *testing.T) {
 			for _, tt := range topic.tests {

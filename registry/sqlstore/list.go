@@ -94,7 +94,7 @@ func (s *Store) Items(ctx context.Context, q registry.ItemQuery) (page registry.
 		w.add("i.stage = ?", q.Stage)
 	}
 	if q.Text != "" {
-		w.add(`(i.name LIKE ? ESCAPE '\' OR i.note LIKE ? ESCAPE '\')`, contains(q.Text), contains(q.Text))
+		w.add(`(LOWER(i.name) LIKE LOWER(?) ESCAPE '\' OR LOWER(i.note) LIKE LOWER(?) ESCAPE '\')`, contains(q.Text), contains(q.Text))
 	}
 	if q.After != "" {
 		n, id, err := parseCursor(q.After)

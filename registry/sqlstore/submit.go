@@ -103,7 +103,7 @@ func (t *tx) sameContent(sub registry.Submission, args string) (id string, ok bo
 		return "", false, nil
 	}
 	err = t.get(`SELECT id FROM work_item WHERE fingerprint = $1 AND fingerprint <> ''
-		AND status IN ('pending', 'running', 'completed') ORDER BY created_at LIMIT 1`, []any{args}, &id)
+		AND status IN ('pending', 'running', 'completed') ORDER BY created_at, id LIMIT 1`, []any{args}, &id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", false, nil
 	} else if err != nil {

@@ -105,8 +105,8 @@ func releaseAct(h registry.Hold) string {
 	return fmt.Sprintf("release the hold on %s %s", h.Scope, h.Key)
 }
 
-// clock is a moment as people are told it: the time of day when it is near.
-func (s *Store) clock(t time.Time) string {
+// moment is a time as people are told it: the time of day when it is near.
+func (s *Store) moment(t time.Time) string {
 	if now := s.now().UTC(); t.UTC().Format(time.DateOnly) == now.Format(time.DateOnly) {
 		return t.UTC().Format(time.TimeOnly) + " UTC"
 	}

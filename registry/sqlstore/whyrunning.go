@@ -14,10 +14,10 @@ func (s *Store) whyRunning(ctx context.Context, it registry.WorkItem, w *registr
 	}
 	now := s.now()
 	w.Reason, w.Since, w.Actor = registry.ReasonRunning, a.StartedAt, a.Worker
-	w.Sentence = fmt.Sprintf("running %s on %s for %s, lease until %s", a.Stage, a.Worker, span(now.Sub(a.StartedAt)), s.clock(a.LeaseUntil))
+	w.Sentence = fmt.Sprintf("running %s on %s for %s, lease until %s", a.Stage, a.Worker, span(now.Sub(a.StartedAt)), s.moment(a.LeaseUntil))
 	if now.After(a.LeaseUntil) {
 		w.Sentence = fmt.Sprintf("was running %s on %s, whose lease ended at %s; it is taken back and goes on by itself",
-			a.Stage, a.Worker, s.clock(a.LeaseUntil))
+			a.Stage, a.Worker, s.moment(a.LeaseUntil))
 	}
 	for i, p := range a.Progress {
 		sep := ", "

@@ -114,7 +114,7 @@ func (s *Store) whySnoozed(ctx context.Context, it registry.WorkItem, wait regis
 		w.Since = fromMicros(since.Int64)
 	}
 	w.Reason = wait
-	w.Sentence = fmt.Sprintf("%s; looked at again at %s", it.Note, s.clock(it.RunAt))
+	w.Sentence = fmt.Sprintf("%s; looked at again at %s", it.Note, s.moment(it.RunAt))
 	w.Act = "nothing: it is looked at again by itself"
 	switch wait {
 	case registry.ReasonNoSpace:
@@ -142,7 +142,7 @@ func (s *Store) whyNotDue(ctx context.Context, it registry.WorkItem, w *registry
 		}
 		note = strings.TrimSuffix(try+": "+note, ": ")
 	}
-	w.Sentence = "retry at " + s.clock(it.RunAt)
+	w.Sentence = "retry at " + s.moment(it.RunAt)
 	if note != "" {
 		w.Sentence += " (" + note + ")"
 	}

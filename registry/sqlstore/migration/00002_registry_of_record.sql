@@ -46,6 +46,8 @@ CREATE TABLE setting (
   actor  TEXT NOT NULL,
   at     BIGINT NOT NULL
 );
+-- The oldest program, by the newest migration that it knows, which this schema still serves.
+INSERT INTO setting (name, value, reason, actor, at) VALUES ('schema-serves', '2', '', 'registry', 0);
 
 -- +goose Down
 DROP TABLE setting;
