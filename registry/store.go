@@ -72,10 +72,12 @@ type Receipt struct {
 type Working interface {
 	// Claim gives the stage's best ready item, nearly always the hinted one (R20), running under a new attempt;
 	// or *NotClaimable with the reason why the hinted item cannot be had. A repeated RequestID returns the same claim
-	// while that attempt is live.
+	// while that attempt is live. A worker that is held gets nothing, for the reason held, and the hinted item is rung for
+	// again a moment later, for another worker.
 	Claim(ctx context.Context, r ClaimRequest) (Claim, error)
 	// Renew extends the named attempts by r.Lease from now, notes their progress and the worker's capacity, and
-	// returns those that are no longer live: their work must stop and write nothing more.
+	// returns those that are no longer live: their work must stop and write nothing more. It also says whether a hold
+	// keeps the worker from being given anything; the capacity of such a worker counts as 0.
 	Renew(ctx context.Context, r RenewRequest) (Renewal, error)
 	// Withdrawn returns the attempts of a worker that admins have taken away since a cursor, 0 at first, and the cursor to
 	// go on with. It waits for one until ctx ends, and then returns none and no error; an attempt may be told twice.
@@ -237,12 +239,14 @@ type Administering interface {
 	// the background with progress, can be cancelled, and is one audit entry. ErrIdempotencyConflict as for Submit.
 	Bulk(ctx context.Context, b BulkRequest) (WorkItem, error)
 	// SetAccepting says whether submissions are taken; a repeat replaces reason and actor. While they are not, Submit and
-	// Prepare return *NotAccepting, and everything under way goes on.
+	// Prepare return *NotAccepting, except to a repeat of a key that was used before, and everything under way goes on.
 	SetAccepting(ctx context.Context, a Accepting) error
-	// AddHold stops items of a scope from starting. A repeat replaces reason and actor.
+	// AddHold stops items of a scope from starting, or a worker from being given any; what runs goes on. A repeat replaces
+	// reason and actor.
 	AddHold(ctx context.Context, h Hold) error
-	// RemoveHold lets go what no other hold covers, unless the collection releases one by one: then everything that the
-	// hold covered alone gets a hold of its own instead. ErrNotFound when there is no such hold.
+	// RemoveHold lets go what no other hold covers, unless the hold is on a collection that releases one by one: then
+	// every item of it that waits and that the hold covered alone gets a hold of its own instead, of scope item, with the
+	// same actor and time. ErrNotFound when there is no such hold.
 	RemoveHold(ctx context.Context, scope HoldScope, key, actor string) error
 	// PutCollection creates a collection or replaces its profile for submissions to come.
 	PutCollection(ctx context.Context, c Collection, actor string) error
@@ -271,6 +275,8 @@ type Reading interface {
 	// Edges returns what an item requires and what requires it, or ErrNotFound. A batch's own jobs are not among it: Items
 	// lists them.
 	Edges(ctx context.Context, itemID string) (requires, required []Edge, err error)
+	// Accepting says whether submissions are taken.
+	Accepting(ctx context.Context) (Accepting, error)
 	// QueueStatus adds up, per stage, what waits and runs.
 	QueueStatus(ctx context.Context) (QueueStatus, error)
 	// Holds lists all holds.

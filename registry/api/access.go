@@ -41,6 +41,10 @@ func access() map[string][]registry.Role {
 		"command-item":  operator,
 		"bulk":          operator,
 
+		"queue-status":   reader,
+		"read-accepting": reader,
+		"set-accepting":  operator,
+
 		"list-holds":  reader,
 		"add-hold":    operator,
 		"remove-hold": operator,

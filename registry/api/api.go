@@ -96,6 +96,7 @@ func (s *server) routes() (*http.ServeMux, []byte, error) {
 	s.itemRoutes(api)
 	s.graphRoutes(api)
 	s.adminRoutes(api)
+	s.queueRoutes(api)
 	s.objectRoutes(api)
 	s.uploadRoute(api, mux)
 	s.contentRoute(api, mux)

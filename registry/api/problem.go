@@ -54,6 +54,7 @@ func answerTo(err error) (p *wire.Problem, known bool) {
 		late       *registry.PastNoReturn
 		graph      *registry.GraphError
 		cycle      *registry.CycleError
+		closed     *registry.NotAccepting
 	)
 	switch {
 	case errors.As(err, &problem):
@@ -83,6 +84,10 @@ func answerTo(err error) (p *wire.Problem, known bool) {
 		return wire.NewProblem(http.StatusConflict, wire.CodeConflict, err.Error()), true
 	case errors.As(err, &space):
 		return wire.NewProblem(http.StatusInsufficientStorage, wire.CodeNoSpace, err.Error()+"; free space or try again later"), true
+	case errors.As(err, &closed):
+		p := wire.NewProblem(http.StatusServiceUnavailable, wire.CodeNotAccepting, closed.Error())
+		p.Accepting = &closed.Accepting
+		return p, true
 	}
 	for _, row := range sentinels() {
 		if errors.Is(err, row.is) {
@@ -151,12 +156,18 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	writeProblem(w, s.problem(r, err))
 }
 
+// retryAfter is when a submission that was refused for the time being may be tried again, in seconds.
+const retryAfter = "60"
+
 func writeProblem(w http.ResponseWriter, p *wire.Problem) {
 	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")
 	h.Del("Content-Length")
 	if p.Status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", `Bearer realm="holdfast"`)
+	}
+	if p.Code == wire.CodeNotAccepting {
+		h.Set("Retry-After", retryAfter)
 	}
 	w.WriteHeader(p.Status)
 	_ = json.NewEncoder(w).Encode(p) // the reader has gone if this fails

@@ -20,14 +20,6 @@ func (c *Client) ApplyNext(context.Context, registry.Lease) (registry.BulkProgre
 	return registry.BulkProgress{}, errUnbuilt
 }
 
-// SetAccepting implements registry.Administering.
-func (c *Client) SetAccepting(context.Context, registry.Accepting) error { return errUnbuilt }
-
-// QueueStatus implements registry.Reading.
-func (c *Client) QueueStatus(context.Context) (registry.QueueStatus, error) {
-	return registry.QueueStatus{}, errUnbuilt
-}
-
 // Tokens implements registry.Administering.
 func (c *Client) Tokens(context.Context) ([]registry.Token, error) { return nil, errUnbuilt }
 

@@ -39,6 +39,9 @@ func (t *tx) prepareGraph(g registry.Graph) (registry.PreparedGraph, error) {
 	if done {
 		return t.prepared(id, g)
 	}
+	if err := t.accepting(); err != nil {
+		return none, err
+	}
 	b := builder{tx: t, graph: g.ID, items: map[string]string{}, collections: map[string]registry.Collection{}}
 	if err := b.open(g); err != nil {
 		return none, err

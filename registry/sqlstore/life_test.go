@@ -178,7 +178,7 @@ func (l *life) graphs() []call {
 func (l *life) beginning() []call {
 	return []call{
 		l.call("collection", func(ctx context.Context) error {
-			return l.s.PutCollection(ctx, registry.Collection{Mnemonic: "c"}, "admin")
+			return l.s.PutCollection(ctx, registry.Collection{Mnemonic: "c", Profile: registry.Profile{ReleaseOneByOne: true}}, "admin")
 		}),
 		l.call("token", func(ctx context.Context) error {
 			return l.s.AddToken(ctx, registry.Token{ID: "t", Hash: "h", Name: "n", Role: registry.RoleWorker})
@@ -196,6 +196,24 @@ func (l *life) beginning() []call {
 		}),
 		l.call("release", func(ctx context.Context) error {
 			return l.s.RemoveHold(ctx, registry.HoldBatch, l.batch, "admin")
+		}),
+		l.call("hold collection", func(ctx context.Context) error {
+			return l.s.AddHold(ctx, registry.Hold{Scope: registry.HoldCollection, Key: "c", Actor: "admin"})
+		}),
+		l.call("release one by one", func(ctx context.Context) error {
+			return l.s.RemoveHold(ctx, registry.HoldCollection, "c", "admin")
+		}),
+		l.call("release item", func(ctx context.Context) error {
+			return l.s.RemoveHold(ctx, registry.HoldItem, l.batch, "admin")
+		}),
+		l.call("hold worker", func(ctx context.Context) error {
+			return l.s.AddHold(ctx, registry.Hold{Scope: registry.HoldWorker, Key: "w", Actor: "admin"})
+		}),
+		l.call("release worker", func(ctx context.Context) error {
+			return l.s.RemoveHold(ctx, registry.HoldWorker, "w", "admin")
+		}),
+		l.call("accept", func(ctx context.Context) error {
+			return l.s.SetAccepting(ctx, registry.Accepting{On: true, Reason: "r", Actor: "admin"})
 		}),
 		l.call("due", func(ctx context.Context) error {
 			var err error

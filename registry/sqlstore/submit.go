@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -47,6 +48,9 @@ func (t *tx) submit(sub registry.Submission) (registry.Receipt, error) {
 	}
 	if id, ok, err := t.keyed(sub.IdempotencyKey, args); err != nil || ok {
 		return registry.Receipt{BatchID: id, Duplicate: ok}, err
+	}
+	if err := t.accepting(); err != nil {
+		return registry.Receipt{}, err
 	}
 	if id, ok, err := t.sameContent(sub, content); err != nil {
 		return registry.Receipt{}, err
@@ -171,6 +175,7 @@ type newItem struct {
 	delay                          int64  // microseconds until it may run
 	graph                          string // "" for none
 	blockers                       int64  // requirements that are open; the caller writes their edges
+	volume                         string // "": of the spec's profile
 }
 
 // insert makes an item with its event and, when it is pending, its message.
@@ -200,11 +205,11 @@ func (t *tx) insert(n newItem) error {
 	}
 	_, err = t.exec(`INSERT INTO work_item (seq, id, tenant, collection, parent_id, row_no, action, stage, status, priority, rank,
 		name, spec, fingerprint, error_class, note, run_at, nudge_at, created_by, created_at, updated_at, finished_at,
-		graph_id, blocker_count)
-		VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM work_item), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $19, $20, $21, $22)`,
+		graph_id, blocker_count, volume)
+		VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM work_item), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $19, $20, $21, $22, $23)`,
 		n.id, n.tenant, n.collection, sql.NullString{String: n.parent, Valid: n.parent != ""}, n.row, n.action, n.stage,
 		n.status, n.priority, rank(t.now, n.priority), clean(n.name), string(spec), n.fingerprint, n.class, clean(n.note),
-		t.now+n.delay, nudge, clean(n.actor), t.now, finished, n.graph, n.blockers)
+		t.now+n.delay, nudge, clean(n.actor), t.now, finished, n.graph, n.blockers, cmp.Or(n.volume, volumeOf(n.action, n.spec.Profile)))
 	if err != nil {
 		return fmt.Errorf("insert item: %w", err)
 	}

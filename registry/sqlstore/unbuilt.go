@@ -10,14 +10,6 @@ import (
 // What the contract promises and this driver does not have yet.
 var errUnbuilt = errors.ErrUnsupported
 
-// SetAccepting implements registry.Administering.
-func (s *Store) SetAccepting(context.Context, registry.Accepting) error { return errUnbuilt }
-
-// QueueStatus implements registry.Reading.
-func (s *Store) QueueStatus(context.Context) (registry.QueueStatus, error) {
-	return registry.QueueStatus{}, errUnbuilt
-}
-
 // Tokens implements registry.Administering.
 func (s *Store) Tokens(context.Context) ([]registry.Token, error) { return nil, errUnbuilt }
 

@@ -38,6 +38,7 @@ const (
 	CodeInternal         Code = "internal"                    // 500: our fault; the log has it under the request's id
 	CodeDamaged          Code = "damaged"                     // 500: preserved content cannot be read as it was recorded
 	CodeUnavailable      Code = "unavailable"                 // 503: later
+	CodeNotAccepting     Code = "not-accepting"               // 503: no submissions are taken for the time being
 	CodeNoSpace          Code = "no-space"                    // 507: the volume is full
 )
 
@@ -67,6 +68,8 @@ type Problem struct {
 	Consequences []string `json:"consequences,omitempty" doc:"What the act would take along; confirm it to go on"`
 	// Cycle are items that wait for each other, with CodeCycle.
 	Cycle []string `json:"cycle,omitempty" doc:"Ids of items, each waiting for the next, the last for the first"`
+	// Accepting says since when and why no submissions are taken, with CodeNotAccepting.
+	Accepting *registry.Accepting `json:"accepting,omitempty" doc:"Since when and why no submissions are taken"`
 }
 
 // Fault is one thing that is wrong with a request or with a manifest.
@@ -144,6 +147,11 @@ func (p *Problem) As(target any) bool {
 			return false
 		}
 		*t = &registry.GraphError{Key: p.Faults[0].Found, Problem: p.Faults[0].Message}
+	case **registry.NotAccepting:
+		if p.Code != CodeNotAccepting || p.Accepting == nil {
+			return false
+		}
+		*t = &registry.NotAccepting{Accepting: *p.Accepting}
 	default:
 		return false
 	}

@@ -4,6 +4,7 @@
 
 -- Storage volume that the item's object goes to; '' for items without one.
 ALTER TABLE work_item ADD COLUMN volume TEXT NOT NULL DEFAULT '';
+UPDATE work_item SET volume = 'storage' WHERE action IN ('batch', 'ingest') AND status IN ('pending', 'running', 'failed', 'cancelled');
 -- Items that were prepared together.
 ALTER TABLE work_item ADD COLUMN graph_id TEXT NOT NULL DEFAULT '';
 CREATE INDEX work_item_graph ON work_item (graph_id) WHERE graph_id <> '';
