@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -28,7 +29,11 @@ func (s *Store) Command(ctx context.Context, c registry.Command) (registry.WorkI
 
 // command carries an act out, once for each idempotency key: a repeat changes nothing.
 func (t *tx) command(c registry.Command) error {
-	args, err := fingerprint([]string{c.ItemID, string(c.Act), string(c.From), c.Reason})
+	asked := []string{c.ItemID, string(c.Act), string(c.From), c.Reason}
+	if c.Priority != nil {
+		asked = append(asked, strconv.Itoa(*c.Priority))
+	}
+	args, err := fingerprint(asked)
 	if err != nil {
 		return err
 	}
@@ -55,6 +60,8 @@ func (t *tx) carryOut(c registry.Command) error {
 	case registry.ActCancel:
 		ch.status = registry.Cancelled
 		return t.cancel(it, ch)
+	case registry.ActPriority:
+		return t.prioritise(it, c)
 	default:
 		return refusal(it, registry.Status(c.Act))
 	}

@@ -28,13 +28,15 @@ func (t *tx) satisfy(itemID string, to registry.Status) error {
 // unblocked rings for an item whose last prerequisite is gone. A batch that stands at its report begins its next closing
 // in the same transaction, so that there is exactly one report for each (R22).
 func (t *tx) unblocked(id string) error {
-	n, err := t.exec(`UPDATE work_item SET closing = CASE WHEN stage = 'report' THEN closing + 1 ELSE closing END,
-		nudge_at = $2, nudges = 0 WHERE id = $1 AND blocker_count = 0 AND status = 'pending'`, id, t.now)
+	n, err := t.exec(`UPDATE work_item SET closing = CASE WHEN stage = 'report' THEN closing + 1 ELSE closing END
+		WHERE id = $1 AND blocker_count = 0 AND status = 'pending'`, id)
 	if err != nil {
 		return fmt.Errorf("wake %s: %w", id, err)
 	}
-	t.wake = t.wake || n > 0
-	return nil
+	if n == 0 {
+		return nil
+	}
+	return t.place(id)
 }
 
 // reopen is the mirror image of satisfy, for an item that runs again.
@@ -47,6 +49,9 @@ func (t *tx) reopen(itemID string) error {
 	for _, parent := range parents {
 		if _, err := t.exec(`UPDATE work_item SET blocker_count = blocker_count + 1 WHERE id = $1`, parent); err != nil {
 			return fmt.Errorf("block %s: %w", parent, err)
+		}
+		if err := t.place(parent); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -59,6 +59,9 @@ func (s *Store) RemoveHold(ctx context.Context, scope registry.HoldScope, key, a
 		if err != nil {
 			return err
 		}
+		if err := t.putBack(scope, key); err != nil {
+			return err
+		}
 		t.wake = true
 		return t.event(key, 0, "release-hold", actor, map[string]string{"scope": string(scope), "key": key})
 	})

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -11,9 +12,6 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 )
-
-// defaultPriority is Merritt's: a batch of one job.
-const defaultPriority = 5
 
 // Submit implements registry.Submitting.
 func (s *Store) Submit(ctx context.Context, sub registry.Submission) (registry.Receipt, error) {
@@ -35,6 +33,9 @@ func (t *tx) submit(sub registry.Submission) (registry.Receipt, error) {
 	} else if err != nil {
 		return registry.Receipt{}, err
 	}
+	if err := registry.CheckPriority(sub.Priority); err != nil {
+		return registry.Receipt{}, err
+	}
 	if sub.Name == "" {
 		sub.Name = sub.Spec.Filename
 	}
@@ -52,12 +53,10 @@ func (t *tx) submit(sub registry.Submission) (registry.Receipt, error) {
 	}
 	route, _ := registry.RouteOf(registry.Batch)
 	sub.Spec.Profile, sub.Spec.RouteVersion, sub.Spec.SubmittedAt = c.Profile, route.Version, fromMicros(t.now)
-	priority := defaultPriority
-	switch {
-	case sub.Priority != nil:
-		priority = *sub.Priority
-	case c.Profile.Priority != nil:
-		priority = *c.Profile.Priority
+	sub.Spec.Priority = cmp.Or(sub.Priority, c.Profile.Priority)
+	priority := registry.DefaultPriority
+	if sub.Spec.Priority != nil {
+		priority = *sub.Spec.Priority
 	}
 	id := newID()
 	content := ""
@@ -78,7 +77,7 @@ func (t *tx) submit(sub registry.Submission) (registry.Receipt, error) {
 // fills in and what says nothing of the content is left out.
 func (t *tx) description(sub registry.Submission) (string, error) {
 	spec := sub.Spec
-	spec.Profile, spec.RouteVersion, spec.SubmittedAt, spec.UserAgent = registry.Profile{}, 0, time.Time{}, ""
+	spec.Profile, spec.Priority, spec.RouteVersion, spec.SubmittedAt, spec.UserAgent = registry.Profile{}, nil, 0, time.Time{}, ""
 	if id, ok := strings.CutPrefix(spec.URL, registry.UploadURL("")); ok {
 		u, err := t.upload(id)
 		if err != nil {
@@ -128,7 +127,9 @@ type newItem struct {
 func (t *tx) insert(n newItem) error {
 	act := registry.ActSubmit
 	var nudge, finished sql.NullInt64
+	ready := 0
 	if n.status == registry.Pending {
+		ready = 1
 		nudge = sql.NullInt64{Int64: t.now, Valid: true}
 		t.wake = true
 	} else {
@@ -143,13 +144,18 @@ func (t *tx) insert(n newItem) error {
 		return fmt.Errorf("encode spec: %w", err)
 	}
 	_, err = t.exec(`INSERT INTO work_item (id, tenant, collection, parent_id, row_no, action, stage, status, priority, rank,
-		name, spec, fingerprint, error_class, note, run_at, nudge_at, created_by, created_at, updated_at, finished_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $16, $16, $19)`,
+		name, spec, fingerprint, error_class, note, run_at, nudge_at, created_by, created_at, updated_at, finished_at, ready)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $16, $16, $19, $20)`,
 		n.id, n.tenant, n.collection, sql.NullString{String: n.parent, Valid: n.parent != ""}, n.row, n.action, n.stage,
 		n.status, n.priority, rank(t.now, n.priority), clean(n.name), string(spec), n.fingerprint, n.class, clean(n.note),
-		t.now, nudge, clean(n.actor), finished)
+		t.now, nudge, clean(n.actor), finished, ready)
 	if err != nil {
 		return fmt.Errorf("insert item: %w", err)
+	}
+	if ready == 1 {
+		if err := t.openLane(n.stage, n.collection); err != nil {
+			return err
+		}
 	}
 	return t.event(n.id, 0, string(act), n.actor, moved{Stage: n.stage, Status: n.status, Error: n.note, Class: n.class})
 }

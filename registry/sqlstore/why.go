@@ -128,8 +128,8 @@ func (s *Store) whyLocked(ctx context.Context, it registry.WorkItem, w *registry
 func (s *Store) whyQueued(ctx context.Context, it registry.WorkItem, w *registry.Why) error {
 	var before, ready int64
 	err := s.read.QueryRowContext(ctx, `SELECT COUNT(CASE WHEN (i.rank, i.id) <= (m.rank, m.id) THEN 1 END), COUNT(*)
-		FROM work_item i, work_item m WHERE m.id = $1 AND i.stage = m.stage AND i.status = 'pending' AND i.run_at <= $2
-			AND NOT `+blocked+` AND NOT `+heldBy, it.ID, micros(s.now())).Scan(&before, &ready)
+		FROM work_item i, work_item m WHERE m.id = $1 AND i.stage = m.stage AND i.ready = 1
+			AND NOT `+heldBy, it.ID).Scan(&before, &ready)
 	if err != nil {
 		return err
 	}
