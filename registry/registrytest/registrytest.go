@@ -46,6 +46,7 @@ func Run(t *testing.T, open Open) {
 		{"why", whyTests()},
 		{"list", listTests()},
 		{"admin", adminTests()},
+		{"turn", turnTests()},
 	}
 	for _, topic := range topics {
 		t.Run(topic.name, func(t *testing.T) {
