@@ -16,11 +16,16 @@ import (
 const mostLooked = 2 * groupWrites
 
 // shut is true for the rows of work_item or lane, called by an alias, that a hold covers as a whole, whatever the items.
+// There is one staging volume, so a hold on it covers stages as a whole, too.
 func shut(alias string) string {
 	return `EXISTS (SELECT 1 FROM hold h WHERE h.scope = 'all'
 	OR (h.scope = 'stage' AND h.key = ` + alias + `.stage)
-	OR (h.scope = 'collection' AND h.key = ` + alias + `.collection))`
+	OR (h.scope = 'collection' AND h.key = ` + alias + `.collection)
+	OR (h.scope = 'volume' AND h.key = '` + registry.DefaultStaging + `' AND ` + alias + `.stage IN ` + stagingStages + `))`
 }
+
+// stagingStages write to the staging volume.
+var stagingStages = stagesWhere(func(s registry.Step) bool { return s.Writes == registry.StagingVolume })
 
 // express is the stage's first item of those that an operator put in front of everything.
 var express = `SELECT i.collection, i.id, CASE WHEN ` + waits + ` THEN 1 ELSE 0 END FROM work_item i
