@@ -175,10 +175,3 @@ func (t *tx) live(l registry.Lease) (registry.WorkItem, error) {
 	}
 	return t.item(l.ItemID)
 }
-
-// rank orders a stage's ready items: age, with every point of priority worth a minute of it. It never changes while
-// an item waits, so that nothing starves and nothing has to be updated (R20).
-func rank(createdAt int64, priority int) int64 {
-	const minute = 60_000_000
-	return createdAt + int64(priority)*minute
-}
