@@ -189,6 +189,7 @@ type fakeRegistry struct {
 	heldAt   func(call int) bool // what renewal number call answers
 	onSettle func(call int, s registry.Settlement) error
 	onSave   func(call int) error
+	taken    chan registry.Lease // what Withdrawn tells; nil: never anything
 
 	mu      sync.Mutex
 	begun   time.Time
@@ -261,6 +262,15 @@ func (f *fakeRegistry) SaveResult(_ context.Context, _ registry.Lease, name stri
 		}
 	}
 	return v, nil
+}
+
+func (f *fakeRegistry) Withdrawn(ctx context.Context, _ string, after int64) ([]registry.Lease, int64, error) {
+	select {
+	case l := <-f.taken:
+		return []registry.Lease{l}, after + 1, nil
+	case <-ctx.Done():
+		return nil, after, nil
+	}
 }
 
 func (f *fakeRegistry) settled() []registry.Settlement {

@@ -31,16 +31,21 @@ type Submitting interface {
 	// Submit makes a batch item. The collection's profile is frozen into its spec. With an idempotency key that was
 	// used before, the first answer is returned again (ErrIdempotencyConflict when the arguments differ); a
 	// submission of the same uploaded bytes with the same description to the same collection, unless it failed
-	// or Force is set, answers with the first one's id. ErrNotFound names an unknown collection or upload.
+	// or Force is set, answers with the first one's id. What it requires by item id keeps it from starting at all,
+	// but says nothing of its content: what is here already stays as it is. *GraphError says that a requirement cannot be;
+	// ErrNotFound names an unknown collection, upload or required item.
 	Submit(ctx context.Context, s Submission) (Receipt, error)
 	// Prepare adds submissions to a graph that is not sealed yet, all of them or none, in status prepare: nothing of it
 	// is dispatched before Seal. A requirement of an item that is there already locks and re-checks it: one that is
-	// satisfied already is born so (R12). With an idempotency key that was used before, the first answer is returned
-	// again. *GraphError names a key that is used twice or not known; ErrNotFound an unknown graph, item or
-	// collection.
+	// satisfied already is born so (R12). The same content is not looked for: every node becomes a batch of its own, as
+	// with Force. With an idempotency key that was used before, the first answer is returned again. *GraphError names a
+	// key that is used twice or not known, an item that requires itself, a requirement that can never be satisfied, and
+	// what is beyond [MostNodes], [MostEdges] or [MostItems]; ErrNotFound an unknown graph, item, upload or collection;
+	// ErrSealed a graph that is sealed.
 	Prepare(ctx context.Context, g Graph) (PreparedGraph, error)
-	// Seal makes every item of a graph pending in one act, or none: *CycleError names the items of a cycle. A repeat
-	// changes nothing.
+	// Seal makes every item of a graph that is still in prepare pending in one act, or none: *CycleError names the items
+	// of a cycle, ErrNotFound an unknown graph. What was cancelled, aborted or deleted before stays so. A repeat changes
+	// nothing.
 	Seal(ctx context.Context, graphID, actor string) error
 }
 
@@ -267,7 +272,8 @@ type Reading interface {
 	CountItems(ctx context.Context, q ItemQuery) (map[State]int64, error)
 	// Graph returns the items of a graph with their edges, or ErrNotFound.
 	Graph(ctx context.Context, id string) (GraphView, error)
-	// Edges returns what an item requires and what requires it.
+	// Edges returns what an item requires and what requires it, or ErrNotFound. A batch's own jobs are not among it: Items
+	// lists them.
 	Edges(ctx context.Context, itemID string) (requires, required []Edge, err error)
 	// Accepting says whether submissions are taken.
 	Accepting(ctx context.Context) (Accepting, error)

@@ -94,6 +94,7 @@ func (s *server) routes() (*http.ServeMux, []byte, error) {
 	s.submitRoutes(api)
 	s.batchRoutes(api)
 	s.itemRoutes(api)
+	s.graphRoutes(api)
 	s.adminRoutes(api)
 	s.queueRoutes(api)
 	s.objectRoutes(api)

@@ -48,9 +48,15 @@ func Run(t *testing.T, open Open) {
 		{"queue", queueTests()},
 		{"seed_locks", seedLockTests()},
 		{"command", commandTests()},
+		{"transition", transitionTests()},
+		{"stop", stopTests()},
+		{"delete", deleteTests()},
+		{"bulk", bulkTests()},
+		{"purge", purgeTests()},
 		{"why", whyTests()},
 		{"list", listTests()},
 		{"admin", adminTests()},
+		{"graph", graphTests()},
 		{"scenario", scenarioTests()},
 	}
 	known := map[string]bool{}

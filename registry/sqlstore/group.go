@@ -114,6 +114,7 @@ func (s *Store) together(ctx context.Context, t *tx, ws []*write, more <-chan *w
 	if t.wake {
 		s.wake()
 	}
+	s.tell(t)
 	return ws, nil
 }
 

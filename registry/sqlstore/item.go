@@ -57,8 +57,10 @@ var lockedOut = `(i.stage IN ` + lockedStages + ` AND EXISTS (SELECT 1 FROM lock
 	OR EXISTS (SELECT 1 FROM lock_wait v WHERE v.key = w.key
 		AND (v.submitted_at, v.item_id) < (w.submitted_at, w.item_id)))))`
 
-// blocked is true for the rows i whose open prerequisites keep them from starting in their stage.
-var blocked = `(i.blocker_count > 0 AND i.stage IN ` + gatedStages + `)`
+// blocked is true for the rows i whose open prerequisites keep them from starting in their stage: any in a gated stage,
+// and in every stage those that were required when the item was submitted.
+var blocked = `(i.blocker_count > 0 AND (i.stage IN ` + gatedStages + ` OR EXISTS (SELECT 1 FROM work_dep d
+	WHERE d.item_id = i.id AND d.at_start = 1 AND d.satisfied_at IS NULL)))`
 
 // The stages that the routes call gated and locked, as SQL lists.
 var (
@@ -81,7 +83,7 @@ func stagesWhere(is func(registry.Step) bool) string {
 // itemColumns are what scanItem reads.
 var itemColumns = `i.id, i.tenant, i.collection, COALESCE(i.parent_id, ''), i.row_no, i.action, i.stage, i.status,
 	i.priority, i.name, i.spec, i.state, i.size_bytes, i.files, i.done_bytes, i.done_files, i.blocker_count, i.closing,
-	i.attempt, i.tries, i.retry_count, i.error_class, i.note, i.created_by, i.created_at, i.updated_at, i.run_at,
+	i.attempt, i.tries, i.retry_count, i.error_class, i.note, i.created_by, i.graph_id, i.created_at, i.updated_at, i.run_at,
 	i.finished_at, i.volume, (i.status IN ('prepare', 'pending', 'running') AND ` + heldNext + `)`
 
 var selectItem = `SELECT ` + itemColumns + ` FROM work_item i `
@@ -100,7 +102,7 @@ func scanItem(row scanner) (registry.WorkItem, error) {
 	)
 	err := row.Scan(&it.ID, &it.Tenant, &it.Collection, &it.ParentID, &it.Row, &it.Action, &it.Stage, &it.Status,
 		&it.Priority, &it.Name, &spec, &state, &it.SizeBytes, &it.Files, &it.DoneBytes, &it.DoneFiles, &it.BlockerCount,
-		&it.Closing, &it.Attempt, &it.Tries, &it.RetryCount, &it.ErrorClass, &it.Note, &it.CreatedBy, &created, &updated,
+		&it.Closing, &it.Attempt, &it.Tries, &it.RetryCount, &it.ErrorClass, &it.Note, &it.CreatedBy, &it.GraphID, &created, &updated,
 		&runAt, &finished, &it.Volume, &held)
 	if err != nil {
 		return it, err
@@ -138,6 +140,29 @@ func (t *tx) item(id string) (registry.WorkItem, error) {
 		return it, err
 	}
 	return it, nameHolds(t.query, &it)
+}
+
+// items reads the items that a query of itemColumns selects.
+func (t *tx) items(query string, args ...any) (out []registry.WorkItem, err error) {
+	rows, err := t.query(query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		it, err := scanItem(rows)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, it)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	if err := rows.Close(); err != nil { // before the next statement
+		return nil, err
+	}
+	return out, nameHolds(t.query, pointers(out)...)
 }
 
 // live returns the item of a lease, or ErrClaimLost when its attempt is not the live one: the fence of every write.

@@ -155,6 +155,12 @@ func (l *life) readAll(t *testing.T) {
 	}
 	l.readHeld(t)
 	must(l.s.QueueStatus(ctx))
+	must(l.s.Graph(ctx, l.graph.GraphID))
+	for _, id := range l.graph.Items {
+		must(l.s.Why(ctx, id))
+		_, _, err := l.s.Edges(ctx, id)
+		must(nil, err)
+	}
 	must(l.s.Events(ctx, "", 0, 10))
 	must(l.s.ReportJobs(ctx, l.batch, 0, 0, 10))
 	must(l.s.Object(ctx, l.ark))

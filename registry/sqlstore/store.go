@@ -34,13 +34,15 @@ type Options struct {
 type Store struct {
 	dialect dialect
 	db      *sql.DB // the writer's
-	read    *sql.DB // query only
+	read    reader  // query only
 	clock   dbClock
 	log     *slog.Logger
 	writes  chan *write
 	closed  chan struct{} // closed by Close: no new writes
 	done    chan struct{} // closed when the writer has ended
 	woken   chan struct{}
+	news    bell // an event was written
+	taken   bell // an admin took attempts away
 
 	closeOnce sync.Once
 	closeErr  error // of the first Close
@@ -70,7 +72,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	if s.db, s.read, err = d.open(); err != nil {
+	s.read.dialect = d
+	if s.db, s.read.DB, err = d.open(); err != nil {
 		return nil, fmt.Errorf("open registry: %w", err)
 	}
 	if err := s.start(ctx); err != nil {

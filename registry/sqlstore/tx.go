@@ -19,6 +19,9 @@ type tx struct {
 	now    int64  // microseconds; one moment for the whole group
 	mark   string // by which the database tells what became of the transaction
 	wake   bool   // a message became due, or the relay may offer more
+	wrote  bool   // an event
+	taken  bool   // an attempt, from a worker that shall hear of it
+	audit  string // the bulk act that the events now written are a part of
 }
 
 // bit is a truth as the tables hold it.
@@ -35,6 +38,7 @@ type stmt struct{ *sql.Stmt }
 // begin starts a transaction, on a new connection when the last one is gone.
 func (t *tx) begin(ctx context.Context) error {
 	t.ctx, t.giveUp, t.wake, t.mark = ctx, func() {}, false, ""
+	t.wrote, t.taken = false, false
 	if patience := t.store.dialect.patience(); patience > 0 {
 		t.ctx, t.giveUp = context.WithTimeout(ctx, patience)
 	}

@@ -22,8 +22,7 @@ func (s *Store) Why(ctx context.Context, id string) (registry.Why, error) {
 	case it.Status.Settled():
 		whySettled(it, &w)
 	case it.Status == registry.Prepare:
-		w.Reason, w.Sentence, w.Since = registry.ReasonBlocked, "the graph is not sealed yet", it.CreatedAt
-		w.Act = "seal the graph " + it.GraphID
+		whyPrepared(it, &w)
 	default:
 		err = s.whyPending(ctx, it, &w)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// whyBlocked names the first few items that it waits for, and what these need.
-func (s *Store) whyBlocked(ctx context.Context, it registry.WorkItem, w *registry.Why) error {
+// whyJobsOpen names the first few jobs that a batch waits for, and what these need.
+func (s *Store) whyJobsOpen(ctx context.Context, it registry.WorkItem, w *registry.Why) error {
 	const shown = 3
 	required, err := s.required(ctx, it.ID, shown)
 	if err != nil {
@@ -24,7 +24,6 @@ func (s *Store) whyBlocked(ctx context.Context, it registry.WorkItem, w *registr
 			acts = append(acts, act)
 		}
 	}
-	w.Reason = registry.ReasonBlocked
 	w.Sentence = "waits for " + count(it.BlockerCount, "item")
 	if len(names) > 0 {
 		w.Sentence += ": " + strings.Join(names, ", ")
