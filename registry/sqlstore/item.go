@@ -156,7 +156,10 @@ func (t *tx) items(query string, args ...any) (out []registry.WorkItem, err erro
 		}
 		out = append(out, it)
 	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	if err := rows.Close(); err != nil { // before the next statement
 		return nil, err
 	}
 	return out, nameHolds(t.query, pointers(out)...)
