@@ -27,16 +27,16 @@ type Requirement struct {
 
 // Node is a submission in a graph. The requirements of its Submission may name keys.
 type Node struct {
-	Key        string // the caller's own name for it, unique in the graph
-	Submission Submission
+	Key        string     `json:"key"` // the caller's own name for it, unique in the graph
+	Submission Submission `json:"submission"`
 }
 
 // Graph is submissions that depend on each other. It is built by one or more calls of Prepare and started by Seal.
 type Graph struct {
-	ID             string // "" makes a new graph; otherwise nodes are added to one that is not sealed yet
-	Nodes          []Node // at most 500 a call
-	Actor          string
-	IdempotencyKey string
+	ID             string `json:"id"`    // "" makes a new graph; otherwise nodes are added to one that is not sealed yet
+	Nodes          []Node `json:"nodes"` // at most 500 a call
+	Actor          string `json:"actor"`
+	IdempotencyKey string `json:"idempotency_key"`
 }
 
 // PreparedGraph answers Prepare.
@@ -63,8 +63,8 @@ type GraphView struct {
 
 // GraphError says what is wrong with a graph that is being built.
 type GraphError struct {
-	Key     string // the node
-	Problem string
+	Key     string `json:"key"` // the node
+	Problem string `json:"problem"`
 }
 
 // Error names the node.
@@ -72,7 +72,7 @@ func (e *GraphError) Error() string { return fmt.Sprintf("node %q: %s", e.Key, e
 
 // CycleError refuses to seal a graph whose items wait for each other.
 type CycleError struct {
-	Items []string // ids, each waiting for the next, the last for the first
+	Items []string `json:"items"` // ids, each waiting for the next, the last for the first
 }
 
 // Error names the whole cycle.

@@ -139,9 +139,10 @@ func (t Transition) concerns(p Position) bool {
 
 // TransitionError refuses a state change that the state machine does not have.
 type TransitionError struct {
-	ItemID   string
-	From, To Status
-	Allowed  []Act
+	ItemID  string `json:"item_id"`
+	From    Status `json:"from"`
+	To      Status `json:"to"`
+	Allowed []Act  `json:"allowed"`
 }
 
 // Error names the change and what may be done instead.

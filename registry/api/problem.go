@@ -32,6 +32,7 @@ func sentinels() []sentinel {
 		{registry.ErrIntentOpen, http.StatusConflict, wire.CodeConflict, "wait until that version is recorded"},
 		{registry.ErrTaken, http.StatusConflict, wire.CodeConflict, "use another identifier"},
 		{registry.ErrClaimLost, http.StatusConflict, wire.CodeConflict, "the attempt is over; write nothing more"},
+		{registry.ErrInvalid, http.StatusUnprocessableEntity, wire.CodeInvalid, "correct it; it would be refused again"},
 		{storage.ErrNoSpace, http.StatusInsufficientStorage, wire.CodeNoSpace, "free space on the volume, or try again later; nothing was kept"},
 		{context.DeadlineExceeded, http.StatusServiceUnavailable, wire.CodeUnavailable, "try again later"},
 		{context.Canceled, http.StatusServiceUnavailable, wire.CodeUnavailable, "the request was given up before it was done; send it again"},
@@ -63,6 +64,9 @@ func answerTo(err error) (p *wire.Problem, known bool) {
 		return wire.NewProblem(http.StatusConflict, wire.CodeConflict, err.Error()), true
 	case errors.As(err, &space):
 		return wire.NewProblem(http.StatusInsufficientStorage, wire.CodeNoSpace, err.Error()+"; free space or try again later"), true
+	}
+	if p := contractRefusal(err); p != nil {
+		return p, true
 	}
 	for _, row := range sentinels() {
 		if errors.Is(err, row.is) {
@@ -112,6 +116,9 @@ func manifestFault(f checkm.Fault) wire.Fault {
 func (s *server) problem(r *http.Request, err error) *wire.Problem {
 	p, known := answerTo(err)
 	answer := *p // a problem may be shared
+	if answer.Cause == nil {
+		answer.Cause = wire.CauseOf(err)
+	}
 	c := callOf(r.Context())
 	answer.Instance = "urn:holdfast:request:" + c.id
 	log := s.log.With(
@@ -120,6 +127,8 @@ func (s *server) problem(r *http.Request, err error) *wire.Problem {
 		slog.String("actor", c.token.Name), slog.String("remote", r.RemoteAddr))
 	if answer.Status >= http.StatusInternalServerError && answer.Status != http.StatusServiceUnavailable || !known {
 		log.ErrorContext(r.Context(), "request failed", "err", err)
+	} else if ordinary(err) {
+		log.DebugContext(r.Context(), "request refused", "err", err)
 	} else {
 		log.InfoContext(r.Context(), "request refused", "err", err)
 	}

@@ -15,7 +15,7 @@ var best = `SELECT i.id FROM work_item i WHERE i.stage = $1 AND i.status = 'pend
 	AND NOT ` + blocked + ` AND NOT ` + heldBy + ` AND NOT ` + lockedOut + ` ORDER BY i.rank, i.id LIMIT 1`
 
 // errNoRequestID refuses a claim that could not be told from another one.
-var errNoRequestID = errors.New("a claim needs a request id")
+var errNoRequestID = fmt.Errorf("%w: a claim needs a request id", registry.ErrInvalid)
 
 // Claim implements registry.Working.
 func (s *Store) Claim(ctx context.Context, r registry.ClaimRequest) (registry.Claim, error) {

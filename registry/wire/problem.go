@@ -58,6 +58,8 @@ type Problem struct {
 	Total int64 `json:"errors_total,omitempty" doc:"How many errors there are, when not all are listed"`
 	// AllowedActs are what may be asked of the item instead, with CodeTransition.
 	AllowedActs []registry.Act `json:"allowed_acts,omitempty" doc:"What may be asked of the item instead"`
+	// Cause is the error of the registry's contract that the problem stands for.
+	Cause *Cause `json:"cause,omitempty" doc:"What went wrong, with all that a program needs to go on"`
 }
 
 // Fault is one thing that is wrong with a request or with a manifest.
@@ -114,13 +116,6 @@ func (p *Problem) Is(target error) bool {
 	}
 }
 
-// As sets a **registry.TransitionError from a problem with CodeTransition, so that callers of a store need not know
-// whether it is a remote one.
-func (p *Problem) As(target any) bool {
-	t, ok := target.(**registry.TransitionError)
-	if !ok || p.Code != CodeTransition {
-		return false
-	}
-	*t = &registry.TransitionError{Allowed: p.AllowedActs}
-	return true
-}
+// Unwrap returns the error of the registry's contract that the problem stands for, with all its fields, so that callers of
+// a store need not know whether it is a remote one; nil when there is none.
+func (p *Problem) Unwrap() error { return p.Cause.Err() }
