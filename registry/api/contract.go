@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"strings"
 
@@ -105,7 +104,7 @@ func (s *server) readingRoutes(api huma.API) {
 		seq, err := r.FeedEnd(ctx)
 		return wire.Cursor{Seq: seq}, err
 	})
-	ask(s, api, method("await-feed", "Wait for an event"), awaitFeed)
+	ask(s, api, method("await-feed", "Wait for an event"), s.awaitFeed)
 	ask(s, api, method("attempts", "List an item's attempts"), byID(func(r Registry, ctx context.Context, id string) (wire.Rows[registry.Attempt], error) {
 		attempts, err := r.Attempts(ctx, id)
 		return wire.Rows[registry.Attempt]{Rows: attempts}, err
@@ -154,12 +153,12 @@ func rows[T any](do func(Registry, context.Context) ([]T, error)) func(Registry,
 }
 
 // awaitFeed answers when there is an event, or when it has waited as long as it was asked to.
-func awaitFeed(r Registry, ctx context.Context, in wire.FeedWait) (wire.Rung, error) {
-	waiting, cancel := LongPoll{Wait: in.Wait}.bounded(ctx)
+func (s *server) awaitFeed(r Registry, ctx context.Context, in wire.FeedWait) (wire.Rung, error) {
+	waiting, cancel := s.polling(ctx, in.Wait)
 	defer cancel()
 	err := r.AwaitFeed(waiting, in.After)
-	if err != nil && waiting.Err() != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-		return wire.Rung{}, nil
+	if waiting.Err() != nil {
+		return wire.Rung{Rung: err == nil}, nil
 	}
 	return wire.Rung{Rung: err == nil}, err
 }

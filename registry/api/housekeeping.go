@@ -39,7 +39,7 @@ func (s *server) reoffer(ctx context.Context, _ *struct{}) (*struct{}, error) {
 // bell waits for the Registry's bell. Whoever hears a ring offers everything that is due, so it does no harm that a relay
 // in this process does not hear the same one.
 func (s *server) bell(ctx context.Context, in *LongPoll) (*output[wire.Rung], error) {
-	ctx, cancel := in.bounded(ctx)
+	ctx, cancel := s.polling(ctx, in.Wait)
 	defer cancel()
 	select {
 	case <-s.registry.Woken():

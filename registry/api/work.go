@@ -123,12 +123,16 @@ const maxWait = 30 * time.Second
 
 // LongPoll is how long to wait for news.
 type LongPoll struct {
-	Wait int64 `query:"wait" minimum:"0" maximum:"30000" doc:"How long to wait for news, in milliseconds"`
+	Wait int64 `query:"wait_ms" minimum:"0" maximum:"30000" doc:"How long to wait for news, in milliseconds"`
 }
 
-// bounded is ctx for as long as the poll may wait.
-func (p LongPoll) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, min(max(0, time.Duration(p.Wait)*time.Millisecond), maxWait))
+// polling is ctx for as long as a poll may wait.
+func (s *server) polling(ctx context.Context, milliseconds int64) (context.Context, context.CancelFunc) {
+	wait := maxWait
+	if milliseconds < maxWait.Milliseconds() {
+		wait = time.Duration(max(0, milliseconds)) * time.Millisecond
+	}
+	return context.WithTimeout(ctx, wait)
 }
 
 type withdrawnInput struct {
@@ -138,7 +142,7 @@ type withdrawnInput struct {
 }
 
 func (s *server) withdrawn(ctx context.Context, in *withdrawnInput) (*output[wire.Withdrawals], error) {
-	ctx, cancel := in.bounded(ctx)
+	ctx, cancel := s.polling(ctx, in.Wait)
 	defer cancel()
 	taken, next, err := s.registry.Withdrawn(ctx, in.Worker, in.After)
 	return answered(wire.Withdrawals{Taken: taken, Next: next}, err)

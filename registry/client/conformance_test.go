@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -52,6 +53,22 @@ func sqlite(t *testing.T) registrytest.Open {
 // serve puts the API in front of a store, and returns the Store that asks it.
 func serve(t testing.TB, store registry.Store, now func() time.Time) *client.Store {
 	t.Helper()
+	return serveBy(t, store, now, nil)
+}
+
+// serveBy is serve with something around the API.
+func serveBy(t testing.TB, store registry.Store, now func() time.Time, around func(http.Handler) http.Handler) *client.Store {
+	t.Helper()
+	remote := client.NewStore(client.New(serverOf(t, store, now, around).URL, adminToken, client.Options{}))
+	t.Cleanup(func() { must(t, remote.Close()) })
+	return remote
+}
+
+func hashOf(token string) string { return api.TokenHash(token) }
+
+// serverOf is the API in front of a store.
+func serverOf(t testing.TB, store registry.Store, now func() time.Time, around func(http.Handler) http.Handler) *httptest.Server {
+	t.Helper()
 	folder := t.TempDir()
 	staging, err := dir.Create(filepath.Join(folder, "staging"))
 	must(t, err)
@@ -61,14 +78,23 @@ func serve(t testing.TB, store registry.Store, now func() time.Time) *client.Sto
 	t.Cleanup(func() { _ = preserved.Close() })
 	objects, err := ocfl.OpenRoot(t.Context(), preserved, "", nil)
 	must(t, err)
-	must(t, store.AddToken(t.Context(), registry.Token{ID: "admin", Hash: api.TokenHash(adminToken), Name: "admin", Role: registry.RoleAdmin}))
+	must(t, store.AddToken(t.Context(), registry.Token{ID: "admin", Hash: hashOf(adminToken), Name: "admin", Role: registry.RoleAdmin}))
 	handler, err := api.New(api.Options{
 		Registry: store, Staging: staging, Objects: objects, Now: now, Log: slog.New(slog.DiscardHandler),
 	})
 	must(t, err)
+	if around != nil {
+		handler = around(handler)
+	}
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
-	remote := client.NewStore(client.New(server.URL, adminToken, client.Options{}))
-	t.Cleanup(func() { must(t, remote.Close()) })
-	return remote
+	return server
+}
+
+func benchStore(b *testing.B) registry.Store {
+	b.Helper()
+	s, err := sqlstore.Open(b.Context(), sqlstore.Options{Path: filepath.Join(b.TempDir(), "registry.db")})
+	must(b, err)
+	b.Cleanup(func() { _ = s.Close() })
+	return s
 }

@@ -28,16 +28,6 @@ func (c *Client) Edges(context.Context, string) (requires, required []registry.E
 	return nil, nil, errUnbuilt
 }
 
-// Withdrawn implements registry.Working.
-func (c *Client) Withdrawn(context.Context, string, int64) ([]registry.Lease, int64, error) {
-	return nil, 0, errUnbuilt
-}
-
-// ApplyNext implements registry.Working.
-func (c *Client) ApplyNext(context.Context, registry.Lease) (registry.BulkProgress, error) {
-	return registry.BulkProgress{}, errUnbuilt
-}
-
 // Bulk implements registry.Administering.
 func (c *Client) Bulk(context.Context, registry.BulkRequest) (registry.WorkItem, error) {
 	return registry.WorkItem{}, errUnbuilt

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
@@ -41,7 +40,7 @@ func (s *Store) Withdrawn(ctx context.Context, worker string, after int64) ([]re
 	for {
 		var out wire.Withdrawals
 		err := s.ask(ctx, request{method: http.MethodGet, path: "/withdrawals", query: values(
-			"worker", worker, "after", number(after), "wait", number(s.wait().Milliseconds()))}, nil, &out)
+			"worker", worker, "after", number(after), "wait_ms", number(s.wait().Milliseconds()))}, nil, &out)
 		switch {
 		case ctx.Err() != nil:
 			return nil, after, nil
@@ -135,7 +134,7 @@ func (s *Store) hear(ctx context.Context) {
 	const pause = time.Second
 	for ctx.Err() == nil {
 		var out wire.Rung
-		err := s.ask(ctx, request{method: http.MethodGet, path: "/offers/bell", query: values("wait", strconv.FormatInt(s.wait().Milliseconds(), 10))}, nil, &out)
+		err := s.ask(ctx, request{method: http.MethodGet, path: "/offers/bell", query: values("wait_ms", number(s.wait().Milliseconds()))}, nil, &out)
 		switch {
 		case err != nil:
 			select {

@@ -89,7 +89,7 @@ type Cursor struct {
 // FeedWait asks to be told of events beyond a cursor.
 type FeedWait struct {
 	After int64 `json:"after"`
-	Wait  int64 `json:"wait" doc:"In milliseconds"`
+	Wait  int64 `json:"wait_ms" doc:"In milliseconds"`
 }
 
 // ReportRequest names a report, or a page of its jobs.
