@@ -241,7 +241,7 @@ type Administering interface {
 	RemoveHold(ctx context.Context, scope HoldScope, key, actor string) error
 	// PutCollection creates a collection or replaces its profile for submissions to come.
 	PutCollection(ctx context.Context, c Collection, actor string) error
-	// AddToken stores a bearer token's hash.
+	// AddToken stores a bearer token's hash; ErrTaken when there is a token with this id or hash.
 	AddToken(ctx context.Context, t Token) error
 	// TokenByHash returns the token with this hash, or ErrNotFound when there is none or it was revoked or has expired.
 	TokenByHash(ctx context.Context, hash string) (Token, error)

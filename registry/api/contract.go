@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -56,7 +57,11 @@ func (s *server) administeringRoutes(api huma.API) {
 		return r.PutCollection(ctx, in.Collection, in.Actor)
 	})
 	tell(s, api, method("add-token", "Store a token by its hash"), func(r Registry, ctx context.Context, in wire.TokenRecord) error {
-		return r.AddToken(ctx, in.Whole())
+		t := in.Whole()
+		if t.ID == "" || t.Hash == "" || !slices.Contains(registry.Roles(), t.Role) {
+			return invalid("no token was stored", wire.Fault{Location: "body", Message: "a token needs an id, a hash and a role"})
+		}
+		return r.AddToken(ctx, t)
 	})
 	ask(s, api, method("token", "Find a token by its hash"), func(r Registry, ctx context.Context, in wire.ByHash) (wire.TokenRecord, error) {
 		t, err := r.TokenByHash(ctx, in.Hash)
