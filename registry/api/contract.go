@@ -27,36 +27,43 @@ func method(name, summary string) operation {
 	return operation{id: contractPrefix + name, method: http.MethodPost, path: "/registry/" + name, summary: summary, contract: true}
 }
 
+// act describes the operation of a method of the contract that changes something in somebody's name.
+func act(name, summary string) operation {
+	o := method(name, summary)
+	o.acts = true
+	return o
+}
+
 // contractPrefix tells these operations from those for people.
 const contractPrefix = "registry-"
 
 func (s *server) submittingRoutes(api huma.API) {
 	tell(s, api, method("add-upload", "Record an upload whose bytes are stored"), Registry.AddUpload)
 	ask(s, api, method("upload", "Show an upload"), byID(Registry.UploadByID))
-	ask(s, api, method("submit", "Submit a payload as it is described"), Registry.Submit)
-	ask(s, api, method("prepare", "Add submissions to a graph"), Registry.Prepare)
-	tell(s, api, method("seal", "Start a graph"), func(r Registry, ctx context.Context, in wire.SealRequest) error {
+	ask(s, api, act("submit", "Submit a payload as it is described"), Registry.Submit)
+	ask(s, api, act("prepare", "Add submissions to a graph"), Registry.Prepare)
+	tell(s, api, act("seal", "Start a graph"), func(r Registry, ctx context.Context, in wire.SealRequest) error {
 		return r.Seal(ctx, in.GraphID, in.Actor)
 	})
 }
 
 func (s *server) administeringRoutes(api huma.API) {
-	ask(s, api, method("command", "Ask an act of an item"), Registry.Command)
-	ask(s, api, method("bulk", "Ask an act of every item that matches"), Registry.Bulk)
-	tell(s, api, method("set-accepting", "Say whether submissions are taken"), Registry.SetAccepting)
-	tell(s, api, method("add-hold", "Keep items of a scope from starting"), func(r Registry, ctx context.Context, h registry.Hold) error {
+	ask(s, api, act("command", "Ask an act of an item"), Registry.Command)
+	ask(s, api, act("bulk", "Ask an act of every item that matches"), Registry.Bulk)
+	tell(s, api, act("set-accepting", "Say whether submissions are taken"), Registry.SetAccepting)
+	tell(s, api, act("add-hold", "Keep items of a scope from starting"), func(r Registry, ctx context.Context, h registry.Hold) error {
 		if err := invalid("nothing was held", checkScope("body", h.Scope, h.Key)...); err != nil {
 			return err
 		}
 		return r.AddHold(ctx, h)
 	})
-	tell(s, api, method("remove-hold", "Let go what a hold keeps"), func(r Registry, ctx context.Context, in wire.HoldRemoval) error {
+	tell(s, api, act("remove-hold", "Let go what a hold keeps"), func(r Registry, ctx context.Context, in wire.HoldRemoval) error {
 		return r.RemoveHold(ctx, in.Scope, in.Key, in.Actor)
 	})
-	tell(s, api, method("put-collection", "Create or change a collection"), func(r Registry, ctx context.Context, in wire.CollectionRecord) error {
+	tell(s, api, act("put-collection", "Create or change a collection"), func(r Registry, ctx context.Context, in wire.CollectionRecord) error {
 		return r.PutCollection(ctx, in.Collection, in.Actor)
 	})
-	tell(s, api, method("add-token", "Store a token by its hash"), func(r Registry, ctx context.Context, in wire.TokenRecord) error {
+	tell(s, api, act("add-token", "Store a token by its hash"), func(r Registry, ctx context.Context, in wire.TokenRecord) error {
 		t := in.Whole()
 		if t.ID == "" || t.Hash == "" || !slices.Contains(registry.Roles(), t.Role) {
 			return invalid("no token was stored", wire.Fault{Location: "body", Message: "a token needs an id, a hash and a role"})
@@ -75,7 +82,7 @@ func (s *server) administeringRoutes(api huma.API) {
 		}
 		return wire.Rows[wire.TokenRecord]{Rows: out}, err
 	})
-	tell(s, api, method("revoke-token", "Make a token useless"), func(r Registry, ctx context.Context, in wire.TokenRevocation) error {
+	tell(s, api, act("revoke-token", "Make a token useless"), func(r Registry, ctx context.Context, in wire.TokenRevocation) error {
 		return r.RevokeToken(ctx, in.ID, in.Actor)
 	})
 	tell(s, api, method("refused", "Note that somebody was refused something"), Registry.Refused)

@@ -28,6 +28,8 @@ type operation struct {
 	// contract: the body is arguments of the Registry's contract, from a process of ours. It may be large, and is taken as
 	// it is: what cannot be is for the Registry to say.
 	contract bool
+	// acts: it is done in the name of whoever the arguments say, so the log says by whose token.
+	acts bool
 }
 
 // output is an answer with a body.

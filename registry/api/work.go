@@ -43,15 +43,26 @@ type given[T any] struct {
 // ask registers a method of the contract that has an argument and a result.
 func ask[I, O any](s *server, api huma.API, o operation, do func(Registry, context.Context, I) (O, error)) {
 	register(s, api, o, func(ctx context.Context, in *given[I]) (*output[O], error) {
-		return answered(do(s.registry, ctx, in.Body))
+		out, err := do(s.registry, ctx, in.Body)
+		s.acted(ctx, o, err)
+		return answered(out, err)
 	})
 }
 
 // tell registers a method of the contract that has an argument and no result.
 func tell[I any](s *server, api huma.API, o operation, do func(Registry, context.Context, I) error) {
 	register(s, api, o, func(ctx context.Context, in *given[I]) (*struct{}, error) {
-		return nil, do(s.registry, ctx, in.Body)
+		err := do(s.registry, ctx, in.Body)
+		s.acted(ctx, o, err)
+		return nil, err
 	})
+}
+
+// acted notes by whose token something was done in somebody's name.
+func (s *server) acted(ctx context.Context, o operation, err error) {
+	if o.acts && err == nil {
+		s.log.InfoContext(ctx, "acted in somebody's name", "operation", o.id, "request", callOf(ctx).id, "token", actor(ctx))
+	}
 }
 
 // answered is a result as register takes it.
