@@ -116,7 +116,9 @@ func (s *server) readingRoutes(api huma.API) {
 		seq, err := r.FeedEnd(ctx)
 		return wire.Cursor{Seq: seq}, err
 	})
-	ask(s, api, method("await-feed", "Wait for an event"), s.awaitFeed)
+	ask(s, api, method("await-feed", "Wait for an event"), func(_ Registry, ctx context.Context, in wire.FeedWait) (wire.Rung, error) {
+		return s.awaitFeed(ctx, in)
+	})
 	ask(s, api, method("attempts", "List an item's attempts"), byID(func(r Registry, ctx context.Context, id string) (wire.Rows[registry.Attempt], error) {
 		attempts, err := r.Attempts(ctx, id)
 		return wire.Rows[registry.Attempt]{Rows: attempts}, err
@@ -165,14 +167,15 @@ func rows[T any](do func(Registry, context.Context) ([]T, error)) func(Registry,
 }
 
 // awaitFeed answers when there is an event, or when it has waited as long as it was asked to.
-func (s *server) awaitFeed(r Registry, ctx context.Context, in wire.FeedWait) (wire.Rung, error) {
+func (s *server) awaitFeed(ctx context.Context, in wire.FeedWait) (wire.Rung, error) {
 	waiting, cancel := s.polling(ctx, in.Wait)
 	defer cancel()
-	err := r.AwaitFeed(waiting, in.After)
+	err := s.registry.AwaitFeed(waiting, in.After)
+	rung := wire.Rung{Rung: err == nil}
 	if waiting.Err() != nil {
-		return wire.Rung{Rung: err == nil}, nil
+		return rung, nil
 	}
-	return wire.Rung{Rung: err == nil}, err
+	return rung, err
 }
 
 // contractAccess adds who may ask what of the contract: workers everything but to administer.

@@ -420,7 +420,7 @@ func TestStore_Waits(t *testing.T) {
 	}{
 		{"withdrawn", func(ctx context.Context) (int64, error) {
 			taken, next, err := remote.Withdrawn(ctx, "w", 7)
-			if err == nil && len(taken) == 1 && taken[0].ItemID != "w" {
+			if len(taken) > 0 && taken[0] != (registry.Lease{ItemID: "w", N: 5}) {
 				t.Errorf("taken %+v", taken)
 			}
 			return next, err
@@ -517,7 +517,7 @@ func BenchmarkClaim(b *testing.B) {
 		for _, claimers := range []int{1, 64} {
 			b.Run(fmt.Sprintf("%s/%d at once", where, claimers), func(b *testing.B) {
 				requests := new(atomic.Int64)
-				var store registry.Store = benchStore(b)
+				store := benchStore(b)
 				must(b, store.PutCollection(b.Context(), registry.Collection{Mnemonic: "c"}, "admin"))
 				for i := range b.N {
 					_, err := store.Submit(b.Context(), registry.Submission{Collection: "c", Spec: registry.Spec{URL: fmt.Sprint("http://h/", i)}, Actor: "a"})

@@ -43,7 +43,7 @@ func (s *Store) Withdrawn(ctx context.Context, worker string, after int64) ([]re
 			"worker", worker, "after", number(after), "wait_ms", number(s.wait().Milliseconds()))}, nil, &out)
 		switch {
 		case ctx.Err() != nil:
-			return nil, after, nil
+			return nil, after, nil //nolint:nilerr // the contract has it so: the wait is over
 		case err != nil:
 			return nil, after, err
 		case len(out.Taken) > 0:

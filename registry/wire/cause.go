@@ -85,11 +85,7 @@ func CauseOf(err error) *Cause {
 		if fields == nil {
 			return c
 		}
-		text, err := json.Marshal(fields)
-		if err != nil {
-			return nil // no field of the contract's errors is of such a kind
-		}
-		c.Fields = text
+		c.Fields, _ = json.Marshal(fields) // no field of the contract's errors is of a kind that cannot be encoded
 		return c
 	}
 	return nil
