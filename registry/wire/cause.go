@@ -66,10 +66,11 @@ func typed[T error](name string) kind {
 		},
 		make: func(fields json.RawMessage) error {
 			var e *T
-			if json.Unmarshal(fields, &e) != nil || e == nil {
-				return nil
+			err := json.Unmarshal(fields, &e)
+			if err == nil && e != nil {
+				return *e
 			}
-			return *e
+			return nil
 		},
 	}
 }
