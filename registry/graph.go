@@ -89,16 +89,16 @@ func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune
 
 // Node is a submission in a graph. The requirements of its Submission may name keys.
 type Node struct {
-	Key        string // the caller's own name for it, unique in the graph
-	Submission Submission
+	Key        string     `json:"key"` // the caller's own name for it, unique in the graph
+	Submission Submission `json:"submission"`
 }
 
 // Graph is submissions that depend on each other. It is built by one or more calls of Prepare and started by Seal.
 type Graph struct {
-	ID             string // "" makes a new graph; otherwise nodes are added to one that is not sealed yet
-	Nodes          []Node // at most [MostNodes] a call
-	Actor          string
-	IdempotencyKey string
+	ID             string `json:"id"`    // "" makes a new graph; otherwise nodes are added to one that is not sealed yet
+	Nodes          []Node `json:"nodes"` // at most [MostNodes] a call
+	Actor          string `json:"actor"`
+	IdempotencyKey string `json:"idempotency_key"`
 }
 
 // Problems returns everything that is wrong with a call of Prepare and can be told without looking at what is there
@@ -202,8 +202,8 @@ type GraphView struct {
 
 // GraphError says what is wrong with a graph that is being built, or with a submission's requirements.
 type GraphError struct {
-	Key     string // the node; "" for the graph as a whole, and for a plain submission
-	Problem string
+	Key     string `json:"key"` // the node; "" for the graph as a whole, and for a plain submission
+	Problem string `json:"problem"`
 }
 
 // Error names the node.
@@ -216,7 +216,7 @@ func (e *GraphError) Error() string {
 
 // CycleError refuses to seal a graph whose items wait for each other.
 type CycleError struct {
-	Items []string // ids, each waiting for the next, the last for the first
+	Items []string `json:"items"` // ids, each waiting for the next, the last for the first
 }
 
 // Error names the whole cycle.

@@ -52,15 +52,15 @@ type Submitting interface {
 
 // Submission is a payload on its way in.
 type Submission struct {
-	Collection     string
-	Name           string // for people; the payload's file name when empty
-	Spec           Spec   // Profile, Priority and RouteVersion are filled in by Submit
-	Priority       *int   // not below 0; nil: from the profile and the batch's size
-	Actor          string
-	IdempotencyKey string // "" for none
-	Force          bool   // make a new batch although the same content is here already
+	Collection     string `json:"collection,omitempty"`
+	Name           string `json:"name,omitempty"`     // for people; the payload's file name when empty
+	Spec           Spec   `json:"spec"`               // Profile, Priority and RouteVersion are filled in by Submit
+	Priority       *int   `json:"priority,omitempty"` // not below 0; nil: from the profile and the batch's size
+	Actor          string `json:"actor,omitempty"`
+	IdempotencyKey string `json:"idempotency_key,omitempty"` // "" for none
+	Force          bool   `json:"force,omitempty"`           // make a new batch although the same content is here already
 	// Requires are items that must have completed (or settled) before this one starts.
-	Requires []Requirement
+	Requires []Requirement `json:"requires,omitempty"`
 }
 
 // Receipt answers a submission.
@@ -116,11 +116,11 @@ type NewJob struct {
 
 // Reservation asks for room on a volume.
 type Reservation struct {
-	Volume    string
-	Bytes     int64
-	Used      int64   // bytes used on the volume, as measured now
-	Total     int64   // bytes the volume holds
-	Threshold float64 // share of Total that may be used and promised, 0..1
+	Volume    string  `json:"volume"`
+	Bytes     int64   `json:"bytes"`
+	Used      int64   `json:"used"`      // bytes used on the volume, as measured now
+	Total     int64   `json:"total"`     // bytes the volume holds
+	Threshold float64 `json:"threshold"` // share of Total that may be used and promised, 0..1
 }
 
 // Preserving is how content becomes an object: identity, intent, inventory.
@@ -143,10 +143,10 @@ type Preserving interface {
 
 // IdentifyRequest is what is known of an object's identity.
 type IdentifyRequest struct {
-	Owner    string
-	Supplied string   // an ARK, or ""
-	LocalIDs []string // exact strings, no duplicates
-	Proposed string   // a fresh ARK, chosen locally
+	Owner    string   `json:"owner"`
+	Supplied string   `json:"supplied"`  // an ARK, or ""
+	LocalIDs []string `json:"local_ids"` // exact strings, no duplicates
+	Proposed string   `json:"proposed"`  // a fresh ARK, chosen locally
 }
 
 // Identity is an object's name as it was settled.
@@ -225,10 +225,10 @@ type Housekeeping interface {
 
 // DueRequest bounds what the relay offers.
 type DueRequest struct {
-	Window  int           // outstanding messages a live slot of a stage, and at least this many a stage
-	Renudge time.Duration // first repeat of an unanswered message; doubles up to RenudgeMax
+	Window  int           `json:"window"`  // outstanding messages a live slot of a stage, and at least this many a stage
+	Renudge time.Duration `json:"renudge"` // first repeat of an unanswered message; doubles up to RenudgeMax
 	// RenudgeMax is the longest wait between repeats.
-	RenudgeMax time.Duration
+	RenudgeMax time.Duration `json:"renudge_max"`
 }
 
 // Administering is what people ask of items.
@@ -255,7 +255,7 @@ type Administering interface {
 	// PutCollection creates a collection or replaces its profile for submissions to come. *PriorityError refuses a
 	// priority that a profile cannot ask for.
 	PutCollection(ctx context.Context, c Collection, actor string) error
-	// AddToken stores a bearer token's hash.
+	// AddToken stores a bearer token's hash; ErrTaken when there is a token with this id or hash.
 	AddToken(ctx context.Context, t Token) error
 	// TokenByHash returns the token with this hash, or ErrNotFound when there is none or it was revoked or has expired.
 	TokenByHash(ctx context.Context, hash string) (Token, error)
@@ -331,26 +331,26 @@ type Page[T any] struct {
 
 // ItemQuery selects items; empty fields do not restrict.
 type ItemQuery struct {
-	Action     Action
-	ParentID   string
-	Collection string
-	Status     Status
-	Stage      Stage
-	Text       string   // part of the name or the note
-	Match      Query    // all of its terms
-	Within     []string // only items of these collections; nil: all, empty: none
-	After      string
-	Limit      int // 0: 50; at most 500
+	Action     Action   `json:"action"`
+	ParentID   string   `json:"parent_id"`
+	Collection string   `json:"collection"`
+	Status     Status   `json:"status"`
+	Stage      Stage    `json:"stage"`
+	Text       string   `json:"text"`   // part of the name or the note
+	Match      Query    `json:"match"`  // all of its terms
+	Within     []string `json:"within"` // only items of these collections; nil: all, empty: none
+	After      string   `json:"after"`
+	Limit      int      `json:"limit"` // 0: 50; at most 500
 }
 
 // ObjectQuery selects objects; empty fields do not restrict.
 type ObjectQuery struct {
-	Collection string
-	Within     []string // as in ItemQuery
-	LocalID    string
-	Text       string // part of ARK, title or creator
-	After      string
-	Limit      int
+	Collection string   `json:"collection"`
+	Within     []string `json:"within"` // as in ItemQuery
+	LocalID    string   `json:"local_id"`
+	Text       string   `json:"text"` // part of ARK, title or creator
+	After      string   `json:"after"`
+	Limit      int      `json:"limit"`
 }
 
 // BatchProgress is a batch's jobs, added up from their rows.

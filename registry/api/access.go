@@ -16,7 +16,7 @@ func access() map[string][]registry.Role {
 	operator := []registry.Role{registry.RoleOperator, registry.RoleAdmin}
 	depositor := []registry.Role{registry.RoleDepositor, registry.RoleOperator, registry.RoleAdmin}
 	reader := []registry.Role{registry.RoleDepositor, registry.RoleViewer, registry.RoleOperator, registry.RoleAdmin}
-	return map[string][]registry.Role{
+	roles := map[string][]registry.Role{
 		"upload":        depositor,
 		"remove-upload": depositor,
 		"submit":        depositor,
@@ -64,6 +64,8 @@ func access() map[string][]registry.Role {
 
 		pagesOperation: reader,
 	}
+	contractAccess(roles)
+	return roles
 }
 
 // may says whether a role may do an operation.

@@ -34,6 +34,7 @@ func sentinels() []sentinel {
 		{registry.ErrSealed, http.StatusConflict, wire.CodeSealed, "prepare a new graph, whose nodes may require this one's items"},
 		{registry.ErrTaken, http.StatusConflict, wire.CodeConflict, "use another identifier"},
 		{registry.ErrClaimLost, http.StatusConflict, wire.CodeConflict, "the attempt is over; write nothing more"},
+		{registry.ErrInvalid, http.StatusUnprocessableEntity, wire.CodeInvalid, "correct it; it would be refused again"},
 		{storage.ErrNoSpace, http.StatusInsufficientStorage, wire.CodeNoSpace, "free space on the volume, or try again later; nothing was kept"},
 		{registry.ErrUnavailable, http.StatusServiceUnavailable, wire.CodeUnavailable, "try again later"},
 		{context.DeadlineExceeded, http.StatusServiceUnavailable, wire.CodeUnavailable, "try again later"},
@@ -89,6 +90,9 @@ func answerTo(err error) (p *wire.Problem, known bool) {
 		p.Accepting = &closed.Accepting
 		return p, true
 	}
+	if p := contractRefusal(err); p != nil {
+		return p, true
+	}
 	for _, row := range sentinels() {
 		if errors.Is(err, row.is) {
 			return wire.NewProblem(row.status, row.code, err.Error()+"; "+row.advice), true
@@ -137,6 +141,9 @@ func manifestFault(f checkm.Fault) wire.Fault {
 func (s *server) problem(r *http.Request, err error) *wire.Problem {
 	p, known := answerTo(err)
 	answer := *p // a problem may be shared
+	if answer.Cause == nil {
+		answer.Cause = wire.CauseOf(err)
+	}
 	c := callOf(r.Context())
 	answer.Instance = "urn:holdfast:request:" + c.id
 	log := s.log.With(
@@ -145,6 +152,8 @@ func (s *server) problem(r *http.Request, err error) *wire.Problem {
 		slog.String("actor", c.token.Name), slog.String("remote", r.RemoteAddr))
 	if answer.Status >= http.StatusInternalServerError && answer.Status != http.StatusServiceUnavailable || !known {
 		log.ErrorContext(r.Context(), "request failed", "err", err)
+	} else if ordinary(err) {
+		log.DebugContext(r.Context(), "request refused", "err", err)
 	} else {
 		log.InfoContext(r.Context(), "request refused", "err", err)
 	}

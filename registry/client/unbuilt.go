@@ -10,16 +10,6 @@ import (
 // What the contract promises and this client does not have yet.
 var errUnbuilt = errors.ErrUnsupported
 
-// Withdrawn implements registry.Working.
-func (c *Client) Withdrawn(context.Context, string, int64) ([]registry.Lease, int64, error) {
-	return nil, 0, errUnbuilt
-}
-
-// ApplyNext implements registry.Working.
-func (c *Client) ApplyNext(context.Context, registry.Lease) (registry.BulkProgress, error) {
-	return registry.BulkProgress{}, errUnbuilt
-}
-
 // Tokens implements registry.Administering.
 func (c *Client) Tokens(context.Context) ([]registry.Token, error) { return nil, errUnbuilt }
 

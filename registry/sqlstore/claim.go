@@ -11,7 +11,7 @@ import (
 )
 
 // errNoRequestID refuses a claim that could not be told from another one.
-var errNoRequestID = errors.New("a claim needs a request id")
+var errNoRequestID = fmt.Errorf("%w: a claim needs a request id", registry.ErrInvalid)
 
 // Claim implements registry.Working.
 func (s *Store) Claim(ctx context.Context, r registry.ClaimRequest) (registry.Claim, error) {

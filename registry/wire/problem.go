@@ -70,6 +70,8 @@ type Problem struct {
 	Cycle []string `json:"cycle,omitempty" doc:"Ids of items, each waiting for the next, the last for the first"`
 	// Accepting says since when and why no submissions are taken, with CodeNotAccepting.
 	Accepting *registry.Accepting `json:"accepting,omitempty" doc:"Since when and why no submissions are taken"`
+	// Cause is the error of the registry's contract that the problem stands for.
+	Cause *Cause `json:"cause,omitempty" doc:"What went wrong, with all that a program needs to go on"`
 }
 
 // Fault is one thing that is wrong with a request or with a manifest.
@@ -128,32 +130,6 @@ func (p *Problem) Is(target error) bool {
 	}
 }
 
-// As sets a **registry.TransitionError from a problem with CodeTransition, and likewise what a graph is refused for, so
-// that callers of a store need not know whether it is a remote one.
-func (p *Problem) As(target any) bool {
-	switch t := target.(type) {
-	case **registry.TransitionError:
-		if p.Code != CodeTransition {
-			return false
-		}
-		*t = &registry.TransitionError{Allowed: p.AllowedActs}
-	case **registry.CycleError:
-		if p.Code != CodeCycle {
-			return false
-		}
-		*t = &registry.CycleError{Items: p.Cycle}
-	case **registry.GraphError:
-		if p.Code != CodeGraph || len(p.Faults) == 0 {
-			return false
-		}
-		*t = &registry.GraphError{Key: p.Faults[0].Found, Problem: p.Faults[0].Message}
-	case **registry.NotAccepting:
-		if p.Code != CodeNotAccepting || p.Accepting == nil {
-			return false
-		}
-		*t = &registry.NotAccepting{Accepting: *p.Accepting}
-	default:
-		return false
-	}
-	return true
-}
+// Unwrap returns the error of the registry's contract that the problem stands for, with all its fields, so that callers of
+// a store need not know whether it is a remote one; nil when there is none.
+func (p *Problem) Unwrap() error { return p.Cause.Err() }
