@@ -12,8 +12,8 @@ import (
 // On PostgreSQL the planner knows how often a word occurs and whether to begin with the index of trigrams or with another.
 // SQLite has no statistics: here it is counted, up to what it costs to look at.
 const (
-	fewMatches = 2000  // are all read and sorted
-	someRows   = 20000 // are read one by one, rather than more of them by way of the text
+	fewMatches = 500  // are all read and sorted
+	someRows   = 5000 // are read one by one, rather than more of them by way of the text
 )
 
 // search is how a query's text is looked for.
@@ -74,17 +74,17 @@ func searchClause(q registry.ItemQuery) (clause string, ids []string) {
 	return strings.Join(parts, " AND "), ids
 }
 
-// moreThan says whether there are more items at some places, everywhere when there are none, than a bound for each.
+// moreThan says whether there are as many items as a bound at some places; where there are none, everywhere, there are.
 func (s *Store) moreThan(ctx context.Context, w *where, conds []string, bound int) (bool, error) {
 	if len(conds) == 0 {
 		return true, nil
 	}
-	counts := make([]string, len(conds))
+	at := make([]string, len(conds))
 	for i, c := range conds {
-		counts[i] = fmt.Sprintf(`SELECT COUNT(*) AS n FROM (SELECT 1 FROM work_item i WHERE i.tenant = '%s' AND %s LIMIT %d)`, Tenant, c, bound)
+		at[i] = `SELECT 1 FROM work_item i WHERE i.tenant = '` + Tenant + `' AND ` + c
 	}
 	var n int
-	err := s.read.QueryRowContext(ctx, `SELECT SUM(n) FROM (`+strings.Join(counts, ` UNION ALL `)+`)`, w.args...).Scan(&n)
+	err := s.read.QueryRowContext(ctx, `SELECT COUNT(*) FROM (`+strings.Join(at, ` UNION ALL `)+fmt.Sprintf(` LIMIT %d)`, bound), w.args...).Scan(&n)
 	if err != nil {
 		return false, fmt.Errorf("count rows of places: %w", err)
 	}
