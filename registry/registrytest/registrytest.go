@@ -45,6 +45,7 @@ func Run(t *testing.T, open Open) {
 		{"command", commandTests()},
 		{"why", whyTests()},
 		{"list", listTests()},
+		{"query", queryTests()},
 		{"admin", adminTests()},
 	}
 	for _, topic := range topics {
