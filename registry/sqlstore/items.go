@@ -95,7 +95,13 @@ func (s *Store) planList(ctx context.Context, q registry.ItemQuery, limit int) (
 	if err != nil {
 		return l, err
 	}
-	if !words.few {
+	switch {
+	case words.planned && r.batches == nil && r.graphs == nil:
+		// Places would each ask the text index anew.
+		if len(r.places) > 0 {
+			l.look(nil)
+		}
+	case !words.few:
 		conds, empty, err := s.narrow(ctx, &r, l.w)
 		if err != nil || empty {
 			return l, err

@@ -21,15 +21,18 @@ type search struct {
 	clause string   // for the text index; "" when that cannot help
 	ids    []string // by which an item may match although its text does not: the index does not have them
 	few    bool     // so few rows have the text that all of them can be read
+	// planned: the database knows by itself how often text occurs, and begins with it where that is best.
+	planned bool
 }
 
 // searchFor asks how often a query's text occurs. Where ids are named that is not of interest.
 func (s *Store) searchFor(ctx context.Context, q registry.ItemQuery, r reach) (words search, err error) {
-	if s.dialectName() != "sqlite" || r.ids != nil {
+	words.clause, words.ids = searchClause(q)
+	switch {
+	case words.clause == "" || r.ids != nil:
 		return search{}, nil
-	}
-	if words.clause, words.ids = searchClause(q); words.clause == "" {
-		return search{}, nil
+	case s.dialectName() != "sqlite":
+		return search{planned: true}, nil
 	}
 	var n int
 	err = s.read.QueryRowContext(ctx, `SELECT COUNT(*) FROM (SELECT 1 FROM item_text WHERE item_text MATCH $1 LIMIT $2)`,
