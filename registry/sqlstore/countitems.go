@@ -41,14 +41,16 @@ func (s *Store) CountItems(ctx context.Context, q registry.ItemQuery) (map[regis
 
 // countFound counts what is found by something else than its place.
 func countFound(w *where, words search, held bool) string {
+	from := "work_item i"
 	if words.clause != "" && len(words.ids) == 0 {
-		w.add("i.seq IN (SELECT rowid FROM item_text WHERE item_text MATCH ?)", words.clause)
+		from = fromText
+		w.add("x.item_text MATCH ?", words.clause)
 	}
 	bits := allBits
 	if !held {
 		bits &^= heldBit
 	}
-	return `SELECT i.stage, i.status, ` + bitsSum(bits) + `, COUNT(*) FROM work_item i` + w.String() + ` GROUP BY 1, 2, 3`
+	return `SELECT i.stage, i.status, ` + bitsSum(bits) + `, COUNT(*) FROM ` + from + w.String() + ` GROUP BY 1, 2, 3`
 }
 
 // countPlaces counts place by place, and reads a row only where its state does not follow from its place, which the

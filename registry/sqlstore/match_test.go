@@ -37,7 +37,8 @@ func newEverywhere(t *testing.T) *everywhere {
 	}
 	ids := e.fill(t)
 	for _, h := range []registry.Hold{
-		{Scope: registry.HoldItem, Key: ids[5], Reason: "r"}, {Scope: registry.HoldCollection, Key: "b", Reason: "r"},
+		{Scope: registry.HoldItem, Key: ids[5], Reason: "r"},
+		{Scope: registry.HoldCollection, Key: "b", Reason: "r"},
 		{Scope: registry.HoldBatch, Key: ids[0], Reason: "r"},
 	} {
 		if err := e.s.AddHold(t.Context(), h); err != nil {

@@ -16,6 +16,9 @@ const (
 	someRows   = 5000 // are read one by one, rather than more of them by way of the text
 )
 
+// fromText makes SQLite begin with the text index.
+const fromText = "item_text x CROSS JOIN work_item i ON i.seq = x.rowid"
+
 // search is how a query's text is looked for.
 type search struct {
 	clause string   // for the text index; "" when that cannot help
