@@ -271,7 +271,8 @@ type Administering interface {
 type Reading interface {
 	// Item returns one item, or ErrNotFound.
 	Item(ctx context.Context, id string) (WorkItem, error)
-	// Items lists items, newest first; children of a batch in row order.
+	// Items lists items, newest first; children of one batch, named by ParentID or by a term, in row order.
+	// *QueryError for a Match that ParseQuery did not make.
 	Items(ctx context.Context, q ItemQuery) (Page[WorkItem], error)
 	// CountItems counts the items that a query selects by the state that people see; paging is ignored.
 	CountItems(ctx context.Context, q ItemQuery) (map[State]int64, error)

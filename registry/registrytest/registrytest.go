@@ -55,6 +55,7 @@ func Run(t *testing.T, open Open) {
 		{"purge", purgeTests()},
 		{"why", whyTests()},
 		{"list", listTests()},
+		{"query", queryTests()},
 		{"admin", adminTests()},
 		{"graph", graphTests()},
 		{"scenario", scenarioTests()},

@@ -144,6 +144,18 @@ func (l *life) readAll(t *testing.T) {
 	} {
 		must(l.s.Items(ctx, q))
 	}
+	for _, text := range []string{
+		"state:failed", "state:pending,held", "-state:completed", "status:running", "stage:download", "action:batch", "action:batch state:failed",
+		"collection:c", "collection:c state:failed", "collection:c,d stage:download", "batch:" + l.batch, "batch:" + l.batch + " state:failed", "batch:a,b", "graph:g",
+		"id:" + l.batch, "id:" + l.batch[:9], "name:thesis", "error:timeout", "error:timeout state:failed", "class:content", "by:a", "held:yes", "held:no",
+		"priority:<3", "retries:>0", "older:1h", "newer:1h", "older:1h state:failed", "thesis letters", l.batch, "x",
+	} {
+		match, err := registry.ParseQuery(text)
+		must(match, err)
+		must(l.s.Items(ctx, registry.ItemQuery{Match: match}))
+		must(l.s.Items(ctx, registry.ItemQuery{Match: match, Within: []string{"c"}}))
+		must(l.s.CountItems(ctx, registry.ItemQuery{Match: match}))
+	}
 	for _, q := range []registry.ObjectQuery{{}, {Collection: "c"}, {LocalID: "x"}, {Text: "t"}} {
 		must(l.s.Objects(ctx, q))
 	}

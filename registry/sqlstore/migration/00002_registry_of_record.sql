@@ -102,19 +102,19 @@ UPDATE work_item SET seq = r.n FROM (SELECT id AS item_id, ROW_NUMBER() OVER (OR
   WHERE work_item.id = r.item_id;
 CREATE UNIQUE INDEX work_item_seq ON work_item (seq);
 -- Lists, newest first. Each column that a query narrows stands before created_at in one of them; where several values
--- are asked for, each is read by itself. Jobs are nearly all items, so only the others have their action in an index.
+-- are asked for, each is read by itself. What stands behind seq spares the row where it does not match. Jobs are nearly all items, so only the others have their action in an index.
 DROP INDEX work_item_new;
 DROP INDEX work_item_list;
 DROP INDEX work_item_collection;
 DROP INDEX work_item_status;
 DROP INDEX work_item_children;
 CREATE INDEX work_item_new ON work_item (tenant, created_at, seq);
-CREATE INDEX work_item_list ON work_item (action, status, created_at, seq) WHERE action <> 'ingest';
+CREATE INDEX work_item_list ON work_item (action, status, created_at, seq, tenant, collection) WHERE action <> 'ingest';
 CREATE INDEX work_item_collection ON work_item (collection, created_at, seq);
 CREATE INDEX work_item_place ON work_item (stage, status, tenant, created_at, seq);
 CREATE INDEX work_item_collection_place ON work_item (collection, stage, status, tenant, created_at, seq);
 CREATE INDEX work_item_by ON work_item (created_by, created_at, seq);
-CREATE INDEX work_item_class ON work_item (error_class, created_at, seq) WHERE error_class <> '';
+CREATE INDEX work_item_class ON work_item (error_class, created_at, seq, tenant, collection) WHERE error_class <> '';
 CREATE INDEX work_item_requeued ON work_item (tenant, created_at, seq) WHERE retry_count > 0;
 CREATE INDEX work_item_children ON work_item (parent_id, status, row_no) WHERE parent_id IS NOT NULL;
 -- +dialect sqlite
