@@ -46,6 +46,8 @@ func Run(t *testing.T, open Open) {
 		{"why", whyTests()},
 		{"list", listTests()},
 		{"admin", adminTests()},
+		{"token", tokenTests()},
+		{"feed", feedTests()},
 	}
 	for _, topic := range topics {
 		t.Run(topic.name, func(t *testing.T) {

@@ -111,5 +111,6 @@ func (s *Store) together(t *tx, ws []*write, more <-chan *write) ([]*write, erro
 	if t.wake {
 		s.wake()
 	}
+	s.news.ring()
 	return ws, nil
 }

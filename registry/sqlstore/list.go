@@ -36,6 +36,26 @@ func (w *where) add(cond string, args ...any) {
 	w.conds = append(w.conds, cond)
 }
 
+// within restricts a column to values; nil does not restrict, and none finds nothing.
+func (w *where) within(column string, values []string) {
+	if values != nil {
+		w.in(column, values)
+	}
+}
+
+// in restricts a column to values, of which there may be none.
+func (w *where) in(column string, values []string) {
+	if len(values) == 0 {
+		w.add("1 = 0")
+		return
+	}
+	args := make([]any, len(values))
+	for i, v := range values {
+		args[i] = v
+	}
+	w.add(column+" IN (?"+strings.Repeat(", ?", len(values)-1)+")", args...)
+}
+
 func (w *where) String() string { return " WHERE " + strings.Join(w.conds, " AND ") }
 
 // contains makes a LIKE pattern that finds text as it is.
@@ -87,6 +107,7 @@ func (s *Store) Items(ctx context.Context, q registry.ItemQuery) (page registry.
 	if q.Collection != "" {
 		w.add("i.collection = ?", q.Collection)
 	}
+	w.within("i.collection", q.Within)
 	if q.Status != "" {
 		w.add("i.status = ?", q.Status)
 	}
@@ -129,32 +150,6 @@ func (s *Store) Items(ctx context.Context, q registry.ItemQuery) (page registry.
 		page.Rows = append(page.Rows, it)
 	}
 	return page, rows.Err()
-}
-
-// Events implements registry.Reading.
-func (s *Store) Events(ctx context.Context, itemID string, after int64, limit int) (out []registry.Event, err error) {
-	var w where
-	w.add("feed_seq > ?", after)
-	if itemID != "" {
-		w.add("item_id = ?", itemID)
-	}
-	rows, err := s.read.QueryContext(ctx, `SELECT feed_seq, item_id, attempt, type, actor, at, data FROM event`+
-		w.String()+` ORDER BY feed_seq LIMIT `+strconv.Itoa(pageSize(limit)), w.args...)
-	if err != nil {
-		return nil, fmt.Errorf("list events: %w", err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var e registry.Event
-		var at int64
-		var data string
-		if err := rows.Scan(&e.Seq, &e.ItemID, &e.Attempt, &e.Type, &e.Actor, &at, &data); err != nil {
-			return nil, fmt.Errorf("list events: %w", err)
-		}
-		e.At, e.Data = fromMicros(at), []byte(data)
-		out = append(out, e)
-	}
-	return out, rows.Err()
 }
 
 // Attempts implements registry.Reading.

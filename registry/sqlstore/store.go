@@ -40,6 +40,7 @@ type Store struct {
 	closed chan struct{} // closed by Close: no new writes
 	done   chan struct{} // closed when the writer has ended
 	woken  chan struct{}
+	news   bell // rung after each commit
 
 	closeOnce sync.Once
 	closeErr  error // of the first Close

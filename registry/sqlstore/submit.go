@@ -151,5 +151,8 @@ func (t *tx) insert(n newItem) error {
 	if err != nil {
 		return fmt.Errorf("insert item: %w", err)
 	}
-	return t.event(n.id, 0, string(act), n.actor, moved{Stage: n.stage, Status: n.status, Error: n.note, Class: n.class})
+	return t.note(entry{
+		itemID: n.id, kind: string(act), actor: n.actor, collection: n.collection, part: n.parent != "",
+		data: moved{Stage: n.stage, Status: n.status, Error: n.note, Class: n.class},
+	})
 }

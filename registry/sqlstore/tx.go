@@ -16,6 +16,7 @@ type tx struct {
 	fault func(query string) error // of Store
 	now   int64                    // microseconds; one moment for the whole group
 	wake  bool                     // a message became due, or the relay may offer more
+	audit string                   // the act on many items that the events of this write are parts of; "" for none
 }
 
 // stmt is a prepared statement that lives as long as its connection.
@@ -43,6 +44,7 @@ func (t *tx) savepoint(w *write) error {
 	if _, err := t.exec("SAVEPOINT w"); err != nil {
 		return err
 	}
+	t.audit = ""
 	if w.err = w.fn(t); w.err != nil {
 		if _, err := t.exec("ROLLBACK TO w"); err != nil {
 			return errors.Join(w.err, err)

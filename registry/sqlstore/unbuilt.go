@@ -51,27 +51,7 @@ func (s *Store) QueueStatus(context.Context) (registry.QueueStatus, error) {
 	return registry.QueueStatus{}, errUnbuilt
 }
 
-// Tokens implements registry.Administering.
-func (s *Store) Tokens(context.Context) ([]registry.Token, error) { return nil, errUnbuilt }
-
-// RevokeToken implements registry.Administering.
-func (s *Store) RevokeToken(context.Context, string, string) error { return errUnbuilt }
-
-// Refused implements registry.Administering.
-func (s *Store) Refused(context.Context, registry.Refusal) error { return errUnbuilt }
-
 // CountItems implements registry.Reading.
 func (s *Store) CountItems(context.Context, registry.ItemQuery) (map[registry.State]int64, error) {
 	return nil, errUnbuilt
 }
-
-// Feed implements registry.Reading.
-func (s *Store) Feed(context.Context, registry.FeedQuery) ([]registry.Event, error) {
-	return nil, errUnbuilt
-}
-
-// FeedEnd implements registry.Reading.
-func (s *Store) FeedEnd(context.Context) (int64, error) { return 0, errUnbuilt }
-
-// AwaitFeed implements registry.Reading.
-func (s *Store) AwaitFeed(context.Context, int64) error { return errUnbuilt }

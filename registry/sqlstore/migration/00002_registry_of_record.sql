@@ -32,6 +32,10 @@ ALTER TABLE event ADD COLUMN collection TEXT NOT NULL DEFAULT '';
 -- The act that this event is a part of: one audit entry for all that it changed.
 ALTER TABLE event ADD COLUMN audit_id TEXT NOT NULL DEFAULT '';
 
+-- 1: an act of a person or a refusal, not a part of another act: an entry of the audit log.
+ALTER TABLE event ADD COLUMN audited BIGINT NOT NULL DEFAULT 0;
+CREATE INDEX event_audited ON event (feed_seq) WHERE audited = 1;
+
 ALTER TABLE token ADD COLUMN collections TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE token ADD COLUMN created_by TEXT NOT NULL DEFAULT '';
 ALTER TABLE token ADD COLUMN expires_at BIGINT;
@@ -52,6 +56,8 @@ ALTER TABLE token DROP COLUMN revoked_at;
 ALTER TABLE token DROP COLUMN expires_at;
 ALTER TABLE token DROP COLUMN created_by;
 ALTER TABLE token DROP COLUMN collections;
+DROP INDEX event_audited;
+ALTER TABLE event DROP COLUMN audited;
 ALTER TABLE event DROP COLUMN audit_id;
 ALTER TABLE event DROP COLUMN collection;
 DROP INDEX attempt_withdrawn;
