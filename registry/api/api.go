@@ -37,13 +37,17 @@ type Options struct {
 	UI       http.Handler     // the pages, for whoever has logged in; nil: none
 	Now      func() time.Time // nil: time.Now
 
+	// Done is closed when the server is about to stop: streams end then, which would last for ever otherwise. nil: they end
+	// with their connections.
+	Done <-chan struct{}
 	// UploadIdle is how long an upload may bring nothing before it counts as broken off; 0: 2 minutes.
 	UploadIdle time.Duration
 }
 
 // server is what all handlers share. It has no state but that of the uploads under way.
 type server struct {
-	registry Registry
+	registry Registry // limited to what the request's token may see
+	all      Registry // for what must be known whoever asks; nothing of it is shown
 	staging  storage.Store
 	objects  Objects
 	log      *slog.Logger
@@ -51,7 +55,9 @@ type server struct {
 	ui       http.Handler
 	now      func() time.Time
 	idle     time.Duration
+	done     <-chan struct{}
 	access   map[string][]registry.Role
+	refusals refusals
 	inUse    *inUse
 }
 
@@ -75,8 +81,8 @@ func newServer(o Options) (*server, error) {
 		return nil, errors.New("api: Registry, Staging, Objects and Log must be set")
 	}
 	s := &server{
-		registry: o.Registry, staging: o.Staging, objects: o.Objects, log: o.Log, version: o.Version, ui: o.UI,
-		now: o.Now, idle: o.UploadIdle, access: access(), inUse: newInUse(),
+		registry: Scoped(o.Registry), all: o.Registry, staging: o.Staging, objects: o.Objects, log: o.Log, version: o.Version, ui: o.UI,
+		now: o.Now, idle: o.UploadIdle, done: o.Done, access: access(), inUse: newInUse(),
 	}
 	if s.now == nil {
 		s.now = time.Now
@@ -96,6 +102,9 @@ func (s *server) routes() (*http.ServeMux, []byte, error) {
 	s.itemRoutes(api)
 	s.adminRoutes(api)
 	s.objectRoutes(api)
+	s.tokenRoutes(api)
+	s.feedRoutes(api)
+	s.eventsRoute(api, mux)
 	s.uploadRoute(api, mux)
 	s.contentRoute(api, mux)
 	spec, err := specification(api)

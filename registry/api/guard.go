@@ -22,6 +22,7 @@ const bodyTime = 30 * time.Second
 // guarded names every request, sets what every answer carries, and turns a panic into a problem of this request alone.
 func (s *server) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.note(r.Context(), nil)
 		c := newCall()
 		r = r.WithContext(withCall(r.Context(), c))
 		h := w.Header()

@@ -29,6 +29,8 @@ func sentinels() []sentinel {
 	return []sentinel{
 		{registry.ErrNotFound, http.StatusNotFound, wire.CodeNotFound, "check the id, or list what there is"},
 		{registry.ErrIdempotencyConflict, http.StatusConflict, wire.CodeIdempotency, "use a new key, or send what was sent first"},
+		{registry.ErrLastAdmin, http.StatusConflict, wire.CodeLastAdmin, "nothing was revoked"},
+		{registry.ErrNameTaken, http.StatusConflict, wire.CodeNameTaken, "give another name"},
 		{registry.ErrIntentOpen, http.StatusConflict, wire.CodeConflict, "wait until that version is recorded"},
 		{registry.ErrTaken, http.StatusConflict, wire.CodeConflict, "use another identifier"},
 		{registry.ErrClaimLost, http.StatusConflict, wire.CodeConflict, "the attempt is over; write nothing more"},
@@ -122,6 +124,9 @@ func (s *server) problem(r *http.Request, err error) *wire.Problem {
 		log.ErrorContext(r.Context(), "request failed", "err", err)
 	} else {
 		log.InfoContext(r.Context(), "request refused", "err", err)
+	}
+	if isRefusal(&answer) {
+		s.refused(r, &answer)
 	}
 	return &answer
 }

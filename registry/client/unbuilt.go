@@ -51,27 +51,7 @@ func (c *Client) QueueStatus(context.Context) (registry.QueueStatus, error) {
 	return registry.QueueStatus{}, errUnbuilt
 }
 
-// Tokens implements registry.Administering.
-func (c *Client) Tokens(context.Context) ([]registry.Token, error) { return nil, errUnbuilt }
-
-// RevokeToken implements registry.Administering.
-func (c *Client) RevokeToken(context.Context, string, string) error { return errUnbuilt }
-
-// Refused implements registry.Administering.
-func (c *Client) Refused(context.Context, registry.Refusal) error { return errUnbuilt }
-
 // CountItems implements registry.Reading.
 func (c *Client) CountItems(context.Context, registry.ItemQuery) (map[registry.State]int64, error) {
 	return nil, errUnbuilt
 }
-
-// Feed implements registry.Reading.
-func (c *Client) Feed(context.Context, registry.FeedQuery) ([]registry.Event, error) {
-	return nil, errUnbuilt
-}
-
-// FeedEnd implements registry.Reading.
-func (c *Client) FeedEnd(context.Context) (int64, error) { return 0, errUnbuilt }
-
-// AwaitFeed implements registry.Reading.
-func (c *Client) AwaitFeed(context.Context, int64) error { return errUnbuilt }

@@ -159,4 +159,3 @@ func tokenEvents(f *fixture) {
 		f.Errorf("events (-want +got):\n%s", diff)
 	}
 }
-

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -127,13 +128,13 @@ func (s *Store) Audit(ctx context.Context, q registry.AuditQuery) (page registry
 	if len(q.Types) > 0 {
 		w.in("type", q.Types)
 	}
+	before := int64(math.MaxInt64)
 	if q.After != "" {
-		before, _, err := parseCursor(q.After)
-		if err != nil {
+		if before, _, err = parseCursor(q.After); err != nil {
 			return page, err
 		}
-		w.add("feed_seq < ?", before)
 	}
+	w.add("feed_seq < ?", before)
 	limit := pageSize(q.Limit)
 	page.Rows, err = s.events(ctx, selectEvent+w.String()+` ORDER BY feed_seq DESC LIMIT `+strconv.Itoa(limit+1), w.args...)
 	if len(page.Rows) > limit {

@@ -154,6 +154,9 @@ func (l *life) readAll(t *testing.T) {
 		must(l.s.BatchProgress(ctx, id))
 	}
 	must(l.s.Events(ctx, "", 0, 10))
+	must(l.s.Feed(ctx, registry.FeedQuery{Types: []string{"submit", "claim"}, Within: []string{"c", "d"}}))
+	must(l.s.Audit(ctx, registry.AuditQuery{}))
+	must(l.s.Audit(ctx, registry.AuditQuery{Actor: "a", Types: []string{"submit"}, After: "MSA"}))
 	must(l.s.ReportJobs(ctx, l.batch, 0, 0, 10))
 	must(l.s.Object(ctx, l.ark))
 	must(l.s.Files(ctx, l.ark, 0, "", 10))

@@ -22,6 +22,8 @@ const (
 	CodeNotFound         Code = "not-found"              // 404: no such thing
 	CodeMethodNotAllowed Code = "method-not-allowed"     // 405: the address is right, the method is not
 	CodeTransition       Code = "transition-not-allowed" // 409: the state machine does not have this change
+	CodeLastAdmin        Code = "last-admin"             // 409: without this token nobody could make another
+	CodeNameTaken        Code = "name-taken"             // 409: there is or was a token of this name
 	CodeIdempotency      Code = "idempotency-conflict"   // 409: the key was used with other arguments
 	CodeConflict         Code = "conflict"               // 409: somebody else's work is in the way
 	CodeTooLarge         Code = "too-large"              // 413: the body is larger than such a request may be
@@ -107,6 +109,10 @@ func (p *Problem) Is(target error) bool {
 		return target == registry.ErrNotFound
 	case CodeIdempotency:
 		return target == registry.ErrIdempotencyConflict
+	case CodeLastAdmin:
+		return target == registry.ErrLastAdmin
+	case CodeNameTaken:
+		return target == registry.ErrNameTaken
 	case CodeUnavailable:
 		return target == context.DeadlineExceeded
 	default:

@@ -40,6 +40,7 @@ ALTER TABLE token ADD COLUMN collections TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE token ADD COLUMN created_by TEXT NOT NULL DEFAULT '';
 ALTER TABLE token ADD COLUMN expires_at BIGINT;
 ALTER TABLE token ADD COLUMN revoked_at BIGINT;
+CREATE INDEX token_name ON token (name);
 
 -- Whether submissions are taken, and whatever else is one value for all.
 CREATE TABLE setting (
@@ -52,6 +53,7 @@ CREATE TABLE setting (
 
 -- +goose Down
 DROP TABLE setting;
+DROP INDEX token_name;
 ALTER TABLE token DROP COLUMN revoked_at;
 ALTER TABLE token DROP COLUMN expires_at;
 ALTER TABLE token DROP COLUMN created_by;
