@@ -10,7 +10,7 @@ import (
 
 // handler is the API over the node's stores, and the pages beside it.
 func (s *stores) handler(o Options) (http.Handler, error) {
-	pages, err := ui.New(ui.Options{Registry: s.registry, Log: o.Log, Version: o.Version})
+	pages, err := ui.New(ui.Options{Registry: api.Scoped(s.registry), Forms: api.NewForms(s.registry), Log: o.Log, Version: o.Version})
 	if err != nil {
 		return nil, fmt.Errorf("prepare the pages: %w", err)
 	}
