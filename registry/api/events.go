@@ -22,7 +22,7 @@ import (
 const (
 	keepAlive   = 15 * time.Second // between signs of life
 	streamWrite = 30 * time.Second // for a reader to take what is sent; it then comes again where it was
-	streamRetry = 2 * time.Second  // after which a reader should come again
+	streamRetry = time.Second      // after which a reader should come again
 )
 
 // eventsRoute adds GET /events, which streams the feed (server-sent events, HTML 9.2).

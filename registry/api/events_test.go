@@ -65,7 +65,7 @@ func TestEvents_Stream(t *testing.T) {
 	end, err := b.store.FeedEnd(t.Context())
 	must(t, err)
 	lines, stop := b.opened(t, "")
-	if got, want := message(t, lines), fmt.Sprintf("retry: 2000\nid: %d\n", end); got != want {
+	if got, want := message(t, lines), fmt.Sprintf("retry: 1000\nid: %d\n", end); got != want {
 		t.Errorf("first message %q, want %q: it begins now", got, want)
 	}
 	r, err := b.as(t, registry.RoleDepositor).Submit(t.Context(), wire.SubmitRequest{URL: "http://h.test/2"}, "")
@@ -130,11 +130,11 @@ func TestEvents_SlowReader(t *testing.T) {
 	message(t, lines)
 	long := strings.Repeat("x", 1900)
 	var wg sync.WaitGroup
-	const writers, each = 20, 250 // 10 MB, more than any buffer on the way
+	const writers, each = 20, 60 // 11 MB, more than any buffer on the way
 	for range writers {
 		wg.Go(func() {
 			for range each {
-				must(t, b.store.Refused(t.Context(), registry.Refusal{Code: "test", Detail: long}))
+				must(t, b.store.Refused(t.Context(), registry.Refusal{Code: "test", Detail: long, Operation: long, Remote: long, RequestID: long, Actor: long}))
 			}
 		})
 	}
@@ -197,7 +197,7 @@ func TestEvents_AcrossRestarts(t *testing.T) {
 	must(t, r.store.Load().AddToken(ctx, registry.Token{ID: "v", Hash: api.TokenHash("v"), Name: "v", Role: registry.RoleViewer}))
 	begin, err := r.store.Load().FeedEnd(ctx)
 	must(t, err)
-	const restarts, readers = 4, 3
+	const restarts, readers = 3, 3
 	var writing, reading sync.WaitGroup
 	var wrote atomic.Int64
 	stop := make(chan struct{})
@@ -249,7 +249,7 @@ func TestEvents_AcrossRestarts(t *testing.T) {
 	for range restarts {
 		// Each life serves every reader something before it is killed.
 		for i := range readers {
-			for at := followed[i].Load(); followed[i].Load() < at+200 && ctx.Err() == nil; {
+			for at := followed[i].Load(); followed[i].Load() < at+60 && ctx.Err() == nil; {
 				select {
 				case <-time.After(time.Millisecond):
 				case <-ctx.Done():
