@@ -59,6 +59,7 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(
 		a.upCommand(), a.submitCommand(), a.watchCommand(),
 		a.batchCommand(), a.itemCommand(), a.objectCommand(), a.collectionCommand(), a.holdCommand(),
+		a.eventsCommand(), a.auditCommand(), a.tokenCommand(),
 		a.healthCommand(), a.versionCommand(),
 	)
 	return root
