@@ -40,25 +40,29 @@ type Options struct {
 	// Done is closed when the server is about to stop: streams end then, which would last for ever otherwise. nil: they end
 	// with their connections.
 	Done <-chan struct{}
+	// KeepAlive is the time between two signs of life of a stream, in which a token that has ended is noticed; 0: 15 s.
+	KeepAlive time.Duration
+
 	// UploadIdle is how long an upload may bring nothing before it counts as broken off; 0: 2 minutes.
 	UploadIdle time.Duration
 }
 
 // server is what all handlers share. It has no state but that of the uploads under way.
 type server struct {
-	registry Registry // limited to what the request's token may see
-	all      Registry // for what must be known whoever asks; nothing of it is shown
-	staging  storage.Store
-	objects  Objects
-	log      *slog.Logger
-	version  string
-	ui       http.Handler
-	now      func() time.Time
-	idle     time.Duration
-	done     <-chan struct{}
-	access   map[string][]registry.Role
-	refusals refusals
-	inUse    *inUse
+	registry  Registry // limited to what the request's token may see
+	all       Registry // for what must be known whoever asks; nothing of it is shown
+	staging   storage.Store
+	objects   Objects
+	log       *slog.Logger
+	version   string
+	ui        http.Handler
+	now       func() time.Time
+	idle      time.Duration
+	done      <-chan struct{}
+	keepAlive time.Duration
+	access    map[string][]registry.Role
+	refusals  refusals
+	inUse     *inUse
 }
 
 // New returns the handler for a whole server: API, health, login and pages. It has no goroutines of its own and need
@@ -82,10 +86,13 @@ func newServer(o Options) (*server, error) {
 	}
 	s := &server{
 		registry: Scoped(o.Registry), all: o.Registry, staging: o.Staging, objects: o.Objects, log: o.Log, version: o.Version, ui: o.UI,
-		now: o.Now, idle: o.UploadIdle, done: o.Done, access: access(), inUse: newInUse(),
+		now: o.Now, idle: o.UploadIdle, done: o.Done, keepAlive: o.KeepAlive, access: access(), inUse: newInUse(),
 	}
 	if s.now == nil {
 		s.now = time.Now
+	}
+	if s.keepAlive <= 0 {
+		s.keepAlive = keepAlive
 	}
 	if s.idle <= 0 {
 		s.idle = 2 * time.Minute

@@ -20,7 +20,7 @@ import (
 
 // Times of a stream.
 const (
-	keepAlive   = 15 * time.Second // between signs of life
+	keepAlive   = 15 * time.Second // between signs of life, and between looks at whether the token is still good
 	streamWrite = 30 * time.Second // for a reader to take what is sent; it then comes again where it was
 	streamRetry = time.Second      // after which a reader should come again
 )
@@ -67,7 +67,7 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request) error {
 	defer out.control.SetWriteDeadline(time.Time{}) //nolint:errcheck // the connection is used again, or it is gone
 	checked := time.Now()
 	for err == nil {
-		if time.Since(checked) >= keepAlive {
+		if time.Since(checked) >= s.keepAlive {
 			checked = time.Now()
 			if err = s.stillGood(ctx); err != nil {
 				break
@@ -100,7 +100,7 @@ func (s *server) rest(ctx context.Context, out *eventWriter, after int64) error 
 	if s.stopping() {
 		return errStreamOver
 	}
-	waiting, cancel := s.until(ctx, keepAlive)
+	waiting, cancel := s.until(ctx, s.keepAlive)
 	defer cancel()
 	err := s.registry.AwaitFeed(waiting, after)
 	switch {

@@ -123,6 +123,31 @@ func TestEvents_EndsWithTheServer(t *testing.T) {
 	}
 }
 
+// A stream gives signs of life, which move the reader past what it did not ask for, until its token ends.
+func TestEvents_UntilTheTokenEnds(t *testing.T) {
+	b := newBench(t, func(_ *bench, o *api.Options) { o.KeepAlive = 10 * time.Millisecond })
+	lines, _ := b.opened(t, "?types=none")
+	message(t, lines)
+	b.batchOf(t, "x")
+	end, err := b.store.FeedEnd(t.Context())
+	must(t, err)
+	for want := fmt.Sprintf(": keep-alive\nid: %d\n", end); ; {
+		if got := message(t, lines); got == want {
+			break
+		} else if !strings.HasPrefix(got, ": keep-alive\nid: ") {
+			t.Fatalf("message %q, want a sign of life", got)
+		}
+	}
+	must(t, b.store.RevokeToken(t.Context(), string(registry.RoleViewer), "test"))
+	for lines.Scan() { // to its end
+	}
+	if err := lines.Err(); err != nil {
+		t.Errorf("the stream was broken off: %v", err)
+	}
+	err = b.as(t, registry.RoleViewer).FollowEvents(t.Context(), registry.FeedQuery{}, func(registry.Event) error { return nil })
+	problemOf(t, err, http.StatusUnauthorized, wire.CodeUnauthenticated)
+}
+
 // One who does not read does not keep others, nor the writer, from going on.
 func TestEvents_SlowReader(t *testing.T) {
 	b := newBench(t)

@@ -122,9 +122,15 @@ func (f *follower) read(body io.Reader, alive func()) error {
 
 // message takes in a whole message: an event, or a cursor without one.
 func (f *follower) message(id, data string) error {
+	if id == "" {
+		return nil // a comment, or how long to wait
+	}
 	cursor, err := strconv.ParseInt(id, 10, 64)
-	if err != nil || cursor <= f.query.After {
-		return nil // a comment, or what was seen before
+	if err != nil {
+		return &stopError{fmt.Errorf("the server sent an event without a number: %w", err)}
+	}
+	if cursor <= f.query.After {
+		return nil // seen before
 	}
 	if data != "" {
 		var e registry.Event
