@@ -197,13 +197,16 @@ type Upload struct {
 
 // Event is one thing that happened. Events are only ever added.
 type Event struct {
-	Seq     int64           `json:"seq"` // the feed's cursor (R17)
-	ItemID  string          `json:"item_id"`
-	Attempt int64           `json:"attempt,omitempty"`
-	Type    string          `json:"type"` // an [Act], or what else happened: minted, fixity-mismatch, ...
-	Actor   string          `json:"actor"`
-	At      time.Time       `json:"at"`
-	Data    json.RawMessage `json:"data,omitempty"`
+	Seq    int64  `json:"seq"`     // the feed's cursor (R17)
+	ItemID string `json:"item_id"` // or the id of the hold, token or collection that it is about
+	// Collection is the item's at that moment; "" for what is in no collection.
+	Collection string          `json:"collection,omitempty"`
+	Attempt    int64           `json:"attempt,omitempty"`
+	Type       string          `json:"type"` // an [Act], or what else happened: minted, fixity-mismatch, ...
+	Actor      string          `json:"actor"`
+	AuditID    string          `json:"audit_id,omitempty"` // the act on many items that this is a part of
+	At         time.Time       `json:"at"`
+	Data       json.RawMessage `json:"data,omitempty"`
 }
 
 // Attempt is one claim of one item by one worker; while it is open it is the lease.

@@ -15,7 +15,9 @@ const (
 
 // PriorityError refuses a priority that is out of bounds. Only an operator's command may give one below 0.
 type PriorityError struct {
-	Given, Least, Most int
+	Given int `json:"given"`
+	Least int `json:"least"`
+	Most  int `json:"most"`
 }
 
 // Error names the bounds.

@@ -255,15 +255,18 @@ type Administering interface {
 	// PutCollection creates a collection or replaces its profile for submissions to come. *PriorityError refuses a
 	// priority that a profile cannot ask for.
 	PutCollection(ctx context.Context, c Collection, actor string) error
-	// AddToken stores a bearer token's hash; ErrTaken when there is a token with this id or hash.
+	// AddToken stores a bearer token's hash. A name is given once and never again, so that an actor in the history is one
+	// token for ever: ErrNameTaken. ErrTaken when there is a token with this id or hash.
 	AddToken(ctx context.Context, t Token) error
 	// TokenByHash returns the token with this hash, or ErrNotFound when there is none or it was revoked or has expired.
 	TokenByHash(ctx context.Context, hash string) (Token, error)
 	// Tokens lists all tokens, revoked ones too, oldest first.
 	Tokens(ctx context.Context) ([]Token, error)
-	// RevokeToken makes a token useless from now on. A repeat changes nothing; ErrNotFound when there is none.
+	// RevokeToken makes a token useless from now on. A repeat changes nothing; ErrNotFound when there is none, ErrLastAdmin
+	// when nobody could make another token afterwards.
 	RevokeToken(ctx context.Context, id, actor string) error
-	// Refused notes that somebody was refused something: an event of its own, type refused.
+	// Refused notes that somebody was refused something: an event of its own, type refused. Bounding how many is the
+	// caller's care.
 	Refused(ctx context.Context, r Refusal) error
 }
 
@@ -300,6 +303,8 @@ type Reading interface {
 	// AwaitFeed returns nil soon after there is an event beyond a cursor, at once when there is one already; ctx's error
 	// when that ends first.
 	AwaitFeed(ctx context.Context, after int64) error
+	// Audit lists what people did and were refused, newest first.
+	Audit(ctx context.Context, q AuditQuery) (Page[Event], error)
 	// Attempts lists an item's attempts, oldest first.
 	Attempts(ctx context.Context, itemID string) ([]Attempt, error)
 	// ReportOf returns a batch's report of the given closing, 0 for the last; ErrNotFound before the first.

@@ -1,8 +1,17 @@
 package registry
 
 import (
+	"errors"
 	"slices"
 	"time"
+)
+
+// Errors about tokens.
+var (
+	// ErrNameTaken: there is or was a token of this name.
+	ErrNameTaken = errors.New("the name belongs to another token; names are never given again")
+	// ErrLastAdmin: the token is the last admin's that is good, and only an admin makes tokens.
+	ErrLastAdmin = errors.New("this is the last admin token that is good; make another one first")
 )
 
 // Role is what a token may do.
@@ -43,6 +52,11 @@ func (t Token) Within() []string {
 	return append([]string{}, t.Collections...)
 }
 
+// Good says whether the token can be used at this time: it was not revoked and has not expired.
+func (t Token) Good(now time.Time) bool {
+	return t.RevokedAt == nil && (t.ExpiresAt == nil || now.Before(*t.ExpiresAt))
+}
+
 // MaySee says whether the token's holder may see what is in a collection.
 func (t Token) MaySee(collection string) bool {
 	return t.Role != RoleDepositor || slices.Contains(t.Collections, collection)
@@ -57,4 +71,6 @@ type Refusal struct {
 	Detail    string `json:"detail"`
 	Remote    string `json:"remote"`
 	RequestID string `json:"request_id"`
+	// Count is how many alike this one stands for, when more came than are written one by one; 0 is one.
+	Count int64 `json:"count,omitempty"`
 }

@@ -13,6 +13,8 @@ import (
 
 // batchPage is what the page of a batch shows.
 type batchPage struct {
+	Buttons  buttons
+	Did      *registry.Event
 	Batch    registry.WorkItem
 	Spec     registry.Spec
 	Progress registry.BatchProgress
@@ -38,7 +40,10 @@ func (p *pages) batch(r *http.Request) (page, error) {
 	if it.Action != registry.Batch {
 		return page{}, fmt.Errorf("batch %s: %w", id, registry.ErrNotFound)
 	}
-	b := batchPage{Batch: it, Spec: specOf(it)}
+	b := batchPage{Batch: it, Spec: specOf(it), Buttons: p.buttons(ctx, it)}
+	if b.Did, err = p.did(r, id); err != nil {
+		return page{}, err
+	}
 	if b.Progress, err = p.registry.BatchProgress(ctx, id); err != nil {
 		return page{}, err
 	}
@@ -65,6 +70,8 @@ func (p *pages) batch(r *http.Request) (page, error) {
 
 // itemPage is what the page of an item shows.
 type itemPage struct {
+	Buttons  buttons
+	Did      *registry.Event
 	Item     registry.WorkItem
 	Spec     registry.Spec
 	ARK      string
@@ -87,7 +94,10 @@ func (p *pages) item(r *http.Request) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	i := itemPage{Item: it, Spec: specOf(it)}
+	i := itemPage{Item: it, Spec: specOf(it), Buttons: p.buttons(ctx, it)}
+	if i.Did, err = p.did(r, it.ID); err != nil {
+		return page{}, err
+	}
 	i.ARK, i.Version = objectOf(it)
 	if i.Why, err = p.registry.Why(ctx, it.ID); err != nil {
 		return page{}, err

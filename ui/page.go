@@ -34,33 +34,44 @@ type page struct {
 func (p *pages) show(gather func(*http.Request) (page, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		out, err := gather(r)
-		status := http.StatusOK
 		if err != nil {
-			out, status = p.problem(r, err)
-		}
-		out.At, out.Version, out.Path = p.now().UTC(), p.version, r.URL.Path
-		if out.Live {
-			query := r.URL.Query()
-			if query.Get("refresh") == "off" {
-				query.Del("refresh")
-			} else {
-				out.Refresh = int(refreshEvery / time.Second)
-				query.Set("refresh", "off")
-			}
-			out.Pause = (&url.URL{Path: r.URL.Path, RawQuery: query.Encode()}).String()
-		}
-		// Whole or not at all: a page that breaks off in the middle would look like the truth.
-		var text bytes.Buffer
-		if err := p.templates[out.Name].Execute(&text, out); err != nil {
-			p.log.ErrorContext(r.Context(), "page failed", "path", r.URL.Path, "err", err)
-			http.Error(w, "The page could not be made; the log says why.", http.StatusInternalServerError)
+			p.fail(w, r, err)
 			return
 		}
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.Header().Set("Cache-Control", "no-store")
-		w.WriteHeader(status)
-		_, _ = w.Write(text.Bytes()) // the reader has gone if this fails
+		p.write(w, r, out, http.StatusOK)
 	}
+}
+
+// fail shows what went wrong.
+func (p *pages) fail(w http.ResponseWriter, r *http.Request, err error) {
+	out, status := p.problem(r, err)
+	p.write(w, r, out, status)
+}
+
+// write sends a page.
+func (p *pages) write(w http.ResponseWriter, r *http.Request, out page, status int) {
+	out.At, out.Version, out.Path = p.now().UTC(), p.version, r.URL.Path
+	if out.Live {
+		query := r.URL.Query()
+		if query.Get("refresh") == "off" {
+			query.Del("refresh")
+		} else {
+			out.Refresh = int(refreshEvery / time.Second)
+			query.Set("refresh", "off")
+		}
+		out.Pause = (&url.URL{Path: r.URL.Path, RawQuery: query.Encode()}).String()
+	}
+	// Whole or not at all: a page that breaks off in the middle would look like the truth.
+	var text bytes.Buffer
+	if err := p.templates[out.Name].Execute(&text, out); err != nil {
+		p.log.ErrorContext(r.Context(), "page failed", "path", r.URL.Path, "err", err)
+		http.Error(w, "The page could not be made; the log says why.", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(text.Bytes()) // the reader has gone if this fails
 }
 
 // failure is what the page of a problem says.
@@ -80,6 +91,14 @@ func (p *pages) problem(r *http.Request, err error) (page, int) {
 		out.Title = "Not understood"
 		out.Content = failure{What: err.Error() + ".", Do: "Go back, or begin at the first page of the list."}
 		return out, http.StatusBadRequest
+	case errors.Is(err, errForbidden):
+		out.Title = "Not allowed"
+		out.Content = failure{What: "Your token's role may not do this.", Do: "Ask an operator."}
+		return out, http.StatusForbidden
+	case errors.Is(err, errRefused):
+		out.Title = "Not possible"
+		out.Content = failure{What: capital(err.Error()) + ".", Do: "Go back and load the page again."}
+		return out, http.StatusConflict
 	case errors.Is(err, context.Canceled):
 		out.Content = failure{What: "The page was given up before it was whole.", Do: "Load it again."}
 		return out, http.StatusServiceUnavailable
@@ -91,6 +110,12 @@ func (p *pages) problem(r *http.Request, err error) (page, int) {
 
 // errBadQuery says that an address has a query that no link here has.
 var errBadQuery = errors.New("the address has a value that cannot be")
+
+// Errors of the forms.
+var (
+	errForbidden = errors.New("the role may not do this")
+	errRefused   = errors.New("refused")
+)
 
 // queryNumber is a number in the query, 0 when it is not there.
 func queryNumber(r *http.Request, name string) (int64, error) {

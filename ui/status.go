@@ -2,6 +2,7 @@ package ui
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -13,6 +14,7 @@ const countLimit = 500
 
 // statusPage is what the first page shows.
 type statusPage struct {
+	Queue   *registry.QueueStatus // nil: not known
 	Counts  []stateCount
 	Workers []registry.WorkerInfo
 	Running []registry.WorkItem
@@ -57,6 +59,12 @@ func (p *pages) status(r *http.Request) (page, error) {
 	}
 	failed, err := p.jobs(ctx, registry.Failed)
 	if err != nil {
+		return page{}, err
+	}
+	switch queue, err := p.registry.QueueStatus(ctx); {
+	case err == nil:
+		s.Queue = &queue
+	case !errors.Is(err, errors.ErrUnsupported):
 		return page{}, err
 	}
 	s.Counts = tally(running, pending, failed)

@@ -1,4 +1,5 @@
-// Package ui serves the pages: what runs, what failed and why, what waits for what, and what is preserved. They only read.
+// Package ui serves the pages: what runs, what failed and why, what waits for what, and what is preserved. They read, and
+// have a button for each act that an item allows and that who looks may ask.
 //
 // It keeps true that a page shows what the Registry says at this moment, that nothing of a depositor's (a name, a note, a
 // title) is ever anything but text on a page, and that a page needs no script, no other host and no colour to be read.
@@ -25,6 +26,7 @@ var style []byte
 // Options says what to show. Registry and Log must be set.
 type Options struct {
 	Registry registry.Reading
+	Forms    Forms // what the buttons do; nil: there are none
 	Log      *slog.Logger
 	Version  string           // of the program, for the foot of the pages
 	Now      func() time.Time // nil: time.Now
@@ -33,6 +35,7 @@ type Options struct {
 // pages is the handler's state; it never changes.
 type pages struct {
 	registry  registry.Reading
+	forms     Forms
 	log       *slog.Logger
 	version   string
 	now       func() time.Time
@@ -44,11 +47,11 @@ func New(o Options) (http.Handler, error) {
 	if o.Registry == nil || o.Log == nil {
 		return nil, errors.New("ui: Registry and Log must be set")
 	}
-	p := &pages{registry: o.Registry, log: o.Log, version: o.Version, now: o.Now, templates: map[string]*template.Template{}}
+	p := &pages{registry: o.Registry, forms: o.Forms, log: o.Log, version: o.Version, now: o.Now, templates: map[string]*template.Template{}}
 	if p.now == nil {
 		p.now = time.Now
 	}
-	for _, name := range []string{"status", "batch", "item", "objects", "object", "problem"} {
+	for _, name := range []string{"status", "batch", "item", "objects", "object", "act", "holds", "problem"} {
 		t, err := template.New("layout.html").Funcs(p.funcs()).ParseFS(pageFiles, "page/layout.html", "page/part.html", "page/"+name+".html")
 		if err != nil {
 			return nil, fmt.Errorf("parse page %s: %w", name, err)
@@ -59,6 +62,10 @@ func New(o Options) (http.Handler, error) {
 	mux.HandleFunc("GET /{$}", p.show(p.status))
 	mux.HandleFunc("GET /batches/{id}", p.show(p.batch))
 	mux.HandleFunc("GET /items/{id}", p.show(p.item))
+	mux.HandleFunc("GET /items/{id}/acts", p.show(p.askAct))
+	mux.HandleFunc("POST /items/{id}/acts", p.act)
+	mux.HandleFunc("GET /holds", p.show(p.holds))
+	mux.HandleFunc("POST /holds/release", p.release)
 	mux.HandleFunc("GET /objects", p.show(p.objects))
 	mux.HandleFunc("GET /objects/{id...}", p.show(p.object))
 	mux.HandleFunc("GET /static/style.css", func(w http.ResponseWriter, _ *http.Request) {

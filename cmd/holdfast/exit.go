@@ -51,7 +51,7 @@ func exitTable() []exitRow {
 		{code(wire.CodeInvalid, wire.CodeGraph, wire.CodeTooLarge), exitUsage, ""},
 		{code(wire.CodeDamaged), exitFailed, ""},
 		{code(wire.CodeBrokenOff), exitTemporary, ""},
-		{code(wire.CodeTransition, wire.CodeIdempotency, wire.CodeConflict, wire.CodeCycle, wire.CodeSealed), exitRefused, ""},
+		{code(wire.CodeTransition, wire.CodeLastAdmin, wire.CodeNameTaken, wire.CodeIdempotency, wire.CodeConflict, wire.CodeCycle, wire.CodeSealed), exitRefused, ""},
 		{status(http.StatusNotFound), exitNotFound, ""},
 		{status(http.StatusUnauthorized), exitRefused, ""},
 		{status(http.StatusForbidden), exitRefused, ""},

@@ -75,12 +75,23 @@ func (f *folder) client(ctx context.Context, r registry.Administering, url strin
 	}
 	if c.Token == "" {
 		c.Token = "hf_" + rand.Text()
-		err := r.AddToken(ctx, registry.Token{ID: rand.Text(), Hash: hashOf(c.Token), Name: "holdfast up", Role: registry.RoleAdmin})
-		if err != nil {
+		if err := addToken(ctx, r, c.Token); err != nil {
 			return "", err
 		}
 	}
 	return c.Token, write(name, c)
+}
+
+// addToken makes an admin token. When one was made before whose client file is lost, its name is not free any more.
+func addToken(ctx context.Context, r registry.Administering, secret string) error {
+	const name = "holdfast up"
+	tok := registry.Token{ID: rand.Text(), Hash: hashOf(secret), Name: name, Role: registry.RoleAdmin, CreatedBy: "holdfast"}
+	err := r.AddToken(ctx, tok)
+	if errors.Is(err, registry.ErrNameTaken) {
+		tok.Name = name + " " + tok.ID
+		err = r.AddToken(ctx, tok)
+	}
+	return err
 }
 
 func hashOf(token string) string {

@@ -63,6 +63,7 @@ type Node struct {
 
 	closers []func() error // in the order of opening
 	server  *http.Server
+	streams chan struct{}      // closed when the server is about to stop
 	stop    context.CancelFunc // ends workers and loops
 	running sync.WaitGroup
 	failed  chan error
@@ -75,7 +76,7 @@ type Node struct {
 // say what is wrong with which setting: [ErrInUse] when another process has the folder, syscall.EADDRINUSE for the
 // address. When it fails, nothing is left running.
 func Start(ctx context.Context, o Options) (_ *Node, err error) {
-	n := &Node{log: o.Log, grace: o.Grace, failed: make(chan error, 1)}
+	n := &Node{log: o.Log, grace: o.Grace, failed: make(chan error, 1), streams: make(chan struct{})}
 	if n.grace <= 0 {
 		n.grace = 25 * time.Second
 	}
@@ -110,7 +111,7 @@ func Start(ctx context.Context, o Options) (_ *Node, err error) {
 	if n.token, err = folder.client(ctx, s.registry, n.url); err != nil {
 		return nil, err
 	}
-	handler, err := s.handler(o) //nolint:contextcheck // every request brings its own
+	handler, err := s.handler(o, n.streams) //nolint:contextcheck // every request brings its own
 	if err != nil {
 		return nil, err
 	}
@@ -254,6 +255,7 @@ func (n *Node) serve(listener net.Listener, handler http.Handler) {
 		Handler: handler, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(n.log.Handler(), slog.LevelDebug),
 	}
+	n.server.RegisterOnShutdown(func() { close(n.streams) }) // which Shutdown would wait for
 	n.running.Go(func() {
 		if err := n.server.Serve(listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
 			n.fail(fmt.Errorf("serve the API: %w", err))

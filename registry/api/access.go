@@ -9,6 +9,9 @@ import (
 // pagesOperation stands for the pages in the access table.
 const pagesOperation = "pages"
 
+// formsOperation stands for the buttons of the pages.
+const formsOperation = "forms"
+
 // access is who may do what: the roles of each operation, by its id. An operation that is missing here is nobody's, and
 // a test fails.
 func access() map[string][]registry.Role {
@@ -62,7 +65,16 @@ func access() map[string][]registry.Role {
 		"object-events":  reader,
 		"verify-object":  operator,
 
+		"list-tokens":  admin,
+		"create-token": admin,
+		"revoke-token": admin,
+
+		"events":     reader,
+		"list-feed":  reader,
+		"list-audit": operator,
+
 		pagesOperation: reader,
+		formsOperation: operator,
 	}
 	contractAccess(roles)
 	return roles

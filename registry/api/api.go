@@ -40,23 +40,33 @@ type Options struct {
 	UI       http.Handler     // the pages, for whoever has logged in; nil: none
 	Now      func() time.Time // nil: time.Now
 
+	// Done is closed when the server is about to stop: streams end then, which would last for ever otherwise. nil: they end
+	// with their connections.
+	Done <-chan struct{}
+	// KeepAlive is the time between two signs of life of a stream, in which a token that has ended is noticed; 0: 15 s.
+	KeepAlive time.Duration
+
 	// UploadIdle is how long an upload may bring nothing before it counts as broken off; 0: 2 minutes.
 	UploadIdle time.Duration
 }
 
 // server is what all handlers share. It has no state but that of the uploads under way.
 type server struct {
-	registry Registry
-	staging  storage.Store
-	objects  Objects
-	log      *slog.Logger
-	version  string
-	ui       http.Handler
-	now      func() time.Time
-	idle     time.Duration
-	access   map[string][]registry.Role
-	inUse    *inUse
-	contract map[string]string // the operations for our own processes, by the mux's pattern
+	registry  Registry // limited to what the request's token may see
+	all       Registry // for what must be known whoever asks; nothing of it is shown
+	staging   storage.Store
+	objects   Objects
+	log       *slog.Logger
+	version   string
+	ui        http.Handler
+	now       func() time.Time
+	idle      time.Duration
+	done      <-chan struct{}
+	keepAlive time.Duration
+	access    map[string][]registry.Role
+	refusals  refusals
+	inUse     *inUse
+	contract  map[string]string // the operations for our own processes, by the mux's pattern
 }
 
 // New returns the handler for a whole server: API, health, login and pages. It has no goroutines of its own and need
@@ -79,11 +89,14 @@ func newServer(o Options) (*server, error) {
 		return nil, errors.New("api: Registry, Staging, Objects and Log must be set")
 	}
 	s := &server{
-		registry: o.Registry, staging: o.Staging, objects: o.Objects, log: o.Log, version: o.Version, ui: o.UI,
-		now: o.Now, idle: o.UploadIdle, access: access(), inUse: newInUse(),
+		registry: Scoped(o.Registry), all: o.Registry, staging: o.Staging, objects: o.Objects, log: o.Log, version: o.Version, ui: o.UI,
+		now: o.Now, idle: o.UploadIdle, done: o.Done, keepAlive: o.KeepAlive, access: access(), inUse: newInUse(),
 	}
 	if s.now == nil {
 		s.now = time.Now
+	}
+	if s.keepAlive <= 0 {
+		s.keepAlive = keepAlive
 	}
 	if s.idle <= 0 {
 		s.idle = 2 * time.Minute
@@ -106,6 +119,9 @@ func (s *server) routes() (*http.ServeMux, []byte, error) {
 	s.workRoutes(api)
 	s.housekeepingRoutes(api)
 	s.contractRoutes(api)
+	s.tokenRoutes(api)
+	s.feedRoutes(api)
+	s.eventsRoute(api, mux)
 	s.uploadRoute(api, mux)
 	s.contentRoute(api, mux)
 	spec, err := specification(api)
@@ -115,7 +131,7 @@ func (s *server) routes() (*http.ServeMux, []byte, error) {
 // handler puts together what stands around the operations.
 func (s *server) handler(routes *http.ServeMux, spec []byte) http.Handler {
 	top := http.NewServeMux()
-	top.Handle(wire.Base+"/", s.authenticated(s.bounded(routes, s.explained(routes))))
+	top.Handle(wire.Base+"/", s.authenticated(s.bounded(s.mostBody(routes), s.explained(routes))))
 	top.HandleFunc("GET "+wire.Base+"/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/openapi+json")
 		_, _ = w.Write(spec) // the reader has gone if this fails

@@ -73,7 +73,7 @@ func (s *server) authenticated(next http.Handler) http.Handler {
 	})
 }
 
-// authenticate finds whose request it is. Browsers' cookies count only where nothing is changed.
+// authenticate finds whose request it is. Browsers' cookies count where nothing is changed, and for the pages' own forms.
 func (s *server) authenticate(r *http.Request) (registry.Token, error) {
 	secret, err := secretOf(r)
 	if err != nil {
@@ -97,7 +97,7 @@ func secretOf(r *http.Request) (string, error) {
 		}
 		return secret, nil
 	}
-	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead || isForm(r) {
 		if c, err := r.Cookie(cookieName(r)); err == nil && c.Value != "" {
 			return c.Value, nil
 		}
@@ -139,7 +139,7 @@ func (s *server) login(w http.ResponseWriter, r *http.Request) {
 		s.loginPage(w, r, err)
 		return
 	}
-	// Lax, since links to pages stand in mails and chats; the cookie counts only where nothing is changed.
+	// Lax, since links to pages stand in mails and chats; but no other site's form is sent with it.
 	http.SetCookie(w, &http.Cookie{
 		Name: cookieName(r), Value: secret, Path: "/", HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteLaxMode,
 	})

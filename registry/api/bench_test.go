@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha512"
 	"encoding/hex"
@@ -34,6 +35,9 @@ type bench struct {
 	objects *ocfl.Root
 	server  *httptest.Server
 	log     *logged
+
+	collection string // that batches come to by way of an admin; "": the depositor's
+	mark       string // stands in all names of what is made
 }
 
 // logged is what was logged.
@@ -76,7 +80,7 @@ func newBench(t testing.TB, change ...func(*bench, *api.Options)) *bench {
 	for _, role := range []registry.Role{
 		registry.RoleAdmin, registry.RoleDepositor, registry.RoleOperator, registry.RoleViewer, registry.RoleWorker,
 	} {
-		must(t, b.store.AddToken(ctx, registry.Token{ID: string(role), Hash: api.TokenHash(secret(role)), Name: "the " + string(role), Role: role}))
+		must(t, b.store.AddToken(ctx, registry.Token{ID: string(role), Hash: api.TokenHash(secret(role)), Name: "the " + string(role), Role: role, Collections: []string{"default"}}))
 	}
 	o := api.Options{
 		Registry: b.store, Staging: b.staging, Objects: b.objects, Version: "test",
@@ -216,10 +220,16 @@ func (b *bench) settle(t testing.TB, s registry.Settlement) {
 // batchOf submits a URL and expands it into one job, which is left at its first stage.
 func (b *bench) batchOf(t testing.TB, name string) (batchID, jobID string) {
 	t.Helper()
-	r, err := b.as(t, registry.RoleDepositor).Submit(t.Context(), wire.SubmitRequest{URL: "http://u:p@h.test/" + name + "?sig=SECRET0123456789012345678901234567"}, "")
+	role := registry.RoleDepositor
+	if b.collection != "" {
+		role = registry.RoleAdmin
+	}
+	r, err := b.as(t, role).Submit(t.Context(), wire.SubmitRequest{
+		URL: "http://u:p@h.test/" + name + "?sig=SECRET0123456789012345678901234567", Collection: b.collection, Title: b.mark,
+	}, "")
 	must(t, err)
 	c := b.claim(t, registry.Expand)
-	spec := registry.Spec{Type: registry.FileType, URL: "http://h.test/" + name, LocalIDs: []string{"local"}}
+	spec := registry.Spec{Type: registry.FileType, URL: "http://h.test/" + name, LocalIDs: []string{"local" + b.mark}}
 	_, err = b.store.AddJobs(t.Context(), c.Lease, []registry.NewJob{{Row: 1, Name: name, Priority: 5, Spec: spec}})
 	must(t, err)
 	b.settle(t, registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeDone})
@@ -232,12 +242,12 @@ func (b *bench) batchOf(t testing.TB, name string) (batchID, jobID string) {
 func (b *bench) preserve(t testing.TB, ark string, files map[string]string) (batchID, jobID string) {
 	t.Helper()
 	ctx := t.Context()
-	batchID, jobID = b.batchOf(t, "payload")
+	batchID, jobID = b.batchOf(t, "payload"+b.mark)
 	for _, stage := range []registry.Stage{registry.Estimate, registry.Provision, registry.Download} {
 		b.settle(t, registry.Settlement{Lease: b.claim(t, stage).Lease, Outcome: registry.OutcomeDone})
 	}
 	c := b.claim(t, registry.Process)
-	id, err := b.store.Identify(ctx, c.Lease, registry.IdentifyRequest{Owner: "ark:/99999/o", LocalIDs: []string{"local"}, Proposed: ark})
+	id, err := b.store.Identify(ctx, c.Lease, registry.IdentifyRequest{Owner: "ark:/99999/o", LocalIDs: []string{"local" + b.mark}, Proposed: ark})
 	must(t, err)
 	_, err = b.store.Intend(ctx, c.Lease, registry.Intent{ObjectID: id.ARK, Version: 1, Plan: json.RawMessage(`{}`)})
 	must(t, err)
@@ -246,8 +256,8 @@ func (b *bench) preserve(t testing.TB, ark string, files map[string]string) (bat
 	c = b.claim(t, registry.Record)
 	must(t, b.store.RecordFiles(ctx, c.Lease, ark, 1, rows))
 	must(t, b.store.RecordVersion(ctx, c.Lease, registry.VersionRecord{
-		ObjectID: ark, Version: 1, Collection: "default", Title: "A title", Files: int64(len(rows)), CreatedAt: time.Now(),
-		VerifiedAt: time.Now(), Storage: "file", Events: []registry.Premis{{ID: "e1", ObjectID: ark, Version: 1, Type: "ingestion", At: time.Now()}},
+		ObjectID: ark, Version: 1, Collection: cmp.Or(b.collection, "default"), Title: "A title" + b.mark, Files: int64(len(rows)), CreatedAt: time.Now(),
+		VerifiedAt: time.Now(), Storage: "file", Events: []registry.Premis{{ID: "e1" + b.mark, ObjectID: ark, Version: 1, Type: "ingestion", At: time.Now()}},
 	}))
 	b.settle(t, registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeDone})
 	b.settle(t, registry.Settlement{Lease: b.claim(t, registry.Notify).Lease, Outcome: registry.OutcomeDone})

@@ -101,6 +101,7 @@ func (s *server) readingRoutes(api huma.API) {
 		return wire.EdgesOf{Requires: requires, Required: required}, err
 	})
 	ask(s, api, method("queue-status", "Add up what waits and runs"), all(Registry.QueueStatus))
+	ask(s, api, method("audit", "List what people asked and were refused"), Registry.Audit)
 	ask(s, api, method("accepting", "Say whether submissions are taken"), all(Registry.Accepting))
 	ask(s, api, method("holds", "List holds"), rows(Registry.Holds))
 	ask(s, api, method("batch-progress", "Add up a batch's jobs"), byID(Registry.BatchProgress))
@@ -187,12 +188,12 @@ func contractAccess(access map[string][]registry.Role) {
 		access[id] = worker
 	}
 	for _, name := range strings.Fields(`add-upload upload submit prepare seal
-		item items count-items graph edges queue-status holds batch-progress why events feed feed-end await-feed attempts
+		item items count-items graph edges queue-status accepting holds batch-progress why events feed feed-end await-feed attempts
 		report report-jobs object objects files premis-events collection collections workers ping`) {
 		access[contractPrefix+name] = worker
 	}
 	for _, name := range strings.Fields(`command bulk set-accepting add-hold remove-hold put-collection
-		add-token token tokens revoke-token refused`) {
+		add-token token tokens revoke-token refused audit`) {
 		access[contractPrefix+name] = []registry.Role{registry.RoleAdmin}
 	}
 }

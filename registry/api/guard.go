@@ -25,6 +25,7 @@ const bodyTime = 30 * time.Second
 // guarded names every request, sets what every answer carries, and turns a panic into a problem of this request alone.
 func (s *server) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.note(r.Context(), nil)
 		c := newCall()
 		r = r.WithContext(withCall(r.Context(), c))
 		h := w.Header()
@@ -82,13 +83,13 @@ func (w *watchedWriter) Write(p []byte) (int, error) {
 func (w *watchedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // bounded reads the body of everything but an upload, so that one that is too large or broken off is refused as such.
-func (s *server) bounded(routes *http.ServeMux, next http.Handler) http.Handler {
+func (s *server) bounded(most func(*http.Request) int64, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == uploadPath {
 			next.ServeHTTP(w, r)
 			return
 		}
-		most := s.mostBody(routes, r)
+		most := most(r)
 		control := http.NewResponseController(w)
 		_ = control.SetReadDeadline(time.Now().Add(bodyTime)) // where it cannot be set, the server's own holds
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
@@ -110,13 +111,18 @@ func (s *server) bounded(routes *http.ServeMux, next http.Handler) http.Handler 
 }
 
 // mostBody is how large the body of a request may be. Only who may do a contract's operation may send what it may.
-func (s *server) mostBody(routes *http.ServeMux, r *http.Request) int64 {
-	_, pattern := routes.Handler(r)
-	if id, ok := s.contract[pattern]; ok && s.may(callOf(r.Context()).token.Role, id) {
-		return maxContractBody
+func (s *server) mostBody(routes *http.ServeMux) func(*http.Request) int64 {
+	return func(r *http.Request) int64 {
+		_, pattern := routes.Handler(r)
+		if id, ok := s.contract[pattern]; ok && s.may(callOf(r.Context()).token.Role, id) {
+			return maxContractBody
+		}
+		return maxBody
 	}
-	return maxBody
 }
+
+// mostForm is how large a form of the pages may be.
+func mostForm(*http.Request) int64 { return maxBody }
 
 // explained answers what mux has no route for with a problem in place of the mux's bare words.
 func (s *server) explained(mux *http.ServeMux) http.Handler {

@@ -6,21 +6,51 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"strings"
+
+	"github.com/holdfast/holdfast/registry/wire"
 )
+
+// isForm says whether a request is one of the pages' own forms, which browsers send with their cookie. Nothing else that
+// changes something takes one.
+func isForm(r *http.Request) bool {
+	if r.Method != http.MethodPost {
+		return false
+	}
+	parts := strings.Split(r.URL.Path, "/")
+	return r.URL.Path == "/holds/release" || len(parts) == 4 && parts[0] == "" && parts[1] == "items" && parts[3] == "acts"
+}
+
+// sameOrigin refuses a form that does not say that it was sent from our own page: browsers do, and what they sent from
+// another site's page was refused before. Whoever sends a token in a header is no browser.
+func sameOrigin(r *http.Request) error {
+	if r.Header.Get("Authorization") != "" || r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "" {
+		return nil
+	}
+	return wire.NewProblem(http.StatusForbidden, wire.CodeCrossOrigin, "the form does not say which page it was sent from; use the pages here, or the command line")
+}
 
 // pages serves the injected pages to whoever has logged in.
 func (s *server) pages() http.Handler {
+	ui := s.bounded(mostForm, s.ui)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, err := s.authenticate(r)
+		operation := pagesOperation
+		if isForm(r) {
+			operation = formsOperation
+		}
 		if err == nil {
-			err = s.permitToken(token, pagesOperation)
+			err = s.permitToken(token, operation)
+		}
+		if err == nil && isForm(r) {
+			err = sameOrigin(r)
 		}
 		r = r.WithContext(withToken(r.Context(), token))
 		if err != nil {
 			s.loginPage(w, r, err)
 			return
 		}
-		s.ui.ServeHTTP(w, r)
+		ui.ServeHTTP(w, r)
 	})
 }
 

@@ -29,6 +29,8 @@ func sentinels() []sentinel {
 	return []sentinel{
 		{registry.ErrNotFound, http.StatusNotFound, wire.CodeNotFound, "check the id, or list what there is"},
 		{registry.ErrIdempotencyConflict, http.StatusConflict, wire.CodeIdempotency, "use a new key, or send what was sent first"},
+		{registry.ErrLastAdmin, http.StatusConflict, wire.CodeLastAdmin, "nothing was revoked"},
+		{registry.ErrNameTaken, http.StatusConflict, wire.CodeNameTaken, "give another name"},
 		{registry.ErrIntentOpen, http.StatusConflict, wire.CodeConflict, "wait until that version is recorded"},
 		{registry.ErrEmptyQuery, http.StatusUnprocessableEntity, wire.CodeInvalid, "say which items are meant"},
 		{registry.ErrSealed, http.StatusConflict, wire.CodeSealed, "prepare a new graph, whose nodes may require this one's items"},
@@ -156,6 +158,9 @@ func (s *server) problem(r *http.Request, err error) *wire.Problem {
 		log.DebugContext(r.Context(), "request refused", "err", err)
 	} else {
 		log.InfoContext(r.Context(), "request refused", "err", err)
+	}
+	if isRefusal(&answer) {
+		s.refused(r, &answer)
 	}
 	return &answer
 }

@@ -8,6 +8,30 @@ import (
 	"github.com/holdfast/holdfast/source"
 )
 
+// redactEvents takes the secrets out of the addresses that events carry. What cannot be read is left out.
+func redactEvents(events []registry.Event) {
+	for i, e := range events {
+		var fields map[string]json.RawMessage
+		if err := json.Unmarshal(e.Data, &fields); err != nil {
+			events[i].Data = nil
+			continue
+		}
+		var address string
+		if raw, ok := fields["url"]; !ok || json.Unmarshal(raw, &address) != nil {
+			continue
+		}
+		text, err := json.Marshal(source.Redact(address))
+		if err == nil {
+			fields["url"] = text
+			text, err = json.Marshal(fields)
+		}
+		if err != nil {
+			text = nil
+		}
+		events[i].Data = text
+	}
+}
+
 // redact takes the secrets out of the address in an item's spec: what a page shows is seen by more than fetch from it.
 func redact(it *registry.WorkItem) error {
 	if len(it.Spec) == 0 {

@@ -35,6 +35,11 @@ func (s *server) dropUpload(ctx context.Context, in *UploadID) (*struct{}, error
 		return nil, err
 	}
 	if taken {
+		if seen, err := s.sees(ctx, batch); err != nil {
+			return nil, err
+		} else if !seen {
+			batch.ID = "of another collection"
+		}
 		return nil, wire.NewProblem(http.StatusConflict, wire.CodeConflict,
 			fmt.Sprintf("upload %s was submitted as batch %s and is removed with it", u.ID, batch.ID))
 	}

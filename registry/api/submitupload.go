@@ -121,6 +121,11 @@ func (s *server) repeated(ctx context.Context, u registry.Upload, sub *registry.
 	if err != nil {
 		return registry.Receipt{}, err
 	}
+	if found {
+		if found, err = s.sees(ctx, batch); err != nil {
+			return registry.Receipt{}, err
+		}
+	}
 	if !found {
 		return registry.Receipt{}, notFound("upload %s (%s) is not here any more; send the file again", u.ID, u.Filename)
 	}
@@ -142,6 +147,15 @@ func (s *server) repeated(ctx context.Context, u registry.Upload, sub *registry.
 	return registry.Receipt{BatchID: batch.ID, Duplicate: true}, nil
 }
 
+// sees says whether the asker may be told of an item.
+func (s *server) sees(ctx context.Context, it registry.WorkItem) (bool, error) {
+	_, err := s.registry.Item(ctx, it.ID)
+	if errors.Is(err, registry.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 func sameJSON(a, b registry.Spec) bool {
 	first, errA := json.Marshal(a)
 	second, errB := json.Marshal(b)
@@ -156,7 +170,7 @@ func (s *server) batchOfUpload(ctx context.Context, u registry.Upload) (registry
 	const pages, rows = 4, 500
 	q := registry.ItemQuery{Action: registry.Batch, Limit: rows}
 	for range pages {
-		page, err := s.registry.Items(ctx, q)
+		page, err := s.all.Items(ctx, q) // also those that the asker may not see: an upload that is in use must stay
 		if err != nil {
 			return registry.WorkItem{}, false, err
 		}

@@ -143,7 +143,7 @@ func (s *server) polling(ctx context.Context, milliseconds int64) (context.Conte
 	if milliseconds < maxWait.Milliseconds() {
 		wait = time.Duration(max(0, milliseconds)) * time.Millisecond
 	}
-	return context.WithTimeout(ctx, wait)
+	return s.until(ctx, wait)
 }
 
 type withdrawnInput struct {

@@ -3,6 +3,7 @@ package client
 import (
 	"net/url"
 	"strconv"
+	"strings"
 )
 
 // values makes a query of pairs, leaving out those that are empty.
@@ -32,3 +33,6 @@ func in(folder, id string, rest ...string) string {
 	}
 	return path
 }
+
+// join is a list in a query.
+func join(values []string) string { return strings.Join(values, ",") }

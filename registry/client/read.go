@@ -98,11 +98,10 @@ func (c *Client) Why(ctx context.Context, id string) (registry.Why, error) {
 	return get[registry.Why](ctx, c, in("items", id, "why"), nil)
 }
 
-// Events lists an item's events, oldest first, after a feed cursor. The feed of all items is not asked this way: an empty
-// id is an error.
+// Events lists an item's events, or all items' when itemID is "", oldest first, after a feed cursor.
 func (c *Client) Events(ctx context.Context, itemID string, after int64, limit int) ([]registry.Event, error) {
 	if itemID == "" {
-		return nil, fmt.Errorf("list events: no item is named: %w", registry.ErrNotFound)
+		return c.Feed(ctx, registry.FeedQuery{After: after, Limit: limit})
 	}
 	p, err := get[registry.Page[registry.Event]](ctx, c, in("items", itemID, "history"), values("after", number(after), "limit", number(limit)))
 	return p.Rows, err

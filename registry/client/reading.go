@@ -69,6 +69,11 @@ func (s *Store) Feed(ctx context.Context, q registry.FeedQuery) ([]registry.Even
 	return list[registry.Event](ctx, s, "feed", q)
 }
 
+// Audit implements registry.Reading.
+func (s *Store) Audit(ctx context.Context, q registry.AuditQuery) (registry.Page[registry.Event], error) {
+	return call[registry.Page[registry.Event]](ctx, s, "audit", q)
+}
+
 // FeedEnd implements registry.Reading.
 func (s *Store) FeedEnd(ctx context.Context) (int64, error) {
 	out, err := call[wire.Cursor](ctx, s, "feed-end", wire.Nothing{})

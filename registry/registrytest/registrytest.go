@@ -60,6 +60,8 @@ func Run(t *testing.T, open Open) {
 		{"graph", graphTests()},
 		{"scenario", scenarioTests()},
 		{"turn", turnTests()},
+		{"token", tokenTests()},
+		{"feed", feedTests()},
 	}
 	known := map[string]bool{}
 	for _, topic := range topics {

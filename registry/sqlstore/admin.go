@@ -41,7 +41,7 @@ func (s *Store) PutCollection(ctx context.Context, c registry.Collection, actor 
 		if err != nil {
 			return err
 		}
-		return t.event(c.Mnemonic, 0, "collection", actor, c.Profile)
+		return t.note(entry{itemID: c.Mnemonic, kind: "collection", actor: actor, data: c.Profile, collection: c.Mnemonic})
 	})
 	if err != nil {
 		return fmt.Errorf("save collection %s: %w", c.Mnemonic, err)
@@ -75,37 +75,6 @@ func (s *Store) Collections(ctx context.Context) (out []registry.Collection, err
 		out = append(out, c)
 	}
 	return out, rows.Err()
-}
-
-// AddToken implements registry.Administering.
-func (s *Store) AddToken(ctx context.Context, tok registry.Token) error {
-	err := s.write(ctx, func(t *tx) error {
-		n, err := t.exec(`INSERT INTO token (id, hash, name, role, created_at) VALUES ($1, $2, $3, $4, $5)
-			ON CONFLICT DO NOTHING`, tok.ID, tok.Hash, tok.Name, tok.Role, t.now)
-		if err == nil && n == 0 {
-			err = registry.ErrTaken
-		}
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("add token %s: %w", tok.Name, err)
-	}
-	return nil
-}
-
-// TokenByHash implements registry.Administering.
-func (s *Store) TokenByHash(ctx context.Context, hash string) (registry.Token, error) {
-	tok := registry.Token{Hash: hash}
-	var at int64
-	err := s.read.QueryRowContext(ctx, `SELECT id, name, role, created_at FROM token WHERE hash = $1`, hash).
-		Scan(&tok.ID, &tok.Name, &tok.Role, &at)
-	if errors.Is(err, sql.ErrNoRows) {
-		return tok, fmt.Errorf("token: %w", registry.ErrNotFound)
-	} else if err != nil {
-		return tok, fmt.Errorf("look up token: %w", err)
-	}
-	tok.CreatedAt = fromMicros(at)
-	return tok, nil
 }
 
 const selectUpload = `SELECT id, filename, size_bytes, digest, created_by, created_at FROM upload WHERE id = $1`

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -15,23 +16,61 @@ import (
 // actorRegistry is the actor of what the Registry does by itself.
 const actorRegistry = "registry"
 
-// event appends one event. SQLite has one writer, so the feed's cursor can be given inside the transaction (R17).
+// actorWorker is the actor of what workers settle.
+const actorWorker = "worker"
+
+// entry is an event to be written.
+type entry struct {
+	itemID      string
+	attempt     int64
+	kind, actor string
+	data        any
+	collection  string // "": that of the item, if there is such an item
+	part        bool   // of an act that has its own entry in the audit log
+}
+
+// event appends one event of an item, with its collection.
 func (t *tx) event(itemID string, attempt int64, kind, actor string, data any) error {
-	text, err := json.Marshal(data)
+	return t.note(entry{itemID: itemID, attempt: attempt, kind: kind, actor: actor, data: data})
+}
+
+// note appends one event. Writing transactions are serialised until their commit can be seen, so the feed's cursor can be
+// given inside them: nobody who has read up to a number finds a smaller one later (R17).
+func (t *tx) note(e entry) error {
+	text, err := json.Marshal(e.data)
 	if err != nil {
-		return fmt.Errorf("encode event %s: %w", kind, err)
+		return fmt.Errorf("encode event %s: %w", e.kind, err)
 	}
-	if data == nil {
+	if e.data == nil {
 		text = []byte("{}")
 	}
 	t.wrote = true
-	_, err = t.exec(`INSERT INTO event (id, feed_seq, item_id, attempt, type, actor, at, data, audit_id)
-		VALUES ($1, (SELECT COALESCE(MAX(feed_seq), 0) + 1 FROM event), $2, $3, $4, $5, $6, $7, $8)`,
-		newID(), clean(itemID), attempt, clean(kind), clean(actor), t.now, string(text), t.audit)
+	audited := 0
+	if !e.part && t.audit == "" && isAct(e.kind, e.actor) {
+		audited = 1
+	}
+	_, err = t.exec(`INSERT INTO event (id, feed_seq, item_id, attempt, type, actor, at, data, collection, audit_id, audited)
+		VALUES ($1, (SELECT COALESCE(MAX(feed_seq), 0) + 1 FROM event), $2, $3, $4, $5, $6, $7,
+			COALESCE((SELECT collection FROM work_item WHERE id = $2), $8), $9, $10)`,
+		newID(), clean(e.itemID), e.attempt, clean(e.kind), clean(e.actor), t.now, string(text),
+		clean(e.collection), t.audit, audited)
 	if err != nil {
-		return fmt.Errorf("write event %s of %s: %w", kind, itemID, err)
+		return fmt.Errorf("write event %s of %s: %w", e.kind, e.itemID, err)
 	}
 	return nil
+}
+
+// isAct says whether an event is what a person did or was refused.
+func isAct(kind, actor string) bool {
+	switch {
+	case kind == registry.EventRefused:
+		return true
+	case actor == "" || actor == actorRegistry || actor == actorWorker:
+		return false
+	}
+	return !slices.ContainsFunc(registry.Transitions(), func(t registry.Transition) bool {
+		return string(t.Act) == kind && (t.By == "worker" || t.By == "registry")
+	})
 }
 
 // moved is the data of a transition's event.

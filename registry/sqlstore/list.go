@@ -50,32 +50,6 @@ func (s *Store) Item(ctx context.Context, id string) (registry.WorkItem, error) 
 	return it, s.nameHolds(ctx, &it)
 }
 
-// Events implements registry.Reading.
-func (s *Store) Events(ctx context.Context, itemID string, after int64, limit int) (out []registry.Event, err error) {
-	var w where
-	w.add("feed_seq > ?", after)
-	if itemID != "" {
-		w.add("item_id = ?", itemID)
-	}
-	rows, err := s.read.QueryContext(ctx, `SELECT feed_seq, item_id, attempt, type, actor, at, data FROM event`+
-		w.String()+` ORDER BY feed_seq LIMIT `+strconv.Itoa(pageSize(limit)), w.args...)
-	if err != nil {
-		return nil, fmt.Errorf("list events: %w", err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var e registry.Event
-		var at int64
-		var data string
-		if err := rows.Scan(&e.Seq, &e.ItemID, &e.Attempt, &e.Type, &e.Actor, &at, &data); err != nil {
-			return nil, fmt.Errorf("list events: %w", err)
-		}
-		e.At, e.Data = fromMicros(at), []byte(data)
-		out = append(out, e)
-	}
-	return out, rows.Err()
-}
-
 // Attempts implements registry.Reading.
 func (s *Store) Attempts(ctx context.Context, itemID string) (out []registry.Attempt, err error) {
 	rows, err := s.read.QueryContext(ctx, selectAttempt+`WHERE item_id = $1 ORDER BY n`, itemID)

@@ -222,5 +222,8 @@ func (t *tx) insert(n newItem) error {
 			return err
 		}
 	}
-	return t.event(n.id, 0, string(act), n.actor, moved{Stage: n.stage, Status: n.status, Error: n.note, Class: n.class, Spec: n.input})
+	return t.note(entry{
+		itemID: n.id, kind: string(act), actor: n.actor, collection: n.collection, part: n.parent != "",
+		data: moved{Stage: n.stage, Status: n.status, Error: n.note, Class: n.class, Spec: n.input},
+	})
 }

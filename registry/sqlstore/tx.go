@@ -125,6 +125,7 @@ func (t *tx) disconnect() {
 
 // bare runs one write. Its error, which it notes in w, means that the transaction has to be undone.
 func (t *tx) bare(w *write) error {
+	t.audit = ""
 	if w.err = w.fn(t); w.err == nil {
 		return nil
 	}
@@ -140,6 +141,7 @@ func (t *tx) savepoint(w *write) error {
 	if _, err := t.exec("SAVEPOINT w"); err != nil {
 		return err
 	}
+	t.audit = ""
 	if w.err = w.fn(t); w.err != nil {
 		if t.store.dialect.gone(w.err) {
 			return w.err

@@ -28,6 +28,14 @@ func (w *where) addIn(column string, values []string) {
 	w.conds = append(w.conds, w.in(column, values))
 }
 
+// within is addIn for a restriction that there may not be: nil does not restrict.
+func (w *where) within(column string, values []string) {
+	if values != nil {
+		w.addIn(column, values)
+	}
+}
+
+// in is a condition that a column has one of some values.
 func (w *where) in(column string, values []string) string {
 	if len(values) == 0 {
 		return "(1 = 0)"

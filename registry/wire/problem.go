@@ -22,6 +22,8 @@ const (
 	CodeNotFound         Code = "not-found"                   // 404: no such thing
 	CodeMethodNotAllowed Code = "method-not-allowed"          // 405: the address is right, the method is not
 	CodeTransition       Code = "transition-not-allowed"      // 409: the state machine does not have this change
+	CodeLastAdmin        Code = "last-admin"                  // 409: without this token nobody could make another
+	CodeNameTaken        Code = "name-taken"                  // 409: there is or was a token of this name
 	CodeConfirm          Code = "confirmation-needed"         // 409: the act has consequences that nobody has confirmed
 	CodePastNoReturn     Code = "past-the-point-of-no-return" // 409: the item has announced a version of an object
 	CodeIdempotency      Code = "idempotency-conflict"        // 409: the key was used with other arguments
@@ -123,6 +125,10 @@ func (p *Problem) Is(target error) bool {
 		return target == registry.ErrIdempotencyConflict
 	case CodeSealed:
 		return target == registry.ErrSealed
+	case CodeLastAdmin:
+		return target == registry.ErrLastAdmin
+	case CodeNameTaken:
+		return target == registry.ErrNameTaken
 	case CodeUnavailable:
 		return target == context.DeadlineExceeded || target == registry.ErrUnavailable
 	default:

@@ -80,10 +80,15 @@ ALTER TABLE event ADD COLUMN collection TEXT NOT NULL DEFAULT '';
 -- The act that this event is a part of: one audit entry for all that it changed.
 ALTER TABLE event ADD COLUMN audit_id TEXT NOT NULL DEFAULT '';
 
+-- 1: an act of a person or a refusal, not a part of another act: an entry of the audit log.
+ALTER TABLE event ADD COLUMN audited BIGINT NOT NULL DEFAULT 0;
+CREATE INDEX event_audited ON event (feed_seq) WHERE audited = 1;
+
 ALTER TABLE token ADD COLUMN collections TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE token ADD COLUMN created_by TEXT NOT NULL DEFAULT '';
 ALTER TABLE token ADD COLUMN expires_at BIGINT;
 ALTER TABLE token ADD COLUMN revoked_at BIGINT;
+CREATE INDEX token_name ON token (name);
 
 -- Whether submissions are taken, and whatever else is one value for all.
 CREATE TABLE setting (
@@ -179,10 +184,13 @@ CREATE INDEX work_item_collection ON work_item (tenant, collection, created_at, 
 CREATE INDEX work_item_status ON work_item (tenant, status, created_at, id);
 CREATE INDEX work_item_children ON work_item (parent_id, status) WHERE parent_id IS NOT NULL;
 DROP TABLE setting;
+DROP INDEX token_name;
 ALTER TABLE token DROP COLUMN revoked_at;
 ALTER TABLE token DROP COLUMN expires_at;
 ALTER TABLE token DROP COLUMN created_by;
 ALTER TABLE token DROP COLUMN collections;
+DROP INDEX event_audited;
+ALTER TABLE event DROP COLUMN audited;
 ALTER TABLE event DROP COLUMN audit_id;
 ALTER TABLE event DROP COLUMN collection;
 DROP INDEX attempt_withdrawn;

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/wire"
+)
+
+func (a *app) tokenCommand() *cobra.Command {
+	return group("token", "Make, list and revoke the tokens by which people and programs are known",
+		a.tokenCreateCommand(), a.tokenListCommand(), a.tokenRevokeCommand())
+}
+
+func (a *app) tokenCreateCommand() *cobra.Command {
+	var r wire.TokenRequest
+	var expires string
+	cmd := &cobra.Command{
+		Use: "create --name NAME --role ROLE", Short: "Make a token; its secret is printed this once", Args: needs(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			at, err := expiry(expires, time.Now())
+			if err != nil {
+				return &usageError{err}
+			}
+			r.ExpiresAt = at
+			return a.createToken(cmd.Context(), r)
+		},
+	}
+	cmd.Flags().StringVar(&r.Name, "name", "", "whose it is; it stands in the history with every act, and is never given again")
+	cmd.Flags().StringVar(&r.Role, "role", "", "depositor, viewer, operator, admin or worker")
+	cmd.Flags().StringSliceVar(&r.Collections, "collection", nil, "depositor: a collection that the token is good for; may be given again")
+	cmd.Flags().StringVar(&expires, "expires", "", "when it ends: a span (12h, 90d) or a time (2027-01-31T00:00:00Z); never when not given")
+	return a.clientFlags(cmd)
+}
+
+// expiry reads when a token ends, nil for never.
+func expiry(text string, now time.Time) (*time.Time, error) {
+	if text == "" {
+		return nil, nil //nolint:nilnil // never
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err == nil {
+		return &at, nil
+	}
+	var span time.Duration
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		var n int
+		const most = 36_500
+		if n, err = strconv.Atoi(days); err == nil && n > most {
+			err = errors.New("too many days")
+		}
+		span = time.Duration(n) * 24 * time.Hour
+	} else {
+		span, err = time.ParseDuration(text)
+	}
+	if err != nil || span <= 0 {
+		return nil, fmt.Errorf("--expires %q is neither a span ahead (12h, 90d) nor a time (2027-01-31T00:00:00Z)", text)
+	}
+	at = now.Add(span).UTC()
+	return &at, nil
+}
+
+func (a *app) createToken(ctx context.Context, r wire.TokenRequest) error {
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	made, err := c.CreateToken(ctx, r)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(made)
+	}
+	// The secret alone is data, so that a script can keep it.
+	if _, err := fmt.Fprintln(a.out, made.Secret); err != nil {
+		return err
+	}
+	a.note("token %s (%s) for %s; keep what was printed: it is shown this once", made.Token.ID, made.Token.Role, clean(made.Token.Name))
+	return nil
+}
+
+func (a *app) tokenListCommand() *cobra.Command {
+	return a.clientFlags(&cobra.Command{
+		Use: "list", Short: "List tokens, oldest first, revoked ones too", Args: needs(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			all, err := c.Tokens(cmd.Context())
+			if err != nil {
+				return err
+			}
+			l := lister[registry.Token]{none: "no tokens", row: tokenRow, columns: []column{
+				{name: "id"}, {name: "role"}, {name: "state"}, {name: "created"}, {name: "by", flex: true}, {name: "collections", flex: true}, {name: "name", flex: true},
+			}}
+			return l.print(a, whole(all))
+		},
+	})
+}
+
+func tokenRow(t registry.Token) []string {
+	state := "good"
+	switch {
+	case t.RevokedAt != nil:
+		state = "revoked " + timeText(*t.RevokedAt)
+	case !t.Good(time.Now()):
+		state = "expired " + timeText(*t.ExpiresAt)
+	case t.ExpiresAt != nil:
+		state = "until " + timeText(*t.ExpiresAt)
+	}
+	collections := strings.Join(t.Collections, ", ")
+	if t.Role != registry.RoleDepositor {
+		collections = "all"
+	}
+	return []string{t.ID, string(t.Role), state, timeText(t.CreatedAt), cmp.Or(t.CreatedBy, "-"), collections, t.Name}
+}
+
+func (a *app) tokenRevokeCommand() *cobra.Command {
+	return a.clientFlags(&cobra.Command{
+		Use: "revoke ID...", Short: "Make tokens useless from now on", Args: needs("ID..."),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			codes := make([]outcome, 0, len(args))
+			for _, id := range args {
+				err := c.RevokeToken(cmd.Context(), id, "")
+				codes = append(codes, outcome(codeOf(err)))
+				if err != nil {
+					a.complain(err)
+					continue
+				}
+				a.note("revoked: %s", clean(id))
+			}
+			return asError(together(codes))
+		},
+	})
+}

@@ -1,0 +1,63 @@
+package node_test
+
+import (
+	"bufio"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/holdfast/holdfast/cmd/node"
+)
+
+// A node that is closed ends its event streams properly: they are not broken off when patience runs out.
+func TestClose_EndsStreams(t *testing.T) {
+	n, err := node.Start(t.Context(), options(t, t.TempDir()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, n.URL()+"/api/v1/events", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+n.Token())
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	answer, err := transport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	lines := bufio.NewScanner(answer.Body)
+	if !lines.Scan() || answer.StatusCode != http.StatusOK {
+		t.Fatalf("stream: %d %q %v", answer.StatusCode, lines.Text(), lines.Err())
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- n.Close() }()
+	for lines.Scan() { // to the end
+	}
+	if err := lines.Err(); err != nil {
+		t.Errorf("the stream was broken off: %v", err)
+	}
+	if err := <-closed; err != nil {
+		t.Errorf("close: %v", err)
+	}
+}
+
+// When the client file is lost, the next start makes another token although the name of the last is not free any more.
+func TestStart_LostClientFile(t *testing.T) {
+	dir := t.TempDir()
+	for range 3 {
+		n, err := node.Start(t.Context(), options(t, dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := n.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := os.Remove(filepath.Join(dir, node.ClientFile)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

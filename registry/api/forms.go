@@ -1,0 +1,44 @@
+package api
+
+import (
+	"context"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// Forms carries out what the pages ask on behalf of whoever has logged in: by their role, within what they may see, and in
+// their name.
+type Forms struct {
+	registry Registry
+	access   map[string][]registry.Role
+}
+
+// NewForms returns the acts of pages over r, for the contexts that [New]'s handler makes.
+func NewForms(r Registry) *Forms { return &Forms{registry: Scoped(r), access: access()} }
+
+// MayAct says whether who asks may ask acts of items and release holds.
+func (f *Forms) MayAct(ctx context.Context) bool { return f.permit(ctx, "command-item") == nil }
+
+// Command carries an act out; the actor is who asks.
+func (f *Forms) Command(ctx context.Context, c registry.Command) (registry.WorkItem, error) {
+	if err := f.permit(ctx, "command-item"); err != nil {
+		return registry.WorkItem{}, err
+	}
+	if _, err := f.registry.Item(ctx, c.ItemID); err != nil {
+		return registry.WorkItem{}, err
+	}
+	c.Actor = actor(ctx)
+	return f.registry.Command(ctx, c)
+}
+
+// RemoveHold releases a hold; the actor is who asks.
+func (f *Forms) RemoveHold(ctx context.Context, scope registry.HoldScope, key string) error {
+	if err := f.permit(ctx, "remove-hold"); err != nil {
+		return err
+	}
+	return f.registry.RemoveHold(ctx, scope, key, actor(ctx))
+}
+
+func (f *Forms) permit(ctx context.Context, operation string) error {
+	return (&server{access: f.access}).permit(ctx, operation)
+}

@@ -1,0 +1,103 @@
+package api
+
+import (
+	"context"
+	"errors"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// AddUpload implements registry.Submitting.
+func (s scoped) AddUpload(ctx context.Context, u registry.Upload) error {
+	return s.all.AddUpload(ctx, u)
+}
+
+// UploadByID implements registry.Submitting. An upload is in no collection yet: a depositor has those that its own token
+// brought, by the token's name, which no other token ever has.
+func (s scoped) UploadByID(ctx context.Context, id string) (registry.Upload, error) {
+	v := s.sight(ctx)
+	u, err := s.all.UploadByID(ctx, id)
+	if errors.Is(err, registry.ErrNotFound) || err == nil && v.limited() && u.CreatedBy != v.token.Name {
+		return registry.Upload{}, absent("upload", id)
+	}
+	return u, err
+}
+
+// Submit implements registry.Submitting.
+func (s scoped) Submit(ctx context.Context, sub registry.Submission) (registry.Receipt, error) {
+	v := s.sight(ctx)
+	if err := v.submission(ctx, sub); err != nil {
+		return registry.Receipt{}, err
+	}
+	sub.IdempotencyKey = v.key(sub.IdempotencyKey)
+	return s.all.Submit(ctx, sub)
+}
+
+// Prepare implements registry.Submitting.
+func (s scoped) Prepare(ctx context.Context, g registry.Graph) (registry.PreparedGraph, error) {
+	v := s.sight(ctx)
+	for _, n := range g.Nodes {
+		if err := v.submission(ctx, n.Submission); err != nil {
+			return registry.PreparedGraph{}, err
+		}
+	}
+	if g.ID != "" {
+		if err := v.graph(ctx, g.ID); err != nil {
+			return registry.PreparedGraph{}, err
+		}
+	}
+	g.IdempotencyKey = v.key(g.IdempotencyKey)
+	return s.all.Prepare(ctx, g)
+}
+
+// Seal implements registry.Submitting.
+func (s scoped) Seal(ctx context.Context, graphID, actor string) error {
+	if err := s.sight(ctx).graph(ctx, graphID); err != nil {
+		return err
+	}
+	return s.all.Seal(ctx, graphID, actor)
+}
+
+// submission checks that all that a submission names may be seen.
+func (v sight) submission(ctx context.Context, sub registry.Submission) error {
+	if !v.sees(sub.Collection) {
+		return absent("collection", sub.Collection)
+	}
+	for _, r := range sub.Requires {
+		if r.ItemID == "" || !v.limited() {
+			continue
+		}
+		if _, err := v.item(ctx, r.ItemID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// graph checks that a graph may be built on: all that is in it may be seen.
+func (v sight) graph(ctx context.Context, id string) error {
+	if !v.limited() {
+		return nil
+	}
+	g, err := v.all.Graph(ctx, id)
+	if errors.Is(err, registry.ErrNotFound) {
+		return absent("graph", id)
+	} else if err != nil {
+		return err
+	}
+	for _, it := range g.Items {
+		if !v.sees(it.Collection) {
+			return absent("graph", id)
+		}
+	}
+	return nil
+}
+
+// key makes an idempotency key a token's own, so that nobody learns of another depositor's or spoils it. Those who see
+// everything share theirs.
+func (v sight) key(key string) string {
+	if key == "" || !v.limited() {
+		return key
+	}
+	return v.token.ID + " " + key
+}

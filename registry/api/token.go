@@ -1,0 +1,109 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/wire"
+)
+
+func (s *server) tokenRoutes(api huma.API) {
+	register(s, api, operation{id: "list-tokens", method: http.MethodGet, path: "/tokens", summary: "List tokens, oldest first, without their secrets"}, s.tokens)
+	register(s, api, operation{id: "create-token", method: http.MethodPost, path: "/tokens", status: http.StatusCreated, summary: "Make a token; its secret is answered this once"}, s.createToken)
+	register(s, api, operation{id: "revoke-token", method: http.MethodDelete, path: "/tokens/{id}", summary: "Make a token useless from now on"}, s.revokeToken)
+}
+
+func (s *server) tokens(ctx context.Context, _ *struct{}) (*output[registry.Page[registry.Token]], error) {
+	all, err := s.registry.Tokens(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return listed(all), nil
+}
+
+type createTokenInput struct {
+	Body wire.TokenRequest
+}
+
+// createToken makes a token. There is no idempotency key, since a secret cannot be told twice: a repeat is refused by its
+// name, and whoever lost the answer revokes that token and makes another.
+func (s *server) createToken(ctx context.Context, in *createTokenInput) (*output[wire.TokenResponse], error) {
+	tok := registry.Token{
+		ID: strings.ToLower(rand.Text()), Name: strings.TrimSpace(in.Body.Name), Role: registry.Role(in.Body.Role),
+		Collections: in.Body.Collections, ExpiresAt: in.Body.ExpiresAt, CreatedBy: actor(ctx),
+	}
+	if err := invalid("no token was made", s.tokenFaults(tok)...); err != nil {
+		return nil, err
+	}
+	for _, c := range tok.Collections {
+		if _, err := s.collectionOf(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	secret := "hf_" + rand.Text()
+	tok.Hash = TokenHash(secret)
+	if err := s.registry.AddToken(ctx, tok); err != nil {
+		return nil, err
+	}
+	tok.CreatedAt = s.now().UTC()
+	s.log.InfoContext(ctx, "token created", "token", tok.ID, "name", tok.Name, "role", string(tok.Role), "actor", actor(ctx))
+	return &output[wire.TokenResponse]{Body: wire.TokenResponse{Token: tok, Secret: secret}}, nil
+}
+
+func (s *server) tokenFaults(tok registry.Token) []wire.Fault {
+	faults := append(textFault("body.name", tok.Name, 200), oneOf("body.role", tok.Role, registry.Roles())...)
+	fault := func(location, format string, args ...any) {
+		faults = append(faults, wire.Fault{Location: location, Message: fmt.Sprintf(format, args...)})
+	}
+	if tok.Name == "" {
+		fault("body.name", "missing: whose token is it? It stands in the history with every act")
+	}
+	if slices.Contains([]string{"registry", "worker", "holdfast"}, tok.Name) {
+		fault("body.name", "%q is what the history calls a part of Holdfast; give another name", tok.Name)
+	}
+	switch {
+	case tok.Role == "":
+		fault("body.role", "missing: one of %v", registry.Roles())
+	case tok.Role == registry.RoleDepositor && len(tok.Collections) == 0:
+		fault("body.collections", "missing: a depositor's token is good for the collections that it names")
+	case tok.Role != registry.RoleDepositor && len(tok.Collections) > 0:
+		fault("body.collections", "only a depositor's token is bound to collections; the role %s sees all", tok.Role)
+	}
+	const most = 100
+	if len(tok.Collections) > most {
+		fault("body.collections", "%d of them; at most %d can be kept", len(tok.Collections), most)
+	}
+	for i, c := range tok.Collections {
+		if slices.Contains(tok.Collections[:i], c) {
+			fault(fmt.Sprintf("body.collections[%d]", i), "%q stands here twice", c)
+		}
+	}
+	if tok.ExpiresAt != nil && !tok.ExpiresAt.After(s.now()) {
+		fault("body.expires_at", "it is over already")
+	}
+	return faults
+}
+
+// TokenID names a token in a path.
+type TokenID struct {
+	ID string `path:"id" maxLength:"200"`
+}
+
+func (s *server) revokeToken(ctx context.Context, in *TokenID) (*struct{}, error) {
+	err := s.registry.RevokeToken(ctx, in.ID, actor(ctx))
+	if errors.Is(err, registry.ErrNotFound) {
+		return nil, notFound("there is no token %q; list the tokens and give an id (not the secret)", in.ID)
+	}
+	if err == nil {
+		s.log.InfoContext(ctx, "token revoked", "token", in.ID, "actor", actor(ctx))
+	}
+	return nil, err
+}

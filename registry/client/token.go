@@ -1,0 +1,29 @@
+package client
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/wire"
+)
+
+// CreateToken makes a token and returns it with its secret, which is never told again. registry.ErrNameTaken when there is
+// or was one of this name.
+func (c *Client) CreateToken(ctx context.Context, r wire.TokenRequest) (wire.TokenResponse, error) {
+	var out wire.TokenResponse
+	err := c.ask(ctx, request{method: http.MethodPost, path: "/tokens"}, r, &out)
+	return out, err
+}
+
+// Tokens lists all tokens, revoked ones too, oldest first.
+func (c *Client) Tokens(ctx context.Context) ([]registry.Token, error) {
+	p, err := get[registry.Page[registry.Token]](ctx, c, "/tokens", nil)
+	return p.Rows, err
+}
+
+// RevokeToken makes a token useless from now on. registry.ErrNotFound when there is none, registry.ErrLastAdmin when it is
+// the last admin's. The actor is this client's token, whatever is named here.
+func (c *Client) RevokeToken(ctx context.Context, id, _ string) error {
+	return c.ask(ctx, request{method: http.MethodDelete, path: in("tokens", id)}, nil, nil)
+}

@@ -1,0 +1,152 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+const selectToken = `SELECT id, hash, name, role, collections, created_by, created_at, expires_at, revoked_at FROM token `
+
+func scanToken(row scanner) (registry.Token, error) {
+	var tok registry.Token
+	var collections string
+	var created int64
+	var expires, revoked sql.NullInt64
+	err := row.Scan(&tok.ID, &tok.Hash, &tok.Name, &tok.Role, &collections, &tok.CreatedBy, &created, &expires, &revoked)
+	if err != nil {
+		return tok, err
+	}
+	if err := json.Unmarshal([]byte(collections), &tok.Collections); err != nil {
+		return tok, fmt.Errorf("decode collections of token %s: %w", tok.ID, err)
+	}
+	if len(tok.Collections) == 0 {
+		tok.Collections = nil
+	}
+	tok.CreatedAt, tok.ExpiresAt, tok.RevokedAt = fromMicros(created), optional(expires), optional(revoked)
+	return tok, nil
+}
+
+func optional(at sql.NullInt64) *time.Time {
+	if !at.Valid {
+		return nil
+	}
+	t := fromMicros(at.Int64)
+	return &t
+}
+
+// AddToken implements registry.Administering.
+func (s *Store) AddToken(ctx context.Context, tok registry.Token) error {
+	if tok.Collections == nil {
+		tok.Collections = []string{}
+	}
+	collections, err := json.Marshal(tok.Collections)
+	if err != nil {
+		return fmt.Errorf("encode collections of token %s: %w", tok.Name, err)
+	}
+	var expires sql.NullInt64
+	if tok.ExpiresAt != nil {
+		expires = sql.NullInt64{Int64: micros(*tok.ExpiresAt), Valid: true}
+	}
+	err = s.write(ctx, func(t *tx) error {
+		var there int
+		if err := t.get(`SELECT COUNT(*) FROM token WHERE name = $1`, []any{clean(tok.Name)}, &there); err != nil {
+			return err
+		}
+		if there > 0 {
+			return registry.ErrNameTaken
+		}
+		n, err := t.exec(`INSERT INTO token (id, hash, name, role, collections, created_by, created_at, expires_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
+			tok.ID, tok.Hash, clean(tok.Name), tok.Role, string(collections), clean(tok.CreatedBy), t.now, expires)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return registry.ErrTaken
+		}
+		return t.event(tok.ID, 0, registry.EventTokenCreated, tok.CreatedBy, tokenNote{tok.Name, tok.Role, tok.Collections, tok.ExpiresAt})
+	})
+	if err != nil {
+		return fmt.Errorf("add token %s: %w", tok.Name, err)
+	}
+	return nil
+}
+
+// tokenNote is what an event tells of a token: nothing by which it could be used.
+type tokenNote struct {
+	Name        string        `json:"name"`
+	Role        registry.Role `json:"role"`
+	Collections []string      `json:"collections,omitempty"`
+	ExpiresAt   *time.Time    `json:"expires_at,omitempty"`
+}
+
+// TokenByHash implements registry.Administering.
+func (s *Store) TokenByHash(ctx context.Context, hash string) (registry.Token, error) {
+	tok, err := scanToken(s.read.QueryRowContext(ctx, selectToken+`WHERE hash = $1`, hash))
+	switch {
+	case errors.Is(err, sql.ErrNoRows) || err == nil && !tok.Good(s.now()):
+		return registry.Token{}, fmt.Errorf("token: %w", registry.ErrNotFound)
+	case err != nil:
+		return registry.Token{}, fmt.Errorf("look up token: %w", err)
+	}
+	return tok, nil
+}
+
+// Tokens implements registry.Administering.
+func (s *Store) Tokens(ctx context.Context) (out []registry.Token, err error) {
+	rows, err := s.read.QueryContext(ctx, selectToken+`ORDER BY created_at, id`)
+	if err != nil {
+		return nil, fmt.Errorf("list tokens: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		tok, err := scanToken(rows)
+		if err != nil {
+			return nil, fmt.Errorf("list tokens: %w", err)
+		}
+		tok.Hash = "" // nobody who lists tokens needs it
+		out = append(out, tok)
+	}
+	return out, rows.Err()
+}
+
+// RevokeToken implements registry.Administering.
+func (s *Store) RevokeToken(ctx context.Context, id, actor string) error {
+	if err := s.write(ctx, func(t *tx) error { return t.revoke(id, actor) }); err != nil {
+		return fmt.Errorf("revoke token %s: %w", id, err)
+	}
+	return nil
+}
+
+func (t *tx) revoke(id, actor string) error {
+	tok, err := scanToken(t.row(selectToken+`WHERE id = $1`, id))
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return registry.ErrNotFound
+	case err != nil:
+		return err
+	case tok.RevokedAt != nil:
+		return nil
+	}
+	if tok.Role == registry.RoleAdmin && tok.Good(fromMicros(t.now)) {
+		var others int
+		err := t.get(`SELECT COUNT(*) FROM token WHERE role = $1 AND id <> $2 AND revoked_at IS NULL
+			AND (expires_at IS NULL OR expires_at > $3)`, []any{registry.RoleAdmin, id, t.now}, &others)
+		if err != nil {
+			return err
+		}
+		if others == 0 {
+			return registry.ErrLastAdmin
+		}
+	}
+	if _, err := t.exec(`UPDATE token SET revoked_at = $2 WHERE id = $1`, id, t.now); err != nil {
+		return err
+	}
+	return t.event(id, 0, registry.EventTokenRevoked, actor, tokenNote{tok.Name, tok.Role, tok.Collections, tok.ExpiresAt})
+}
