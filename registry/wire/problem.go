@@ -14,28 +14,28 @@ type Code string
 
 // The codes, each with the status it comes with.
 const (
-	CodeBadRequest       Code = "bad-request"            // 400: not HTTP or JSON as we understand them
-	CodeBrokenOff        Code = "broken-off"             // 400: the body ended before it was whole; nothing was kept
-	CodeUnauthenticated  Code = "unauthenticated"        // 401: no token, or one that is not known
-	CodeForbidden        Code = "forbidden"              // 403: the token's role may not do this
-	CodeCrossOrigin      Code = "cross-origin"           // 403: a browser sent it from another site's page
-	CodeNotFound         Code = "not-found"              // 404: no such thing
-	CodeMethodNotAllowed Code = "method-not-allowed"     // 405: the address is right, the method is not
-	CodeTransition       Code = "transition-not-allowed" // 409: the state machine does not have this change
-	CodeConfirm          Code = "confirmation-needed"    // 409: the act has consequences that nobody has confirmed
+	CodeBadRequest       Code = "bad-request"                 // 400: not HTTP or JSON as we understand them
+	CodeBrokenOff        Code = "broken-off"                  // 400: the body ended before it was whole; nothing was kept
+	CodeUnauthenticated  Code = "unauthenticated"             // 401: no token, or one that is not known
+	CodeForbidden        Code = "forbidden"                   // 403: the token's role may not do this
+	CodeCrossOrigin      Code = "cross-origin"                // 403: a browser sent it from another site's page
+	CodeNotFound         Code = "not-found"                   // 404: no such thing
+	CodeMethodNotAllowed Code = "method-not-allowed"          // 405: the address is right, the method is not
+	CodeTransition       Code = "transition-not-allowed"      // 409: the state machine does not have this change
+	CodeConfirm          Code = "confirmation-needed"         // 409: the act has consequences that nobody has confirmed
 	CodePastNoReturn     Code = "past-the-point-of-no-return" // 409: the item has announced a version of an object
-	CodeIdempotency      Code = "idempotency-conflict"   // 409: the key was used with other arguments
-	CodeConflict         Code = "conflict"               // 409: somebody else's work is in the way
-	CodeTooLarge         Code = "too-large"              // 413: the body is larger than such a request may be
-	CodeUnsupportedMedia Code = "unsupported-media-type" // 415: the body is not JSON
-	CodeInvalid          Code = "invalid-input"          // 422: a value that cannot be; errors name the fields
-	CodeContentInvalid   Code = "content-invalid"        // 422: the payload is wrong; errors name the lines
-	CodeDigestMismatch   Code = "digest-mismatch"        // 422: the bytes are not the ones that were announced
-	CodeEmptyUpload      Code = "empty-upload"           // 422: no bytes came
-	CodeInternal         Code = "internal"               // 500: our fault; the log has it under the request's id
-	CodeDamaged          Code = "damaged"                // 500: preserved content cannot be read as it was recorded
-	CodeUnavailable      Code = "unavailable"            // 503: later
-	CodeNoSpace          Code = "no-space"               // 507: the volume is full
+	CodeIdempotency      Code = "idempotency-conflict"        // 409: the key was used with other arguments
+	CodeConflict         Code = "conflict"                    // 409: somebody else's work is in the way
+	CodeTooLarge         Code = "too-large"                   // 413: the body is larger than such a request may be
+	CodeUnsupportedMedia Code = "unsupported-media-type"      // 415: the body is not JSON
+	CodeInvalid          Code = "invalid-input"               // 422: a value that cannot be; errors name the fields
+	CodeContentInvalid   Code = "content-invalid"             // 422: the payload is wrong; errors name the lines
+	CodeDigestMismatch   Code = "digest-mismatch"             // 422: the bytes are not the ones that were announced
+	CodeEmptyUpload      Code = "empty-upload"                // 422: no bytes came
+	CodeInternal         Code = "internal"                    // 500: our fault; the log has it under the request's id
+	CodeDamaged          Code = "damaged"                     // 500: preserved content cannot be read as it was recorded
+	CodeUnavailable      Code = "unavailable"                 // 503: later
+	CodeNoSpace          Code = "no-space"                    // 507: the volume is full
 )
 
 // problemType is the start of a problem's type; its code follows. It is a name, not an address.
