@@ -65,7 +65,9 @@ func TestActs(t *testing.T) {
 		mended.Store(true)
 		r := in("item", "requeue", "--match", "state:failed action:ingest", "--yes", "--reason", "the source was mended").wants(t, exitOK)
 		bulk := strings.TrimSpace(r.out)
-		eventually(t, func() bool { return state(bulk) == "Completed" && state(jobs[0]) == "Completed" && state(jobs[1]) == "Completed" })
+		eventually(t, func() bool {
+			return state(bulk) == "Completed" && state(jobs[0]) == "Completed" && state(jobs[1]) == "Completed"
+		})
 		in("batch", "update-report", batches[0], batches[1]).wants(t, exitOK)
 		eventually(t, func() bool { return state(batches[0]) == "Completed" && state(batches[1]) == "Completed" })
 	})

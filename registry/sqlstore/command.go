@@ -80,8 +80,8 @@ func (t *tx) carryOut(it registry.WorkItem, c registry.Command) error {
 		return t.purge(it, c)
 	case registry.ActHold, registry.ActUnhold:
 		return t.holdOne(it, c)
-	case registry.ActPriority: // TEMPORARY
-		return check(it, c.Act, it.Status)
+	case registry.ActPriority:
+		return t.prioritise(it, c)
 	default:
 		return refusal(it, c.Act, it.Status)
 	}
