@@ -101,6 +101,10 @@ type NoSpaceError struct {
 
 // Error gives the figures.
 func (e *NoSpaceError) Error() string {
-	return fmt.Sprintf("needs %d bytes; volume %s has %d of %d used and %d reserved, and may be filled to %.0f %%",
-		e.Need, e.Volume, e.Used, e.Total, e.Reserved, e.ThresholdFactor*100)
+	used := 100.0
+	if e.Total > 0 {
+		used = 100 * float64(e.Used) / float64(e.Total)
+	}
+	return fmt.Sprintf("needs %s; volume %s is %.0f %% used (%s of %s), %s reserved, and may be filled to %.0f %%",
+		SizeText(e.Need), e.Volume, used, SizeText(e.Used), SizeText(e.Total), SizeText(e.Reserved), e.ThresholdFactor*100)
 }

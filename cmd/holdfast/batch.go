@@ -11,9 +11,11 @@ import (
 )
 
 func (a *app) batchCommand() *cobra.Command {
-	return group("batch", "List and show batches, and get their reports",
-		a.batchListCommand(), a.batchShowCommand(), a.batchReportCommand(), a.updateReportCommand(),
-		a.batchDeleteCommand(), a.cleanupCommand())
+	below := []*cobra.Command{
+		a.batchListCommand(), a.batchShowCommand(), a.batchReportCommand(), a.updateReportCommand(), a.batchDeleteCommand(), a.cleanupCommand(),
+	}
+	return group("batch", "List, show, hold, release, delete and clean up batches, and get their reports",
+		append(below, a.holdCommands(registry.HoldBatch)...)...)
 }
 
 func (a *app) batchListCommand() *cobra.Command {

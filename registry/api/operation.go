@@ -118,6 +118,14 @@ type refusal struct{ *wire.Problem }
 // GetStatus implements huma.StatusError.
 func (r refusal) GetStatus() int { return r.Status }
 
+// GetHeaders implements huma.HeadersError.
+func (r refusal) GetHeaders() http.Header {
+	if r.Code != wire.CodeNotAccepting {
+		return nil
+	}
+	return http.Header{"Retry-After": {retryAfter}}
+}
+
 // ContentType implements huma.ContentTypeFilter.
 func (r refusal) ContentType(string) string { return "application/problem+json" }
 

@@ -42,6 +42,11 @@ func Run(t *testing.T, open Open) {
 		{"record", recordTests()},
 		{"reserve", reserveTests()},
 		{"hold", holdTests()},
+		{"held_by", heldByTests()},
+		{"held_worker", heldWorkerTests()},
+		{"release", releaseTests()},
+		{"queue", queueTests()},
+		{"seed_locks", seedLockTests()},
 		{"command", commandTests()},
 		{"transition", transitionTests()},
 		{"stop", stopTests()},
@@ -51,6 +56,7 @@ func Run(t *testing.T, open Open) {
 		{"why", whyTests()},
 		{"list", listTests()},
 		{"admin", adminTests()},
+		{"graph", graphTests()},
 		{"scenario", scenarioTests()},
 	}
 	known := map[string]bool{}

@@ -10,8 +10,8 @@ func (s *Store) SetFault(f func(query string) error) { s.fault = f }
 
 // SetReader replaces the pool that reads go through. It must be called before the first read.
 func (s *Store) SetReader(db *sql.DB) error {
-	old := s.read
-	s.read = db
+	old := s.read.DB
+	s.read.DB = db
 	return old.Close()
 }
 

@@ -51,7 +51,10 @@ func (s *Store) Items(ctx context.Context, q registry.ItemQuery) (page registry.
 		}
 		page.Rows = append(page.Rows, it)
 	}
-	return page, rows.Err()
+	if err := rows.Err(); err != nil {
+		return page, fmt.Errorf("list items: %w", err)
+	}
+	return page, s.nameHolds(ctx, pointers(page.Rows)...)
 }
 
 // withSeq scans a row of itemColumns and the seq behind them.
@@ -145,7 +148,7 @@ func (l *itemList) read(words search) {
 
 // statement is the list's SQL.
 func (l *itemList) statement() string {
-	const columns = `SELECT ` + itemColumns + `, i.seq FROM `
+	columns := `SELECT ` + itemColumns + `, i.seq FROM `
 	if len(l.spots) == 1 {
 		return columns + l.rows(l.spots[0])
 	}

@@ -33,7 +33,9 @@ func (t *tx) move(it registry.WorkItem, c change) error {
 	runAt := t.now + c.delay
 	if c.status.Settled() {
 		finished = sql.NullInt64{Int64: t.now, Valid: true}
-	} else if it.BlockerCount == 0 || c.stage == registry.Expand {
+	} else if isBlocked, err := t.blockedAt(it, c.stage); err != nil {
+		return err
+	} else if !isBlocked {
 		nudge = sql.NullInt64{Int64: runAt, Valid: true} // a blocked item is rung for when its last edge closes
 		t.wake = t.wake || c.delay == 0
 	}
@@ -52,6 +54,11 @@ func (t *tx) move(it registry.WorkItem, c change) error {
 			From: it.Stage, Stage: c.stage, Status: c.status, Reason: c.reason, Error: c.note, Class: c.class, Wait: string(c.wait),
 		})
 		if err != nil {
+			return err
+		}
+	}
+	if it.Status.Settled() && !c.status.Settled() {
+		if err := t.reopen(it.ID); err != nil {
 			return err
 		}
 	}

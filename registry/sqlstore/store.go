@@ -34,7 +34,7 @@ type Options struct {
 type Store struct {
 	dialect dialect
 	db      *sql.DB // the writer's
-	read    *sql.DB // query only
+	read    reader  // query only
 	clock   dbClock
 	log     *slog.Logger
 	writes  chan *write
@@ -72,7 +72,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	if s.db, s.read, err = d.open(); err != nil {
+	s.read.dialect = d
+	if s.db, s.read.DB, err = d.open(); err != nil {
 		return nil, fmt.Errorf("open registry: %w", err)
 	}
 	if err := s.start(ctx); err != nil {

@@ -26,15 +26,19 @@ const (
 	CodePastNoReturn     Code = "past-the-point-of-no-return" // 409: the item has announced a version of an object
 	CodeIdempotency      Code = "idempotency-conflict"        // 409: the key was used with other arguments
 	CodeConflict         Code = "conflict"                    // 409: somebody else's work is in the way
+	CodeSealed           Code = "graph-sealed"                // 409: nothing more can be added to the graph
+	CodeCycle            Code = "cycle"                       // 409: items of the graph wait for each other
 	CodeTooLarge         Code = "too-large"                   // 413: the body is larger than such a request may be
 	CodeUnsupportedMedia Code = "unsupported-media-type"      // 415: the body is not JSON
 	CodeInvalid          Code = "invalid-input"               // 422: a value that cannot be; errors name the fields
+	CodeGraph            Code = "graph-invalid"               // 422: a requirement or node cannot be; errors name the nodes
 	CodeContentInvalid   Code = "content-invalid"             // 422: the payload is wrong; errors name the lines
 	CodeDigestMismatch   Code = "digest-mismatch"             // 422: the bytes are not the ones that were announced
 	CodeEmptyUpload      Code = "empty-upload"                // 422: no bytes came
 	CodeInternal         Code = "internal"                    // 500: our fault; the log has it under the request's id
 	CodeDamaged          Code = "damaged"                     // 500: preserved content cannot be read as it was recorded
 	CodeUnavailable      Code = "unavailable"                 // 503: later
+	CodeNotAccepting     Code = "not-accepting"               // 503: no submissions are taken for the time being
 	CodeNoSpace          Code = "no-space"                    // 507: the volume is full
 )
 
@@ -62,6 +66,10 @@ type Problem struct {
 	AllowedActs []registry.Act `json:"allowed_acts,omitempty" doc:"What may be asked of the item instead"`
 	// Consequences are what an act would take along, a sentence each, with CodeConfirm.
 	Consequences []string `json:"consequences,omitempty" doc:"What the act would take along; confirm it to go on"`
+	// Cycle are items that wait for each other, with CodeCycle.
+	Cycle []string `json:"cycle,omitempty" doc:"Ids of items, each waiting for the next, the last for the first"`
+	// Accepting says since when and why no submissions are taken, with CodeNotAccepting.
+	Accepting *registry.Accepting `json:"accepting,omitempty" doc:"Since when and why no submissions are taken"`
 }
 
 // Fault is one thing that is wrong with a request or with a manifest.
@@ -111,20 +119,41 @@ func (p *Problem) Is(target error) bool {
 		return target == registry.ErrNotFound
 	case CodeIdempotency:
 		return target == registry.ErrIdempotencyConflict
+	case CodeSealed:
+		return target == registry.ErrSealed
 	case CodeUnavailable:
-		return target == context.DeadlineExceeded
+		return target == context.DeadlineExceeded || target == registry.ErrUnavailable
 	default:
 		return false
 	}
 }
 
-// As sets a **registry.TransitionError from a problem with CodeTransition, so that callers of a store need not know
-// whether it is a remote one.
+// As sets a **registry.TransitionError from a problem with CodeTransition, and likewise what a graph is refused for, so
+// that callers of a store need not know whether it is a remote one.
 func (p *Problem) As(target any) bool {
-	t, ok := target.(**registry.TransitionError)
-	if !ok || p.Code != CodeTransition {
+	switch t := target.(type) {
+	case **registry.TransitionError:
+		if p.Code != CodeTransition {
+			return false
+		}
+		*t = &registry.TransitionError{Allowed: p.AllowedActs}
+	case **registry.CycleError:
+		if p.Code != CodeCycle {
+			return false
+		}
+		*t = &registry.CycleError{Items: p.Cycle}
+	case **registry.GraphError:
+		if p.Code != CodeGraph || len(p.Faults) == 0 {
+			return false
+		}
+		*t = &registry.GraphError{Key: p.Faults[0].Found, Problem: p.Faults[0].Message}
+	case **registry.NotAccepting:
+		if p.Code != CodeNotAccepting || p.Accepting == nil {
+			return false
+		}
+		*t = &registry.NotAccepting{Accepting: *p.Accepting}
+	default:
 		return false
 	}
-	*t = &registry.TransitionError{Allowed: p.AllowedActs}
 	return true
 }

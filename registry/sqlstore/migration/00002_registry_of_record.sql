@@ -4,6 +4,7 @@
 
 -- Storage volume that the item's object goes to; '' for items without one.
 ALTER TABLE work_item ADD COLUMN volume TEXT NOT NULL DEFAULT '';
+UPDATE work_item SET volume = 'storage' WHERE action IN ('batch', 'ingest') AND status IN ('pending', 'running', 'failed', 'cancelled');
 -- Items that were prepared together.
 ALTER TABLE work_item ADD COLUMN graph_id TEXT NOT NULL DEFAULT '';
 CREATE INDEX work_item_graph ON work_item (graph_id) WHERE graph_id <> '';
@@ -25,6 +26,22 @@ CREATE TABLE lane (
 
 -- 1: the edge keeps the item from starting at all; 0: only from a stage that the route calls gated.
 ALTER TABLE work_dep ADD COLUMN at_start BIGINT NOT NULL DEFAULT 0;
+
+-- Submissions that depend on each other: work_item.graph_id. Nothing of a graph starts before it is sealed.
+CREATE TABLE graph (
+  id         TEXT PRIMARY KEY,
+  tenant     TEXT NOT NULL,
+  created_by TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  sealed_at  BIGINT
+);
+-- What whoever prepared an item calls it. It outlives the item's purge, so that a repeated call is answered alike (R28).
+CREATE TABLE graph_node (
+  graph_id TEXT NOT NULL,
+  key      TEXT NOT NULL,
+  item_id  TEXT NOT NULL,
+  PRIMARY KEY (graph_id, key)
+);
 
 CREATE INDEX attempt_withdrawn ON attempt (worker, finished_at) WHERE outcome = 'withdrawn';
 
@@ -138,6 +155,8 @@ ALTER TABLE token DROP COLUMN collections;
 ALTER TABLE event DROP COLUMN audit_id;
 ALTER TABLE event DROP COLUMN collection;
 DROP INDEX attempt_withdrawn;
+DROP TABLE graph_node;
+DROP TABLE graph;
 ALTER TABLE work_dep DROP COLUMN at_start;
 DROP TABLE lane;
 DROP INDEX work_item_later;
