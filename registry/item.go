@@ -141,6 +141,7 @@ type Spec struct {
 	Date         string      `json:"date,omitempty"`
 	Notify       []string    `json:"notify,omitempty"`
 	SubmittedAt  time.Time   `json:"submitted_at"`
+	Priority     *int        `json:"priority,omitempty"` // asked for by the submission, else by the profile; nil: by the batch's size
 	Profile      Profile     `json:"profile"`
 }
 

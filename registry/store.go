@@ -32,8 +32,9 @@ type Submitting interface {
 	// used before, the first answer is returned again (ErrIdempotencyConflict when the arguments differ); a
 	// submission of the same uploaded bytes with the same description to the same collection, unless it failed
 	// or Force is set, answers with the first one's id. What it requires by item id keeps it from starting at all,
-	// but says nothing of its content: what is here already stays as it is. *GraphError says that a requirement cannot be;
-	// ErrNotFound names an unknown collection, upload or required item.
+	// but says nothing of its content: what is here already stays as it is. *GraphError says that a requirement cannot be,
+	// *PriorityError that a submission cannot ask for its priority; ErrNotFound names an unknown collection, upload or
+	// required item.
 	Submit(ctx context.Context, s Submission) (Receipt, error)
 	// Prepare adds submissions to a graph that is not sealed yet, all of them or none, in status prepare: nothing of it
 	// is dispatched before Seal. A requirement of an item that is there already locks and re-checks it: one that is
@@ -53,8 +54,8 @@ type Submitting interface {
 type Submission struct {
 	Collection     string
 	Name           string // for people; the payload's file name when empty
-	Spec           Spec   // Profile and RouteVersion are filled in by Submit
-	Priority       *int   // nil: from the profile and the batch's size
+	Spec           Spec   // Profile, Priority and RouteVersion are filled in by Submit
+	Priority       *int   // not below 0; nil: from the profile and the batch's size
 	Actor          string
 	IdempotencyKey string // "" for none
 	Force          bool   // make a new batch although the same content is here already
@@ -71,9 +72,11 @@ type Receipt struct {
 // Working is what the Base worker asks: the life cycle of an attempt.
 type Working interface {
 	// Claim gives the stage's best ready item, nearly always the hinted one (R20), running under a new attempt;
-	// or *NotClaimable with the reason why the hinted item cannot be had. A repeated RequestID returns the same claim
-	// while that attempt is live. A worker that is held gets nothing, for the reason held, and the hinted item is rung for
-	// again a moment later, for another worker.
+	// or *NotClaimable with the reason why the hinted item cannot be had. Best is first what an operator put in front of
+	// everything (a priority below 0), then the collection that was served longest ago in the stage, and of that the item
+	// that comes first by age and priority. A repeated RequestID returns the same claim while that attempt is live. A
+	// worker that is held gets nothing, for the reason held, and the hinted item is rung for again a moment later, for
+	// another worker.
 	Claim(ctx context.Context, r ClaimRequest) (Claim, error)
 	// Renew extends the named attempts by r.Lease from now, notes their progress and the worker's capacity, and
 	// returns those that are no longer live: their work must stop and write nothing more. It also says whether a hold
@@ -204,7 +207,8 @@ type Premis struct {
 
 // Housekeeping is what keeps items moving without anybody asking.
 type Housekeeping interface {
-	// Due returns items whose message is due, per stage by rank, at most window[stage] of them outstanding, and notes
+	// Due returns items whose message is due, per stage shared out among its collections and by rank, at most
+	// window[stage] of them outstanding, and notes
 	// that they were offered: committed before it returns, so that the caller publishes after (R19).
 	Due(ctx context.Context, d DueRequest) ([]Wake, error)
 	// Undo makes the wakes of a failed publish due again at once.
@@ -248,7 +252,8 @@ type Administering interface {
 	// every item of it that waits and that the hold covered alone gets a hold of its own instead, of scope item, with the
 	// same actor and time. ErrNotFound when there is no such hold.
 	RemoveHold(ctx context.Context, scope HoldScope, key, actor string) error
-	// PutCollection creates a collection or replaces its profile for submissions to come.
+	// PutCollection creates a collection or replaces its profile for submissions to come. *PriorityError refuses a
+	// priority that a profile cannot ask for.
 	PutCollection(ctx context.Context, c Collection, actor string) error
 	// AddToken stores a bearer token's hash.
 	AddToken(ctx context.Context, t Token) error

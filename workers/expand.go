@@ -128,13 +128,14 @@ func (e expansion) job(item *base.Item, row checkm.Row, faults []checkm.Fault) r
 	return j
 }
 
-// priority is Merritt's: the larger the batch, the later its jobs. A priority that somebody set stays.
+// priority is Merritt's: the larger the batch, the later its jobs. What the submission or its collection's profile asked
+// for stays, and so does what an operator has set since.
 func (e expansion) priority(item *base.Item) int {
-	const single, growth, last = 5, 10, 99
-	if item.Priority != single {
+	const growth, last = 10, 99
+	if e.spec.Priority != nil || item.Priority != registry.DefaultPriority {
 		return item.Priority
 	}
-	return min(last, single+int(growth*math.Log(float64(max(e.rows, 1)))))
+	return min(last, registry.DefaultPriority+int(growth*math.Log(float64(max(e.rows, 1)))))
 }
 
 // normalARK is an ARK in the form in which it is compared and locked; what is none stays for Process to refuse.

@@ -6,6 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/wire"
 )
 
@@ -41,11 +42,11 @@ func nameFault(location, name string) []wire.Fault {
 	return nil
 }
 
-// priorityFault bounds priorities.
+// priorityFault returns a fault unless a submission or a profile may ask for the priority.
 func priorityFault(location string, priority *int) []wire.Fault {
-	const most = 1000
-	if priority == nil || *priority >= 0 && *priority <= most {
+	err := registry.CheckPriority(priority)
+	if err == nil {
 		return nil
 	}
-	return []wire.Fault{{Location: location, Message: fmt.Sprintf("%d is not between 0 and %d", *priority, most)}}
+	return []wire.Fault{{Location: location, Message: err.Error()}}
 }

@@ -147,11 +147,14 @@ func holdRepeated(f *fixture) {
 
 func noHold(f *fixture) {
 	f.is(f.RemoveHold(f.Context(), registry.HoldItem, "unknown", "admin"), registry.ErrNotFound)
+	f.is(f.RemoveHold(f.Context(), registry.HoldItem, "a\x00\xff", "admin"), registry.ErrNotFound)
 	for _, h := range []registry.Hold{
 		{Scope: registry.HoldAll, Key: "x"},
 		{Scope: registry.HoldItem},
 		{Scope: "nonsense", Key: "x"},
 		{},
+		{Scope: registry.HoldItem, Key: "a\x00"},
+		{Scope: registry.HoldItem, Key: "\xff"},
 		{Scope: registry.HoldVolume},
 		{Scope: registry.HoldWorker},
 	} {

@@ -141,6 +141,10 @@ func notAccepting(f *fixture) {
 	if got := refused.Accepting; got.On || got.Reason != want.Reason || got.Actor != want.Actor || !got.Since.Equal(want.Since) {
 		f.Errorf("refused because %+v, want %+v", got, want)
 	}
+	_, err = f.Prepare(f.Context(), registry.Graph{Nodes: []registry.Node{{Key: "a", Submission: submission()}}, Actor: "depositor"})
+	if refused = nil; !errors.As(err, &refused) {
+		f.Errorf("prepare: %v, want that none are accepted", err)
+	}
 	if got := f.all(registry.ItemQuery{}); len(got) != 1 {
 		f.Errorf("%d items, want that the refused one left nothing", len(got))
 	}

@@ -58,6 +58,7 @@ func Run(t *testing.T, open Open) {
 		{"admin", adminTests()},
 		{"graph", graphTests()},
 		{"scenario", scenarioTests()},
+		{"turn", turnTests()},
 	}
 	known := map[string]bool{}
 	for _, topic := range topics {

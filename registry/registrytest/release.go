@@ -75,7 +75,7 @@ func releaseOneByOne(f *fixture) {
 	f.state(pending, registry.StateHeld)
 	f.takeItem(jobs[1])
 	f.release(registry.HoldItem, pending)
-	f.release(registry.HoldItem, batch)
+	f.command(batch, registry.ActUnhold, "")
 	got, err := f.Holds(f.Context())
 	f.must(err)
 	if len(got) != 0 {

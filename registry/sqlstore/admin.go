@@ -28,6 +28,9 @@ func scanCollection(row scanner) (registry.Collection, error) {
 
 // PutCollection implements registry.Administering.
 func (s *Store) PutCollection(ctx context.Context, c registry.Collection, actor string) error {
+	if err := registry.CheckPriority(c.Profile.Priority); err != nil {
+		return fmt.Errorf("save collection %s: %w", c.Mnemonic, err)
+	}
 	profile, err := json.Marshal(c.Profile)
 	if err != nil {
 		return fmt.Errorf("encode profile of %s: %w", c.Mnemonic, err)

@@ -95,7 +95,7 @@ func (t *tx) addBulk(spec registry.BulkSpec, actor string) (id string, err error
 	route, _ := registry.RouteOf(registry.Bulk)
 	return id, t.insert(newItem{
 		id: id, tenant: Tenant, action: registry.Bulk, stage: route.First(), status: registry.Pending,
-		priority: defaultPriority, name: spec.Title(), actor: actor, input: spec,
+		priority: registry.DefaultPriority, name: spec.Title(), actor: actor, input: spec,
 	})
 }
 

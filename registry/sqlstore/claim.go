@@ -10,10 +10,6 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// best is the stage's ready item that comes first by rank.
-var best = `SELECT i.id FROM work_item i WHERE i.stage = $1 AND i.status = 'pending' AND i.run_at <= $2
-	AND NOT ` + blocked + ` AND NOT ` + heldBy + ` AND NOT ` + lockedOut + ` ORDER BY i.rank, i.id LIMIT 1`
-
 // errNoRequestID refuses a claim that could not be told from another one.
 var errNoRequestID = errors.New("a claim needs a request id")
 
@@ -53,13 +49,16 @@ func (t *tx) claim(r registry.ClaimRequest) (registry.Claim, *registry.NotClaima
 		refused, err := t.turnAway(r)
 		return registry.Claim{}, refused, err
 	}
-	var id string
-	err := t.get(best, []any{r.Stage, t.now}, &id)
-	if errors.Is(err, sql.ErrNoRows) {
+	if err := t.promote(); err != nil {
+		return registry.Claim{}, nil, err
+	}
+	id, err := t.next(r.Stage)
+	if err != nil {
+		return registry.Claim{}, nil, err
+	}
+	if id == "" {
 		refused, err := t.refuse(r)
 		return registry.Claim{}, refused, err
-	} else if err != nil {
-		return registry.Claim{}, nil, err
 	}
 	it, err := t.item(id)
 	if err != nil {
@@ -69,6 +68,9 @@ func (t *tx) claim(r registry.ClaimRequest) (registry.Claim, *registry.NotClaima
 		return registry.Claim{}, nil, err
 	}
 	if err := t.ringAgain(it, r.Hint); err != nil {
+		return registry.Claim{}, nil, err
+	}
+	if err := t.served(it.Stage, it.Collection); err != nil {
 		return registry.Claim{}, nil, err
 	}
 	c, err := t.start(it, r)
@@ -106,7 +108,7 @@ func (t *tx) claimed(r registry.ClaimRequest) (c registry.Claim, over bool, err 
 func (t *tx) start(it registry.WorkItem, r registry.ClaimRequest) (registry.Claim, error) {
 	l := registry.Lease{ItemID: it.ID, N: it.Attempt + 1}
 	t.wake = true // its place in the relay's window is free
-	_, err := t.exec(`UPDATE work_item SET status = 'running', attempt = $2, wait_reason = '', nudge_at = NULL, nudges = 0,
+	_, err := t.exec(`UPDATE work_item SET status = 'running', ready = 0, attempt = $2, wait_reason = '', nudge_at = NULL, nudges = 0,
 		updated_at = $3 WHERE id = $1`, it.ID, l.N, t.now)
 	if err != nil {
 		return registry.Claim{}, err
@@ -166,6 +168,10 @@ func (t *tx) refuse(r registry.ClaimRequest) (*registry.NotClaimable, error) {
 	}
 	if wait := micros(it.RunAt) - t.now; refused.Reason == registry.ReasonNotDue && wait > 0 {
 		refused.After = time.Duration(wait) * time.Microsecond
+	}
+	if refused.Reason == registry.ReasonQueued {
+		// It was not come by this time, for all that had to be looked at before it.
+		return refused, t.place(it.ID)
 	}
 	freed, err := t.exec(`UPDATE work_item SET nudges = 0 WHERE id = $1 AND nudges > 0`, it.ID)
 	t.wake = t.wake || freed > 0

@@ -188,7 +188,11 @@ func (t *tx) holdOne(it registry.WorkItem, c registry.Command) error {
 		scope = registry.HoldBatch
 	}
 	if c.Act == registry.ActUnhold {
-		return t.removeHold(scope, it.ID, c.Actor)
+		err := t.removeHold(scope, it.ID, c.Actor)
+		if errors.Is(err, registry.ErrNotFound) && scope == registry.HoldBatch {
+			return t.removeHold(registry.HoldItem, it.ID, c.Actor) // of a collection that releases one by one
+		}
+		return err
 	}
 	return t.addHold(registry.Hold{Scope: scope, Key: it.ID, Reason: c.Reason, Actor: c.Actor})
 }

@@ -60,6 +60,7 @@ func TestFaultAtEachStatement(t *testing.T) {
 		}
 		l.s.SetFault(nil)
 		registrytest.CheckInvariants(t, l.s)
+		checkReady(t.Context(), t, l.s)
 	}
 	l.check(t, l.s)
 	t.Logf("%d faults", faults)

@@ -59,24 +59,6 @@ func (t *tx) require(itemID string, needs []need) error {
 	return nil
 }
 
-// blockedAt tells whether an item would be blocked in a stage: what [blocked] says of rows.
-func (t *tx) blockedAt(it registry.WorkItem, stage registry.Stage) (bool, error) {
-	if it.BlockerCount == 0 {
-		return false, nil
-	}
-	route, _ := registry.RouteOf(it.Action)
-	if step, ok := route.Step(stage); ok && step.Gated {
-		return true, nil
-	}
-	var open bool
-	err := t.get(`SELECT EXISTS (SELECT 1 FROM work_dep WHERE item_id = $1 AND at_start = 1 AND satisfied_at IS NULL)`,
-		[]any{it.ID}, &open)
-	if err != nil {
-		return false, fmt.Errorf("look for what item %s requires: %w", it.ID, err)
-	}
-	return open, nil
-}
-
 // satisfy closes the edges that a settled item satisfies, and lets dependents go whose last one it was. The count taken
 // off is that of the edges this very statement closed, so that blocker_count always equals a recount (I9, R12).
 func (t *tx) satisfy(itemID string, to registry.Status) error {
@@ -100,14 +82,15 @@ func (t *tx) satisfy(itemID string, to registry.Status) error {
 // closing in the same transaction, so that there is exactly one report for each (R22). One that is to be expanded does
 // not wait for its jobs: they settle without a ring, unless there was none yet.
 func (t *tx) unblocked(id string) error {
-	n, err := t.exec(`UPDATE work_item AS i SET closing = CASE WHEN i.stage = 'report' THEN i.closing + 1 ELSE i.closing END,
-		nudge_at = CASE WHEN i.run_at > $2 THEN i.run_at ELSE $2 END, nudges = 0
-		WHERE i.id = $1 AND i.status = 'pending' AND (i.blocker_count = 0 OR i.nudge_at IS NULL) AND NOT `+blocked, id, t.now)
+	n, err := t.exec(`UPDATE work_item AS i SET closing = CASE WHEN i.stage = 'report' THEN i.closing + 1 ELSE i.closing END
+		WHERE i.id = $1 AND i.status = 'pending' AND (i.blocker_count = 0 OR i.ready = 2) AND NOT `+blocked, id)
 	if err != nil {
 		return fmt.Errorf("wake %s: %w", id, err)
 	}
-	t.wake = t.wake || n > 0
-	return nil
+	if n == 0 {
+		return nil
+	}
+	return t.place(id)
 }
 
 // reopen is the mirror image of satisfy, for an item that runs again. A running dependent finishes its step.
@@ -121,10 +104,8 @@ func (t *tx) reopen(itemID string) error {
 		if _, err := t.exec(`UPDATE work_item SET blocker_count = blocker_count + 1 WHERE id = $1`, id); err != nil {
 			return fmt.Errorf("block %s: %w", id, err)
 		}
-		// Its message would only be refused, and would be sent again and again.
-		_, err := t.exec(`UPDATE work_item AS i SET nudge_at = NULL, nudges = 0 WHERE i.id = $1 AND i.status = 'pending' AND `+blocked, id)
-		if err != nil {
-			return fmt.Errorf("silence %s: %w", id, err)
+		if err := t.place(id); err != nil {
+			return err
 		}
 	}
 	return nil

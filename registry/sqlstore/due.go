@@ -24,6 +24,9 @@ func (s *Store) Due(ctx context.Context, d registry.DueRequest) ([]registry.Wake
 	var wakes []registry.Wake
 	err = s.write(ctx, func(t *tx) error {
 		wakes = nil
+		if err := t.promote(); err != nil {
+			return err
+		}
 		for _, stage := range registry.Stages() {
 			ws, err := t.due(stage, d)
 			if err != nil {
@@ -40,7 +43,7 @@ func (s *Store) Due(ctx context.Context, d registry.DueRequest) ([]registry.Wake
 }
 
 func (s *Store) anyDue(ctx context.Context) (found bool, err error) {
-	err = s.read.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM work_item WHERE nudge_at <= $1)`,
+	err = s.read.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM work_item WHERE nudge_at <= $1) OR EXISTS (SELECT 1 FROM putback)`,
 		micros(s.now())).Scan(&found)
 	if err != nil {
 		return false, fmt.Errorf("look for due items: %w", err)
@@ -48,7 +51,7 @@ func (s *Store) anyDue(ctx context.Context) (found bool, err error) {
 	return found, nil
 }
 
-// due offers a stage's items by rank while its window has room. Outstanding is counted from rows (R19): items that
+// due offers a stage's items while its window has room. Outstanding is counted from rows (R19): items that
 // were offered and not yet claimed or refused. Held and locked rows are skipped (R20); unhold and unlock ring again.
 func (t *tx) due(stage registry.Stage, d registry.DueRequest) ([]registry.Wake, error) {
 	var capacity, outstanding int
@@ -70,46 +73,119 @@ func (t *tx) due(stage registry.Stage, d registry.DueRequest) ([]registry.Wake, 
 	return t.offer(stage, d, room)
 }
 
-func (t *tx) offer(stage registry.Stage, d registry.DueRequest, room int) (wakes []registry.Wake, err error) {
-	rows, err := t.query(`UPDATE work_item SET nudges = nudges + 1,
-			nudge_at = CAST($2 AS BIGINT) + CASE WHEN nudges >= 10 OR CAST($3 AS BIGINT) << CAST(nudges AS INTEGER) > CAST($4 AS BIGINT)
-				THEN CAST($4 AS BIGINT) ELSE CAST($3 AS BIGINT) << CAST(nudges AS INTEGER) END
-		WHERE id IN (SELECT i.id FROM work_item i WHERE i.stage = $1 AND i.status = 'pending' AND i.nudge_at <= $2
-			AND i.run_at <= $2 AND NOT `+blocked+` AND NOT `+heldBy+` AND NOT `+lockedOut+`
-			ORDER BY i.rank, i.id LIMIT $5)
-		RETURNING id, action, rank`, stage, t.now, d.Renudge.Microseconds(), d.RenudgeMax.Microseconds(), min(room, groupWrites))
+// offer shares the window's room out among the lanes, those whose turn is next first. Which items bear the messages decides
+// nothing: every claim takes the item whose turn it is. So a collection whose ten thousand items fill the window keeps
+// nobody waiting.
+func (t *tx) offer(stage registry.Stage, d registry.DueRequest, room int) ([]registry.Wake, error) {
+	lanes, err := t.lanes(stage)
+	if err != nil {
+		return nil, err
+	}
+	room = min(room, groupWrites)
+	var all []offered
+	for room > 0 && len(lanes) > 0 {
+		var more []string
+		share := max(1, room/len(lanes))
+		for _, collection := range lanes {
+			found, err := t.offerLane(stage, collection, d, min(share, room))
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, found...)
+			if room -= len(found); room == 0 {
+				break
+			}
+			if len(found) == share {
+				more = append(more, collection)
+			}
+		}
+		lanes = more
+	}
+	slices.SortFunc(all, func(a, b offered) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), strings.Compare(a.ItemID, b.ItemID))
+	})
+	var wakes []registry.Wake
+	for _, o := range all {
+		wakes = append(wakes, o.Wake)
+	}
+	return wakes, nil
+}
+
+// offered is an item that a message is sent for.
+type offered struct {
+	registry.Wake
+	rank    int64
+	nudges  int
+	waiting bool
+}
+
+// offerLane offers a lane's first items whose message is due, at most n.
+func (t *tx) offerLane(stage registry.Stage, collection string, d registry.DueRequest, n int) ([]offered, error) {
+	found, err := t.firstDue(stage, collection, n)
+	if err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(found, func(o offered) bool { return o.waiting }) {
+		aside, err := t.setAside(stage, collection)
+		if err != nil {
+			return nil, err
+		}
+		t.wake = t.wake || aside > 0 // there may be more of them than were looked at
+		if found, err = t.firstDue(stage, collection, n); err != nil {
+			return nil, err
+		}
+		found = slices.DeleteFunc(found, func(o offered) bool { return o.waiting })
+	}
+	for _, o := range found {
+		_, err := t.exec(`UPDATE work_item SET nudges = nudges + 1, nudge_at = $2 WHERE id = $1`, o.ItemID, t.now+renudge(d, o.nudges))
+		if err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+func (t *tx) firstDue(stage registry.Stage, collection string, n int) (out []offered, err error) {
+	rows, err := t.query(`SELECT i.id, i.action, i.rank, i.nudges, CASE WHEN `+waits+` THEN 1 ELSE 0 END FROM work_item i
+		WHERE i.stage = $1 AND i.collection = $2 AND i.ready = 1 AND i.nudge_at <= $3 ORDER BY i.rank, i.id LIMIT $4`,
+		stage, collection, t.now, n)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	type ranked struct {
-		registry.Wake
-		rank int64
-	}
-	var found []ranked // RETURNING has no order
 	for rows.Next() {
-		w := ranked{Wake: registry.Wake{Stage: stage}}
-		if err := rows.Scan(&w.ItemID, &w.Action, &w.rank); err != nil {
+		o := offered{Wake: registry.Wake{Stage: stage}}
+		if err := rows.Scan(&o.ItemID, &o.Action, &o.rank, &o.nudges, &o.waiting); err != nil {
 			return nil, err
 		}
-		found = append(found, w)
+		out = append(out, o)
 	}
-	slices.SortFunc(found, func(a, b ranked) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), strings.Compare(a.ItemID, b.ItemID))
-	})
-	for _, w := range found {
-		wakes = append(wakes, w.Wake)
+	return out, rows.Err()
+}
+
+// renudge is how long a message that was sent n times before is waited for, in microseconds.
+func renudge(d registry.DueRequest, n int) int64 {
+	wait := d.Renudge
+	for range n {
+		if wait = min(2*wait, d.RenudgeMax); wait == d.RenudgeMax {
+			break
+		}
 	}
-	return wakes, rows.Err()
+	return wait.Microseconds()
 }
 
 // Undo implements registry.Housekeeping.
 func (s *Store) Undo(ctx context.Context, wakes []registry.Wake) error {
 	err := s.write(ctx, func(t *tx) error {
 		for _, w := range wakes {
-			_, err := t.exec(`UPDATE work_item SET nudge_at = $3, nudges = 0 WHERE id = $1 AND stage = $2 AND status = 'pending'`,
-				w.ItemID, w.Stage, t.now)
+			n, err := t.exec(`UPDATE work_item SET nudges = 0 WHERE id = $1 AND stage = $2 AND status = 'pending'`, w.ItemID, w.Stage)
 			if err != nil {
+				return err
+			}
+			if n == 0 {
+				continue // the message arrived after all
+			}
+			if err := t.place(w.ItemID); err != nil {
 				return err
 			}
 		}

@@ -3,6 +3,9 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
 )
 
 // SetFault makes the writer ask f before each of its statements. It must be called while no write is under way.
@@ -21,4 +24,56 @@ func (s *Store) Exec(ctx context.Context, query string, args ...any) error {
 		_, err := t.exec(query, args...)
 		return err
 	})
+}
+
+// Unready recounts from the facts what is kept beside them, and returns what is wrong: whether items are ready, whether
+// they are rung for, which lanes are open and how much room is promised.
+func (s *Store) Unready(ctx context.Context) (wrong []string, err error) {
+	now := strconv.FormatInt(micros(s.now()), 10)
+	checks := []struct{ what, query string }{
+		{"ready, but it is not", `SELECT i.id FROM work_item i WHERE i.ready = 1 AND (i.status <> 'pending' OR ` + blocked + ` OR i.run_at > ` + now + `)`},
+		{"ready, but not rung for", `SELECT i.id FROM work_item i WHERE i.ready = 1 AND i.nudge_at IS NULL`},
+		{"ready, but its lane is closed", `SELECT i.id FROM work_item i WHERE i.ready = 1 AND NOT EXISTS (
+			SELECT 1 FROM lane l WHERE l.stage = i.stage AND l.collection = i.collection AND l.active = 1)`},
+		{"said to be blocked, but it is not", `SELECT i.id FROM work_item i WHERE i.ready = 2 AND NOT (i.status = 'pending' AND ` + blocked + `)`},
+		{"set aside, but it is not pending, or nothing covers it", `SELECT i.id FROM work_item i WHERE i.ready = 3 AND (i.status <> 'pending'
+			OR ` + blocked + ` OR NOT (` + heldBy + ` OR ` + lockedOut + ` OR EXISTS (SELECT 1 FROM putback p WHERE p.key = i.parent_id OR p.key = i.volume)))`},
+		{"set aside for a hold that is not its own", `SELECT i.id FROM work_item i WHERE i.ready = 3 AND NOT ` + lockedOut + ` AND NOT EXISTS (
+			SELECT 1 FROM hold h WHERE h.scope = 'volume' OR h.key = i.id OR h.key = i.parent_id) AND NOT EXISTS (
+			SELECT 1 FROM putback p WHERE p.key = i.parent_id OR p.key = i.volume)`},
+		{"pending and blocked, but not said to be", `SELECT i.id FROM work_item i WHERE i.status = 'pending' AND ` + blocked + ` AND i.ready <> 2`},
+		{"pending and due, but nobody looks at it", `SELECT i.id FROM work_item i WHERE i.status = 'pending' AND i.ready = 0 AND i.run_at <= ` + now + `
+			AND i.updated_at = ` + now},
+		{"what is still to come of its reservation is wrong", `SELECT r.item_id FROM reservation r JOIN work_item i ON i.id = r.item_id
+			WHERE r.remaining <> CASE WHEN r.bytes > i.done_bytes THEN r.bytes - i.done_bytes ELSE 0 END`},
+		{"the sum of reservations is wrong", `SELECT p.volume FROM promised p WHERE p.bytes <> COALESCE((
+			SELECT SUM(r.remaining) FROM reservation r WHERE r.volume = p.volume), 0)`},
+	}
+	for _, c := range checks {
+		ids, err := s.column(ctx, c.query)
+		if err != nil {
+			return nil, fmt.Errorf("check %q: %w", c.what, err)
+		}
+		for _, id := range ids {
+			wrong = append(wrong, id+": "+c.what)
+		}
+	}
+	return wrong, nil
+}
+
+// column reads a query's single text column.
+func (s *Store) column(ctx context.Context, query string) (out []string, err error) {
+	rows, err := s.read.QueryContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return nil, err
+		}
+		out = append(out, text)
+	}
+	return out, rows.Err()
 }

@@ -45,7 +45,10 @@ func (s *Store) graphItems(ctx context.Context, id string) (out []registry.WorkI
 		}
 		out = append(out, it)
 	}
-	return out, rows.Err()
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return out, s.nameHolds(ctx, pointers(out)...)
 }
 
 func (s *Store) graphKeys(ctx context.Context, g *registry.GraphView) (err error) {

@@ -11,6 +11,9 @@ import (
 
 // checkHold refuses what would cover nothing, or everything by mistake.
 func checkHold(h registry.Hold) error {
+	if clean(h.Key) != h.Key {
+		return errors.New("the key is too long, or no text")
+	}
 	switch h.Scope {
 	case registry.HoldAll:
 		if h.Key != "" {
@@ -72,6 +75,9 @@ func (s *Store) RemoveHold(ctx context.Context, scope registry.HoldScope, key, a
 
 func (t *tx) removeHold(scope registry.HoldScope, key, actor string) error {
 	h := registry.Hold{Scope: scope, Key: key}
+	if clean(key) != key {
+		return registry.ErrNotFound // it cannot even be asked for
+	}
 	var at int64
 	err := t.get(`DELETE FROM hold WHERE scope = $1 AND key = $2 RETURNING reason, actor, created_at`, []any{scope, key},
 		&h.Reason, &h.Actor, &at)
@@ -90,6 +96,9 @@ func (t *tx) removeHold(scope registry.HoldScope, key, actor string) error {
 		// hold has its next message in the future, so these are few.
 		_, err = t.exec(`UPDATE work_item SET nudge_at = $1, nudges = 0 WHERE status = 'pending' AND nudge_at > $1 AND run_at <= $1`, t.now)
 		if err != nil {
+			return err
+		}
+		if err := t.putBack(scope, key); err != nil {
 			return err
 		}
 	}

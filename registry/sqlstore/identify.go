@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -187,16 +188,23 @@ func (t *tx) lock(it registry.WorkItem, keys []string) (*registry.LockedError, e
 			return nil, fmt.Errorf("take lock %s: %w", key, err)
 		}
 	}
-	_, err := t.exec(`DELETE FROM lock_wait WHERE item_id = $1`, it.ID)
-	return nil, err
+	waitedFor, err := t.strings(`DELETE FROM lock_wait WHERE item_id = $1 RETURNING key`, it.ID)
+	if err != nil {
+		return nil, fmt.Errorf("leave the queues for locks: %w", err)
+	}
+	return nil, t.nextInLine(slices.DeleteFunc(waitedFor, func(key string) bool { return slices.Contains(keys, key) }))
 }
 
 func (t *tx) queueForLocks(it registry.WorkItem, keys []string) error {
 	// What was taken on the way goes back: all or none.
-	if _, err := t.exec(`DELETE FROM lock WHERE item_id = $1`, it.ID); err != nil {
+	had, err := t.strings(`DELETE FROM lock WHERE item_id = $1 RETURNING key`, it.ID)
+	if err != nil {
 		return fmt.Errorf("give locks back: %w", err)
 	}
-	return t.standInLine(it.ID, micros(it.CreatedAt), keys)
+	if err := t.standInLine(it.ID, micros(it.CreatedAt), keys); err != nil {
+		return err
+	}
+	return t.nextInLine(had)
 }
 
 // standInLine gives an item its place, by its time of submission, in the queues for locks.
@@ -232,19 +240,38 @@ func (t *tx) unlock(itemID string) error {
 	if err != nil || open {
 		return err
 	}
-	woken, err := t.exec(`UPDATE work_item SET run_at = $2, nudge_at = $2, nudges = 0 WHERE status = 'pending'
-		AND stage IN `+lockedStages+` AND id IN (SELECT w.item_id FROM lock_wait w WHERE w.item_id <> $1 AND (
-			w.key IN (SELECT key FROM lock WHERE item_id = $1) OR w.key IN (SELECT key FROM lock_wait WHERE item_id = $1)))`,
-		itemID, t.now)
+	keys, err := t.strings(`DELETE FROM lock WHERE item_id = $1 RETURNING key`, itemID)
 	if err != nil {
-		return fmt.Errorf("wake waiters for locks of %s: %w", itemID, err)
-	}
-	t.wake = t.wake || woken > 0
-	if _, err := t.exec(`DELETE FROM lock WHERE item_id = $1`, itemID); err != nil {
 		return fmt.Errorf("unlock %s: %w", itemID, err)
 	}
-	if _, err := t.exec(`DELETE FROM lock_wait WHERE item_id = $1`, itemID); err != nil {
+	waitedFor, err := t.strings(`DELETE FROM lock_wait WHERE item_id = $1 RETURNING key`, itemID)
+	if err != nil {
 		return fmt.Errorf("unlock %s: %w", itemID, err)
+	}
+	return t.nextInLine(append(keys, waitedFor...))
+}
+
+// nextInLine wakes those who are first in the queues for locks which somebody left, or who were set aside for waiting in
+// them. The others have somebody in front of them still, and are woken by him.
+func (t *tx) nextInLine(keys []string) error {
+	for _, key := range keys {
+		var first string
+		err := t.get(`SELECT item_id FROM lock_wait WHERE key = $1 ORDER BY submitted_at, item_id LIMIT 1`, []any{key}, &first)
+		if errors.Is(err, sql.ErrNoRows) {
+			continue
+		} else if err != nil {
+			return fmt.Errorf("look who waits for lock %s: %w", key, err)
+		}
+		n, err := t.exec(`UPDATE work_item SET run_at = $2 WHERE id = $1 AND status = 'pending' AND stage IN `+lockedStages, first, t.now)
+		if err != nil {
+			return fmt.Errorf("wake %s, which waits for lock %s: %w", first, key, err)
+		}
+		if n == 0 {
+			continue
+		}
+		if err := t.place(first); err != nil {
+			return err
+		}
 	}
 	return nil
 }

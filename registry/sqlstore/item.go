@@ -156,7 +156,10 @@ func (t *tx) items(query string, args ...any) (out []registry.WorkItem, err erro
 		}
 		out = append(out, it)
 	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	if err := rows.Close(); err != nil { // before the next statement
 		return nil, err
 	}
 	return out, nameHolds(t.query, pointers(out)...)
@@ -174,11 +177,4 @@ func (t *tx) live(l registry.Lease) (registry.WorkItem, error) {
 		return registry.WorkItem{}, fmt.Errorf("attempt %d of item %s: %w", l.N, l.ItemID, registry.ErrClaimLost)
 	}
 	return t.item(l.ItemID)
-}
-
-// rank orders a stage's ready items: age, with every point of priority worth a minute of it. It never changes while
-// an item waits, so that nothing starves and nothing has to be updated (R20).
-func rank(createdAt int64, priority int) int64 {
-	const minute = 60_000_000
-	return createdAt + int64(priority)*minute
 }

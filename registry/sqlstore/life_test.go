@@ -106,13 +106,16 @@ func (l *life) script() []call {
 		}
 		return err
 	}))
+	first := -1
+	add(l.command("priority", 0, registry.Command{Act: registry.ActPriority, Priority: &first}))
 	for range 2 {
 		add(l.claim(registry.Estimate), l.done())
 	}
 	add(l.claim(registry.Provision), l.call("reserve", func(ctx context.Context) error {
 		return l.s.Reserve(ctx, l.lease, registry.Reservation{Volume: "v", Bytes: 10, Total: 100, Threshold: 1})
 	}), l.done())
-	add(l.claim(registry.Provision), l.settle("snooze", registry.Settlement{Outcome: registry.OutcomeSnooze, Reason: registry.ReasonNoSpace}))
+	add(l.claim(registry.Provision), l.settle("snooze", registry.Settlement{Outcome: registry.OutcomeSnooze, Reason: registry.ReasonNoSpace, Delay: time.Minute}),
+		l.call("wait", func(context.Context) error { l.clock.pass(time.Minute); return nil }))
 	add(l.claim(registry.Provision), l.settle("release", registry.Settlement{Outcome: registry.OutcomeReleased}))
 	add(l.claim(registry.Provision), l.done())
 	add(l.claim(registry.Download), l.beat(), l.done())
@@ -258,6 +261,14 @@ func (l *life) beginning() []call {
 		}),
 		l.call("hold", func(ctx context.Context) error {
 			return l.s.AddHold(ctx, registry.Hold{Scope: registry.HoldBatch, Key: l.batch, Actor: "admin"})
+		}),
+		l.call("claim what is held", func(ctx context.Context) error {
+			_, err := l.s.Claim(ctx, registry.ClaimRequest{RequestID: "held", Stage: registry.Expand, Hint: l.batch, Worker: "w"})
+			var refused *registry.NotClaimable
+			if errors.As(err, &refused) && refused.Reason == registry.ReasonHeld {
+				return nil
+			}
+			return fmt.Errorf("a held item was not refused: %w", err)
 		}),
 		l.call("release", func(ctx context.Context) error {
 			return l.s.RemoveHold(ctx, registry.HoldBatch, l.batch, "admin")

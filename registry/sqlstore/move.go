@@ -30,23 +30,31 @@ func (t *tx) move(it registry.WorkItem, c change) error {
 		return err
 	}
 	var finished, nudge sql.NullInt64
-	runAt := t.now + c.delay
+	runAt, ready := t.now+c.delay, 0
 	if c.status.Settled() {
 		finished = sql.NullInt64{Int64: t.now, Valid: true}
-	} else if isBlocked, err := t.blockedAt(it, c.stage); err != nil {
-		return err
-	} else if !isBlocked {
-		nudge = sql.NullInt64{Int64: runAt, Valid: true} // a blocked item is rung for when its last edge closes
-		t.wake = t.wake || c.delay == 0
+	} else if it.BlockerCount == 0 && c.status == registry.Pending {
+		nudge = sql.NullInt64{Int64: runAt, Valid: true}
+		if c.delay <= 0 {
+			ready, t.wake = 1, true
+		}
 	}
 	if c.stage != it.Stage {
 		c.losses = 0
 	}
 	_, err := t.exec(`UPDATE work_item SET stage = $2, status = $3, tries = $4, losses = $5, error_class = $6, note = $7,
-		wait_reason = $8, run_at = $9, nudge_at = $10, nudges = 0, updated_at = $11, finished_at = $12 WHERE id = $1`,
-		it.ID, c.stage, c.status, c.tries, c.losses, c.class, c.note, c.wait, runAt, nudge, t.now, finished)
+		wait_reason = $8, run_at = $9, nudge_at = $10, nudges = 0, updated_at = $11, finished_at = $12, ready = $13 WHERE id = $1`,
+		it.ID, c.stage, c.status, c.tries, c.losses, c.class, c.note, c.wait, runAt, nudge, t.now, finished, ready)
 	if err != nil {
 		return fmt.Errorf("move item %s: %w", it.ID, err)
+	}
+	if ready == 1 {
+		err = t.openLane(c.stage, it.Collection)
+	} else if it.BlockerCount > 0 && c.status == registry.Pending {
+		err = t.place(it.ID) // whether its open prerequisites matter depends on the stage and on them
+	}
+	if err != nil {
+		return err
 	}
 	// An item that still waits for the same thing has no news to tell.
 	if c.act != registry.ActSnooze || c.note != it.Note {

@@ -50,7 +50,7 @@ func (c recordingConn) QueryContext(ctx context.Context, query string, args []dr
 }
 
 // Tables that grow without bound, with the aliases they have in queries. hold, lock_wait, worker and the like stay small.
-var scanned = regexp.MustCompile(`SCAN (work_item|attempt|event|object|object_version|file|identifier|lock|work_dep|i|a|o|v|f|m)\b`)
+var scanned = regexp.MustCompile(`SCAN (work_item|attempt|event|object|object_version|file|identifier|lock|work_dep|reservation|i|a|o|v|f|m|r|l)\b`)
 
 // TestQueryPlans looks at how SQLite would run every statement of a batch's life and every list: each must find its rows
 // through an index, however large the table is. No statistics are kept, so the plans of an empty database are those of a

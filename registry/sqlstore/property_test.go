@@ -86,6 +86,7 @@ func (m *model) must(err error) {
 // check compares all items with the model, and with what always holds.
 func (m *model) check(t *rapid.T) {
 	registrytest.CheckInvariants(t, m.s)
+	checkReady(t.Context(), t, m.s)
 	page, err := m.s.Items(t.Context(), registry.ItemQuery{Limit: 500})
 	m.must(err)
 	rows := slices.DeleteFunc(page.Rows, func(it registry.WorkItem) bool { return it.Action == registry.Tidy })

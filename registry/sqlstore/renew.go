@@ -65,6 +65,9 @@ func (t *tx) beat(b registry.Beat, lease int64) (bool, error) {
 		if err != nil {
 			return false, err
 		}
+		if err := t.staged(b.Lease.ItemID); err != nil {
+			return false, err
+		}
 	}
 	return true, nil
 }

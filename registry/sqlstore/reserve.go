@@ -2,39 +2,26 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 
 	"github.com/holdfast/holdfast/registry"
 )
 
+// roomWoken is how many of those who wait for room are woken when some comes free.
+const roomWoken = 8
+
 // Reserve implements registry.Working. What is staged already is counted by the volume itself, so a reservation counts
 // for what is still to come: max(0, reserved - staged) (R24).
 func (s *Store) Reserve(ctx context.Context, l registry.Lease, r registry.Reservation) error {
 	var full *registry.NoSpaceError
-	err := s.write(ctx, func(t *tx) error {
-		full = nil
-		if _, err := t.live(l); err != nil {
+	err := s.write(ctx, func(t *tx) (err error) {
+		it, err := t.live(l)
+		if err != nil {
 			return err
 		}
-		var reserved, staged int64
-		err := t.get(`SELECT COALESCE(SUM(CASE WHEN r.bytes > i.done_bytes THEN r.bytes - i.done_bytes ELSE 0 END), 0)
-			FROM reservation r JOIN work_item i ON i.id = r.item_id WHERE r.volume = $1 AND r.item_id <> $2`,
-			[]any{r.Volume, l.ItemID}, &reserved)
-		if err != nil {
-			return fmt.Errorf("add up reservations: %w", err)
-		}
-		if err := t.get(`SELECT done_bytes FROM work_item WHERE id = $1`, []any{l.ItemID}, &staged); err != nil {
-			return fmt.Errorf("look up what is staged: %w", err)
-		}
-		need := max(0, r.Bytes-staged)
-		if r.Total > 0 && float64(r.Used)+float64(reserved)+float64(need) > r.Threshold*float64(r.Total) {
-			full = &registry.NoSpaceError{
-				Volume: r.Volume, Need: need, Used: r.Used, Total: r.Total, Reserved: reserved, ThresholdFactor: r.Threshold,
-			}
-			return nil
-		}
-		_, err = t.exec(`INSERT INTO reservation (item_id, volume, bytes) VALUES ($1, $2, $3)
-			ON CONFLICT (item_id) DO UPDATE SET volume = $2, bytes = $3`, l.ItemID, r.Volume, r.Bytes)
+		full, err = t.reserve(it, r)
 		return err
 	})
 	if err == nil && full != nil {
@@ -46,22 +33,87 @@ func (s *Store) Reserve(ctx context.Context, l registry.Lease, r registry.Reserv
 	return nil
 }
 
+func (t *tx) reserve(it registry.WorkItem, r registry.Reservation) (*registry.NoSpaceError, error) {
+	var reserved int64 // by others
+	err := t.get(`SELECT COALESCE((SELECT bytes FROM promised WHERE volume = $1), 0)
+		- COALESCE((SELECT remaining FROM reservation WHERE item_id = $2 AND volume = $1), 0)`, []any{r.Volume, it.ID}, &reserved)
+	if err != nil {
+		return nil, fmt.Errorf("look up reservations: %w", err)
+	}
+	need := max(0, r.Bytes-it.DoneBytes)
+	if r.Total > 0 && float64(r.Used)+float64(reserved)+float64(need) > r.Threshold*float64(r.Total) {
+		return &registry.NoSpaceError{
+			Volume: r.Volume, Need: need, Used: r.Used, Total: r.Total, Reserved: reserved, ThresholdFactor: r.Threshold,
+		}, nil
+	}
+	if _, err := t.dropReservation(it.ID); err != nil {
+		return nil, err
+	}
+	_, err = t.exec(`INSERT INTO reservation (item_id, volume, bytes, remaining) VALUES ($1, $2, $3, $4)`,
+		it.ID, r.Volume, r.Bytes, need)
+	if err != nil {
+		return nil, err
+	}
+	return nil, t.promise(r.Volume, need)
+}
+
+// promise keeps the sum of what is still to come to a volume, so that nobody has to add up thousands of reservations.
+func (t *tx) promise(volume string, more int64) error {
+	_, err := t.exec(`INSERT INTO promised (volume, bytes) VALUES ($1, $2)
+		ON CONFLICT (volume) DO UPDATE SET bytes = promised.bytes + $2`, volume, more)
+	if err != nil {
+		return fmt.Errorf("add up reservations of %s: %w", volume, err)
+	}
+	return nil
+}
+
+// staged brings an item's reservation up to date with what is staged of it. It is to be called after each change of
+// done_bytes.
+func (t *tx) staged(itemID string) error {
+	var volume string
+	var was, is int64
+	err := t.get(`SELECT r.volume, r.remaining, CASE WHEN r.bytes > i.done_bytes THEN r.bytes - i.done_bytes ELSE 0 END
+		FROM reservation r JOIN work_item i ON i.id = r.item_id WHERE r.item_id = $1`, []any{itemID}, &volume, &was, &is)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && is == was {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("look up reservation of %s: %w", itemID, err)
+	}
+	if _, err := t.exec(`UPDATE reservation SET remaining = $2 WHERE item_id = $1`, itemID, is); err != nil {
+		return fmt.Errorf("update reservation of %s: %w", itemID, err)
+	}
+	return t.promise(volume, is-was)
+}
+
+func (t *tx) dropReservation(itemID string) (had bool, err error) {
+	var volume string
+	var remaining int64
+	err = t.get(`DELETE FROM reservation WHERE item_id = $1 RETURNING volume, remaining`, []any{itemID}, &volume, &remaining)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	} else if err != nil {
+		return false, fmt.Errorf("release reservation of %s: %w", itemID, err)
+	}
+	return true, t.promise(volume, -remaining)
+}
+
 // unreserve gives a completed item's room back and rings for those that wait for some, best first. Its staging is gone
 // by now. They are few at a time, so that a long queue costs little; the rest look again when their snooze ends.
 func (t *tx) unreserve(itemID string) error {
-	freed, err := t.exec(`DELETE FROM reservation WHERE item_id = $1`, itemID)
-	if err != nil {
-		return fmt.Errorf("release reservation of %s: %w", itemID, err)
+	freed, err := t.dropReservation(itemID)
+	if err != nil || !freed {
+		return err
 	}
-	if freed == 0 {
-		return nil
-	}
-	woken, err := t.exec(`UPDATE work_item SET run_at = $1, nudge_at = $1, nudges = 0 WHERE id IN (
-		SELECT id FROM work_item WHERE stage = 'provision' AND status = 'pending' AND wait_reason = 'no-space'
-		ORDER BY rank, id LIMIT 8)`, t.now)
+	woken, err := t.strings(`UPDATE work_item SET run_at = $1 WHERE id IN (
+		SELECT id FROM work_item WHERE stage = 'provision' AND status = 'pending' AND wait_reason = 'no-space' ORDER BY rank, id LIMIT $2)
+		RETURNING id`, t.now, roomWoken)
 	if err != nil {
 		return fmt.Errorf("wake those who wait for room: %w", err)
 	}
-	t.wake = t.wake || woken > 0
+	for _, id := range woken {
+		if err := t.place(id); err != nil {
+			return err
+		}
+	}
 	return nil
 }

@@ -78,7 +78,9 @@ func (t *tx) learn(it *registry.WorkItem, se registry.Settlement) error {
 	set(&it.Files, se.Files)
 	set(&it.DoneBytes, se.DoneBytes)
 	set(&it.DoneFiles, se.DoneFiles)
-	it.Priority += se.PriorityAdd
+	if it.Priority >= 0 { // what an operator put in front of everything stays there
+		it.Priority += se.PriorityAdd
+	}
 	state, err := json.Marshal(it.Results)
 	if err != nil {
 		return fmt.Errorf("encode results: %w", err)
@@ -89,6 +91,11 @@ func (t *tx) learn(it *registry.WorkItem, se registry.Settlement) error {
 		rank(micros(it.CreatedAt), it.Priority))
 	if err != nil {
 		return fmt.Errorf("write results: %w", err)
+	}
+	if se.DoneBytes != nil {
+		if err := t.staged(it.ID); err != nil {
+			return err
+		}
 	}
 	for _, e := range se.Events {
 		if err := t.event(it.ID, se.Lease.N, e.Type, "worker", e.Data); err != nil {

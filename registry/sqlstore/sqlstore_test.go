@@ -1,6 +1,7 @@
 package sqlstore_test
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -75,6 +76,23 @@ func TestStore(t *testing.T) {
 		if err := os.WriteFile(path, schema, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		return open(t, path, now)
+		s := open(t, path, now)
+		t.Cleanup(func() { checkReady(context.WithoutCancel(t.Context()), t, s) })
+		return s
 	})
+}
+
+// checkReady recounts what is kept beside the facts, unless the test has closed the store.
+func checkReady(ctx context.Context, t registrytest.T, s *sqlstore.Store) {
+	t.Helper()
+	if s.Ping(ctx) != nil {
+		return
+	}
+	wrong, err := s.Unready(ctx)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	for _, w := range wrong {
+		t.Errorf("%s", w)
+	}
 }

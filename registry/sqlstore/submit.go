@@ -13,9 +13,6 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// defaultPriority is Merritt's: a batch of one job.
-const defaultPriority = 5
-
 // Submit implements registry.Submitting.
 func (s *Store) Submit(ctx context.Context, sub registry.Submission) (registry.Receipt, error) {
 	if wrong := sub.Problems(); len(wrong) > 0 {
@@ -38,6 +35,9 @@ func (t *tx) submit(sub registry.Submission) (registry.Receipt, error) {
 		return registry.Receipt{}, err
 	}
 	sub = named(sub)
+	if err := registry.CheckPriority(sub.Priority); err != nil {
+		return registry.Receipt{}, err
+	}
 	content, err := t.description(sub)
 	if err != nil {
 		return registry.Receipt{}, err
@@ -94,12 +94,10 @@ func named(sub registry.Submission) registry.Submission {
 func (t *tx) batch(sub registry.Submission, c registry.Collection, description string) newItem {
 	route, _ := registry.RouteOf(registry.Batch)
 	sub.Spec.Profile, sub.Spec.RouteVersion, sub.Spec.SubmittedAt = c.Profile, route.Version, fromMicros(t.now)
-	priority := defaultPriority
-	switch {
-	case sub.Priority != nil:
-		priority = *sub.Priority
-	case c.Profile.Priority != nil:
-		priority = *c.Profile.Priority
+	sub.Spec.Priority = cmp.Or(sub.Priority, c.Profile.Priority)
+	priority := registry.DefaultPriority
+	if sub.Spec.Priority != nil {
+		priority = *sub.Spec.Priority
 	}
 	content := ""
 	if strings.HasPrefix(sub.Spec.URL, registry.UploadURL("")) {
@@ -127,7 +125,7 @@ func withRequirements(content string, requires []registry.Requirement) (string, 
 // fills in and what says nothing of the content is left out.
 func (t *tx) description(sub registry.Submission) (string, error) {
 	spec := sub.Spec
-	spec.Profile, spec.RouteVersion, spec.SubmittedAt, spec.UserAgent = registry.Profile{}, 0, time.Time{}, ""
+	spec.Profile, spec.Priority, spec.RouteVersion, spec.SubmittedAt, spec.UserAgent = registry.Profile{}, nil, 0, time.Time{}, ""
 	if id, ok := strings.CutPrefix(spec.URL, registry.UploadURL("")); ok {
 		u, err := t.upload(id)
 		if err != nil {
@@ -182,15 +180,20 @@ type newItem struct {
 func (t *tx) insert(n newItem) error {
 	act := registry.ActSubmit
 	var nudge, finished sql.NullInt64
+	ready := 0
 	switch {
 	case n.status == registry.Prepare:
 		act = registry.ActPrepare
 	case n.status.Settled():
 		act = registry.ActReject
 		finished = sql.NullInt64{Int64: t.now, Valid: true}
-	case n.blockers == 0:
+	case n.blockers > 0:
+		ready = 2 // blocked
+	default:
 		nudge = sql.NullInt64{Int64: t.now + n.delay, Valid: true}
-		t.wake = true
+		if n.delay <= 0 {
+			ready, t.wake = 1, true
+		}
 	}
 	if err := registry.CheckAct(registry.Position{Action: n.action, Stage: n.stage}, act, n.status); err != nil {
 		return err
@@ -205,13 +208,19 @@ func (t *tx) insert(n newItem) error {
 	}
 	_, err = t.exec(`INSERT INTO work_item (seq, id, tenant, collection, parent_id, row_no, action, stage, status, priority, rank,
 		name, spec, fingerprint, error_class, note, run_at, nudge_at, created_by, created_at, updated_at, finished_at,
-		graph_id, blocker_count, volume)
-		VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM work_item), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $19, $20, $21, $22, $23)`,
+		graph_id, blocker_count, volume, ready)
+		VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM work_item), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $19, $20, $21, $22, $23, $24)`,
 		n.id, n.tenant, n.collection, sql.NullString{String: n.parent, Valid: n.parent != ""}, n.row, n.action, n.stage,
 		n.status, n.priority, rank(t.now, n.priority), clean(n.name), string(spec), n.fingerprint, n.class, clean(n.note),
-		t.now+n.delay, nudge, clean(n.actor), t.now, finished, n.graph, n.blockers, cmp.Or(n.volume, volumeOf(n.action, n.spec.Profile)))
+		t.now+n.delay, nudge, clean(n.actor), t.now, finished, n.graph, n.blockers,
+		cmp.Or(n.volume, volumeOf(n.action, n.spec.Profile)), ready)
 	if err != nil {
 		return fmt.Errorf("insert item: %w", err)
+	}
+	if ready == 1 {
+		if err := t.openLane(n.stage, n.collection); err != nil {
+			return err
+		}
 	}
 	return t.event(n.id, 0, string(act), n.actor, moved{Stage: n.stage, Status: n.status, Error: n.note, Class: n.class, Spec: n.input})
 }

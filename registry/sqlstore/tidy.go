@@ -25,7 +25,7 @@ func (t *tx) tidy(it registry.WorkItem, actor string) error {
 	route, _ := registry.RouteOf(registry.Tidy)
 	return t.insert(newItem{
 		id: newID(), tenant: it.Tenant, collection: it.Collection, action: registry.Tidy, stage: route.First(),
-		status: registry.Pending, priority: defaultPriority, name: "staging of item " + it.ID, actor: actor,
+		status: registry.Pending, priority: registry.DefaultPriority, name: "staging of item " + it.ID, actor: actor,
 		input: registry.TidySpec{Subject: it.ID}, delay: max(0, ended+lateWrites.Microseconds()-t.now),
 	})
 }

@@ -10,14 +10,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// whyPrepared explains an item of a graph that is still being built.
-func whyPrepared(it registry.WorkItem, w *registry.Why) {
-	w.Reason, w.Act, w.Since = registry.ReasonBlocked, "seal graph "+it.GraphID, it.CreatedAt
-	w.Sentence = fmt.Sprintf("its graph %s is not sealed yet; nothing of it starts before", it.GraphID)
-}
-
-// whyBlocked names the first few items that it waits for, and what these need.
-func (s *Store) whyBlocked(ctx context.Context, it registry.WorkItem, w *registry.Why) error {
+// whyJobsOpen names the first few jobs that a batch waits for, and what these need.
+func (s *Store) whyJobsOpen(ctx context.Context, it registry.WorkItem, w *registry.Why) error {
 	const shown = 3
 	required, err := s.required(ctx, it.ID, shown)
 	if err != nil {
@@ -30,7 +24,6 @@ func (s *Store) whyBlocked(ctx context.Context, it registry.WorkItem, w *registr
 			acts = append(acts, act)
 		}
 	}
-	w.Reason = registry.ReasonBlocked
 	w.Sentence = "waits for " + count(it.BlockerCount, "item")
 	if len(names) > 0 {
 		w.Sentence += ": " + strings.Join(names, ", ")
@@ -45,11 +38,10 @@ func (s *Store) whyBlocked(ctx context.Context, it registry.WorkItem, w *registr
 	return nil
 }
 
-// required are the first items that an item still waits for, those that need a person in front.
+// required are the first items that an item still waits for.
 func (s *Store) required(ctx context.Context, id string, limit int) (out []registry.WorkItem, err error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT `+itemColumns+` FROM work_dep d JOIN work_item i ON i.id = d.requires_id
-		WHERE d.item_id = $1 AND d.satisfied_at IS NULL
-		ORDER BY CASE WHEN i.status IN ('failed', 'cancelled', 'prepare') THEN 0 ELSE 1 END, d.requires_id LIMIT $2`, id, limit)
+		WHERE d.item_id = $1 AND d.satisfied_at IS NULL ORDER BY d.requires_id LIMIT $2`, id, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +65,7 @@ func lets(it registry.WorkItem) string {
 	case it.Status == registry.Failed || it.Status == registry.Cancelled:
 		return "requeue item " + it.ID
 	case it.Status == registry.Prepare:
-		return "seal graph " + it.GraphID
+		return "seal the graph of item " + it.ID
 	case it.HeldBy != nil && it.Status == registry.Pending:
 		return releaseAct(*it.HeldBy)
 	}

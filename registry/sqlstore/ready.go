@@ -1,0 +1,168 @@
+package sqlstore
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// waits is true for the rows i with ready = 1 that cannot be claimed all the same.
+var waits = `(` + blocked + ` OR ` + heldBy + ` OR ` + lockedOut + `)`
+
+// place makes an item's readiness and its message what the facts say: it is due again at once, or when its time comes.
+// It is to be called after a change of what an item waits for.
+func (t *tx) place(id string) error {
+	var stage registry.Stage
+	var collection string
+	var ready int
+	err := t.get(`UPDATE work_item AS i SET nudges = 0,
+			ready = CASE WHEN i.status <> 'pending' THEN 0 WHEN `+blocked+` THEN 2 WHEN i.run_at > $2 THEN 0
+				WHEN `+lockedOut+` THEN 3 ELSE 1 END,
+			nudge_at = CASE WHEN i.status <> 'pending' OR `+blocked+` THEN NULL WHEN i.run_at > $2 THEN i.run_at
+				WHEN `+lockedOut+` THEN NULL ELSE $2 END
+		WHERE i.id = $1 RETURNING stage, collection, ready`, []any{id, t.now}, &stage, &collection, &ready)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("place item %s: %w", id, err)
+	}
+	if ready != 1 {
+		return nil
+	}
+	t.wake = true
+	return t.openLane(stage, collection)
+}
+
+// promote makes ready what has become due by time, and goes on with putting back what released holds had set aside. It
+// takes a bounded number of items; what is left follows with the next call.
+func (t *tx) promote() error {
+	var due, released bool
+	err := t.get(`SELECT EXISTS (SELECT 1 FROM work_item WHERE status = 'pending' AND ready = 0 AND run_at <= $1),
+		EXISTS (SELECT 1 FROM putback)`, []any{t.now}, &due, &released)
+	if err != nil {
+		return fmt.Errorf("look for what became due: %w", err)
+	}
+	if due {
+		_, err := t.enter(`UPDATE work_item SET ready = 1, nudge_at = COALESCE(nudge_at, $1) WHERE id IN (
+				SELECT id FROM work_item WHERE status = 'pending' AND ready = 0 AND run_at <= $1 ORDER BY run_at LIMIT $2)
+			RETURNING id, stage, collection`, t.now, groupWrites)
+		if err != nil {
+			return fmt.Errorf("promote what became due: %w", err)
+		}
+	}
+	if released {
+		return t.putBackMore()
+	}
+	return nil
+}
+
+// enter runs an update that makes items ready, opens their lanes, and returns their ids. The update returns id, stage
+// and collection.
+func (t *tx) enter(query string, args ...any) (ids []string, err error) {
+	type lane struct {
+		stage      registry.Stage
+		collection string
+	}
+	lanes := map[lane]bool{}
+	collect := func() (err error) {
+		rows, err := t.query(query, args...)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, rows.Close()) }()
+		for rows.Next() {
+			var id string
+			var l lane
+			if err := rows.Scan(&id, &l.stage, &l.collection); err != nil {
+				return err
+			}
+			ids = append(ids, id)
+			lanes[l] = true
+		}
+		return rows.Err()
+	}
+	if err := collect(); err != nil {
+		return nil, err
+	}
+	for l := range lanes {
+		if err := t.openLane(l.stage, l.collection); err != nil {
+			return nil, err
+		}
+	}
+	t.wake = t.wake || len(ids) > 0
+	return ids, nil
+}
+
+// setAside takes those of a lane's first items that wait out of the way of claims, and returns how many they were.
+func (t *tx) setAside(stage registry.Stage, collection string) (int64, error) {
+	n, err := t.exec(`UPDATE work_item AS i SET ready = CASE WHEN `+blocked+` THEN 2 ELSE 3 END, nudge_at = NULL, nudges = 0
+		WHERE i.id IN (SELECT f.id FROM work_item f WHERE f.stage = $1 AND f.collection = $2 AND f.ready = 1
+			ORDER BY f.rank, f.id LIMIT $3) AND `+waits, stage, collection, groupWrites)
+	if err != nil {
+		return 0, fmt.Errorf("set held items of %s at %s aside: %w", collection, stage, err)
+	}
+	return n, nil
+}
+
+// putBack lets what a hold had set aside be looked at again, now that the hold is gone. The jobs of a batch and the items of a
+// volume may be very many: they follow with the next claims and looks for what is due, however often the process dies.
+func (t *tx) putBack(scope registry.HoldScope, key string) error {
+	switch scope {
+	case registry.HoldItem:
+		return t.placeAside(key)
+	case registry.HoldBatch:
+		if err := t.placeAside(key); err != nil {
+			return err
+		}
+	case registry.HoldVolume:
+	case registry.HoldAll, registry.HoldStage, registry.HoldCollection, registry.HoldWorker:
+		return nil // they set nothing aside
+	}
+	_, err := t.exec(`INSERT INTO putback (scope, key, after_id) VALUES ($1, $2, '')
+		ON CONFLICT (scope, key) DO UPDATE SET after_id = ''`, scope, key)
+	if err != nil {
+		return fmt.Errorf("put back what the hold on %s %s set aside: %w", scope, key, err)
+	}
+	return t.putBackMore()
+}
+
+func (t *tx) placeAside(id string) error {
+	var aside bool
+	err := t.get(`SELECT EXISTS (SELECT 1 FROM work_item WHERE id = $1 AND ready = 3)`, []any{id}, &aside)
+	if err != nil || !aside {
+		return err
+	}
+	return t.place(id)
+}
+
+// putBackMore goes on with one released hold, in the order of ids, so that what another hold sets aside again meanwhile
+// does not keep it from coming to its end.
+func (t *tx) putBackMore() error {
+	var scope registry.HoldScope
+	var key, after string
+	err := t.get(`SELECT scope, key, after_id FROM putback ORDER BY scope, key LIMIT 1`, nil, &scope, &key, &after)
+	if err != nil {
+		return fmt.Errorf("look for released holds: %w", err)
+	}
+	column := "parent_id"
+	if scope == registry.HoldVolume {
+		column = "volume"
+	}
+	ids, err := t.enter(`UPDATE work_item SET ready = 1, nudge_at = $3, nudges = 0 WHERE id IN (
+			SELECT id FROM work_item WHERE ready = 3 AND `+column+` = $1 AND id > $2 ORDER BY id LIMIT $4)
+		RETURNING id, stage, collection`, key, after, t.now, groupWrites)
+	if err != nil {
+		return fmt.Errorf("put back what the hold on %s %s set aside: %w", scope, key, err)
+	}
+	if len(ids) < groupWrites {
+		_, err := t.exec(`DELETE FROM putback WHERE scope = $1 AND key = $2`, scope, key)
+		return err
+	}
+	for _, id := range ids {
+		after = max(after, id) // RETURNING has no order
+	}
+	_, err = t.exec(`UPDATE putback SET after_id = $3 WHERE scope = $1 AND key = $2`, scope, key, after)
+	return err
+}
