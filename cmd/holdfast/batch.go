@@ -11,8 +11,11 @@ import (
 )
 
 func (a *app) batchCommand() *cobra.Command {
-	below := []*cobra.Command{a.batchListCommand(), a.batchShowCommand(), a.batchReportCommand(), a.updateReportCommand()}
-	return group("batch", "List, show, hold and release batches, and get their reports", append(below, a.holdCommands(registry.HoldBatch)...)...)
+	below := []*cobra.Command{
+		a.batchListCommand(), a.batchShowCommand(), a.batchReportCommand(), a.updateReportCommand(), a.batchDeleteCommand(), a.cleanupCommand(),
+	}
+	return group("batch", "List, show, hold, release, delete and clean up batches, and get their reports",
+		append(below, a.holdCommands(registry.HoldBatch)...)...)
 }
 
 func (a *app) batchListCommand() *cobra.Command {
@@ -94,13 +97,9 @@ func jobList() lister[registry.JobResult] {
 }
 
 func (a *app) updateReportCommand() *cobra.Command {
-	var reason string
-	cmd := &cobra.Command{
-		Use: "update-report ID...", Short: "Report what changed in batches since their last report", Args: needs("ID..."),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.command(cmd.Context(), args, registry.Command{Act: registry.ActUpdateReport, Reason: reason})
-		},
-	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why; it is kept with the act")
-	return a.clientFlags(cmd)
+	return a.actCommand("update-report", "Report what changed in batches since their last report", registry.ActUpdateReport, nil)
+}
+
+func (a *app) batchDeleteCommand() *cobra.Command {
+	return a.actCommand("delete", "Give up batches with their jobs; what was stored stays", registry.ActDelete, nil)
 }

@@ -29,6 +29,7 @@ const (
 	exitHeld        outcome = 7
 	exitRefused     outcome = 8
 	exitNoSpace     outcome = 9
+	exitNothing     outcome = 10
 	exitInterrupted outcome = 130
 )
 
@@ -45,13 +46,18 @@ func exitTable() []exitRow {
 		{as[*usageError], exitUsage, ""},
 		{as[*config.Fault], exitUsage, ""},
 		{as[*config.UnknownError], exitUsage, ""},
+		{as[*undecidedError], exitHeld, ""},
 		{is(context.Canceled), exitInterrupted, ""},
 
 		{code(wire.CodeContentInvalid, wire.CodeDigestMismatch, wire.CodeEmptyUpload), exitContent, ""},
 		{code(wire.CodeInvalid, wire.CodeGraph, wire.CodeTooLarge), exitUsage, ""},
 		{code(wire.CodeDamaged), exitFailed, ""},
 		{code(wire.CodeBrokenOff), exitTemporary, ""},
-		{code(wire.CodeTransition, wire.CodeLastAdmin, wire.CodeNameTaken, wire.CodeIdempotency, wire.CodeConflict, wire.CodeCycle, wire.CodeSealed), exitRefused, ""},
+		{code(wire.CodeConfirm), exitHeld, "repeat it with --yes"},
+		{
+			code(wire.CodeTransition, wire.CodePastNoReturn, wire.CodeLastAdmin, wire.CodeNameTaken, wire.CodeIdempotency, wire.CodeConflict,
+				wire.CodeCycle, wire.CodeSealed), exitRefused, "",
+		},
 		{status(http.StatusNotFound), exitNotFound, ""},
 		{status(http.StatusUnauthorized), exitRefused, ""},
 		{status(http.StatusForbidden), exitRefused, ""},

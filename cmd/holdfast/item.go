@@ -16,9 +16,7 @@ import (
 )
 
 func (a *app) itemCommand() *cobra.Command {
-	below := []*cobra.Command{
-		a.itemListCommand(), a.itemShowCommand(), a.itemHistoryCommand(), a.itemWhyCommand(), a.requeueCommand(), a.cancelCommand(),
-	}
+	below := append([]*cobra.Command{a.itemListCommand(), a.itemShowCommand(), a.itemHistoryCommand(), a.itemWhyCommand()}, a.steering()...)
 	return group("item", "List, show and steer items: the jobs and batches that pass through the pipeline",
 		append(below, a.holdCommands(registry.HoldItem)...)...)
 }
@@ -266,29 +264,20 @@ func (a *app) itemWhyCommand() *cobra.Command {
 	return a.clientFlags(cmd)
 }
 
-func (a *app) requeueCommand() *cobra.Command {
-	var from, reason string
-	cmd := &cobra.Command{
-		Use: "requeue ID...", Short: "Send failed or cancelled items back to work (- reads ids from standard input)", Args: needs("ID..."),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.command(cmd.Context(), args, registry.Command{Act: registry.ActRequeue, From: registry.Stage(from), Reason: reason})
-		},
+// steering are the commands that ask acts of items.
+func (a *app) steering() []*cobra.Command {
+	return []*cobra.Command{
+		a.actCommand("requeue", "Send failed or cancelled items back to work", registry.ActRequeue, func(cmd *cobra.Command, c *registry.Command) {
+			cmd.Flags().StringVar((*string)(&c.From), "from", "", "the stage to start again at (default where it failed)")
+		}),
+		a.actCommand("cancel", "Stop items, also while they run; they may be requeued", registry.ActCancel, nil),
+		a.actCommand("abort", "End items for good, and what waits for their success", registry.ActAbort, nil),
+		a.actCommand("delete", "Give up items that failed or are held; what was stored stays", registry.ActDelete, nil),
+		a.actCommand("priority", "Change when items have their turn", registry.ActPriority, func(cmd *cobra.Command, c *registry.Command) {
+			c.Priority = cmd.Flags().Int("to", 0, "the new priority, lower first; below 0 goes before everything else")
+			_ = cmd.MarkFlagRequired("to") // there is this flag
+		}),
 	}
-	cmd.Flags().StringVar(&from, "from", "", "the stage to start again at (default where it failed)")
-	cmd.Flags().StringVar(&reason, "reason", "", "why; it is kept with the act")
-	return a.clientFlags(cmd)
-}
-
-func (a *app) cancelCommand() *cobra.Command {
-	var reason string
-	cmd := &cobra.Command{
-		Use: "cancel ID...", Short: "Stop items that wait (- reads ids from standard input)", Args: needs("ID..."),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.command(cmd.Context(), args, registry.Command{Act: registry.ActCancel, Reason: reason})
-		},
-	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why; it is kept with the act")
-	return a.clientFlags(cmd)
 }
 
 // command asks the same act of several items. One that refuses does not keep the others from it.
@@ -304,7 +293,7 @@ func (a *app) command(ctx context.Context, args []string, command registry.Comma
 	codes := make([]outcome, 0, len(ids))
 	for _, id := range ids {
 		command.ItemID = id
-		it, err := c.Command(ctx, command)
+		it, err := a.confirmed(ctx, c, command)
 		codes = append(codes, outcome(codeOf(err)))
 		switch {
 		case ctx.Err() != nil:

@@ -130,7 +130,7 @@ func TestCommand(t *testing.T) {
 	_, err = c.Command(ctx, registry.Command{ItemID: jobID, Act: registry.ActCancel})
 	p := problemOf(t, err, http.StatusConflict, wire.CodeTransition)
 	var refused *registry.TransitionError
-	if !errors.As(err, &refused) || len(refused.Allowed) != 1 || p.AllowedActs[0] != registry.ActRequeue {
+	if !errors.As(err, &refused) || len(refused.Allowed) != 3 || p.AllowedActs[0] != registry.ActRequeue {
 		t.Errorf("error=%v, want a TransitionError that allows requeue", err)
 	}
 	for _, bad := range []registry.Command{

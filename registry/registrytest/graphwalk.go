@@ -175,6 +175,9 @@ func (w *walk) act() {
 		case 0:
 			w.abort(id)
 		case 1, 2:
+			if w.item(id).Stage == registry.Report {
+				return // a report that is due goes out
+			}
 			w.command(id, registry.ActCancel, "")
 			w.statuses[id] = registry.Cancelled
 		}

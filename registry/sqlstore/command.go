@@ -111,9 +111,9 @@ func (t *tx) requeue(it registry.WorkItem, c registry.Command) error {
 	if _, err := t.exec(`UPDATE work_item SET retry_count = retry_count + 1 WHERE id = $1`, it.ID); err != nil {
 		return err
 	}
-	// What failed because of its content, or is sent further back, is to be looked at anew. A fault of the system goes on
-	// from the last checkpoint.
-	if it.Attempt > 0 && (it.ErrorClass == registry.ContentFault || ch.stage != it.Stage) {
+	// An item that is sent further back is to be looked at anew. Where it failed it goes on from the last checkpoint: what was
+	// wrong was never noted as done.
+	if it.Attempt > 0 && ch.stage != it.Stage {
 		if err := t.setResult(it, registry.ResultRecheck, json.RawMessage(strconv.FormatInt(it.Attempt, 10))); err != nil {
 			return err
 		}

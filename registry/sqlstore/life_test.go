@@ -128,6 +128,7 @@ func (l *life) script() []call {
 		l.command("cancel", 1, registry.Command{Act: registry.ActCancel}),
 		l.command("update report", -1, registry.Command{Act: registry.ActUpdateReport}))
 	add(l.reportOn()...)
+	add(l.acts()...)
 	return append(all, l.graphs()...)
 }
 
@@ -177,6 +178,69 @@ func (l *life) graphs() []call {
 		l.claim(registry.Expand), l.done(), l.claim(registry.Report), l.done(),
 		command("abort b", "b", registry.ActAbort),
 	}
+}
+
+// acts are what admins do to other batches: what runs is cancelled, aborted and told of, a batch is deleted with its jobs by a
+// bulk act, what it left is tidied up, and it is purged.
+func (l *life) acts() []call {
+	var batch string
+	var jobs []string
+	ask := func(name string, item func() string, c registry.Command) call {
+		return l.call(name, func(ctx context.Context) error {
+			c.ItemID, c.Actor, c.Confirmed = item(), "admin", true
+			_, err := l.s.Command(ctx, c)
+			return err
+		})
+	}
+	job := func(n int) func() string { return func() string { return jobs[n] } }
+	whole := func() string { return batch }
+	apply := func(name string) []call {
+		return []call{l.claim(registry.Apply), l.call("apply "+name, func(ctx context.Context) error {
+			_, err := l.s.ApplyNext(ctx, l.lease)
+			return err
+		}), l.done()}
+	}
+	var all []call
+	add := func(cs ...call) { all = append(all, cs...) }
+	add(l.call("submit more", func(ctx context.Context) error {
+		r, err := l.s.Submit(ctx, registry.Submission{Collection: "c", IdempotencyKey: "k3"})
+		batch = r.BatchID
+		return err
+	}), l.claim(registry.Expand), l.call("add more jobs", func(ctx context.Context) error {
+		_, err := l.s.AddJobs(ctx, l.lease, []registry.NewJob{{Row: 1}, {Row: 2}, {Row: 3, Fault: "bad"}})
+		return err
+	}), l.done(), l.call("look at more", func(ctx context.Context) error {
+		page, err := l.s.Items(ctx, registry.ItemQuery{ParentID: batch})
+		jobs = nil
+		for _, it := range page.Rows {
+			jobs = append(jobs, it.ID)
+		}
+		return err
+	}))
+	add(l.claim(registry.Estimate), ask("cancel what runs", job(0), registry.Command{Act: registry.ActCancel, IdempotencyKey: "k4"}))
+	add(l.claim(registry.Estimate), ask("abort what runs", job(1), registry.Command{Act: registry.ActAbort, Reason: "because"}))
+	add(l.call("bulk", func(ctx context.Context) error {
+		_, err := l.s.Bulk(ctx, registry.BulkRequest{
+			Match: registry.Query{Terms: []registry.Term{{Field: "batch", Value: batch}}}, Act: registry.ActRequeue, Actor: "admin", IdempotencyKey: "k5",
+		})
+		return err
+	}))
+	add(apply("requeue")...)
+	add(ask("cancel the batch", whole, registry.Command{Act: registry.ActCancel}))
+	add(apply("cancel")...)
+	add(l.reportOn()...)
+	add(ask("delete the batch", whole, registry.Command{Act: registry.ActDelete}))
+	add(apply("delete")...)
+	add(l.call("wait", func(context.Context) error { l.clock.pass(time.Hour); return nil }))
+	for range 3 { // of the two jobs that were claimed, and of the batch
+		add(l.claim(registry.Cleanup), l.done())
+	}
+	return append(all, ask("purge the batch", whole, registry.Command{Act: registry.ActPurge}), l.call("it is gone", func(ctx context.Context) error {
+		if it, err := l.s.Item(ctx, batch); !errors.Is(err, registry.ErrNotFound) {
+			return fmt.Errorf("batch %+v is still there: %w", it, err)
+		}
+		return nil
+	}))
 }
 
 func (l *life) beginning() []call {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -67,6 +68,8 @@ func TestProperties(t *testing.T) {
 			"time":    m.time,
 			"requeue": m.requeue,
 			"cancel":  m.cancel,
+			"abort":   m.abort,
+			"delete":  m.remove,
 			"update":  m.updateReport,
 			"hold":    m.hold,
 		})
@@ -86,10 +89,11 @@ func (m *model) check(t *rapid.T) {
 	checkReady(t.Context(), t, m.s)
 	page, err := m.s.Items(t.Context(), registry.ItemQuery{Limit: 500})
 	m.must(err)
-	if len(page.Rows) != len(m.order) {
-		t.Fatalf("%d items, want %d", len(page.Rows), len(m.order))
+	rows := slices.DeleteFunc(page.Rows, func(it registry.WorkItem) bool { return it.Action == registry.Tidy })
+	if len(rows) != len(m.order) {
+		t.Fatalf("%d items, want %d", len(rows), len(m.order))
 	}
-	for _, it := range page.Rows {
+	for _, it := range rows {
 		id, want := it.ID, m.items[it.ID]
 		got := modelled{Stage: it.Stage, Status: it.Status, Attempt: it.Attempt, Tries: it.Tries, Retries: it.RetryCount}
 		if got != (modelled{Stage: want.Stage, Status: want.Status, Attempt: want.Attempt, Tries: want.Tries, Retries: want.Retries}) {
@@ -319,7 +323,7 @@ func (m *model) time(t *rapid.T) {
 }
 
 func (m *model) command(t *rapid.T, id string, act registry.Act, from registry.Stage) {
-	_, err := m.s.Command(t.Context(), registry.Command{ItemID: id, Act: act, From: from, Actor: "admin"})
+	_, err := m.s.Command(t.Context(), registry.Command{ItemID: id, Act: act, From: from, Actor: "admin", Confirmed: true})
 	m.must(err)
 	m.items[id].Tries, m.items[id].runAt = 0, m.clock.now()
 }
@@ -335,9 +339,36 @@ func (m *model) requeue(t *rapid.T) {
 }
 
 func (m *model) cancel(t *rapid.T) {
-	id := m.some(t, func(it *modelled) bool { return it.Status == registry.Pending && it.action == registry.Ingest })
-	m.command(t, id, registry.ActCancel, "")
-	m.items[id].Status = registry.Cancelled
+	id := m.some(t, func(it *modelled) bool {
+		return (it.Status == registry.Pending || it.Status == registry.Running) && it.action == registry.Ingest
+	})
+	m.stop(t, id, registry.ActCancel, registry.Cancelled)
+}
+
+func (m *model) abort(t *rapid.T) {
+	id := m.some(t, func(it *modelled) bool {
+		return !slices.Contains([]registry.Status{registry.Completed, registry.Aborted, registry.Deleted}, it.Status) && it.action == registry.Ingest
+	})
+	m.stop(t, id, registry.ActAbort, registry.Aborted)
+}
+
+// stop ends an item; what it was running under is over.
+func (m *model) stop(t *rapid.T, id string, act registry.Act, to registry.Status) {
+	it := m.items[id]
+	if it.Status == registry.Running {
+		m.stale = append(m.stale, registry.Lease{ItemID: id, N: it.Attempt})
+	}
+	m.command(t, id, act, "")
+	it.Status = to
+}
+
+// remove deletes what failed or was stopped.
+func (m *model) remove(t *rapid.T) {
+	id := m.some(t, func(it *modelled) bool {
+		return slices.Contains([]registry.Status{registry.Failed, registry.Cancelled, registry.Aborted}, it.Status) && it.action == registry.Ingest
+	})
+	m.command(t, id, registry.ActDelete, "")
+	m.items[id].Status = registry.Deleted
 }
 
 func (m *model) updateReport(t *rapid.T) {

@@ -48,7 +48,7 @@ func (s *Store) Withdrawn(ctx context.Context, worker string, after int64) ([]re
 		taken, next, err := s.withdrawn(ctx, worker, after)
 		switch {
 		case ctx.Err() != nil:
-			return nil, after, nil //nolint:nilerr // the wait is over, which is no fault
+			return nil, after, nil // the wait is over, which is no fault
 		case err != nil:
 			return nil, after, fmt.Errorf("list what was taken from worker %s: %w", worker, err)
 		case len(taken) > 0:

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// Acts on items that failed, by id and by query, with and without a yes.
+func TestActs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs a whole Holdfast")
+	}
+	var mended atomic.Bool
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !mended.Load() {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = w.Write([]byte("mended"))
+	}))
+	t.Cleanup(site.Close)
+	dir := up(t)
+	in := func(args ...string) result { t.Helper(); return holdfast(t, append(args, "--dir", dir)...) }
+	state := func(id string) string {
+		t.Helper()
+		var it struct {
+			State string `json:"state"`
+		}
+		if err := json.Unmarshal([]byte(in("item", "show", id, "--json").wants(t, exitOK).out), &it); err != nil {
+			t.Fatal(err)
+		}
+		return it.State
+	}
+	var batches, jobs []string
+	for _, name := range []string{"a", "b", "c"} {
+		s := in("submit", site.URL+"/"+name, "--type", "file", "--wait", "--json").wants(t, exitContent).summary(t)
+		batches, jobs = append(batches, s.BatchID), append(jobs, s.Jobs[0].ItemID)
+	}
+
+	t.Run("delete asks", func(t *testing.T) {
+		in("batch", "delete", batches[2]).wants(t, exitHeld).says(t, "1 job is deleted", "--yes")
+		if got := state(batches[2]); got != "Failed" {
+			t.Errorf("state %s", got)
+		}
+		in("item", "delete", jobs[2], "--yes", "--reason", "a test").wants(t, exitOK)
+		in("item", "requeue", jobs[2]).wants(t, exitRefused).says(t, "state change (Deleted -> Pending) is not allowed")
+		in("batch", "delete", batches[2], "--yes").wants(t, exitOK)
+	})
+	t.Run("match asks", func(t *testing.T) {
+		in("item", "requeue", "--match", "state:failed action:ingest").wants(t, exitHeld).says(t, "2 Failed", "requeue 2 items?", "--yes")
+		in("item", "requeue", "--match", "state:aborted").wants(t, exitNothing).says(t, "nothing matches")
+		in("item", "requeue", "--match", "nonsense:x").wants(t, exitUsage)
+		in("item", "requeue", "--match", "").wants(t, exitUsage)
+		in("item", "requeue", "--match", "state:failed", jobs[0]).wants(t, exitUsage)
+		if got := state(jobs[0]); got != "Failed" {
+			t.Errorf("state %s", got)
+		}
+	})
+	t.Run("match acts", func(t *testing.T) {
+		mended.Store(true)
+		r := in("item", "requeue", "--match", "state:failed action:ingest", "--yes", "--reason", "the source was mended").wants(t, exitOK)
+		bulk := strings.TrimSpace(r.out)
+		eventually(t, func() bool {
+			return state(bulk) == "Completed" && state(jobs[0]) == "Completed" && state(jobs[1]) == "Completed"
+		})
+		in("batch", "update-report", batches[0], batches[1]).wants(t, exitOK)
+		eventually(t, func() bool { return state(batches[0]) == "Completed" && state(batches[1]) == "Completed" })
+	})
+	t.Run("cleanup", func(t *testing.T) {
+		in("batch", "cleanup", "--older", "1000h").wants(t, exitNothing)
+		in("batch", "cleanup").wants(t, exitOK)
+		for _, id := range append(batches, jobs...) {
+			in("item", "show", id).wants(t, exitNotFound)
+		}
+	})
+}
+
+// eventually looks again and again until it is so.
+func eventually(t *testing.T, so func() bool) {
+	t.Helper()
+	end := time.After(time.Minute)
+	for !so() {
+		select {
+		case <-end:
+			t.Fatal("it does not come to pass")
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
