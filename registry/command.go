@@ -68,7 +68,7 @@ type BulkProgress struct {
 	Refusals []string `json:"refusals,omitempty"`
 }
 
-// Accepting says whether submissions are taken.
+// Accepting says whether submissions are taken. Where nobody ever said so, they are, since the zero time.
 type Accepting struct {
 	On     bool      `json:"on"`
 	Reason string    `json:"reason,omitempty"`
@@ -101,7 +101,7 @@ type StageQueue struct {
 	Waiting     int64      `json:"waiting"` // for time, room, a lock or other items
 	Held        int64      `json:"held"`
 	Running     int64      `json:"running"`
-	Capacity    int        `json:"capacity"` // slots of live workers
+	Capacity    int        `json:"capacity"` // slots of live workers that are neither held nor stopping
 	Free        int        `json:"free"`
 	OldestReady *time.Time `json:"oldest_ready,omitempty"` // since when the one that waits longest could run
 }

@@ -16,6 +16,9 @@ var (
 	ErrIdempotencyConflict = errors.New("idempotency key was used with other arguments")
 	// ErrTaken: the proposed identifier belongs to another object; propose another one.
 	ErrTaken = errors.New("identifier is taken")
+	// ErrUnavailable: the Registry's database does not answer, or not in time. Whoever asked asks again; what came of a
+	// write is found under its request id, idempotency key or attempt.
+	ErrUnavailable = errors.New("registry is not available")
 	// ErrIntentOpen: another item's version of the object is intended and not yet recorded (R1).
 	ErrIntentOpen = errors.New("another version of the object is being written")
 	// ErrInvalid: the arguments can never be right, whatever the state of things: too many rows in one call, an unknown
@@ -102,6 +105,10 @@ type NoSpaceError struct {
 
 // Error gives the figures.
 func (e *NoSpaceError) Error() string {
-	return fmt.Sprintf("needs %d bytes; volume %s has %d of %d used and %d reserved, and may be filled to %.0f %%",
-		e.Need, e.Volume, e.Used, e.Total, e.Reserved, e.ThresholdFactor*100)
+	used := 100.0
+	if e.Total > 0 {
+		used = 100 * float64(e.Used) / float64(e.Total)
+	}
+	return fmt.Sprintf("needs %s; volume %s is %.0f %% used (%s of %s), %s reserved, and may be filled to %.0f %%",
+		SizeText(e.Need), e.Volume, used, SizeText(e.Used), SizeText(e.Total), SizeText(e.Reserved), e.ThresholdFactor*100)
 }

@@ -31,16 +31,21 @@ type Submitting interface {
 	// Submit makes a batch item. The collection's profile is frozen into its spec. With an idempotency key that was
 	// used before, the first answer is returned again (ErrIdempotencyConflict when the arguments differ); a
 	// submission of the same uploaded bytes with the same description to the same collection, unless it failed
-	// or Force is set, answers with the first one's id. ErrNotFound names an unknown collection or upload.
+	// or Force is set, answers with the first one's id. What it requires by item id keeps it from starting at all,
+	// but says nothing of its content: what is here already stays as it is. *GraphError says that a requirement cannot be;
+	// ErrNotFound names an unknown collection, upload or required item.
 	Submit(ctx context.Context, s Submission) (Receipt, error)
 	// Prepare adds submissions to a graph that is not sealed yet, all of them or none, in status prepare: nothing of it
 	// is dispatched before Seal. A requirement of an item that is there already locks and re-checks it: one that is
-	// satisfied already is born so (R12). With an idempotency key that was used before, the first answer is returned
-	// again. *GraphError names a key that is used twice or not known; ErrNotFound an unknown graph, item or
-	// collection.
+	// satisfied already is born so (R12). The same content is not looked for: every node becomes a batch of its own, as
+	// with Force. With an idempotency key that was used before, the first answer is returned again. *GraphError names a
+	// key that is used twice or not known, an item that requires itself, a requirement that can never be satisfied, and
+	// what is beyond [MostNodes], [MostEdges] or [MostItems]; ErrNotFound an unknown graph, item, upload or collection;
+	// ErrSealed a graph that is sealed.
 	Prepare(ctx context.Context, g Graph) (PreparedGraph, error)
-	// Seal makes every item of a graph pending in one act, or none: *CycleError names the items of a cycle. A repeat
-	// changes nothing.
+	// Seal makes every item of a graph that is still in prepare pending in one act, or none: *CycleError names the items
+	// of a cycle, ErrNotFound an unknown graph. What was cancelled, aborted or deleted before stays so. A repeat changes
+	// nothing.
 	Seal(ctx context.Context, graphID, actor string) error
 }
 
@@ -67,10 +72,12 @@ type Receipt struct {
 type Working interface {
 	// Claim gives the stage's best ready item, nearly always the hinted one (R20), running under a new attempt;
 	// or *NotClaimable with the reason why the hinted item cannot be had. A repeated RequestID returns the same claim
-	// while that attempt is live.
+	// while that attempt is live. A worker that is held gets nothing, for the reason held, and the hinted item is rung for
+	// again a moment later, for another worker.
 	Claim(ctx context.Context, r ClaimRequest) (Claim, error)
 	// Renew extends the named attempts by r.Lease from now, notes their progress and the worker's capacity, and
-	// returns those that are no longer live: their work must stop and write nothing more.
+	// returns those that are no longer live: their work must stop and write nothing more. It also says whether a hold
+	// keeps the worker from being given anything; the capacity of such a worker counts as 0.
 	Renew(ctx context.Context, r RenewRequest) (Renewal, error)
 	// Withdrawn returns the attempts of a worker that admins have taken away since a cursor, 0 at first, and the cursor to
 	// go on with. It waits for one until ctx ends, and then returns none and no error; an attempt may be told twice.
@@ -232,12 +239,14 @@ type Administering interface {
 	// the background with progress, can be cancelled, and is one audit entry. ErrIdempotencyConflict as for Submit.
 	Bulk(ctx context.Context, b BulkRequest) (WorkItem, error)
 	// SetAccepting says whether submissions are taken; a repeat replaces reason and actor. While they are not, Submit and
-	// Prepare return *NotAccepting, and everything under way goes on.
+	// Prepare return *NotAccepting, except to a repeat of a key that was used before, and everything under way goes on.
 	SetAccepting(ctx context.Context, a Accepting) error
-	// AddHold stops items of a scope from starting. A repeat replaces reason and actor.
+	// AddHold stops items of a scope from starting, or a worker from being given any; what runs goes on. A repeat replaces
+	// reason and actor.
 	AddHold(ctx context.Context, h Hold) error
-	// RemoveHold lets go what no other hold covers, unless the collection releases one by one: then everything that the
-	// hold covered alone gets a hold of its own instead. ErrNotFound when there is no such hold.
+	// RemoveHold lets go what no other hold covers, unless the hold is on a collection that releases one by one: then
+	// every item of it that waits and that the hold covered alone gets a hold of its own instead, of scope item, with the
+	// same actor and time. ErrNotFound when there is no such hold.
 	RemoveHold(ctx context.Context, scope HoldScope, key, actor string) error
 	// PutCollection creates a collection or replaces its profile for submissions to come.
 	PutCollection(ctx context.Context, c Collection, actor string) error
@@ -263,8 +272,11 @@ type Reading interface {
 	CountItems(ctx context.Context, q ItemQuery) (map[State]int64, error)
 	// Graph returns the items of a graph with their edges, or ErrNotFound.
 	Graph(ctx context.Context, id string) (GraphView, error)
-	// Edges returns what an item requires and what requires it.
+	// Edges returns what an item requires and what requires it, or ErrNotFound. A batch's own jobs are not among it: Items
+	// lists them.
 	Edges(ctx context.Context, itemID string) (requires, required []Edge, err error)
+	// Accepting says whether submissions are taken.
+	Accepting(ctx context.Context) (Accepting, error)
 	// QueueStatus adds up, per stage, what waits and runs.
 	QueueStatus(ctx context.Context) (QueueStatus, error)
 	// Holds lists all holds.

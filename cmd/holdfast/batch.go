@@ -11,17 +11,24 @@ import (
 )
 
 func (a *app) batchCommand() *cobra.Command {
-	return group("batch", "List and show batches, and get their reports",
-		a.batchListCommand(), a.batchShowCommand(), a.batchReportCommand(), a.updateReportCommand())
+	below := []*cobra.Command{a.batchListCommand(), a.batchShowCommand(), a.batchReportCommand(), a.updateReportCommand()}
+	return group("batch", "List, show, hold and release batches, and get their reports", append(below, a.holdCommands(registry.HoldBatch)...)...)
 }
 
 func (a *app) batchListCommand() *cobra.Command {
 	q := registry.ItemQuery{Action: registry.Batch}
+	var f filter
+	const short = "List batches, newest first"
 	cmd := &cobra.Command{
-		Use: "list", Short: "List batches, newest first", Args: needs(),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.listItems(cmd.Context(), q, "no batches") },
+		Use: "list [QUERY]", Short: short, Long: queryHelp(short + "."), Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if q.Match, err = f.query(args); err != nil {
+				return err
+			}
+			return a.listItems(cmd.Context(), q, "no batches")
+		},
 	}
-	itemFilters(cmd, &q)
+	itemFilters(cmd, &f, &q.Limit)
 	return a.clientFlags(cmd)
 }
 

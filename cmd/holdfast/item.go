@@ -16,28 +16,38 @@ import (
 )
 
 func (a *app) itemCommand() *cobra.Command {
+	below := []*cobra.Command{
+		a.itemListCommand(), a.itemShowCommand(), a.itemHistoryCommand(), a.itemWhyCommand(), a.requeueCommand(), a.cancelCommand(),
+	}
 	return group("item", "List, show and steer items: the jobs and batches that pass through the pipeline",
-		a.itemListCommand(), a.itemShowCommand(), a.itemHistoryCommand(), a.itemWhyCommand(), a.requeueCommand(), a.cancelCommand())
+		append(below, a.holdCommands(registry.HoldItem)...)...)
 }
 
 func (a *app) itemListCommand() *cobra.Command {
 	var q registry.ItemQuery
+	var f filter
+	const short = "List items, newest first; the jobs of a batch in row order"
 	cmd := &cobra.Command{
-		Use: "list", Short: "List items, newest first; the jobs of a batch in row order", Args: needs(),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.listItems(cmd.Context(), q, "no items") },
+		Use: "list [QUERY]", Short: short, Long: queryHelp(short + "."), Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if q.Match, err = f.query(args); err != nil {
+				return err
+			}
+			return a.listItems(cmd.Context(), q, "no items")
+		},
 	}
-	itemFilters(cmd, &q)
-	cmd.Flags().StringVar(&q.ParentID, "batch", "", "only the jobs of this batch")
-	cmd.Flags().StringVar((*string)(&q.Action), "action", "", "only items of this action: ingest or batch")
-	cmd.Flags().StringVar((*string)(&q.Stage), "stage", "", "only items at this stage")
+	itemFilters(cmd, &f, &q.Limit)
+	f.flag(cmd, "batch", "batch", "only the jobs of this batch")
+	f.flag(cmd, "action", "action", "only items of this action: ingest, batch, ...")
+	f.flag(cmd, "stage", "stage", "only items at this stage")
 	return a.clientFlags(cmd)
 }
 
-func itemFilters(cmd *cobra.Command, q *registry.ItemQuery) {
-	cmd.Flags().StringVar(&q.Collection, "collection", "", "only those of this collection")
-	cmd.Flags().StringVar((*string)(&q.Status), "status", "", "only those of this status: pending, running, completed, failed, ...")
-	cmd.Flags().StringVar(&q.Text, "text", "", "only those with this in the name or the note")
-	limitFlag(cmd, &q.Limit)
+func itemFilters(cmd *cobra.Command, f *filter, limit *int) {
+	f.flag(cmd, "collection", "collection", "only those of this collection")
+	f.flag(cmd, "status", "status", "only those of this status: pending, running, completed, failed, ...")
+	f.flag(cmd, "text", "", "only those with this in the name or the note")
+	limitFlag(cmd, limit)
 }
 
 // listItems prints items of one kind or, when the query names no action, of all with their action.
@@ -75,12 +85,20 @@ func itemRow(it registry.WorkItem) []string {
 		size = sizeText(it.SizeBytes)
 	}
 	return []string{
-		it.ID, string(it.Action), string(it.State), it.Collection, size, timeText(it.UpdatedAt), it.Name, classed(it.Note, it.ErrorClass),
+		it.ID, string(it.Action), string(it.State), it.Collection, size, timeText(it.UpdatedAt), it.Name, noteText(it),
 	}
 }
 
 func batchRow(it registry.WorkItem) []string {
-	return []string{it.ID, string(it.State), it.Collection, timeText(it.UpdatedAt), it.Name, classed(it.Note, it.ErrorClass)}
+	return []string{it.ID, string(it.State), it.Collection, timeText(it.UpdatedAt), it.Name, noteText(it)}
+}
+
+// noteText is what there is to know of an item in one column: which hold stops it, else its note.
+func noteText(it registry.WorkItem) string {
+	if it.HeldBy != nil {
+		return "held: " + heldText(it.HeldBy)
+	}
+	return classed(it.Note, it.ErrorClass)
 }
 
 func (a *app) itemShowCommand() *cobra.Command {
@@ -136,9 +154,11 @@ func itemFacts(it registry.WorkItem) *facts {
 	f.add("id", it.ID)
 	f.add("name", it.Name)
 	f.add("state", fmt.Sprintf("%s (%s, %s)", it.State, it.Stage, it.Status))
+	f.add("held by", heldText(it.HeldBy))
 	f.add("error", classed(it.Note, it.ErrorClass))
 	f.add("ark", arkOf(it))
 	f.add("batch", it.ParentID)
+	f.add("graph", it.GraphID)
 	if it.Row > 0 {
 		f.add("row", countText(it.Row))
 	}

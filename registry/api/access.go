@@ -20,6 +20,9 @@ func access() map[string][]registry.Role {
 		"upload":        depositor,
 		"remove-upload": depositor,
 		"submit":        depositor,
+		"prepare-graph": depositor,
+		"seal-graph":    depositor,
+		"read-graph":    reader,
 
 		"list-batches":      reader,
 		"read-batch":        reader,
@@ -29,11 +32,18 @@ func access() map[string][]registry.Role {
 		"batch-report-jobs": reader,
 
 		"list-items":    reader,
+		"count-items":   reader,
 		"read-item":     reader,
 		"item-history":  reader,
 		"item-attempts": reader,
 		"item-why":      reader,
+		"item-edges":    reader,
 		"command-item":  operator,
+		"bulk":          operator,
+
+		"queue-status":   reader,
+		"read-accepting": reader,
+		"set-accepting":  operator,
 
 		"list-holds":  reader,
 		"add-hold":    operator,

@@ -96,11 +96,12 @@ func (s *server) readingRoutes(api huma.API) {
 		return wire.Counts{Counts: counts}, err
 	})
 	ask(s, api, method("graph", "Show a graph"), byID(Registry.Graph))
-	ask(s, api, method("edges", "Show what an item requires, and what requires it"), func(r Registry, ctx context.Context, in wire.ByID) (wire.EdgesOf, error) {
+	ask(s, api, method("edges", "Show what an item requires, and what requires it"), func(r Registry, ctx context.Context, in wire.ByID) (wire.EdgesResponse, error) {
 		requires, required, err := r.Edges(ctx, in.ID)
-		return wire.EdgesOf{Requires: requires, Required: required}, err
+		return wire.EdgesResponse{Requires: requires, RequiredBy: required}, err
 	})
 	ask(s, api, method("queue-status", "Add up what waits and runs"), all(Registry.QueueStatus))
+	ask(s, api, method("accepting", "Say whether submissions are taken"), all(Registry.Accepting))
 	ask(s, api, method("holds", "List holds"), rows(Registry.Holds))
 	ask(s, api, method("batch-progress", "Add up a batch's jobs"), byID(Registry.BatchProgress))
 	ask(s, api, method("why", "Say what an item waits for"), byID(Registry.Why))
@@ -186,7 +187,7 @@ func contractAccess(access map[string][]registry.Role) {
 		access[id] = worker
 	}
 	for _, name := range strings.Fields(`add-upload upload submit prepare seal
-		item items count-items graph edges queue-status holds batch-progress why events feed feed-end await-feed attempts
+		item items count-items graph edges queue-status accepting holds batch-progress why events feed feed-end await-feed attempts
 		report report-jobs object objects files premis-events collection collections workers ping`) {
 		access[contractPrefix+name] = worker
 	}

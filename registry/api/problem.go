@@ -30,10 +30,13 @@ func sentinels() []sentinel {
 		{registry.ErrNotFound, http.StatusNotFound, wire.CodeNotFound, "check the id, or list what there is"},
 		{registry.ErrIdempotencyConflict, http.StatusConflict, wire.CodeIdempotency, "use a new key, or send what was sent first"},
 		{registry.ErrIntentOpen, http.StatusConflict, wire.CodeConflict, "wait until that version is recorded"},
+		{registry.ErrEmptyQuery, http.StatusUnprocessableEntity, wire.CodeInvalid, "say which items are meant"},
+		{registry.ErrSealed, http.StatusConflict, wire.CodeSealed, "prepare a new graph, whose nodes may require this one's items"},
 		{registry.ErrTaken, http.StatusConflict, wire.CodeConflict, "use another identifier"},
 		{registry.ErrClaimLost, http.StatusConflict, wire.CodeConflict, "the attempt is over; write nothing more"},
 		{registry.ErrInvalid, http.StatusUnprocessableEntity, wire.CodeInvalid, "correct it; it would be refused again"},
 		{storage.ErrNoSpace, http.StatusInsufficientStorage, wire.CodeNoSpace, "free space on the volume, or try again later; nothing was kept"},
+		{registry.ErrUnavailable, http.StatusServiceUnavailable, wire.CodeUnavailable, "try again later"},
 		{context.DeadlineExceeded, http.StatusServiceUnavailable, wire.CodeUnavailable, "try again later"},
 		{context.Canceled, http.StatusServiceUnavailable, wire.CodeUnavailable, "the request was given up before it was done; send it again"},
 	}
@@ -48,6 +51,11 @@ func answerTo(err error) (p *wire.Problem, known bool) {
 		locked     *registry.LockedError
 		mismatch   *registry.IdentifierMismatch
 		space      *registry.NoSpaceError
+		confirm    *registry.ConfirmationNeeded
+		late       *registry.PastNoReturn
+		graph      *registry.GraphError
+		cycle      *registry.CycleError
+		closed     *registry.NotAccepting
 	)
 	switch {
 	case errors.As(err, &problem):
@@ -58,12 +66,29 @@ func answerTo(err error) (p *wire.Problem, known bool) {
 		p := wire.NewProblem(http.StatusConflict, wire.CodeTransition, err.Error())
 		p.AllowedActs = transition.Allowed
 		return p, true
+	case errors.As(err, &confirm):
+		p := wire.NewProblem(http.StatusConflict, wire.CodeConfirm, err.Error()+"; confirm it to go on")
+		p.Consequences = confirm.Consequences
+		return p, true
+	case errors.As(err, &late):
+		return wire.NewProblem(http.StatusConflict, wire.CodePastNoReturn, err.Error()), true
+	case errors.As(err, &graph):
+		return wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeGraph, "nothing was submitted; correct what the errors name",
+			graphFault("body.requires", graph)), true
+	case errors.As(err, &cycle):
+		p := wire.NewProblem(http.StatusConflict, wire.CodeCycle, err.Error())
+		p.Cycle = cycle.Items
+		return p, true
 	case errors.As(err, &locked):
 		return wire.NewProblem(http.StatusConflict, wire.CodeConflict, err.Error()+"; wait until it has settled"), true
 	case errors.As(err, &mismatch):
 		return wire.NewProblem(http.StatusConflict, wire.CodeConflict, err.Error()), true
 	case errors.As(err, &space):
 		return wire.NewProblem(http.StatusInsufficientStorage, wire.CodeNoSpace, err.Error()+"; free space or try again later"), true
+	case errors.As(err, &closed):
+		p := wire.NewProblem(http.StatusServiceUnavailable, wire.CodeNotAccepting, closed.Error())
+		p.Accepting = &closed.Accepting
+		return p, true
 	}
 	if p := contractRefusal(err); p != nil {
 		return p, true
@@ -140,12 +165,18 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	writeProblem(w, s.problem(r, err))
 }
 
+// retryAfter is when a submission that was refused for the time being may be tried again, in seconds.
+const retryAfter = "60"
+
 func writeProblem(w http.ResponseWriter, p *wire.Problem) {
 	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")
 	h.Del("Content-Length")
 	if p.Status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", `Bearer realm="holdfast"`)
+	}
+	if p.Code == wire.CodeNotAccepting {
+		h.Set("Retry-After", retryAfter)
 	}
 	w.WriteHeader(p.Status)
 	_ = json.NewEncoder(w).Encode(p) // the reader has gone if this fails

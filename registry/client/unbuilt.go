@@ -10,37 +10,6 @@ import (
 // What the contract promises and this client does not have yet.
 var errUnbuilt = errors.ErrUnsupported
 
-// Prepare implements registry.Submitting.
-func (c *Client) Prepare(context.Context, registry.Graph) (registry.PreparedGraph, error) {
-	return registry.PreparedGraph{}, errUnbuilt
-}
-
-// Seal implements registry.Submitting.
-func (c *Client) Seal(context.Context, string, string) error { return errUnbuilt }
-
-// Graph implements registry.Reading.
-func (c *Client) Graph(context.Context, string) (registry.GraphView, error) {
-	return registry.GraphView{}, errUnbuilt
-}
-
-// Edges implements registry.Reading.
-func (c *Client) Edges(context.Context, string) (requires, required []registry.Edge, err error) {
-	return nil, nil, errUnbuilt
-}
-
-// Bulk implements registry.Administering.
-func (c *Client) Bulk(context.Context, registry.BulkRequest) (registry.WorkItem, error) {
-	return registry.WorkItem{}, errUnbuilt
-}
-
-// SetAccepting implements registry.Administering.
-func (c *Client) SetAccepting(context.Context, registry.Accepting) error { return errUnbuilt }
-
-// QueueStatus implements registry.Reading.
-func (c *Client) QueueStatus(context.Context) (registry.QueueStatus, error) {
-	return registry.QueueStatus{}, errUnbuilt
-}
-
 // Tokens implements registry.Administering.
 func (c *Client) Tokens(context.Context) ([]registry.Token, error) { return nil, errUnbuilt }
 
@@ -49,11 +18,6 @@ func (c *Client) RevokeToken(context.Context, string, string) error { return err
 
 // Refused implements registry.Administering.
 func (c *Client) Refused(context.Context, registry.Refusal) error { return errUnbuilt }
-
-// CountItems implements registry.Reading.
-func (c *Client) CountItems(context.Context, registry.ItemQuery) (map[registry.State]int64, error) {
-	return nil, errUnbuilt
-}
 
 // Feed implements registry.Reading.
 func (c *Client) Feed(context.Context, registry.FeedQuery) ([]registry.Event, error) {

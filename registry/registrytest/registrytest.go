@@ -42,11 +42,30 @@ func Run(t *testing.T, open Open) {
 		{"record", recordTests()},
 		{"reserve", reserveTests()},
 		{"hold", holdTests()},
+		{"held_by", heldByTests()},
+		{"held_worker", heldWorkerTests()},
+		{"release", releaseTests()},
+		{"queue", queueTests()},
+		{"seed_locks", seedLockTests()},
 		{"command", commandTests()},
+		{"transition", transitionTests()},
+		{"stop", stopTests()},
+		{"delete", deleteTests()},
+		{"bulk", bulkTests()},
+		{"purge", purgeTests()},
 		{"why", whyTests()},
 		{"list", listTests()},
 		{"admin", adminTests()},
+		{"graph", graphTests()},
+		{"scenario", scenarioTests()},
 	}
+	known := map[string]bool{}
+	for _, topic := range topics {
+		for _, tt := range topic.tests {
+			known[topic.name+"/"+tt.name] = true
+		}
+	}
+	checkScenarios(t, known)
 	for _, topic := range topics {
 		t.Run(topic.name, func(t *testing.T) {
 			for _, tt := range topic.tests {

@@ -47,6 +47,12 @@ func (t *tx) claim(r registry.ClaimRequest) (registry.Claim, *registry.NotClaima
 		}
 		return c, nil, err
 	}
+	if held, err := t.heldWorker(r.Worker); err != nil {
+		return registry.Claim{}, nil, err
+	} else if held {
+		refused, err := t.turnAway(r)
+		return registry.Claim{}, refused, err
+	}
 	var id string
 	err := t.get(best, []any{r.Stage, t.now}, &id)
 	if errors.Is(err, sql.ErrNoRows) {

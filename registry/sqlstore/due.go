@@ -72,7 +72,8 @@ func (t *tx) due(stage registry.Stage, d registry.DueRequest) ([]registry.Wake, 
 
 func (t *tx) offer(stage registry.Stage, d registry.DueRequest, room int) (wakes []registry.Wake, err error) {
 	rows, err := t.query(`UPDATE work_item SET nudges = nudges + 1,
-			nudge_at = $2 + CASE WHEN nudges >= 10 THEN $4 ELSE MIN($3 << nudges, $4) END
+			nudge_at = CAST($2 AS BIGINT) + CASE WHEN nudges >= 10 OR CAST($3 AS BIGINT) << CAST(nudges AS INTEGER) > CAST($4 AS BIGINT)
+				THEN CAST($4 AS BIGINT) ELSE CAST($3 AS BIGINT) << CAST(nudges AS INTEGER) END
 		WHERE id IN (SELECT i.id FROM work_item i WHERE i.stage = $1 AND i.status = 'pending' AND i.nudge_at <= $2
 			AND i.run_at <= $2 AND NOT `+blocked+` AND NOT `+heldBy+` AND NOT `+lockedOut+`
 			ORDER BY i.rank, i.id LIMIT $5)

@@ -64,7 +64,7 @@ func (t *tx) addJob(batch registry.WorkItem, j registry.NewJob) (added, open boo
 	n := newItem{
 		id: newID(), tenant: batch.Tenant, collection: batch.Collection, parent: batch.ID, row: j.Row,
 		action: registry.Ingest, stage: route.First(), status: registry.Pending, priority: j.Priority, name: j.Name,
-		spec: j.Spec, actor: batch.CreatedBy,
+		spec: j.Spec, actor: batch.CreatedBy, volume: batch.Volume,
 	}
 	if j.Fault != "" {
 		n.status, n.note, n.class = registry.Failed, j.Fault, cmp.Or(j.Class, registry.ContentFault)

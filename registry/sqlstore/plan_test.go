@@ -153,6 +153,14 @@ func (l *life) readAll(t *testing.T) {
 		must(l.s.Attempts(ctx, id))
 		must(l.s.BatchProgress(ctx, id))
 	}
+	must(l.s.Graph(ctx, l.graph.GraphID))
+	for _, id := range l.graph.Items {
+		must(l.s.Why(ctx, id))
+		_, _, err := l.s.Edges(ctx, id)
+		must(nil, err)
+	}
+	l.readHeld(t)
+	must(l.s.QueueStatus(ctx))
 	must(l.s.Events(ctx, "", 0, 10))
 	must(l.s.ReportJobs(ctx, l.batch, 0, 0, 10))
 	must(l.s.Object(ctx, l.ark))
@@ -161,4 +169,31 @@ func (l *life) readAll(t *testing.T) {
 	must(l.s.TokenByHash(ctx, "h"))
 	must(l.s.UploadByID(ctx, "u"))
 	must(l.s.Reclaim(ctx))
+}
+
+// readHeld asks what is asked of held items, and of a collection that is released one by one.
+func (l *life) readHeld(t *testing.T) {
+	t.Helper()
+	ctx := t.Context()
+	held := registry.Hold{Scope: registry.HoldCollection, Key: "careful", Reason: "r", Actor: "admin"}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(l.s.PutCollection(ctx, registry.Collection{Mnemonic: held.Key, Profile: registry.Profile{ReleaseOneByOne: true}}, "admin"))
+	r, err := l.s.Submit(ctx, registry.Submission{Collection: held.Key})
+	must(err)
+	must(l.s.AddHold(ctx, held))
+	must(l.s.AddHold(ctx, registry.Hold{Scope: registry.HoldWorker, Key: "w", Reason: "r", Actor: "admin"}))
+	it, err := l.s.Item(ctx, r.BatchID)
+	must(err)
+	if it.HeldBy == nil || it.HeldBy.Scope != held.Scope {
+		t.Errorf("held by %+v", it.HeldBy)
+	}
+	_, err = l.s.Items(ctx, registry.ItemQuery{})
+	must(err)
+	must(l.s.RemoveHold(ctx, held.Scope, held.Key, "admin"))
+	must(l.s.SetAccepting(ctx, registry.Accepting{On: true, Reason: "r", Actor: "admin"}))
 }

@@ -2,6 +2,7 @@ package sqlstore_test
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/registrytest"
 	"github.com/holdfast/holdfast/registry/sqlstore"
+	"github.com/holdfast/holdfast/registry/sqlstore/postgrestest"
 )
 
 func TestMain(m *testing.M) {
@@ -19,12 +21,22 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.checks", "20"); err != nil {
 		panic(err)
 	}
-	goleak.VerifyTestMain(m)
+	code := postgrestest.Main(m)
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
 }
 
 func open(t *testing.T, path string, now func() time.Time) *sqlstore.Store {
 	t.Helper()
-	s, err := sqlstore.Open(t.Context(), sqlstore.Options{Path: path, Now: now})
+	return openURL(t, "sqlite:"+path, now)
+}
+
+func openURL(t *testing.T, url string, now func() time.Time) *sqlstore.Store {
+	t.Helper()
+	s, err := sqlstore.Open(t.Context(), sqlstore.Options{URL: url, Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,6 +46,18 @@ func open(t *testing.T, path string, now func() time.Time) *sqlstore.Store {
 		}
 	})
 	return s
+}
+
+// TestPostgreSQL runs the suite on a real PostgreSQL, a schema for each test.
+func TestPostgreSQL(t *testing.T) {
+	server := postgrestest.Shared(t)
+	registrytest.Run(t, func(t *testing.T, now func() time.Time) registry.Store {
+		url := server.Schema(t)
+		if _, _, err := sqlstore.Migrate(t.Context(), url); err != nil {
+			t.Fatal(err)
+		}
+		return openURL(t, url, now)
+	})
 }
 
 func TestStore(t *testing.T) {
