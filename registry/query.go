@@ -67,10 +67,10 @@ func (q Query) String() string {
 
 // QueryError says what is wrong with a query, and where.
 type QueryError struct {
-	Position int    // of Word's first character, from 1
-	Word     string // what is wrong
-	Problem  string // a sentence without its end
-	Known    []string
+	Position int      `json:"position"` // of Word's first character, from 1
+	Word     string   `json:"word"`     // what is wrong
+	Problem  string   `json:"problem"`  // a sentence without its end
+	Known    []string `json:"known"`
 }
 
 // Error names the word, its place and what is known instead.

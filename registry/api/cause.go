@@ -11,21 +11,15 @@ import (
 // contractRefusal is the problem of an error of the Registry's contract that has no other place in answerTo, or nil.
 func contractRefusal(err error) *wire.Problem {
 	var (
-		claim     *registry.NotClaimable
-		owner     *registry.OwnerMismatch
-		confirm   *registry.ConfirmationNeeded
-		past      *registry.PastNoReturn
-		accepting *registry.NotAccepting
-		graph     *registry.GraphError
-		cycle     *registry.CycleError
+		claim *registry.NotClaimable
+		owner *registry.OwnerMismatch
+		query *registry.QueryError
 	)
 	switch {
-	case errors.As(err, &claim), errors.As(err, &owner), errors.As(err, &confirm), errors.As(err, &past), errors.As(err, &cycle):
+	case errors.As(err, &claim), errors.As(err, &owner):
 		return wire.NewProblem(http.StatusConflict, wire.CodeConflict, err.Error())
-	case errors.As(err, &graph):
+	case errors.As(err, &query):
 		return wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid, err.Error())
-	case errors.As(err, &accepting):
-		return wire.NewProblem(http.StatusServiceUnavailable, wire.CodeUnavailable, err.Error())
 	case errors.Is(err, errors.ErrUnsupported):
 		return wire.NewProblem(http.StatusNotImplemented, wire.CodeInternal, "this Registry does not have that yet; update it")
 	}

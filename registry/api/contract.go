@@ -96,9 +96,9 @@ func (s *server) readingRoutes(api huma.API) {
 		return wire.Counts{Counts: counts}, err
 	})
 	ask(s, api, method("graph", "Show a graph"), byID(Registry.Graph))
-	ask(s, api, method("edges", "Show what an item requires, and what requires it"), func(r Registry, ctx context.Context, in wire.ByID) (wire.EdgesOf, error) {
+	ask(s, api, method("edges", "Show what an item requires, and what requires it"), func(r Registry, ctx context.Context, in wire.ByID) (wire.EdgesResponse, error) {
 		requires, required, err := r.Edges(ctx, in.ID)
-		return wire.EdgesOf{Requires: requires, Required: required}, err
+		return wire.EdgesResponse{Requires: requires, RequiredBy: required}, err
 	})
 	ask(s, api, method("queue-status", "Add up what waits and runs"), all(Registry.QueueStatus))
 	ask(s, api, method("audit", "List what people asked and were refused"), Registry.Audit)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -41,7 +42,7 @@ type output[T any] struct {
 // schema links in answers.
 func (s *server) newHuma(mux *http.ServeMux) huma.API {
 	format := huma.Format{Marshal: marshal, Unmarshal: json.Unmarshal}
-	schemas := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
+	schemas := huma.NewMapRegistry("#/components/schemas/", schemaNamer())
 	schemas.RegisterTypeAlias(reflect.TypeFor[huma.ErrorModel](), reflect.TypeFor[wire.Problem]())
 	config := huma.Config{
 		OpenAPI: &huma.OpenAPI{
@@ -62,6 +63,23 @@ func (s *server) newHuma(mux *http.ServeMux) huma.API {
 		Transformers:                 []huma.Transformer{s.ourProblem},
 	}
 	return humago.NewWithPrefix(mux, wire.Base, config)
+}
+
+// schemaNamer gives each type a name of its own. What a person may say of a thing and what the contract says of it may have
+// one name in their packages; the second that comes is named with its package.
+func schemaNamer() func(reflect.Type, string) string {
+	taken := map[string]reflect.Type{}
+	return func(t reflect.Type, hint string) string {
+		name := huma.DefaultSchemaNamer(t, hint)
+		if t.Name() == "" {
+			return name
+		}
+		if first, ok := taken[name]; ok && first != t {
+			return strings.ToUpper(path.Base(t.PkgPath())[:1]) + path.Base(t.PkgPath())[1:] + name
+		}
+		taken[name] = t
+		return name
+	}
 }
 
 func marshal(w io.Writer, v any) error {

@@ -30,8 +30,8 @@ func (s *Store) Graph(ctx context.Context, id string) (registry.GraphView, error
 
 // Edges implements registry.Reading.
 func (s *Store) Edges(ctx context.Context, itemID string) (requires, required []registry.Edge, err error) {
-	out, err := call[wire.EdgesOf](ctx, s, "edges", wire.ByID{ID: itemID})
-	return out.Requires, out.Required, err
+	out, err := call[wire.EdgesResponse](ctx, s, "edges", wire.ByID{ID: itemID})
+	return out.Requires, out.RequiredBy, err
 }
 
 // QueueStatus implements registry.Reading.

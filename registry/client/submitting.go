@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/wire"
@@ -19,11 +20,18 @@ func (s *Store) UploadByID(ctx context.Context, id string) (registry.Upload, err
 
 // Submit implements registry.Submitting.
 func (s *Store) Submit(ctx context.Context, sub registry.Submission) (registry.Receipt, error) {
+	if wrong := sub.Problems(); len(wrong) > 0 {
+		return registry.Receipt{}, fmt.Errorf("submit to collection %s: %w", sub.Collection, wrong[0])
+	}
 	return call[registry.Receipt](ctx, s, "submit", sub)
 }
 
 // Prepare implements registry.Submitting.
 func (s *Store) Prepare(ctx context.Context, g registry.Graph) (registry.PreparedGraph, error) {
+	// What is no text would become another one on its way.
+	if wrong := g.Problems(); len(wrong) > 0 {
+		return registry.PreparedGraph{}, fmt.Errorf("prepare graph: %w", wrong[0])
+	}
 	return call[registry.PreparedGraph](ctx, s, "prepare", g)
 }
 

@@ -201,19 +201,21 @@ func wakeNewWorker(f *fixture) {
 	}
 }
 
-func wakeRings(f *fixture) {
-	rung := func(what string) {
-		f.Helper()
-		select {
-		case <-f.Woken():
-		case <-time.After(10 * time.Second):
-			f.Fatalf("%s did not ring", what)
-		}
+// rung waits for the bell, which may be far away.
+func (f *fixture) rung(what string) {
+	f.Helper()
+	select {
+	case <-f.Woken():
+	case <-time.After(10 * time.Second):
+		f.Fatalf("%s did not ring", what)
 	}
+}
+
+func wakeRings(f *fixture) {
 	id := f.submit()
-	rung("a submission")
+	f.rung("a submission")
 	l := f.take(registry.Expand, id).Lease
-	rung("a claim")
+	f.rung("a claim")
 	f.done(l)
-	rung("a settle")
+	f.rung("a settle")
 }

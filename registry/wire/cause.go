@@ -38,6 +38,7 @@ func kinds() []kind {
 		typed[*registry.NoSpaceError]("no-space"),
 		typed[*registry.GraphError]("graph"),
 		typed[*registry.CycleError]("cycle"),
+		typed[*registry.QueryError]("query"),
 		sentinel("claim-lost", registry.ErrClaimLost),
 		sentinel("idempotency-conflict", registry.ErrIdempotencyConflict),
 		sentinel("name-taken", registry.ErrNameTaken),
@@ -49,7 +50,10 @@ func kinds() []kind {
 		sentinel("taken", registry.ErrTaken),
 		sentinel("intent-open", registry.ErrIntentOpen),
 		sentinel("invalid", registry.ErrInvalid),
+		sentinel("empty-query", registry.ErrEmptyQuery),
+		sentinel("sealed", registry.ErrSealed),
 		sentinel("not-found", registry.ErrNotFound),
+		sentinel("unavailable", registry.ErrUnavailable),
 		sentinel("deadline", context.DeadlineExceeded),
 	}
 }

@@ -68,12 +68,6 @@ type Counts struct {
 	Counts map[registry.State]int64 `json:"counts"`
 }
 
-// EdgesOf are what an item requires and what requires it.
-type EdgesOf struct {
-	Requires []registry.Edge `json:"requires"`
-	Required []registry.Edge `json:"required"`
-}
-
 // EventsRequest asks for events of an item, or of all.
 type EventsRequest struct {
 	ItemID string `json:"item_id"`
