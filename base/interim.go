@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast/holdfast/interim"
+	"github.com/holdfast/holdfast/registry"
 )
 
 // adoption makes the earlier attempt's interim data this one's own, once, when it is first asked for.
@@ -126,10 +127,43 @@ func (it *Item) adopt(ctx context.Context) error {
 	if it.adopted.done {
 		return nil
 	}
+	if err := it.recheck(ctx); err != nil {
+		return err
+	}
 	err := it.persist(ctx, it.stores.interimTrouble, func(ctx context.Context) error {
 		_, err := it.stores.interim.Adopt(ctx, it.attempt())
 		return err
 	})
 	it.adopted.done = err == nil
 	return err
+}
+
+// recheck forgets what earlier attempts noted, once for each time that an admin sends the item back to be checked again.
+// That it was done is a durable result: whoever is killed in between costs another attempt the work, never the check.
+func (it *Item) recheck(ctx context.Context) error {
+	upTo, ok := it.result(registry.ResultRecheck)
+	if !ok {
+		return nil
+	}
+	forgotten := "forgotten-" + string(upTo)
+	if _, ok := it.result(forgotten); ok {
+		return nil
+	}
+	err := it.persist(ctx, it.stores.interimTrouble, func(ctx context.Context) error {
+		return it.stores.interim.Drop(ctx, it.ID)
+	})
+	if err != nil {
+		return fmt.Errorf("forget earlier interim data: %w", err)
+	}
+	return it.persist(ctx, it.stores.registryTrouble, func(ctx context.Context) error {
+		_, err := it.stores.registry.SaveResult(ctx, it.lease, forgotten, json.RawMessage(`true`))
+		return err
+	})
+}
+
+func (it *Item) result(name string) (json.RawMessage, bool) {
+	it.mu.Lock()
+	defer it.mu.Unlock()
+	value, ok := it.results[name]
+	return value, ok
 }

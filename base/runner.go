@@ -68,6 +68,7 @@ func (r *Runner) Run(ctx context.Context, handlers ...Handler) error {
 	}
 	var renewing sync.WaitGroup
 	renewing.Go(func() { s.keepRenewing(work) })
+	renewing.Go(func() { s.keepHearing(work) })
 	err = s.connect(ctx, work, r.Connect)
 	if err == nil {
 		s.log.InfoContext(ctx, "worker serves", "worker", s.worker, "stages", s.stages())
@@ -106,7 +107,7 @@ func (r *Runner) session(handlers []Handler) (*session, error) {
 	s := &session{
 		worker: r.WorkerID, version: r.Version, log: log, abandonAfter: orElse(r.AbandonAfter, defaultAbandon),
 		news: make(chan struct{}, 1), stopping: make(chan struct{}), hurry: make(chan struct{}), aborted: make(chan struct{}),
-		attempts: map[registry.Lease]*attempt{},
+		attempts: map[registry.Lease]*attempt{}, withdrawn: map[registry.Lease]bool{},
 	}
 	if s.worker == "" {
 		s.worker = uuid.NewString()

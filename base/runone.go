@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -26,14 +27,12 @@ func (r *Runner) RunOne(ctx context.Context, h Handler, itemID string) (registry
 	s.worker += "/" + uuid.NewString() // this Run's news must not be taken for that of another
 	s.quit = func(error) {}
 	work, abort := context.WithCancelCause(context.WithoutCancel(ctx))
-	renewed := make(chan struct{})
-	go func() {
-		defer close(renewed)
-		s.keepRenewing(work)
-	}()
+	var renewing sync.WaitGroup
+	renewing.Go(func() { s.keepRenewing(work) })
+	renewing.Go(func() { s.keepHearing(work) })
 	defer func() {
 		abort(nil)
-		<-renewed
+		renewing.Wait()
 	}()
 	grace := orElse(r.Grace, defaultGrace)
 	defer context.AfterFunc(ctx, func() {

@@ -39,6 +39,9 @@ type session struct {
 	stopped  bool
 	renewed  time.Time // when the last answered renewal was sent
 	attempts map[registry.Lease]*attempt
+	// withdrawn are attempts that were taken away before this process had the answer to their claim, or after it had
+	// settled them.
+	withdrawn map[registry.Lease]bool
 }
 
 // enter takes a slot and a place among what a stop waits for.
@@ -115,6 +118,11 @@ func (s *session) begin(ctx context.Context, st *station, c registry.Claim, sent
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.attempts[c.Lease] = a
+	if s.withdrawn[c.Lease] {
+		delete(s.withdrawn, c.Lease)
+		a.fence.lose()
+		err = errLost
+	}
 	if s.stopped {
 		cancel(ErrStopping)
 		err = ErrStopping

@@ -188,6 +188,7 @@ type fakeRegistry struct {
 	onRenew  func(call int, r registry.RenewRequest) ([]registry.Lease, error)
 	onSettle func(call int, s registry.Settlement) error
 	onSave   func(call int) error
+	taken    chan registry.Lease // what Withdrawn tells; nil: never anything
 
 	mu      sync.Mutex
 	begun   time.Time
@@ -255,6 +256,15 @@ func (f *fakeRegistry) SaveResult(_ context.Context, _ registry.Lease, name stri
 		}
 	}
 	return v, nil
+}
+
+func (f *fakeRegistry) Withdrawn(ctx context.Context, _ string, after int64) ([]registry.Lease, int64, error) {
+	select {
+	case l := <-f.taken:
+		return []registry.Lease{l}, after + 1, nil
+	case <-ctx.Done():
+		return nil, after, nil
+	}
 }
 
 func (f *fakeRegistry) settled() []registry.Settlement {

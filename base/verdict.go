@@ -19,6 +19,9 @@ const (
 	noSpaceWait = time.Minute
 )
 
+// outageWait is how long an item waits whose step the Registry did not answer.
+const outageWait = 5 * time.Second
+
 // errorLimit is how many bytes of an error's text are kept for people (R10).
 const errorLimit = 2000
 
@@ -105,6 +108,9 @@ func judge(h Handler, item *Item, err, cause error) (s registry.Settlement, ok b
 	case errors.As(err, &noSpace), errors.Is(err, storage.ErrNoSpace):
 		// Also of a volume that somebody else has filled: room comes back, and no deposit is to fail for want of it (I8).
 		s.Outcome, s.Delay, s.Reason = registry.OutcomeSnooze, noSpaceWait, registry.ReasonNoSpace
+	case errors.Is(err, registry.ErrUnavailable):
+		// The step could not tell the Registry what it did: nobody's fault, and over when the Registry is back.
+		s.Outcome, s.Delay, s.Reason = registry.OutcomeSnooze, outageWait, registry.ReasonNotDue
 	default:
 		retry(&s, h, item, err)
 	}

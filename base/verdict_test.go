@@ -49,6 +49,7 @@ func TestVerdicts(t *testing.T) {
 		{"snooze", base.Snooze(time.Hour, registry.ReasonHeld, "wait"), registry.Settlement{Outcome: registry.OutcomeSnooze, Reason: registry.ReasonHeld, Delay: time.Hour}},
 		{"locked", fmt.Errorf("identify: %w", &registry.LockedError{Key: "ark"}), registry.Settlement{Outcome: registry.OutcomeSnooze, Reason: registry.ReasonLocked, Delay: time.Minute}},
 		{"no space", &registry.NoSpaceError{Volume: "v"}, registry.Settlement{Outcome: registry.OutcomeSnooze, Reason: registry.ReasonNoSpace, Delay: time.Minute}},
+		{"an outage of the Registry", fmt.Errorf("reserve: %w", registry.ErrUnavailable), registry.Settlement{Outcome: registry.OutcomeSnooze, Reason: registry.ReasonNotDue, Delay: 5 * time.Second}},
 		{"a full disk", fmt.Errorf("write list: %w", storage.ErrNoSpace), registry.Settlement{Outcome: registry.OutcomeSnooze, Reason: registry.ReasonNoSpace, Delay: time.Minute}},
 		{"a full disk beside content", errors.Join(storage.ErrNoSpace, &opinion{content: true}), registry.Settlement{Outcome: registry.OutcomeFailed, Class: registry.ContentFault}},
 		{"identifier mismatch", &registry.IdentifierMismatch{LocalID: "l"}, registry.Settlement{Outcome: registry.OutcomeFailed, Class: registry.ContentFault}},

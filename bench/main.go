@@ -32,15 +32,16 @@ func main() {
 
 // options is the command line.
 type options struct {
-	binary  string  // of holdfast
-	folder  string  // where the working folder is made: the disk that is measured
-	only    string  // comma-separated names of contests; "" for all
-	scale   float64 // of the amounts of work
-	rounds  int
-	limit   time.Duration // of the whole run
-	profile string        // folder for profiles; then nothing is compared
-	slots   int           // of each stage, in the orchestration's fast row
-	serve   string        // the folder to serve: this process is a source
+	binary   string  // of holdfast
+	folder   string  // where the working folder is made: the disk that is measured
+	only     string  // comma-separated names of contests; "" for all
+	scale    float64 // of the amounts of work
+	rounds   int
+	limit    time.Duration // of the whole run
+	profile  string        // folder for profiles; then nothing is compared
+	slots    int           // of each stage, in the orchestration's fast row
+	postgres string        // a database to run the orchestration on, too
+	serve    string        // the folder to serve: this process is a source
 }
 
 // contest is a part of the table, by the name that -only takes.
@@ -67,6 +68,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.DurationVar(&o.limit, "limit", 4*time.Minute, "when the whole run is given up")
 	f.StringVar(&o.profile, "profile", "", "write CPU and mutex profiles of large, small and orchestration to this folder, instead")
 	f.IntVar(&o.slots, "slots", 64, "slots of each stage in the orchestration's second row")
+	f.StringVar(&o.postgres, "postgres", "", "postgres://... of an existing database: the orchestration runs on it, too, in schemas that are removed")
 	f.StringVar(&o.serve, "serve", "", "serve a folder over HTTP until standard input ends (what bench starts for itself)")
 	if err := f.Parse(args); err != nil {
 		return o, err

@@ -30,10 +30,14 @@ func (b *bench) orchestration(ctx context.Context) error {
 	n := b.scaled(1000)
 	b.say("%d items through six stages without work", n)
 	folder := b.path("orchestration")
-	stages := func(slots int) func(context.Context) (time.Duration, error) {
-		return func(ctx context.Context) (time.Duration, error) {
-			taken, err := stagesOnly(ctx, folder, n, slots, nil)
-			return taken, errors.Join(err, restful(folder))
+	stages := func(slots int, where database) func(context.Context) (time.Duration, error) {
+		return func(ctx context.Context) (taken time.Duration, err error) {
+			url, remove, err := where(ctx, folder)
+			if err != nil {
+				return 0, err
+			}
+			taken, err = stagesOnly(ctx, folder, url, n, slots, nil)
+			return taken, errors.Join(err, remove(), restful(folder))
 		}
 	}
 	floor := func(group int64) func(context.Context) (time.Duration, error) {
@@ -44,18 +48,24 @@ func (b *bench) orchestration(ctx context.Context) error {
 	}
 	slots := (&base.Worker{}).Concurrency()
 	subjects := []subject{
-		{fmt.Sprintf("holdfast, %d slots a stage (the default)", slots), stages(slots)},
-		{fmt.Sprintf("holdfast, %d slots a stage", b.slots), stages(b.slots)},
+		{fmt.Sprintf("holdfast, %d slots a stage (the default)", slots), stages(slots, sqliteIn)},
+		{fmt.Sprintf("holdfast, %d slots a stage", b.slots), stages(b.slots, sqliteIn)},
 		{"one by one: six transactions an item", floor(1)},
 		{"in groups of 100: the same", floor(100)},
+	}
+	target := fmt.Sprintf("%d items/s", 5*riverRate)
+	targets := map[string]string{subjects[0].name: target, subjects[1].name: target}
+	if b.postgres != "" {
+		name := fmt.Sprintf("holdfast on PostgreSQL, %d slots a stage", b.slots)
+		subjects = append(subjects, subject{name, stages(b.slots, schemaOf(b.postgres))})
+		targets[name] = target
 	}
 	taken, err := b.compare(ctx, subjects...)
 	if err != nil {
 		return err
 	}
-	target := fmt.Sprintf("%d items/s", 5*riverRate)
 	b.part("six durable stages, SQLite FULL, one process", float64(n), "items/s", taken, [2]string{subjects[2].name, subjects[3].name},
-		map[string]string{subjects[0].name: target, subjects[1].name: target}, subjects...)
+		targets, subjects...)
 	return nil
 }
 
@@ -75,12 +85,12 @@ func (w *idle) Work(context.Context, *base.Item) error {
 
 // stagesOnly takes the time from the start of the workers, with n jobs waiting for them, until all of them are settled:
 // by Registry, relay, broker and Base worker as in `holdfast up`. observe, when there is one, is begun when they are.
-func stagesOnly(ctx context.Context, folder string, n int64, slots int, observe func() (stop func() error, err error)) (_ time.Duration, err error) {
+func stagesOnly(ctx context.Context, folder, url string, n int64, slots int, observe func() (stop func() error, err error)) (_ time.Duration, err error) {
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return 0, err
 	}
 	log := slog.New(slog.DiscardHandler)
-	store, err := sqlstore.Open(ctx, sqlstore.Options{Path: filepath.Join(folder, "registry.db"), Log: log})
+	store, err := sqlstore.Open(ctx, sqlstore.Options{URL: url, Log: log})
 	if err != nil {
 		return 0, err
 	}

@@ -46,7 +46,7 @@ func (b *bench) profiles(ctx context.Context) error {
 		return err
 	}
 	folder := b.path("orchestration")
-	taken, err := stagesOnly(ctx, folder, n, b.slots, func() (func() error, error) { return b.record("orchestration") })
+	taken, err := stagesOnly(ctx, folder, "sqlite:"+filepath.Join(folder, "registry.db"), n, b.slots, func() (func() error, error) { return b.record("orchestration") })
 	b.say("orchestration %s: %.0f items/s", taken.Round(time.Millisecond), float64(n)/taken.Seconds())
 	return errors.Join(err, restful(folder))
 }

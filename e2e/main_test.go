@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/holdfast/holdfast/registry/sqlstore/postgrestest"
 )
 
 // binary is the program under test, built once.
@@ -30,5 +32,5 @@ func run(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "build holdfast: %v\n%s", err, out)
 		return 1
 	}
-	return m.Run()
+	return postgrestest.Main(m)
 }

@@ -51,9 +51,13 @@ func serveSlowly(t *testing.T) *slow {
 // TestKilled_GoesOn kills the whole process again and again in the middle of a batch. In the end every job has completed
 // exactly once, every object is there once, and nothing is left over (I4, I10).
 func TestKilled_GoesOn(t *testing.T) {
-	s := serveSlowly(t)
 	// None may fail: an item that every kill happens to hit is not to be suspected here.
-	h := up(t, "HOLDFAST_MAX_ATTEMPTS=100")
+	killedGoesOn(t, up(t, "HOLDFAST_MAX_ATTEMPTS=100"))
+}
+
+func killedGoesOn(t *testing.T, h *holdfast) {
+	t.Helper()
+	s := serveSlowly(t)
 	var submitted struct {
 		BatchID string `json:"batch_id"`
 	}

@@ -16,6 +16,9 @@ var (
 	ErrIdempotencyConflict = errors.New("idempotency key was used with other arguments")
 	// ErrTaken: the proposed identifier belongs to another object; propose another one.
 	ErrTaken = errors.New("identifier is taken")
+	// ErrUnavailable: the Registry's database does not answer, or not in time. Whoever asked asks again; what came of a
+	// write is found under its request id, idempotency key or attempt.
+	ErrUnavailable = errors.New("registry is not available")
 	// ErrIntentOpen: another item's version of the object is intended and not yet recorded (R1).
 	ErrIntentOpen = errors.New("another version of the object is being written")
 )

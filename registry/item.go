@@ -55,7 +55,7 @@ type WorkItem struct {
 func (it WorkItem) Position() Position {
 	return Position{
 		Action: it.Action, Stage: it.Stage, Status: it.Status, Attempt: it.Attempt, Open: it.BlockerCount,
-		Closing: it.Closing, Held: it.HeldBy != nil,
+		Closing: it.Closing, Held: it.HeldBy != nil || it.State == StateHeld,
 	}
 }
 

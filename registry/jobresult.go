@@ -10,6 +10,9 @@ import (
 const (
 	ResultARK     = "ark"
 	ResultVersion = "version"
+	// ResultRecheck is the number of the attempt up to which interim data must not be used any more: the item was sent
+	// back so that what failed is checked again.
+	ResultRecheck = "recheck"
 )
 
 // JobResultOf says what has become of a job, in the one form that lists, reports and summaries share. Of the item it

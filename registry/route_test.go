@@ -11,6 +11,8 @@ func TestRoutes(t *testing.T) {
 	want := map[registry.Action][]registry.Stage{
 		registry.Batch:  {registry.Expand, registry.Report},
 		registry.Ingest: {registry.Estimate, registry.Provision, registry.Download, registry.Process, registry.Record, registry.Notify},
+		registry.Bulk:   {registry.Apply},
+		registry.Tidy:   {registry.Cleanup},
 	}
 	var all []registry.Stage
 	for _, r := range registry.Routes() {

@@ -56,6 +56,15 @@ const (
 	StateDeleted      State = "Deleted"
 )
 
+// States returns every state in the order in which an item may come to them.
+func States() []State {
+	return []State{
+		StatePrepare, StatePending, StateHeld, StateEstimating, StateProvisioning, StateDownloading, StateProcessing,
+		StateRecording, StateNotify, StateReporting, StateUpdateReport, StateCompleted, StateFailed, StateCancelled,
+		StateAborted, StateDeleted,
+	}
+}
+
 // Equal compares state names without regard to case.
 func (s State) Equal(other string) bool { return strings.EqualFold(string(s), other) }
 

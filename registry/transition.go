@@ -56,14 +56,20 @@ type Transition struct {
 	By   string // who may do it: worker, registry, admin, depositor
 	// Actions limits the transition to these actions; nil: all.
 	Actions []Action
+	// Stages limits the transition to items that stand in one of these; nil: all.
+	Stages []Stage
 	// Held limits the transition to items that a hold covers.
 	Held bool
+	// Open limits the transition to items that have open prerequisites.
+	Open bool
 	// Ours says that neither seed document has it.
 	Ours bool
 }
 
 // Transitions returns the state machine: every allowed change of (stage, status). What is not listed is refused.
 func Transitions() []Transition {
+	// What an item has left in staging goes in any case, so nobody may stop that; and a report that is due goes out.
+	all, early := actionsBut(Tidy), stagesBut(Report)
 	return []Transition{
 		{Act: ActSubmit, From: "", To: Pending, By: "depositor"},
 		{Act: ActReject, From: "", To: Failed, By: "worker", Actions: []Action{Ingest}},
@@ -80,22 +86,26 @@ func Transitions() []Transition {
 		{Act: ActRequeue, From: Cancelled, To: Pending, Move: Back, By: "admin", Ours: true},
 		{Act: ActPrepare, From: "", To: Prepare, By: "depositor", Ours: true},
 		{Act: ActSeal, From: Prepare, To: Pending, By: "depositor", Ours: true},
-		{Act: ActCancel, From: Prepare, To: Cancelled, By: "admin", Ours: true},
-		{Act: ActCancel, From: Pending, To: Cancelled, By: "admin", Ours: true},
-		{Act: ActCancel, From: Running, To: Cancelled, By: "admin", Ours: true},
-		{Act: ActAbort, From: Prepare, To: Aborted, By: "admin", Ours: true},
-		{Act: ActAbort, From: Pending, To: Aborted, By: "admin", Ours: true},
-		{Act: ActAbort, From: Running, To: Aborted, By: "admin", Ours: true},
-		{Act: ActAbort, From: Failed, To: Aborted, By: "admin", Ours: true},
-		{Act: ActAbort, From: Cancelled, To: Aborted, By: "admin", Ours: true},
-		{Act: ActUpdateReport, From: Failed, To: Pending, By: "admin", Actions: []Action{Batch}},
-		{Act: ActDelete, From: Failed, To: Deleted, By: "admin"},
-		{Act: ActDelete, From: Pending, To: Deleted, By: "admin", Held: true},
-		{Act: ActDelete, From: Prepare, To: Deleted, By: "admin", Ours: true},
-		{Act: ActDelete, From: Cancelled, To: Deleted, By: "admin", Ours: true},
-		{Act: ActDelete, From: Aborted, To: Deleted, By: "admin", Ours: true},
-		{Act: ActPurge, From: Completed, To: "", By: "admin"},
-		{Act: ActPurge, From: Deleted, To: "", By: "admin"},
+		{Act: ActCancel, From: Prepare, To: Cancelled, By: "admin", Actions: all, Ours: true},
+		{Act: ActCancel, From: Pending, To: Cancelled, By: "admin", Actions: all, Stages: early, Ours: true},
+		{Act: ActCancel, From: Running, To: Cancelled, By: "admin", Actions: all, Stages: early, Ours: true},
+		// A batch that waits for its jobs reports what became of them when they are stopped: its jobs are cancelled, it goes on.
+		{Act: ActCancel, From: Pending, To: Pending, By: "admin", Actions: []Action{Batch}, Stages: []Stage{Report}, Open: true, Ours: true},
+		{Act: ActAbort, From: Prepare, To: Aborted, By: "admin", Actions: all, Ours: true},
+		{Act: ActAbort, From: Pending, To: Aborted, By: "admin", Actions: all, Ours: true},
+		{Act: ActAbort, From: Running, To: Aborted, By: "admin", Actions: all, Ours: true},
+		{Act: ActAbort, From: Failed, To: Aborted, By: "admin", Actions: all, Ours: true},
+		{Act: ActAbort, From: Cancelled, To: Aborted, By: "admin", Actions: all, Ours: true},
+		{Act: ActUpdateReport, From: Failed, To: Pending, By: "admin", Actions: []Action{Batch}, Stages: []Stage{Report}},
+		{Act: ActDelete, From: Failed, To: Deleted, By: "admin", Actions: all},
+		{Act: ActDelete, From: Pending, To: Deleted, By: "admin", Actions: all, Held: true},
+		{Act: ActDelete, From: Prepare, To: Deleted, By: "admin", Actions: all, Ours: true},
+		{Act: ActDelete, From: Cancelled, To: Deleted, By: "admin", Actions: all, Ours: true},
+		{Act: ActDelete, From: Aborted, To: Deleted, By: "admin", Actions: all, Ours: true},
+		{Act: ActPurge, From: Completed, To: "", By: "admin", Actions: []Action{Batch}},
+		{Act: ActPurge, From: Deleted, To: "", By: "admin", Actions: []Action{Batch}},
+		{Act: ActPurge, From: Completed, To: "", By: "admin", Actions: []Action{Bulk, Tidy}, Ours: true},
+		{Act: ActPurge, From: Deleted, To: "", By: "admin", Actions: []Action{Bulk}, Ours: true},
 		{Act: ActPriority, From: Prepare, To: Prepare, By: "admin", Ours: true},
 		{Act: ActPriority, From: Pending, To: Pending, By: "admin", Ours: true},
 		{Act: ActPriority, From: Running, To: Running, By: "admin", Ours: true},
@@ -115,32 +125,92 @@ func Transitions() []Transition {
 // otherwise.
 func CheckAct(p Position, act Act, to Status) error {
 	for _, t := range Transitions() {
-		if t.Act == act && t.To == to && t.concerns(p) {
+		if t.Act == act && t.To == to && t.Concerns(p) {
 			return nil
 		}
 	}
-	return &TransitionError{From: p.Status, To: to, Allowed: AllowedActs(p)}
+	return Refuse(p, act, to)
+}
+
+// Refuse returns the *[TransitionError] that refuses act with the outcome to on an item at p.
+func Refuse(p Position, act Act, to Status) *TransitionError {
+	from := StateOf(p)
+	if p.Status == "" {
+		from = stateNew
+	}
+	return &TransitionError{Act: act, From: from, To: target(p, act, to), Allowed: AllowedActs(p)}
+}
+
+// What people see where there is no item yet, or no longer.
+const (
+	stateNew  State = "new"
+	stateGone State = "gone"
+)
+
+// target names what an act leads to.
+func target(p Position, act Act, to Status) State {
+	switch to {
+	case "":
+		return stateGone
+	case Running:
+		p.Status, p.Attempt = Running, 1
+		return StateOf(p)
+	case Pending:
+		if act == ActUpdateReport {
+			return StateUpdateReport
+		}
+		return StatePending
+	case Prepare, Completed, Failed, Cancelled, Aborted, Deleted:
+	}
+	return settledStates[to]
 }
 
 // AllowedActs returns the acts that a person may ask of an item at p, each once.
 func AllowedActs(p Position) []Act {
 	var acts []Act
 	for _, t := range Transitions() {
-		if t.By == "admin" && t.concerns(p) && !slices.Contains(acts, t.Act) {
+		if t.By == "admin" && t.Concerns(p) && !slices.Contains(acts, t.Act) {
 			acts = append(acts, t.Act)
 		}
 	}
 	return acts
 }
 
-func (t Transition) concerns(p Position) bool {
-	return t.From == p.Status && (p.Held || !t.Held) && (t.Actions == nil || slices.Contains(t.Actions, p.Action))
+// AdminActs returns the acts that people ask of items, each once.
+func AdminActs() []Act {
+	var acts []Act
+	for _, t := range Transitions() {
+		if t.By == "admin" && !slices.Contains(acts, t.Act) {
+			acts = append(acts, t.Act)
+		}
+	}
+	return acts
+}
+
+// Concerns says whether the transition leads away from p.
+func (t Transition) Concerns(p Position) bool {
+	return t.From == p.Status && (p.Held || !t.Held) && (p.Open > 0 || !t.Open) &&
+		(t.Actions == nil || slices.Contains(t.Actions, p.Action)) && (t.Stages == nil || slices.Contains(t.Stages, p.Stage))
+}
+
+func actionsBut(one Action) (out []Action) {
+	for _, r := range Routes() {
+		if r.Action != one {
+			out = append(out, r.Action)
+		}
+	}
+	return out
+}
+
+func stagesBut(one Stage) []Stage {
+	return slices.DeleteFunc(Stages(), func(s Stage) bool { return s == one })
 }
 
 // TransitionError refuses a state change that the state machine does not have.
 type TransitionError struct {
 	ItemID   string
-	From, To Status
+	Act      Act
+	From, To State // as people see them
 	Allowed  []Act
 }
 
@@ -154,9 +224,5 @@ func (e *TransitionError) Error() string {
 	if len(acts) > 0 {
 		allowed = strings.Join(acts, ", ")
 	}
-	item := ""
-	if e.ItemID != "" {
-		item = "item " + e.ItemID + ": "
-	}
-	return fmt.Sprintf("%sstate change (%s -> %s) is not allowed; allowed here: %s", item, e.From, e.To, allowed)
+	return fmt.Sprintf("state change (%s -> %s) is not allowed; allowed here: %s", e.From, e.To, allowed)
 }

@@ -32,70 +32,141 @@ func TestCheckAct(t *testing.T) {
 		{registry.Ingest, registry.ActRequeue, registry.Completed, registry.Pending, false},
 		{registry.Ingest, registry.ActRequeue, registry.Deleted, registry.Pending, false},
 		{registry.Ingest, registry.ActCancel, registry.Pending, registry.Cancelled, true},
+		{registry.Ingest, registry.ActCancel, registry.Running, registry.Cancelled, true},
 		{registry.Ingest, registry.ActCancel, registry.Completed, registry.Cancelled, false},
-		{registry.Batch, registry.ActCancel, registry.Pending, registry.Cancelled, false},
-		{registry.Batch, registry.ActUpdateReport, registry.Failed, registry.Pending, true},
+		{registry.Tidy, registry.ActCancel, registry.Pending, registry.Cancelled, false},
+		{registry.Ingest, registry.ActAbort, registry.Failed, registry.Aborted, true},
+		{registry.Ingest, registry.ActAbort, registry.Deleted, registry.Aborted, false},
+		{registry.Ingest, registry.ActDelete, registry.Running, registry.Deleted, false},
+		{registry.Ingest, registry.ActDelete, registry.Pending, registry.Deleted, false},
+		{registry.Ingest, registry.ActDelete, registry.Completed, registry.Deleted, false},
+		{registry.Ingest, registry.ActPurge, registry.Completed, "", false},
+		{registry.Batch, registry.ActPurge, registry.Completed, "", true},
+		{registry.Batch, registry.ActPurge, registry.Failed, "", false},
 		{registry.Ingest, registry.ActUpdateReport, registry.Failed, registry.Pending, false},
 		{registry.Batch, registry.ActUpdateReport, registry.Completed, registry.Pending, false},
 	} {
-		err := registry.CheckAct(registry.Position{Action: tt.action, Status: tt.from}, tt.act, tt.to)
+		route, _ := registry.RouteOf(tt.action)
+		err := registry.CheckAct(registry.Position{Action: tt.action, Stage: route.First(), Status: tt.from}, tt.act, tt.to)
 		if (err == nil) != tt.ok {
 			t.Errorf("%s of %s: (%s -> %s) gives %v, want allowed=%v", tt.act, tt.action, tt.from, tt.to, err, tt.ok)
 		}
 		var te *registry.TransitionError
-		if err != nil && (!errors.As(err, &te) || te.From != tt.from || te.To != tt.to) {
+		if err != nil && (!errors.As(err, &te) || te.Act != tt.act) {
 			t.Errorf("%s: %+v", tt.act, te)
 		}
 	}
 }
 
-// TestCompletedIsTerminal: nothing leads away from what is done.
-func TestCompletedIsTerminal(t *testing.T) {
+// What the state machine limits to a stage, a hold or open prerequisites.
+func TestCheckAct_limits(t *testing.T) {
+	for _, tt := range []struct {
+		p   registry.Position
+		act registry.Act
+		to  registry.Status
+		ok  bool
+	}{
+		{registry.Position{Action: registry.Ingest, Status: registry.Pending, Held: true}, registry.ActDelete, registry.Deleted, true},
+		{registry.Position{Action: registry.Ingest, Status: registry.Pending}, registry.ActUnhold, registry.Pending, false},
+		{registry.Position{Action: registry.Batch, Stage: registry.Report, Status: registry.Failed}, registry.ActUpdateReport, registry.Pending, true},
+		{registry.Position{Action: registry.Batch, Stage: registry.Expand, Status: registry.Failed}, registry.ActUpdateReport, registry.Pending, false},
+		{registry.Position{Action: registry.Batch, Stage: registry.Expand, Status: registry.Running}, registry.ActCancel, registry.Cancelled, true},
+		{registry.Position{Action: registry.Batch, Stage: registry.Report, Status: registry.Pending, Open: 1}, registry.ActCancel, registry.Pending, true},
+		{registry.Position{Action: registry.Batch, Stage: registry.Report, Status: registry.Pending, Open: 1}, registry.ActCancel, registry.Cancelled, false},
+		{registry.Position{Action: registry.Batch, Stage: registry.Report, Status: registry.Pending}, registry.ActCancel, registry.Pending, false},
+		{registry.Position{Action: registry.Batch, Stage: registry.Report, Status: registry.Running}, registry.ActCancel, registry.Cancelled, false},
+		{registry.Position{Action: registry.Batch, Stage: registry.Report, Status: registry.Running}, registry.ActAbort, registry.Aborted, true},
+	} {
+		if err := registry.CheckAct(tt.p, tt.act, tt.to); (err == nil) != tt.ok {
+			t.Errorf("%s of %+v to %s: %v, want allowed=%v", tt.act, tt.p, tt.to, err, tt.ok)
+		}
+	}
+}
+
+// TestDoneIsTerminal: nothing leads back to work from what is done for good.
+func TestDoneIsTerminal(t *testing.T) {
 	for _, tr := range registry.Transitions() {
 		switch tr.From {
 		case registry.Completed, registry.Deleted, registry.Aborted:
-			t.Errorf("%s leads from %s to %s", tr.Act, tr.From, tr.To)
+			if tr.To != "" && tr.To != registry.Deleted {
+				t.Errorf("%s leads from %s to %s", tr.Act, tr.From, tr.To)
+			}
 		case "", registry.Prepare, registry.Pending, registry.Running, registry.Failed, registry.Cancelled:
 		}
 	}
 }
 
 func TestAllowedActs(t *testing.T) {
+	requeue, cancel, abort, remove, purge := registry.ActRequeue, registry.ActCancel, registry.ActAbort, registry.ActDelete, registry.ActPurge
+	priority, hold, unhold, update := registry.ActPriority, registry.ActHold, registry.ActUnhold, registry.ActUpdateReport
 	for _, tt := range []struct {
-		action registry.Action
-		from   registry.Status
-		want   []registry.Act
+		p    registry.Position
+		want []registry.Act
 	}{
-		{registry.Ingest, registry.Pending, []registry.Act{registry.ActCancel}},
-		{registry.Ingest, registry.Running, nil},
-		{registry.Ingest, registry.Failed, []registry.Act{registry.ActRequeue}},
-		{registry.Ingest, registry.Cancelled, []registry.Act{registry.ActRequeue}},
-		{registry.Ingest, registry.Completed, nil},
-		{registry.Batch, registry.Pending, nil},
-		{registry.Batch, registry.Failed, []registry.Act{registry.ActRequeue, registry.ActUpdateReport}},
-		{registry.Batch, registry.Completed, nil},
+		{registry.Position{Action: registry.Ingest, Status: registry.Prepare}, []registry.Act{cancel, abort, remove, priority, hold}},
+		{registry.Position{Action: registry.Ingest, Status: registry.Pending}, []registry.Act{cancel, abort, priority, hold}},
+		{registry.Position{Action: registry.Ingest, Status: registry.Pending, Held: true}, []registry.Act{cancel, abort, remove, priority, hold, unhold}},
+		{registry.Position{Action: registry.Ingest, Status: registry.Running}, []registry.Act{cancel, abort, priority, hold}},
+		{registry.Position{Action: registry.Ingest, Status: registry.Failed}, []registry.Act{requeue, abort, remove, priority, hold}},
+		{registry.Position{Action: registry.Ingest, Status: registry.Cancelled}, []registry.Act{requeue, abort, remove}},
+		{registry.Position{Action: registry.Ingest, Status: registry.Aborted}, []registry.Act{remove}},
+		{registry.Position{Action: registry.Ingest, Status: registry.Completed}, nil},
+		{registry.Position{Action: registry.Ingest, Status: registry.Deleted}, nil},
+		{registry.Position{Action: registry.Batch, Stage: registry.Report, Status: registry.Pending}, []registry.Act{abort, priority, hold}},
+		{registry.Position{Action: registry.Batch, Stage: registry.Report, Status: registry.Failed}, []registry.Act{requeue, abort, update, remove, priority, hold}},
+		{registry.Position{Action: registry.Batch, Stage: registry.Expand, Status: registry.Failed}, []registry.Act{requeue, abort, remove, priority, hold}},
+		{registry.Position{Action: registry.Batch, Status: registry.Completed}, []registry.Act{purge}},
+		{registry.Position{Action: registry.Tidy, Status: registry.Failed}, []registry.Act{requeue, priority, hold}},
 	} {
-		if got := registry.AllowedActs(registry.Position{Action: tt.action, Status: tt.from}); !slices.Equal(got, tt.want) {
-			t.Errorf("AllowedActs(%s, %s)=%v, want %v", tt.action, tt.from, got, tt.want)
+		if tt.p.Stage == "" {
+			route, _ := registry.RouteOf(tt.p.Action)
+			tt.p.Stage = route.First()
+		}
+		if got := registry.AllowedActs(tt.p); !slices.Equal(got, tt.want) {
+			t.Errorf("AllowedActs(%+v)=%v, want %v", tt.p, got, tt.want)
 		}
 	}
 }
 
 func TestTransitionErrorText(t *testing.T) {
 	for _, tt := range []struct {
-		err  registry.TransitionError
+		p    registry.Position
+		act  registry.Act
+		to   registry.Status
 		want string
 	}{
 		{
-			registry.TransitionError{ItemID: "i", From: registry.Completed, To: registry.Pending},
-			"item i: state change (completed -> pending) is not allowed; allowed here: nothing",
+			registry.Position{Action: registry.Ingest, Stage: registry.Notify, Status: registry.Completed, Attempt: 6},
+			registry.ActRequeue, registry.Pending,
+			"state change (Completed -> Pending) is not allowed; allowed here: nothing",
 		},
 		{
-			registry.TransitionError{From: registry.Failed, To: registry.Cancelled, Allowed: []registry.Act{registry.ActRequeue, registry.ActUpdateReport}},
-			"state change (failed -> cancelled) is not allowed; allowed here: requeue, update-report",
+			registry.Position{Action: registry.Batch, Stage: registry.Report, Status: registry.Failed, Attempt: 2},
+			registry.ActCancel, registry.Cancelled,
+			"state change (Failed -> Cancelled) is not allowed; allowed here: requeue, abort, update-report, delete, priority, hold",
+		},
+		{
+			registry.Position{Action: registry.Ingest, Stage: registry.Download, Status: registry.Running, Attempt: 3},
+			registry.ActDelete, registry.Deleted,
+			"state change (Downloading -> Deleted) is not allowed; allowed here: cancel, abort, priority, hold",
+		},
+		{
+			registry.Position{Action: registry.Ingest, Stage: registry.Download, Status: registry.Completed, Attempt: 3},
+			registry.ActClaim, registry.Running,
+			"state change (Completed -> Downloading) is not allowed; allowed here: nothing",
+		},
+		{
+			registry.Position{Action: registry.Batch, Stage: registry.Expand, Status: registry.Failed, Attempt: 1},
+			registry.ActUpdateReport, registry.Pending,
+			"state change (Failed -> UpdateReporting) is not allowed; allowed here: requeue, abort, delete, priority, hold",
+		},
+		{
+			registry.Position{Action: registry.Ingest, Stage: registry.Notify, Status: registry.Completed, Attempt: 6},
+			registry.ActPurge, "",
+			"state change (Completed -> gone) is not allowed; allowed here: nothing",
 		},
 	} {
-		if got := tt.err.Error(); got != tt.want {
+		if got := registry.CheckAct(tt.p, tt.act, tt.to).Error(); got != tt.want {
 			t.Errorf("%q, want %q", got, tt.want)
 		}
 	}

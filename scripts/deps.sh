@@ -6,6 +6,7 @@ set -euo pipefail
 needs=(
 	"gcc gcc libc6-dev" # the race detector
 	"redis-server redis-server"
+	"initdb postgresql"
 	"node nodejs"
 	"npm npm"
 )
@@ -13,7 +14,7 @@ needs=(
 missing=()
 for need in "${needs[@]}"; do
 	read -r command packages <<<"$need"
-	if ! command -v "$command" >/dev/null; then
+	if ! command -v "$command" >/dev/null && ! compgen -G "/usr/lib/postgresql/*/bin/$command" >/dev/null; then
 		read -ra packages <<<"$packages"
 		missing+=("${packages[@]}")
 	fi

@@ -17,8 +17,11 @@ type statusPage struct {
 	Workers []registry.WorkerInfo
 	Running []registry.WorkItem
 	Failed  []registry.WorkItem // of late
-	Text    string              // what was searched for
+	Query   string              // what was searched for
+	Wrong   string              // what cannot be read of it
+	Fields  []registry.QueryField
 	Batches []batchRow
+	Found   []registry.WorkItem
 	Next    string
 }
 
@@ -38,7 +41,12 @@ type batchRow struct {
 func (p *pages) status(r *http.Request) (page, error) {
 	const shownRunning, shownFailed = 10, 10
 	ctx := r.Context()
-	s := statusPage{Text: r.URL.Query().Get("text")}
+	s := statusPage{Query: r.URL.Query().Get("q"), Fields: registry.QueryFields()}
+	match, err := registry.ParseQuery(s.Query)
+	if err != nil {
+		// The page stands as it is: whoever wrote the query sees it again, with what is wrong.
+		s.Wrong = capital(err.Error()) + "."
+	}
 	running, err := p.jobs(ctx, registry.Running)
 	if err != nil {
 		return page{}, err
@@ -57,21 +65,37 @@ func (p *pages) status(r *http.Request) (page, error) {
 	if s.Workers, err = p.registry.Workers(ctx); err != nil {
 		return page{}, err
 	}
-	batches, err := p.registry.Items(ctx, registry.ItemQuery{
-		Action: registry.Batch, Text: s.Text, After: r.URL.Query().Get("after"), Limit: 20,
-	})
-	if err != nil {
-		return page{}, badCursor(r, err)
+	if s.Wrong == "" {
+		if err := p.found(r, match, &s); err != nil {
+			return page{}, err
+		}
 	}
-	for _, it := range batches.Rows {
-		progress, err := p.registry.BatchProgress(ctx, it.ID)
+	return page{Name: "status", Title: "Status", Section: "status", Live: s.Query == "", Content: s}, nil
+}
+
+// found lists batches or, when something was searched for, items of every kind.
+func (p *pages) found(r *http.Request, match registry.Query, s *statusPage) error {
+	q := registry.ItemQuery{Match: match, After: r.URL.Query().Get("after"), Limit: 20}
+	if s.Query == "" {
+		q.Action = registry.Batch
+	}
+	list, err := p.registry.Items(r.Context(), q)
+	if err != nil {
+		return badCursor(r, err)
+	}
+	s.Next = nextPage(r, list.Next)
+	if s.Query != "" {
+		s.Found = list.Rows
+		return nil
+	}
+	for _, it := range list.Rows {
+		progress, err := p.registry.BatchProgress(r.Context(), it.ID)
 		if err != nil {
-			return page{}, fmt.Errorf("add up batch %s: %w", it.ID, err)
+			return fmt.Errorf("add up batch %s: %w", it.ID, err)
 		}
 		s.Batches = append(s.Batches, batchRow{WorkItem: it, Progress: progress})
 	}
-	s.Next = nextPage(r, batches.Next)
-	return page{Name: "status", Title: "Status", Section: "status", Live: true, Content: s}, nil
+	return nil
 }
 
 func (p *pages) jobs(ctx context.Context, status registry.Status) (registry.Page[registry.WorkItem], error) {

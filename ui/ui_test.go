@@ -154,7 +154,7 @@ func TestPages_ShowHostileNamesAsText(t *testing.T) {
 	s := newSite(t)
 	batchID, jobs := s.fill(t)
 	for _, path := range []string{
-		"/", "/?text=script", "/batches/" + batchID, "/items/" + batchID, "/items/" + jobs[0].ID, "/items/" + jobs[1].ID,
+		"/", "/?q=script", "/batches/" + batchID, "/items/" + batchID, "/items/" + jobs[0].ID, "/items/" + jobs[1].ID,
 		"/objects", "/objects?text=ark", "/objects/ark:/99999/fk4", "/objects/ark:%2F99999%2Ffk4?version=1",
 	} {
 		text := s.get(t, path, http.StatusOK)
@@ -163,7 +163,7 @@ func TestPages_ShowHostileNamesAsText(t *testing.T) {
 			t.Errorf("%s shows a secret of an address", path)
 		}
 	}
-	wantTame(t, "search", s.get(t, "/?text=%3Cscript%3E", http.StatusOK))
+	wantTame(t, "search", s.get(t, "/?q=%3Cscript%3E", http.StatusOK))
 }
 
 func TestPages_Say(t *testing.T) {
@@ -227,7 +227,7 @@ func TestPages_Paged(t *testing.T) {
 		_, err := s.store.Submit(t.Context(), registry.Submission{Collection: "default", Name: "b", Spec: registry.Spec{URL: "http://h.test/"}})
 		must(t, err)
 	}
-	text := s.get(t, "/?text=b", http.StatusOK)
+	text := s.get(t, "/?q=b", http.StatusOK)
 	_, rest, ok := strings.Cut(text, `<p class="more"><a href="`)
 	if !ok || strings.Count(text, `"/batches/`) != 20 {
 		t.Fatalf("first page has %d batches, want 20 and a next page", strings.Count(text, `"/batches/`))

@@ -24,19 +24,19 @@ func (w *Notify) Stage() registry.Stage { return registry.Notify }
 
 // Work implements base.Handler.
 func (w *Notify) Work(ctx context.Context, item *base.Item) error {
-	return release(ctx, item, w.Staging, w.Interim)
+	return release(ctx, item, item.ID, w.Staging, w.Interim)
 }
 
-// release gives back everything that an item's attempts have staged and noted. Storage is cleaned by prefix, never by
-// what interim data say (R26).
-func release(ctx context.Context, item *base.Item, s storage.Store, i interim.Store) error {
+// release gives back everything that the attempts of an item, named by id, have staged and noted. Storage is cleaned by
+// prefix, never by what interim data say (R26).
+func release(ctx context.Context, item *base.Item, id string, s storage.Store, i interim.Store) error {
 	if err := item.Writable(ctx); err != nil {
 		return err
 	}
-	if err := s.DeletePrefix(ctx, staging.ItemPrefix(item.ID)); err != nil {
+	if err := s.DeletePrefix(ctx, staging.ItemPrefix(id)); err != nil {
 		return fmt.Errorf("release staging: %w", err)
 	}
-	if err := i.Drop(ctx, item.ID); err != nil {
+	if err := i.Drop(ctx, id); err != nil {
 		return fmt.Errorf("release interim data: %w", err)
 	}
 	return nil

@@ -36,5 +36,5 @@ func (w *Report) Work(ctx context.Context, item *base.Item) error {
 			return fmt.Errorf("release upload %s: %w", id, err)
 		}
 	}
-	return release(ctx, item, w.Staging, w.Interim)
+	return release(ctx, item, item.ID, w.Staging, w.Interim)
 }

@@ -58,5 +58,7 @@ func All(d *Deps) []base.Handler {
 			Version: d.Version, Storage: d.Storage,
 		},
 		&Notify{Worker: d.Policy(registry.Notify), Staging: d.Staging, Interim: d.Interim},
+		&Apply{Worker: d.Policy(registry.Apply), Registry: d.Registry},
+		&Cleanup{Worker: d.Policy(registry.Cleanup), Registry: d.Registry, Staging: d.Staging, Interim: d.Interim},
 	}
 }

@@ -17,11 +17,18 @@ func (a *app) batchCommand() *cobra.Command {
 
 func (a *app) batchListCommand() *cobra.Command {
 	q := registry.ItemQuery{Action: registry.Batch}
+	var f filter
+	const short = "List batches, newest first"
 	cmd := &cobra.Command{
-		Use: "list", Short: "List batches, newest first", Args: needs(),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.listItems(cmd.Context(), q, "no batches") },
+		Use: "list [QUERY]", Short: short, Long: queryHelp(short + "."), Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if q.Match, err = f.query(args); err != nil {
+				return err
+			}
+			return a.listItems(cmd.Context(), q, "no batches")
+		},
 	}
-	itemFilters(cmd, &q)
+	itemFilters(cmd, &f, &q.Limit)
 	return a.clientFlags(cmd)
 }
 

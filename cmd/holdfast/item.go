@@ -22,22 +22,29 @@ func (a *app) itemCommand() *cobra.Command {
 
 func (a *app) itemListCommand() *cobra.Command {
 	var q registry.ItemQuery
+	var f filter
+	const short = "List items, newest first; the jobs of a batch in row order"
 	cmd := &cobra.Command{
-		Use: "list", Short: "List items, newest first; the jobs of a batch in row order", Args: needs(),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.listItems(cmd.Context(), q, "no items") },
+		Use: "list [QUERY]", Short: short, Long: queryHelp(short + "."), Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if q.Match, err = f.query(args); err != nil {
+				return err
+			}
+			return a.listItems(cmd.Context(), q, "no items")
+		},
 	}
-	itemFilters(cmd, &q)
-	cmd.Flags().StringVar(&q.ParentID, "batch", "", "only the jobs of this batch")
-	cmd.Flags().StringVar((*string)(&q.Action), "action", "", "only items of this action: ingest or batch")
-	cmd.Flags().StringVar((*string)(&q.Stage), "stage", "", "only items at this stage")
+	itemFilters(cmd, &f, &q.Limit)
+	f.flag(cmd, "batch", "batch", "only the jobs of this batch")
+	f.flag(cmd, "action", "action", "only items of this action: ingest, batch, ...")
+	f.flag(cmd, "stage", "stage", "only items at this stage")
 	return a.clientFlags(cmd)
 }
 
-func itemFilters(cmd *cobra.Command, q *registry.ItemQuery) {
-	cmd.Flags().StringVar(&q.Collection, "collection", "", "only those of this collection")
-	cmd.Flags().StringVar((*string)(&q.Status), "status", "", "only those of this status: pending, running, completed, failed, ...")
-	cmd.Flags().StringVar(&q.Text, "text", "", "only those with this in the name or the note")
-	limitFlag(cmd, &q.Limit)
+func itemFilters(cmd *cobra.Command, f *filter, limit *int) {
+	f.flag(cmd, "collection", "collection", "only those of this collection")
+	f.flag(cmd, "status", "status", "only those of this status: pending, running, completed, failed, ...")
+	f.flag(cmd, "text", "", "only those with this in the name or the note")
+	limitFlag(cmd, limit)
 }
 
 // listItems prints items of one kind or, when the query names no action, of all with their action.

@@ -59,7 +59,7 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(
 		a.upCommand(), a.submitCommand(), a.watchCommand(),
 		a.batchCommand(), a.itemCommand(), a.objectCommand(), a.collectionCommand(), a.holdCommand(),
-		a.healthCommand(), a.versionCommand(),
+		a.healthCommand(), a.migrateCommand(), a.versionCommand(), a.benchCommand(),
 	)
 	return root
 }

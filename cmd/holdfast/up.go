@@ -55,7 +55,7 @@ func (a *app) up(ctx context.Context, dir, listen string) error {
 	}
 	begun := time.Now()
 	n, err := node.Start(ctx, node.Options{
-		Dir: dir, Listen: listen, Version: version, Template: template, Allow: c.NetAllow,
+		Dir: dir, Database: c.DatabaseURL, Listen: listen, Version: version, Template: template, Allow: c.NetAllow,
 		Log:         slog.New(slog.NewJSONHandler(a.err, &slog.HandlerOptions{Level: c.LogLevel})),
 		StagingFull: c.StagingFull.Share(), StagingFullUnestimated: c.StagingFullUnestimated.Share(),
 		TopicPrefix: c.TopicPrefix, Lease: time.Duration(c.Lease), Grace: time.Duration(c.Grace), Policy: c.Worker,

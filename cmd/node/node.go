@@ -3,6 +3,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -42,6 +43,8 @@ type Options struct {
 	Version  string
 	Allow    []netip.Prefix // addresses that sources may have although the guard refuses them
 	Template mint.Template  // with its NAAN
+	// Database is the Registry's address; "" is a SQLite file in Dir, which is nobody else's.
+	Database string
 
 	StagingFull, StagingFullUnestimated float64 // shares, 0 to 1
 	TopicPrefix                         string
@@ -132,7 +135,8 @@ type stores struct {
 func (n *Node) open(ctx context.Context, o Options) (*stores, error) {
 	var s stores
 	var err error
-	if s.registry, err = sqlstore.Open(ctx, sqlstore.Options{Path: filepath.Join(o.Dir, "registry.db"), Log: o.Log}); err != nil {
+	database := cmp.Or(o.Database, "sqlite:"+filepath.Join(o.Dir, "registry.db"))
+	if s.registry, err = sqlstore.Open(ctx, sqlstore.Options{URL: database, Log: o.Log}); err != nil {
 		return nil, err
 	}
 	n.onClose(s.registry.Close)
@@ -158,19 +162,21 @@ func (n *Node) open(ctx context.Context, o Options) (*stores, error) {
 
 // prepare takes back what an earlier process had in hand, and sees to it that there is a collection.
 func (s *stores) prepare(ctx context.Context, o Options) error {
-	// We hold the folder's lock, so no worker of an earlier process is left.
-	lost, err := s.registry.Reclaim(ctx)
-	if err != nil {
-		return err
-	}
-	for _, l := range lost {
-		o.Log.InfoContext(ctx, "goes on with an item of an earlier process", "item", l.ItemID, "attempt", l.N)
+	if o.Database == "" {
+		// We hold the folder's lock, so no worker of an earlier process is left. Another database may have others.
+		lost, err := s.registry.Reclaim(ctx)
+		if err != nil {
+			return err
+		}
+		for _, l := range lost {
+			o.Log.InfoContext(ctx, "goes on with an item of an earlier process", "item", l.ItemID, "attempt", l.N)
+		}
 	}
 	// The broker is new, so every message that was on its way is gone.
 	if err := s.registry.Reoffer(ctx); err != nil {
 		return err
 	}
-	_, err = s.registry.Collection(ctx, DefaultCollection)
+	_, err := s.registry.Collection(ctx, DefaultCollection)
 	if !errors.Is(err, registry.ErrNotFound) {
 		return err
 	}

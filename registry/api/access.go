@@ -29,11 +29,13 @@ func access() map[string][]registry.Role {
 		"batch-report-jobs": reader,
 
 		"list-items":    reader,
+		"count-items":   reader,
 		"read-item":     reader,
 		"item-history":  reader,
 		"item-attempts": reader,
 		"item-why":      reader,
 		"command-item":  operator,
+		"bulk":          operator,
 
 		"list-holds":  reader,
 		"add-hold":    operator,

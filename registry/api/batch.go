@@ -22,17 +22,20 @@ func (s *server) batchRoutes(api huma.API) {
 
 type batchesInput struct {
 	Paging
+	Matching
 	Collection string          `query:"collection" maxLength:"200"`
 	Status     registry.Status `query:"status"`
 	Text       string          `query:"text" maxLength:"500" doc:"Part of the name or the note"`
 }
 
 func (s *server) batches(ctx context.Context, in *batchesInput) (*output[registry.Page[registry.WorkItem]], error) {
-	if err := invalid("the list cannot be made", oneOf("query.status", in.Status, registry.Statuses())...); err != nil {
+	match, faults := in.query()
+	faults = append(faults, oneOf("query.status", in.Status, registry.Statuses())...)
+	if err := invalid("the list cannot be made", faults...); err != nil {
 		return nil, err
 	}
 	return s.listItems(ctx, in.Paging, registry.ItemQuery{
-		Action: registry.Batch, Collection: in.Collection, Status: in.Status, Text: in.Text,
+		Action: registry.Batch, Collection: in.Collection, Status: in.Status, Text: in.Text, Match: match,
 	})
 }
 

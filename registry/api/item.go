@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -10,17 +9,18 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/registry/wire"
 )
 
 func (s *server) itemRoutes(api huma.API) {
 	get := http.MethodGet
 	register(s, api, operation{id: "list-items", method: get, path: "/items", summary: "List items, newest first; a batch's jobs in row order"}, s.items)
+	register(s, api, operation{id: "count-items", method: get, path: "/items/count", summary: "Count items by state"}, s.countItems)
 	register(s, api, operation{id: "read-item", method: get, path: "/items/{id}", summary: "Show an item"}, s.item)
 	register(s, api, operation{id: "item-history", method: get, path: "/items/{id}/history", summary: "What happened to an item"}, s.history)
 	register(s, api, operation{id: "item-attempts", method: get, path: "/items/{id}/attempts", summary: "The attempts of workers at an item"}, s.attempts)
 	register(s, api, operation{id: "item-why", method: get, path: "/items/{id}/why", summary: "What an item waits for"}, s.why)
-	register(s, api, operation{id: "command-item", method: http.MethodPost, path: "/items/{id}/commands", summary: "Requeue or cancel an item, or update a batch's report"}, s.command)
+	register(s, api, operation{id: "command-item", method: http.MethodPost, path: "/items/{id}/commands", summary: "Ask an act of an item"}, s.command)
+	register(s, api, operation{id: "bulk", method: http.MethodPost, path: "/bulk", summary: "Ask an act of every item that matches a query; an item of its own carries it out", status: http.StatusAccepted}, s.bulk)
 }
 
 // ItemID names an item in a path.
@@ -30,6 +30,7 @@ type ItemID struct {
 
 type itemsInput struct {
 	Paging
+	Matching
 	Action     registry.Action `query:"action"`
 	Parent     string          `query:"parent" maxLength:"200" doc:"Id of a batch: its jobs"`
 	Collection string          `query:"collection" maxLength:"200"`
@@ -38,16 +39,26 @@ type itemsInput struct {
 	Text       string          `query:"text" maxLength:"500" doc:"Part of the name or the note"`
 }
 
+// actions are those that there is a route for.
+func actions() (all []registry.Action) {
+	for _, r := range registry.Routes() {
+		all = append(all, r.Action)
+	}
+	return all
+}
+
 func (s *server) items(ctx context.Context, in *itemsInput) (*output[registry.Page[registry.WorkItem]], error) {
+	match, wrong := in.query()
 	faults := slices.Concat(
-		oneOf("query.action", in.Action, []registry.Action{registry.Ingest, registry.Batch}),
+		wrong,
+		oneOf("query.action", in.Action, actions()),
 		oneOf("query.status", in.Status, registry.Statuses()),
 		oneOf("query.stage", in.Stage, registry.Stages()))
 	if err := invalid("the list cannot be made", faults...); err != nil {
 		return nil, err
 	}
 	return s.listItems(ctx, in.Paging, registry.ItemQuery{
-		Action: in.Action, ParentID: in.Parent, Collection: in.Collection, Status: in.Status, Stage: in.Stage, Text: in.Text,
+		Action: in.Action, ParentID: in.Parent, Collection: in.Collection, Status: in.Status, Stage: in.Stage, Text: in.Text, Match: match,
 	})
 }
 
@@ -120,43 +131,4 @@ func (s *server) why(ctx context.Context, in *ItemID) (*output[registry.Why], er
 		return nil, err
 	}
 	return &output[registry.Why]{Body: w}, nil
-}
-
-type commandInput struct {
-	ItemID
-	Key  string `header:"Idempotency-Key" maxLength:"200"`
-	Body wire.CommandRequest
-}
-
-func (s *server) command(ctx context.Context, in *commandInput) (*output[registry.WorkItem], error) {
-	it, err := s.registry.Item(ctx, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	act, from := registry.Act(in.Body.Act), registry.Stage(in.Body.From)
-	var faults []wire.Fault
-	if acts := []registry.Act{registry.ActRequeue, registry.ActCancel, registry.ActUpdateReport}; !slices.Contains(acts, act) {
-		faults = append(faults, wire.Fault{Location: "body.act", Message: fmt.Sprintf("%q is not one of %v", act, acts)})
-	}
-	if route, ok := registry.RouteOf(it.Action); ok && from != "" {
-		switch stages := route.UpTo(it.Stage); {
-		case act != registry.ActRequeue:
-			faults = append(faults, wire.Fault{Location: "body.from", Message: "only requeue starts at a stage"})
-		case !slices.Contains(stages, from):
-			faults = append(faults, wire.Fault{Location: "body.from", Message: fmt.Sprintf(
-				"%q is no stage that the item has been in; it may start again at one of %v", from, stages)})
-		}
-	}
-	faults = append(faults, textFault("body.reason", in.Body.Reason, maxText)...)
-	if err := invalid(fmt.Sprintf("item %s was left as it is", it.ID), faults...); err != nil {
-		return nil, err
-	}
-	it, err = s.registry.Command(ctx, registry.Command{
-		ItemID: it.ID, Act: act, From: from, Reason: in.Body.Reason, Actor: actor(ctx), IdempotencyKey: in.Key,
-	})
-	if err != nil {
-		return nil, err
-	}
-	s.log.InfoContext(ctx, "item commanded", "item", it.ID, "act", string(act), "state", string(it.State), "actor", actor(ctx))
-	return shown(it)
 }

@@ -30,9 +30,11 @@ func sentinels() []sentinel {
 		{registry.ErrNotFound, http.StatusNotFound, wire.CodeNotFound, "check the id, or list what there is"},
 		{registry.ErrIdempotencyConflict, http.StatusConflict, wire.CodeIdempotency, "use a new key, or send what was sent first"},
 		{registry.ErrIntentOpen, http.StatusConflict, wire.CodeConflict, "wait until that version is recorded"},
+		{registry.ErrEmptyQuery, http.StatusUnprocessableEntity, wire.CodeInvalid, "say which items are meant"},
 		{registry.ErrTaken, http.StatusConflict, wire.CodeConflict, "use another identifier"},
 		{registry.ErrClaimLost, http.StatusConflict, wire.CodeConflict, "the attempt is over; write nothing more"},
 		{storage.ErrNoSpace, http.StatusInsufficientStorage, wire.CodeNoSpace, "free space on the volume, or try again later; nothing was kept"},
+		{registry.ErrUnavailable, http.StatusServiceUnavailable, wire.CodeUnavailable, "try again later"},
 		{context.DeadlineExceeded, http.StatusServiceUnavailable, wire.CodeUnavailable, "try again later"},
 		{context.Canceled, http.StatusServiceUnavailable, wire.CodeUnavailable, "the request was given up before it was done; send it again"},
 	}
@@ -47,6 +49,8 @@ func answerTo(err error) (p *wire.Problem, known bool) {
 		locked     *registry.LockedError
 		mismatch   *registry.IdentifierMismatch
 		space      *registry.NoSpaceError
+		confirm    *registry.ConfirmationNeeded
+		late       *registry.PastNoReturn
 	)
 	switch {
 	case errors.As(err, &problem):
@@ -57,6 +61,12 @@ func answerTo(err error) (p *wire.Problem, known bool) {
 		p := wire.NewProblem(http.StatusConflict, wire.CodeTransition, err.Error())
 		p.AllowedActs = transition.Allowed
 		return p, true
+	case errors.As(err, &confirm):
+		p := wire.NewProblem(http.StatusConflict, wire.CodeConfirm, err.Error()+"; confirm it to go on")
+		p.Consequences = confirm.Consequences
+		return p, true
+	case errors.As(err, &late):
+		return wire.NewProblem(http.StatusConflict, wire.CodePastNoReturn, err.Error()), true
 	case errors.As(err, &locked):
 		return wire.NewProblem(http.StatusConflict, wire.CodeConflict, err.Error()+"; wait until it has settled"), true
 	case errors.As(err, &mismatch):

@@ -43,7 +43,7 @@ func TestProblem_Table(t *testing.T) {
 		{registry.ErrClaimLost, 409, wire.CodeConflict},
 		{&registry.LockedError{Key: "k", ItemID: "y"}, 409, wire.CodeConflict},
 		{&registry.IdentifierMismatch{LocalID: "l", Known: "a", Given: "b"}, 409, wire.CodeConflict},
-		{&registry.TransitionError{From: registry.Failed, To: registry.Cancelled, Allowed: []registry.Act{registry.ActRequeue}}, 409, wire.CodeTransition},
+		{&registry.TransitionError{From: registry.StateFailed, To: registry.StateCancelled, Allowed: []registry.Act{registry.ActRequeue}}, 409, wire.CodeTransition},
 		{&registry.NoSpaceError{Volume: "v"}, 507, wire.CodeNoSpace},
 		{storage.ErrNoSpace, 507, wire.CodeNoSpace},
 		{context.DeadlineExceeded, 503, wire.CodeUnavailable},

@@ -17,12 +17,22 @@ func (c *Client) Submit(ctx context.Context, s wire.SubmitRequest, idempotencyKe
 }
 
 // Command asks an act of an item and returns the item after it. The actor is the token's. A *Problem that is a
-// *registry.TransitionError names what is allowed instead.
+// *registry.TransitionError names what is allowed instead; one of code confirmation-needed, what must be confirmed.
 func (c *Client) Command(ctx context.Context, cmd registry.Command) (registry.WorkItem, error) {
 	var out registry.WorkItem
 	err := c.ask(ctx, request{
 		method: http.MethodPost, path: in("items", cmd.ItemID, "commands"), header: keyed(cmd.IdempotencyKey),
-	}, wire.CommandRequest{Act: string(cmd.Act), From: string(cmd.From), Reason: cmd.Reason}, &out)
+	}, wire.CommandRequest{
+		Act: string(cmd.Act), From: string(cmd.From), Priority: cmd.Priority, Reason: cmd.Reason, Confirm: cmd.Confirmed,
+	}, &out)
+	return out, err
+}
+
+// Bulk asks an act of every item that matches b.Query's words and returns the item that carries it out. The actor is the
+// token's.
+func (c *Client) Bulk(ctx context.Context, b wire.BulkRequest, idempotencyKey string) (registry.WorkItem, error) {
+	var out registry.WorkItem
+	err := c.ask(ctx, request{method: http.MethodPost, path: "/bulk", header: keyed(idempotencyKey)}, b, &out)
 	return out, err
 }
 

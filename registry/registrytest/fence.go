@@ -34,6 +34,10 @@ func fencedWrites() map[string]func(f *fixture, l registry.Lease) error {
 		"Reserve": func(f *fixture, l registry.Lease) error {
 			return f.Reserve(f.Context(), l, registry.Reservation{Volume: "v", Bytes: 1, Total: 100, Threshold: 1})
 		},
+		"ApplyNext": func(f *fixture, l registry.Lease) error {
+			_, err := f.ApplyNext(f.Context(), l)
+			return err
+		},
 		"CloseReport": func(f *fixture, l registry.Lease) error {
 			_, err := f.CloseReport(f.Context(), l)
 			return err

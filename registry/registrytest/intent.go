@@ -2,6 +2,9 @@ package registrytest
 
 import (
 	"encoding/json"
+	"errors"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -107,9 +110,29 @@ func noCancelAfterIntent(f *fixture) {
 	ark := f.locks(c.Lease, "x").ARK
 	f.intend(c.Lease, ark, 1, `{}`)
 	f.settle(registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeReleased})
-	f.refusedCommand(c.Item.ID, registry.ActCancel, "", registry.Pending, registry.Cancelled)
+	f.pastNoReturn(c.Item.ID, registry.ActCancel, ark)
+	f.pastNoReturn(c.Item.ID, registry.ActAbort, ark)
 	l := f.takeItem(c.Item.ID).Lease
+	f.pastNoReturn(c.Item.ID, registry.ActCancel, ark)
 	f.record(l, ark, 1)
 	f.done(l)
-	f.refusedCommand(c.Item.ID, registry.ActCancel, "", registry.Pending, registry.Cancelled)
+	f.pastNoReturn(c.Item.ID, registry.ActAbort, ark)
+	f.fail(c.Item.ID, registry.SystemFault)
+	f.pastNoReturn(c.Item.ID, registry.ActDelete, ark)
+	f.command(c.Item.ID, registry.ActRequeue, "")
+	f.finish(c.Item.ID)
+}
+
+// pastNoReturn asks for an act that comes too late for an item that has announced a version.
+func (f *fixture) pastNoReturn(id string, act registry.Act, object string) {
+	f.Helper()
+	before := f.item(id)
+	_, err := f.Command(f.Context(), registry.Command{ItemID: id, Act: act, Actor: "admin", Confirmed: true})
+	var late *registry.PastNoReturn
+	if !errors.As(err, &late) || late.ItemID != id || late.ObjectID != object || late.Version != 1 || late.Act != act {
+		f.Errorf("%s after the intent: %v", act, err)
+	}
+	if diff := cmp.Diff(before, f.item(id)); diff != "" {
+		f.Errorf("the refused %s changed the item:\n%s", act, diff)
+	}
 }

@@ -43,11 +43,24 @@ func Run(t *testing.T, open Open) {
 		{"reserve", reserveTests()},
 		{"hold", holdTests()},
 		{"command", commandTests()},
+		{"transition", transitionTests()},
+		{"stop", stopTests()},
+		{"delete", deleteTests()},
+		{"bulk", bulkTests()},
+		{"purge", purgeTests()},
 		{"why", whyTests()},
 		{"list", listTests()},
 		{"admin", adminTests()},
 		{"turn", turnTests()},
+		{"scenario", scenarioTests()},
 	}
+	known := map[string]bool{}
+	for _, topic := range topics {
+		for _, tt := range topic.tests {
+			known[topic.name+"/"+tt.name] = true
+		}
+	}
+	checkScenarios(t, known)
 	for _, topic := range topics {
 		t.Run(topic.name, func(t *testing.T) {
 			for _, tt := range topic.tests {

@@ -135,7 +135,7 @@ func requeueReports(f *fixture) {
 func updateNeedsReport(f *fixture) {
 	id := f.submit()
 	f.fail(id, registry.ContentFault) // a corrupt manifest
-	f.refusedCommand(id, registry.ActUpdateReport, "", registry.Failed, registry.Pending)
+	f.refusedCommand(id, registry.ActUpdateReport, "", registry.StateFailed, registry.StateUpdateReport)
 }
 
 func onlyReportCloses(f *fixture) {
@@ -186,7 +186,7 @@ func reportJobs(f *fixture) {
 		{Row: 1, State: registry.StateCompleted, ARK: "ark:/99999/x", ObjectID: "ark:/99999/x", Version: 1, LocalIDs: []string{"loc-1"}},
 		{Row: 2, State: registry.StateFailed, ARK: "ark:/99999/y", Error: "storage", Class: registry.SystemFault},
 		{Row: 3, State: registry.StateCompleted},
-		{Row: 4, State: registry.StateCancelled},
+		{Row: 4, State: registry.StateCancelled, Error: "cancelled by admin: because"},
 		{Row: 5, State: registry.StateFailed, Error: "line 5 is wrong", Class: registry.ContentFault},
 	}
 	for i := range want {

@@ -2,7 +2,7 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,10 +15,7 @@ import (
 func (s *Store) Command(ctx context.Context, c registry.Command) (registry.WorkItem, error) {
 	var it registry.WorkItem
 	err := s.write(ctx, func(t *tx) (err error) {
-		if err := t.command(c); err != nil {
-			return err
-		}
-		it, err = t.item(c.ItemID)
+		it, err = t.command(c)
 		return err
 	})
 	if err != nil {
@@ -27,52 +24,81 @@ func (s *Store) Command(ctx context.Context, c registry.Command) (registry.WorkI
 	return it, nil
 }
 
-// command carries an act out, once for each idempotency key: a repeat changes nothing.
-func (t *tx) command(c registry.Command) error {
-	asked := []string{c.ItemID, string(c.Act), string(c.From), c.Reason}
-	if c.Priority != nil {
-		asked = append(asked, strconv.Itoa(*c.Priority))
-	}
-	args, err := fingerprint(asked)
+// command carries an act out, once for each idempotency key: a repeat changes nothing. It returns the item as it is then,
+// or as it was when its rows are gone.
+func (t *tx) command(c registry.Command) (registry.WorkItem, error) {
+	was, err := t.asked(c)
 	if err != nil {
-		return err
+		return was, err
 	}
-	if _, done, err := t.keyed(c.IdempotencyKey, args); err != nil || done {
-		return err
+	it, err := t.item(c.ItemID)
+	if c.Act == registry.ActPurge && errors.Is(err, registry.ErrNotFound) && was.ID != "" {
+		return was, nil
 	}
-	if err := t.carryOut(c); err != nil {
-		return err
-	}
-	return t.answer(c.IdempotencyKey, args, c.ItemID, c.Act, c.Actor)
+	return it, err
 }
 
-func (t *tx) carryOut(c registry.Command) error {
-	it, err := t.item(c.ItemID)
-	if err != nil {
-		return err
+func (t *tx) asked(c registry.Command) (was registry.WorkItem, err error) {
+	words := []string{c.ItemID, string(c.Act), string(c.From), c.Reason}
+	if c.Priority != nil {
+		words = append(words, strconv.Itoa(*c.Priority))
 	}
-	ch := change{act: c.Act, stage: it.Stage, status: registry.Pending, n: it.Attempt, actor: c.Actor, reason: c.Reason}
+	args, err := fingerprint(words)
+	if err != nil {
+		return was, err
+	}
+	if _, done, err := t.keyed(c.IdempotencyKey, args); err != nil || done {
+		return was, err
+	}
+	if was, err = t.item(c.ItemID); err != nil {
+		return was, err
+	}
+	if err := t.carryOut(was, c); err != nil {
+		return was, err
+	}
+	return was, t.answer(c.IdempotencyKey, args, c.ItemID, c.Act, c.Actor)
+}
+
+// carryOut does what the command asks of the item.
+func (t *tx) carryOut(it registry.WorkItem, c registry.Command) error {
 	switch c.Act {
 	case registry.ActRequeue:
-		return t.requeue(it, c, ch)
+		return t.requeue(it, c)
 	case registry.ActUpdateReport:
-		return t.updateReport(it, ch)
+		return t.updateReport(it, c)
 	case registry.ActCancel:
-		ch.status = registry.Cancelled
-		return t.cancel(it, ch)
+		to := registry.Cancelled
+		if it.Action == registry.Batch && it.Status == registry.Pending && it.Stage == registry.Report && it.BlockerCount > 0 {
+			to = registry.Pending // it reports what becomes of its jobs
+		}
+		return t.stop(it, c, to)
+	case registry.ActAbort:
+		return t.stop(it, c, registry.Aborted)
+	case registry.ActDelete:
+		return t.remove(it, c)
+	case registry.ActPurge:
+		return t.purge(it, c)
+	case registry.ActHold, registry.ActUnhold:
+		return t.holdOne(it, c)
 	case registry.ActPriority:
 		return t.prioritise(it, c)
 	default:
-		return refusal(it, registry.Status(c.Act))
+		return refusal(it, c.Act, it.Status)
 	}
 }
 
+// changeBy is what an admin's act makes of an item that stays in its stage.
+func changeBy(it registry.WorkItem, c registry.Command, to registry.Status) change {
+	return change{act: c.Act, stage: it.Stage, status: to, n: it.Attempt, actor: c.Actor, reason: clean(c.Reason)}
+}
+
 // requeue sends an item back to the stage where it failed or an earlier one. Tries start anew.
-func (t *tx) requeue(it registry.WorkItem, c registry.Command, ch change) error {
+func (t *tx) requeue(it registry.WorkItem, c registry.Command) error {
+	ch := changeBy(it, c, registry.Pending)
 	route, _ := registry.RouteOf(it.Action)
 	if c.From != "" {
 		if !slices.Contains(route.UpTo(it.Stage), c.From) {
-			return fmt.Errorf("stage %q: it may start again at %v: %w", c.From, route.UpTo(it.Stage), refusal(it, ch.status))
+			return fmt.Errorf("stage %q: it may start again at %v: %w", c.From, route.UpTo(it.Stage), refusal(it, c.Act, ch.status))
 		}
 		ch.stage = c.From
 	}
@@ -82,37 +108,98 @@ func (t *tx) requeue(it registry.WorkItem, c registry.Command, ch change) error 
 	if _, err := t.exec(`UPDATE work_item SET retry_count = retry_count + 1 WHERE id = $1`, it.ID); err != nil {
 		return err
 	}
+	// What failed because of its content, or is sent further back, is to be looked at anew. A fault of the system goes on
+	// from the last checkpoint.
+	if it.Attempt > 0 && (it.ErrorClass == registry.ContentFault || ch.stage != it.Stage) {
+		if err := t.setResult(it, registry.ResultRecheck, json.RawMessage(strconv.FormatInt(it.Attempt, 10))); err != nil {
+			return err
+		}
+	}
 	if ch.stage == registry.Report && it.ErrorClass == registry.JobsFault {
 		return t.unblocked(it.ID) // its report is out: another run of it is an update
 	}
 	return t.reopen(it.ID)
 }
 
-// cancel stops an item, unless it has announced a version: that can only be rolled forward (R7).
-func (t *tx) cancel(it registry.WorkItem, ch change) error {
-	var object string
-	var version int
-	err := t.get(`SELECT object_id, version FROM object_version WHERE item_id = $1 LIMIT 1`, []any{it.ID}, &object, &version)
-	switch {
-	case err == nil:
-		return fmt.Errorf("past the point of no return: it is version %d of %s: %w", version, object, refusal(it, ch.status))
-	case !errors.Is(err, sql.ErrNoRows):
-		return fmt.Errorf("look for a version of item %s: %w", it.ID, err)
+// stop ends an item where it stands, and the attempt at it if it runs.
+func (t *tx) stop(it registry.WorkItem, c registry.Command, to registry.Status) error {
+	if err := check(it, c.Act, to); err != nil {
+		return err
 	}
-	return t.move(it, ch)
-}
-
-func refusal(it registry.WorkItem, to registry.Status) error {
-	return &registry.TransitionError{ItemID: it.ID, From: it.Status, To: to, Allowed: it.AllowedActs}
-}
-
-// updateReport lets a failed batch report again, once the jobs that run again have settled.
-func (t *tx) updateReport(it registry.WorkItem, ch change) error {
-	if it.Stage != registry.Report {
-		return fmt.Errorf("the batch failed before it had jobs; requeue it instead: %w", refusal(it, ch.status))
+	if err := t.noReturn(it, c.Act); err != nil {
+		return err
+	}
+	ch := changeBy(it, c, to)
+	if to.Settled() {
+		ch.note = done(c)
+	}
+	if it.Status == registry.Running {
+		if err := t.withdraw(it, ch.note, to); err != nil {
+			return err
+		}
 	}
 	if err := t.move(it, ch); err != nil {
 		return err
 	}
+	if to == registry.Aborted {
+		if err := t.tidy(it, c.Actor); err != nil {
+			return err
+		}
+	}
+	return t.family(it, c)
+}
+
+// done tells by whom and why an item was stopped.
+func done(c registry.Command) string {
+	words := map[registry.Act]string{
+		registry.ActCancel: "cancelled", registry.ActAbort: "aborted", registry.ActDelete: "deleted",
+	}
+	by := words[c.Act] + " by " + c.Actor
+	if c.Reason != "" {
+		by += ": " + c.Reason
+	}
+	return clean(by)
+}
+
+// updateReport lets a failed batch report again, once the jobs that run again have settled.
+func (t *tx) updateReport(it registry.WorkItem, c registry.Command) error {
+	if it.Action == registry.Batch && it.Status == registry.Failed && it.Stage != registry.Report {
+		return fmt.Errorf("the batch failed before it had jobs; requeue it instead: %w", refusal(it, c.Act, registry.Pending))
+	}
+	if err := t.move(it, changeBy(it, c, registry.Pending)); err != nil {
+		return err
+	}
 	return t.unblocked(it.ID)
+}
+
+// holdOne sets or takes away the hold on an item, which for a batch covers its jobs, too.
+func (t *tx) holdOne(it registry.WorkItem, c registry.Command) error {
+	if err := check(it, c.Act, it.Status); err != nil {
+		return err
+	}
+	scope := registry.HoldItem
+	if it.Action == registry.Batch {
+		scope = registry.HoldBatch
+	}
+	if c.Act == registry.ActUnhold {
+		return t.removeHold(scope, it.ID, c.Actor)
+	}
+	return t.addHold(registry.Hold{Scope: scope, Key: it.ID, Reason: c.Reason, Actor: c.Actor})
+}
+
+// refusal is the state machine's answer to what it does not have.
+func refusal(it registry.WorkItem, act registry.Act, to registry.Status) error {
+	te := registry.Refuse(it.Position(), act, to)
+	te.ItemID = it.ID
+	return te
+}
+
+// isRefusal tells a no to an act from a fault of ours.
+func isRefusal(err error) bool {
+	var (
+		transition *registry.TransitionError
+		late       *registry.PastNoReturn
+		confirm    *registry.ConfirmationNeeded
+	)
+	return errors.As(err, &transition) || errors.As(err, &late) || errors.As(err, &confirm) || errors.Is(err, registry.ErrNotFound)
 }

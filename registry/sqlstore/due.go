@@ -126,11 +126,11 @@ func (t *tx) offerLane(stage registry.Stage, collection string, d registry.DueRe
 		return nil, err
 	}
 	if slices.ContainsFunc(found, func(o offered) bool { return o.waiting }) {
-		n, err := t.setAside(stage, collection)
+		aside, err := t.setAside(stage, collection)
 		if err != nil {
 			return nil, err
 		}
-		t.wake = t.wake || n > 0 // there may be more of them than were looked at
+		t.wake = t.wake || aside > 0 // there may be more of them than were looked at
 		if found, err = t.firstDue(stage, collection, n); err != nil {
 			return nil, err
 		}

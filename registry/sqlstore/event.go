@@ -24,9 +24,10 @@ func (t *tx) event(itemID string, attempt int64, kind, actor string, data any) e
 	if data == nil {
 		text = []byte("{}")
 	}
-	_, err = t.exec(`INSERT INTO event (id, feed_seq, item_id, attempt, type, actor, at, data)
-		VALUES ($1, (SELECT COALESCE(MAX(feed_seq), 0) + 1 FROM event), $2, $3, $4, $5, $6, $7)`,
-		newID(), clean(itemID), attempt, clean(kind), clean(actor), t.now, string(text))
+	t.wrote = true
+	_, err = t.exec(`INSERT INTO event (id, feed_seq, item_id, attempt, type, actor, at, data, audit_id)
+		VALUES ($1, (SELECT COALESCE(MAX(feed_seq), 0) + 1 FROM event), $2, $3, $4, $5, $6, $7, $8)`,
+		newID(), clean(itemID), attempt, clean(kind), clean(actor), t.now, string(text), t.audit)
 	if err != nil {
 		return fmt.Errorf("write event %s of %s: %w", kind, itemID, err)
 	}
@@ -43,6 +44,7 @@ type moved struct {
 	Class  registry.ErrorClass `json:"error_class,omitempty"`
 	Worker string              `json:"worker,omitempty"`
 	Wait   string              `json:"wait,omitempty"`
+	Spec   any                 `json:"spec,omitempty"` // of an item that is no batch or job
 }
 
 // newID returns a UUIDv7: unique, and sorted by time.

@@ -13,8 +13,8 @@ func (s *Store) SetFault(f func(query string) error) { s.fault = f }
 
 // SetReader replaces the pool that reads go through. It must be called before the first read.
 func (s *Store) SetReader(db *sql.DB) error {
-	old := s.read
-	s.read = db
+	old := s.read.DB
+	s.read.DB = db
 	return old.Close()
 }
 
@@ -68,4 +68,12 @@ func (s *Store) column(ctx context.Context, query string) (out []string, err err
 		out = append(out, text)
 	}
 	return out, rows.Err()
+}
+
+// Exec changes rows behind the store's back.
+func (s *Store) Exec(ctx context.Context, query string, args ...any) error {
+	return s.write(ctx, func(t *tx) error {
+		_, err := t.exec(query, args...)
+		return err
+	})
 }

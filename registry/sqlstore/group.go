@@ -2,10 +2,11 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/holdfast/holdfast/registry"
 )
 
 // Bounds of one group of writes (R25).
@@ -41,14 +42,9 @@ func (s *Store) write(ctx context.Context, fn func(*tx) error) error {
 }
 
 // writer owns the one writing connection until Close.
-func (s *Store) writer(ctx context.Context, conn *sql.Conn) {
+func (s *Store) writer(ctx context.Context) {
 	defer close(s.done)
-	t := &tx{ctx: ctx, conn: conn, stmts: map[string]stmt{}, fault: func(q string) error {
-		if s.fault != nil {
-			return s.fault(q)
-		}
-		return nil
-	}}
+	t := &tx{store: s}
 	defer func() {
 		if err := t.close(); err != nil {
 			s.log.WarnContext(ctx, "registry connection did not close cleanly", "err", err)
@@ -57,23 +53,27 @@ func (s *Store) writer(ctx context.Context, conn *sql.Conn) {
 	for {
 		select {
 		case w := <-s.writes:
-			s.group(t, w)
+			s.group(ctx, t, w)
 		case <-s.closed:
 			return
 		}
 	}
 }
 
-// group commits first and whatever else has arrived, each in a savepoint, in one transaction. When that fails as a
-// whole, each write gets a transaction of its own, so that only the culprit fails (R10): nothing of it was committed.
-func (s *Store) group(t *tx, first *write) {
-	ws, err := s.together(t, []*write{first}, s.writes)
+// group commits first and whatever else has arrived in one transaction. When one of several fails, none was committed, and
+// they run again with a savepoint each, which undoes the culprit alone; when the transaction fails as a whole, each
+// gets one of its own (R10). A database that does not answer is no write's fault, and all of them are told.
+func (s *Store) group(ctx context.Context, t *tx, first *write) {
+	ws, err := s.together(ctx, t, []*write{first}, s.writes, (*tx).bare)
+	if errors.Is(err, errOneFailed) {
+		_, err = s.together(ctx, t, ws, nil, (*tx).savepoint)
+	}
 	if err != nil {
 		for _, w := range ws {
-			if len(ws) > 1 {
-				_, err = s.together(t, []*write{w}, nil)
+			if len(ws) > 1 && !errors.Is(err, registry.ErrUnavailable) {
+				_, err = s.together(ctx, t, []*write{w}, nil, (*tx).bare)
 			}
-			if err != nil {
+			if err != nil && !errors.Is(err, errOneFailed) {
 				w.err = fmt.Errorf("commit to the registry: %w", err)
 			}
 		}
@@ -83,18 +83,21 @@ func (s *Store) group(t *tx, first *write) {
 	}
 }
 
+// errOneFailed says that a write failed, which says why itself, and that nothing was committed.
+var errOneFailed = errors.New("a write of the group failed")
+
 // together runs ws, and what more arrives meanwhile, in one transaction, and returns them all. An error means that
-// nothing was committed; a write's own error is in the write.
-func (s *Store) together(t *tx, ws []*write, more <-chan *write) ([]*write, error) {
+// nothing was committed, or that nobody knows; a write's own error is in the write.
+func (s *Store) together(ctx context.Context, t *tx, ws []*write, more <-chan *write, run func(*tx, *write) error) ([]*write, error) {
 	begun := time.Now()
-	if err := t.begin(s.now()); err != nil {
+	if err := t.begin(ctx); err != nil {
 		return ws, err
 	}
 	for i := 0; i < len(ws); i++ {
 		if gone := context.Cause(ws[i].ctx); gone != nil {
 			ws[i].err = gone
-		} else if err := t.savepoint(ws[i]); err != nil {
-			return ws, errors.Join(err, t.rollback())
+		} else if err := run(t, ws[i]); err != nil {
+			return ws, finished(ws, t.undo(err))
 		}
 		if len(ws) == groupWrites || time.Since(begun) > groupTime {
 			break
@@ -105,11 +108,20 @@ func (s *Store) together(t *tx, ws []*write, more <-chan *write) ([]*write, erro
 		default:
 		}
 	}
-	if err := t.commit(); err != nil {
-		return ws, errors.Join(err, t.rollback())
+	if err := t.commit(ctx); err != nil {
+		return ws, err
 	}
 	if t.wake {
 		s.wake()
 	}
+	s.tell(t)
 	return ws, nil
+}
+
+// finished is nil for a single write that failed by itself: it was undone, and there is nobody to run again.
+func finished(ws []*write, err error) error {
+	if len(ws) == 1 && errors.Is(err, errOneFailed) {
+		return nil
+	}
+	return err
 }

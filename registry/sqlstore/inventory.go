@@ -116,7 +116,7 @@ func (t *tx) recordFile(objectID string, version int, f registry.File) error {
 	}
 	_, err = t.exec(`INSERT INTO file (object_id, path, version, content_path, size_bytes, digests, mime_type, deleted)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
-		objectID, []byte(f.Path), version, []byte(f.ContentPath), f.SizeBytes, string(digests), f.MIMEType, f.Deleted)
+		objectID, []byte(f.Path), version, []byte(f.ContentPath), f.SizeBytes, string(digests), f.MIMEType, bit(f.Deleted))
 	return err
 }
 

@@ -21,28 +21,6 @@ func pageSize(limit int) int {
 	return min(limit, most)
 }
 
-// where collects conditions with their arguments.
-type where struct {
-	conds []string
-	args  []any
-}
-
-// add appends a condition whose ? stand for args.
-func (w *where) add(cond string, args ...any) {
-	for _, a := range args {
-		w.args = append(w.args, a)
-		cond = strings.Replace(cond, "?", "$"+strconv.Itoa(len(w.args)), 1)
-	}
-	w.conds = append(w.conds, cond)
-}
-
-func (w *where) String() string { return " WHERE " + strings.Join(w.conds, " AND ") }
-
-// contains makes a LIKE pattern that finds text as it is.
-func contains(text string) string {
-	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(text) + "%"
-}
-
 // A cursor is the sort key of a page's last row.
 func cursor(n int64, id string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(n, 36) + " " + id))
@@ -70,65 +48,6 @@ func (s *Store) Item(ctx context.Context, id string) (registry.WorkItem, error) 
 		return it, fmt.Errorf("read item %s: %w", id, err)
 	}
 	return it, nil
-}
-
-// Items implements registry.Reading.
-func (s *Store) Items(ctx context.Context, q registry.ItemQuery) (page registry.Page[registry.WorkItem], err error) {
-	var w where
-	w.add("i.tenant = ?", Tenant)
-	order := " ORDER BY i.created_at DESC, i.id DESC"
-	if q.ParentID != "" {
-		w.add("i.parent_id = ?", q.ParentID)
-		order = " ORDER BY i.row_no"
-	}
-	if q.Action != "" {
-		w.add("i.action = ?", q.Action)
-	}
-	if q.Collection != "" {
-		w.add("i.collection = ?", q.Collection)
-	}
-	if q.Status != "" {
-		w.add("i.status = ?", q.Status)
-	}
-	if q.Stage != "" {
-		w.add("i.stage = ?", q.Stage)
-	}
-	if q.Text != "" {
-		w.add(`(i.name LIKE ? ESCAPE '\' OR i.note LIKE ? ESCAPE '\')`, contains(q.Text), contains(q.Text))
-	}
-	if q.After != "" {
-		n, id, err := parseCursor(q.After)
-		if err != nil {
-			return page, err
-		}
-		if q.ParentID != "" {
-			w.add("i.row_no > ?", n)
-		} else {
-			w.add("(i.created_at, i.id) < (?, ?)", n, id)
-		}
-	}
-	limit := pageSize(q.Limit)
-	rows, err := s.read.QueryContext(ctx, selectItem+w.String()+order+" LIMIT "+strconv.Itoa(limit+1), w.args...)
-	if err != nil {
-		return page, fmt.Errorf("list items: %w", err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		it, err := scanItem(rows)
-		if err != nil {
-			return page, fmt.Errorf("list items: %w", err)
-		}
-		if len(page.Rows) == limit {
-			last := page.Rows[limit-1]
-			page.Next = cursor(micros(last.CreatedAt), last.ID)
-			if q.ParentID != "" {
-				page.Next = cursor(last.Row, last.ID)
-			}
-			break
-		}
-		page.Rows = append(page.Rows, it)
-	}
-	return page, rows.Err()
 }
 
 // Events implements registry.Reading.

@@ -26,11 +26,7 @@ type change struct {
 
 // move carries out a change: the one place where (stage, status) of a known item is written.
 func (t *tx) move(it registry.WorkItem, c change) error {
-	if err := registry.CheckAct(it.Position(), c.act, c.status); err != nil {
-		var te *registry.TransitionError
-		if errors.As(err, &te) {
-			te.ItemID = it.ID
-		}
+	if err := check(it, c.act, c.status); err != nil {
 		return err
 	}
 	var finished, nudge sql.NullInt64
@@ -78,14 +74,28 @@ func (t *tx) move(it registry.WorkItem, c change) error {
 	return nil
 }
 
+// check asks the state machine.
+func check(it registry.WorkItem, act registry.Act, to registry.Status) error {
+	err := registry.CheckAct(it.Position(), act, to)
+	var te *registry.TransitionError
+	if errors.As(err, &te) {
+		te.ItemID = it.ID
+	}
+	return err
+}
+
 // letGo releases what a settled item had: its locks, its edges to dependents, and, when it completed, its room.
-// A failed item keeps its staging for a requeue, and so its reservation (R24).
+// A failed or cancelled item keeps its staging for a requeue, and so its reservation; that of an aborted or deleted one
+// goes when its staging is gone (R24).
 func (t *tx) letGo(it registry.WorkItem, to registry.Status) error {
 	if err := t.unlock(it.ID); err != nil {
 		return err
 	}
 	if to == registry.Completed {
 		if err := t.unreserve(it.ID); err != nil {
+			return err
+		}
+		if err := t.tidied(it); err != nil {
 			return err
 		}
 	}

@@ -7,25 +7,21 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/holdfast/holdfast/registry"
 )
 
 const selectObject = `SELECT o.id, o.tenant, o.collection, o.owner, o.title, o.creator, o.date, o.head, o.files,
-	o.size_bytes, o.created_at, o.updated_at,
-	(SELECT COALESCE(json_group_array(local_id), '[]') FROM identifier WHERE ark = o.id) FROM object o`
+	o.size_bytes, o.created_at, o.updated_at FROM object o`
 
 func scanObject(row scanner) (registry.Object, error) {
 	var o registry.Object
 	var created, updated int64
-	var ids string
 	err := row.Scan(&o.ID, &o.Tenant, &o.Collection, &o.Owner, &o.Title, &o.Creator, &o.Date, &o.Head, &o.Files,
-		&o.SizeBytes, &created, &updated, &ids)
+		&o.SizeBytes, &created, &updated)
 	if err != nil {
 		return o, err
-	}
-	if err := json.Unmarshal([]byte(ids), &o.LocalIDs); err != nil {
-		return o, fmt.Errorf("decode local ids of %s: %w", o.ID, err)
 	}
 	o.ARK, o.CreatedAt, o.UpdatedAt = o.ID, fromMicros(created), fromMicros(updated)
 	return o, nil
@@ -39,8 +35,40 @@ func (s *Store) Object(ctx context.Context, id string) (registry.Object, error) 
 	} else if err != nil {
 		return o, fmt.Errorf("read object %s: %w", id, err)
 	}
-	o.Versions, err = s.versions(ctx, id)
-	return o, err
+	all := []registry.Object{o}
+	if err := s.addLocalIDs(ctx, all); err != nil {
+		return o, err
+	}
+	all[0].Versions, err = s.versions(ctx, id)
+	return all[0], err
+}
+
+// addLocalIDs fills in the local ids of objects, sorted.
+func (s *Store) addLocalIDs(ctx context.Context, objects []registry.Object) (err error) {
+	if len(objects) == 0 {
+		return nil
+	}
+	byARK := map[string]*registry.Object{}
+	args := make([]any, len(objects))
+	for i := range objects {
+		objects[i].LocalIDs = []string{}
+		byARK[objects[i].ARK], args[i] = &objects[i], objects[i].ARK
+	}
+	var w where
+	w.add("ark IN (?"+strings.Repeat(", ?", len(args)-1)+")", args...)
+	rows, err := s.read.QueryContext(ctx, `SELECT ark, local_id FROM identifier`+w.String()+` ORDER BY ark, local_id`, w.args...)
+	if err != nil {
+		return fmt.Errorf("look up local ids: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var ark, local string
+		if err := rows.Scan(&ark, &local); err != nil {
+			return fmt.Errorf("look up local ids: %w", err)
+		}
+		byARK[ark].LocalIDs = append(byARK[ark].LocalIDs, local)
+	}
+	return rows.Err()
 }
 
 func (s *Store) versions(ctx context.Context, id string) (out []registry.ObjectVersion, err error) {
@@ -78,7 +106,7 @@ func (s *Store) Objects(ctx context.Context, q registry.ObjectQuery) (page regis
 	}
 	if q.Text != "" {
 		p := contains(q.Text)
-		w.add(`(o.id LIKE ? ESCAPE '\' OR o.title LIKE ? ESCAPE '\' OR o.creator LIKE ? ESCAPE '\')`, p, p, p)
+		w.add(`(LOWER(o.id) LIKE LOWER(?) ESCAPE '\' OR LOWER(o.title) LIKE LOWER(?) ESCAPE '\' OR LOWER(o.creator) LIKE LOWER(?) ESCAPE '\')`, p, p, p)
 	}
 	if q.After != "" {
 		n, id, err := parseCursor(q.After)
@@ -87,7 +115,13 @@ func (s *Store) Objects(ctx context.Context, q registry.ObjectQuery) (page regis
 		}
 		w.add("(o.created_at, o.id) < (?, ?)", n, id)
 	}
-	limit := pageSize(q.Limit)
+	if page, err = s.objectPage(ctx, w, pageSize(q.Limit)); err != nil {
+		return page, err
+	}
+	return page, s.addLocalIDs(ctx, page.Rows)
+}
+
+func (s *Store) objectPage(ctx context.Context, w where, limit int) (page registry.Page[registry.Object], err error) {
 	rows, err := s.read.QueryContext(ctx, selectObject+w.String()+" ORDER BY o.created_at DESC, o.id DESC LIMIT "+
 		strconv.Itoa(limit+1), w.args...)
 	if err != nil {

@@ -30,7 +30,7 @@ func (s *Store) BatchProgress(ctx context.Context, id string) (registry.BatchPro
 
 func (s *Store) addJobs(ctx context.Context, p *registry.BatchProgress) (err error) {
 	// A bad row never had a size: it does not keep the total from being known.
-	rows, err := s.read.QueryContext(ctx, `SELECT i.action, i.stage, i.status, i.error_class, MIN(i.attempt, 1),
+	rows, err := s.read.QueryContext(ctx, `SELECT i.action, i.stage, i.status, i.error_class, CASE WHEN i.attempt > 0 THEN 1 ELSE 0 END,
 			i.status = 'pending' AND `+heldBy+`, COUNT(*),
 			SUM(CASE WHEN i.files > 0 THEN i.files ELSE 0 END), SUM(i.done_files),
 			SUM(CASE WHEN i.size_bytes > 0 THEN i.size_bytes ELSE 0 END), SUM(i.done_bytes),

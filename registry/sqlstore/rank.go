@@ -36,8 +36,8 @@ func (t *tx) setPriority(it registry.WorkItem, p int) error {
 
 // prioritise carries the act out.
 func (t *tx) prioritise(it registry.WorkItem, c registry.Command) error {
-	if err := registry.CheckAct(it.Position(), c.Act, it.Status); err != nil {
-		return refusal(it, it.Status)
+	if err := check(it, c.Act, it.Status); err != nil {
+		return err
 	}
 	if c.Priority == nil {
 		return errNoPriority

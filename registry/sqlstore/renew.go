@@ -93,7 +93,7 @@ func (t *tx) seen(w registry.WorkerInfo) error {
 	}
 	_, err = t.exec(`INSERT INTO worker (id, version, slots, draining, seen_at) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (id) DO UPDATE SET version = $2, slots = $3, draining = $4, seen_at = $5`,
-		w.ID, w.Version, string(slots), w.Draining, t.now)
+		w.ID, w.Version, string(slots), bit(w.Draining), t.now)
 	if err != nil {
 		return err
 	}

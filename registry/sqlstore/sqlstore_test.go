@@ -3,6 +3,7 @@ package sqlstore_test
 import (
 	"context"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/registrytest"
 	"github.com/holdfast/holdfast/registry/sqlstore"
+	"github.com/holdfast/holdfast/registry/sqlstore/postgrestest"
 )
 
 func TestMain(m *testing.M) {
@@ -20,12 +22,22 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.checks", "20"); err != nil {
 		panic(err)
 	}
-	goleak.VerifyTestMain(m)
+	code := postgrestest.Main(m)
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
 }
 
 func open(t *testing.T, path string, now func() time.Time) *sqlstore.Store {
 	t.Helper()
-	s, err := sqlstore.Open(t.Context(), sqlstore.Options{Path: path, Now: now})
+	return openURL(t, "sqlite:"+path, now)
+}
+
+func openURL(t *testing.T, url string, now func() time.Time) *sqlstore.Store {
+	t.Helper()
+	s, err := sqlstore.Open(t.Context(), sqlstore.Options{URL: url, Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,6 +47,20 @@ func open(t *testing.T, path string, now func() time.Time) *sqlstore.Store {
 		}
 	})
 	return s
+}
+
+// TestPostgreSQL runs the suite on a real PostgreSQL, a schema for each test.
+func TestPostgreSQL(t *testing.T) {
+	server := postgrestest.Shared(t)
+	registrytest.Run(t, func(t *testing.T, now func() time.Time) registry.Store {
+		url := server.Schema(t)
+		if _, _, err := sqlstore.Migrate(t.Context(), url); err != nil {
+			t.Fatal(err)
+		}
+		s := openURL(t, url, now)
+		t.Cleanup(func() { checkReady(context.WithoutCancel(t.Context()), t, s) })
+		return s
+	})
 }
 
 func TestStore(t *testing.T) {

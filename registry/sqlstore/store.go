@@ -1,8 +1,10 @@
-// Package sqlstore is the registry.Store in an SQL database: SQLite, embedded, with one process as its only writer.
+// Package sqlstore is the registry.Store in an SQL database: SQLite, embedded, or PostgreSQL, which several processes may use.
 //
-// Every method is one transaction. Writes that arrive while another transaction commits are taken together into the
-// next one, each in a savepoint of its own, so that they share one fsync and one fault never touches its neighbours
-// (design section 4.7, R10). Reads use a pool of their own and never block writers (R25).
+// Every method is one transaction, and writing transactions take turns, on SQLite because there is one writer and on
+// PostgreSQL by an advisory lock: what is read in one stays true until it is committed. Writes that arrive while another
+// transaction commits are taken together into the next one, each in a savepoint of its own, so that they share one fsync
+// and one fault never touches its neighbours (design section 4.7, R10). Reads use a pool of their own and never block
+// writers (R25).
 package sqlstore
 
 import (
@@ -11,11 +13,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"sync"
 	"time"
-
-	_ "modernc.org/sqlite" // the driver "sqlite"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -25,21 +24,25 @@ const Tenant = "default"
 
 // Options says what to open.
 type Options struct {
-	Path string           // the database file; it is made when it is missing
-	Now  func() time.Time // the clock that all compared times come from (R15); nil: time.Now
+	URL  string           // sqlite:PATH, whose file is made when it is missing, or postgres://...
+	Path string           // short for URL sqlite:PATH
+	Now  func() time.Time // the clock that all compared times come from (R15); nil: the database's (SQLite: this process's)
 	Log  *slog.Logger     // nil: discard
 }
 
 // Store implements registry.Store.
 type Store struct {
-	db     *sql.DB // one connection, the writer's
-	read   *sql.DB // query only
-	now    func() time.Time
-	log    *slog.Logger
-	writes chan *write
-	closed chan struct{} // closed by Close: no new writes
-	done   chan struct{} // closed when the writer has ended
-	woken  chan struct{}
+	dialect dialect
+	db      *sql.DB // the writer's
+	read    reader  // query only
+	clock   dbClock
+	log     *slog.Logger
+	writes  chan *write
+	closed  chan struct{} // closed by Close: no new writes
+	done    chan struct{} // closed when the writer has ended
+	woken   chan struct{}
+	news    bell // an event was written
+	taken   bell // an admin took attempts away
 
 	closeOnce sync.Once
 	closeErr  error // of the first Close
@@ -50,55 +53,48 @@ type Store struct {
 
 var _ registry.Store = (*Store)(nil)
 
-// Open opens or makes the database, brings its schema up to date and starts the writer. Close ends it. That no second
-// process opens the same file is cmd's care, which locks the folder.
+// Open opens the database and starts the writer; Close ends it. A SQLite file is made when it is missing, and its schema is
+// brought up to date: this process is the only one that uses it, which is cmd's care. A PostgreSQL database is
+// used as it is: *[SchemaError] says that [Migrate] has to be run, or that this program is too old (R27).
 func Open(ctx context.Context, o Options) (*Store, error) {
+	if o.URL == "" {
+		o.URL = "sqlite:" + o.Path
+	}
+	d, err := dialectOf(o.URL)
+	if err != nil {
+		return nil, fmt.Errorf("open registry: %w", err)
+	}
 	s := &Store{
-		now: o.Now, log: o.Log,
+		dialect: d, clock: dbClock{fixed: o.Now}, log: o.Log,
 		writes: make(chan *write), closed: make(chan struct{}), done: make(chan struct{}),
 		woken: make(chan struct{}, 1),
-	}
-	if s.now == nil {
-		s.now = time.Now
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	var err error
-	if s.db, err = sql.Open("sqlite", dsn(o.Path, "_txlock=immediate")); err != nil {
-		return nil, fmt.Errorf("open registry %s: %w", o.Path, err)
+	s.read.dialect = d
+	if s.db, s.read.DB, err = d.open(); err != nil {
+		return nil, fmt.Errorf("open registry: %w", err)
 	}
-	s.db.SetMaxOpenConns(1)
-	if s.read, err = sql.Open("sqlite", dsn(o.Path, "_pragma=query_only(1)")); err != nil {
-		return nil, errors.Join(fmt.Errorf("open registry %s: %w", o.Path, err), s.db.Close())
-	}
-	s.read.SetMaxOpenConns(4)
-	s.read.SetMaxIdleConns(4)
 	if err := s.start(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("open registry %s: %w", o.Path, err), s.read.Close(), s.db.Close())
+		return nil, errors.Join(fmt.Errorf("open registry: %w", err), s.read.Close(), s.db.Close())
 	}
 	return s, nil
 }
 
 func (s *Store) start(ctx context.Context) error {
-	if err := migrate(ctx, s.db); err != nil {
+	if s.dialect.name() == (sqlite{}).name() {
+		if _, _, err := migrate(ctx, s.dialect, s.db); err != nil {
+			return err
+		}
+	} else if err := checkSchema(ctx, s.dialect, s.db); err != nil {
 		return err
 	}
-	conn, err := s.db.Conn(ctx)
-	if err != nil {
-		return fmt.Errorf("connect: %w", err)
-	}
-	go s.writer(context.WithoutCancel(ctx), conn)
+	go s.writer(context.WithoutCancel(ctx))
 	return nil
 }
 
-// dsn makes the driver's address. synchronous=FULL: a commit survives power loss, which I2 needs. The journal of
-// savepoints is of no use after a crash and stays in memory.
-func dsn(path, extra string) string {
-	return "file:" + (&url.URL{Path: path}).EscapedPath() +
-		"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_pragma=busy_timeout(10000)" +
-		"&_pragma=temp_store(MEMORY)&" + extra
-}
+func (s *Store) now() time.Time { return s.clock.now() }
 
 // Close ends the writer after the transaction under way and closes the database. It may be called again, also
 // concurrently: every call returns when the store is closed, with the same error.

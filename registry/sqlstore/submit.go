@@ -98,7 +98,7 @@ func (t *tx) sameContent(sub registry.Submission, args string) (id string, ok bo
 		return "", false, nil
 	}
 	err = t.get(`SELECT id FROM work_item WHERE fingerprint = $1 AND fingerprint <> ''
-		AND status IN ('pending', 'running', 'completed') ORDER BY created_at LIMIT 1`, []any{args}, &id)
+		AND status IN ('pending', 'running', 'completed') ORDER BY created_at, id LIMIT 1`, []any{args}, &id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", false, nil
 	} else if err != nil {
@@ -121,6 +121,8 @@ type newItem struct {
 	class                          registry.ErrorClass
 	note                           string
 	actor                          string
+	input                          any   // the spec of actions that have one of their own; its event tells it, too
+	delay                          int64 // microseconds until it may run
 }
 
 // insert makes an item with its event and, when it is pending, its message.
@@ -129,8 +131,10 @@ func (t *tx) insert(n newItem) error {
 	var nudge, finished sql.NullInt64
 	ready := 0
 	if n.status == registry.Pending {
-		ready = 1
-		nudge = sql.NullInt64{Int64: t.now, Valid: true}
+		nudge = sql.NullInt64{Int64: t.now + n.delay, Valid: true}
+		if n.delay <= 0 {
+			ready = 1
+		}
 		t.wake = true
 	} else {
 		act = registry.ActReject
@@ -139,16 +143,20 @@ func (t *tx) insert(n newItem) error {
 	if err := registry.CheckAct(registry.Position{Action: n.action, Stage: n.stage}, act, n.status); err != nil {
 		return err
 	}
-	spec, err := json.Marshal(n.spec)
+	var input any = n.spec
+	if n.input != nil {
+		input = n.input
+	}
+	spec, err := json.Marshal(input)
 	if err != nil {
 		return fmt.Errorf("encode spec: %w", err)
 	}
-	_, err = t.exec(`INSERT INTO work_item (id, tenant, collection, parent_id, row_no, action, stage, status, priority, rank,
+	_, err = t.exec(`INSERT INTO work_item (seq, id, tenant, collection, parent_id, row_no, action, stage, status, priority, rank,
 		name, spec, fingerprint, error_class, note, run_at, nudge_at, created_by, created_at, updated_at, finished_at, ready)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $16, $16, $19, $20)`,
+		VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM work_item), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $19, $20, $21)`,
 		n.id, n.tenant, n.collection, sql.NullString{String: n.parent, Valid: n.parent != ""}, n.row, n.action, n.stage,
 		n.status, n.priority, rank(t.now, n.priority), clean(n.name), string(spec), n.fingerprint, n.class, clean(n.note),
-		t.now, nudge, clean(n.actor), finished, ready)
+		t.now+n.delay, nudge, clean(n.actor), t.now, finished, ready)
 	if err != nil {
 		return fmt.Errorf("insert item: %w", err)
 	}
@@ -157,5 +165,5 @@ func (t *tx) insert(n newItem) error {
 			return err
 		}
 	}
-	return t.event(n.id, 0, string(act), n.actor, moved{Stage: n.stage, Status: n.status, Error: n.note, Class: n.class})
+	return t.event(n.id, 0, string(act), n.actor, moved{Stage: n.stage, Status: n.status, Error: n.note, Class: n.class, Spec: n.input})
 }

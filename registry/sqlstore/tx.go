@@ -3,38 +3,135 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"time"
 )
 
-// tx is the open transaction of the writing connection. Statements are prepared once and kept.
+// tx is the open transaction of the writing connection. Statements are prepared once for each connection and kept.
 type tx struct {
-	ctx   context.Context // the store's own: a caller that gives up must not break its neighbours' writes
-	conn  *sql.Conn
-	stmts map[string]stmt
-	fault func(query string) error // of Store
-	now   int64                    // microseconds; one moment for the whole group
-	wake  bool                     // a message became due, or the relay may offer more
+	store  *Store
+	ctx    context.Context // of the transaction: a caller that gives up must not break its neighbours' writes
+	giveUp context.CancelFunc
+	conn   *sql.Conn // nil: there is none yet, or the last one is gone
+	stmts  map[string]stmt
+	now    int64  // microseconds; one moment for the whole group
+	mark   string // by which the database tells what became of the transaction
+	wake   bool   // a message became due, or the relay may offer more
+	wrote  bool   // an event
+	taken  bool   // an attempt, from a worker that shall hear of it
+	audit  string // the bulk act that the events now written are a part of
+}
+
+// bit is a truth as the tables hold it.
+func bit(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // stmt is a prepared statement that lives as long as its connection.
 type stmt struct{ *sql.Stmt }
 
-func (t *tx) begin(now time.Time) error {
-	t.now, t.wake = now.UnixMicro(), false
-	_, err := t.exec("BEGIN IMMEDIATE")
-	return err
+// begin starts a transaction, on a new connection when the last one is gone.
+func (t *tx) begin(ctx context.Context) error {
+	t.ctx, t.giveUp, t.wake, t.mark = ctx, func() {}, false, ""
+	t.wrote, t.taken = false, false
+	if patience := t.store.dialect.patience(); patience > 0 {
+		t.ctx, t.giveUp = context.WithTimeout(ctx, patience)
+	}
+	if t.conn == nil {
+		conn, err := t.store.db.Conn(t.ctx)
+		if err != nil {
+			return t.over(fmt.Errorf("connect: %w", err))
+		}
+		t.conn, t.stmts = conn, map[string]stmt{}
+	}
+	now, mark, err := t.store.dialect.begin(t)
+	if err != nil {
+		return t.undo(err)
+	}
+	t.now, t.mark = t.store.clock.begun(now), mark
+	return nil
 }
 
-func (t *tx) commit() error {
+// commit makes the transaction durable. When the answer is lost, the database is asked what became of it (R10).
+func (t *tx) commit(ctx context.Context) error {
 	_, err := t.exec("COMMIT")
+	if err == nil {
+		return t.over(nil)
+	}
+	if !t.store.dialect.gone(err) {
+		return t.undo(err)
+	}
+	t.disconnect()
+	asked, cancel := context.WithTimeout(ctx, askFor)
+	defer cancel()
+	for wait := askFirst; ; wait *= 2 {
+		done, askErr := t.store.dialect.committed(asked, t.store.db, t.mark)
+		switch {
+		case askErr == nil && done:
+			return t.over(nil)
+		case askErr == nil:
+			return t.over(err)
+		}
+		select {
+		case <-asked.Done():
+			return t.over(errors.Join(err, askErr))
+		case <-time.After(wait):
+		}
+	}
+}
+
+// How long, and at first how often, the database is asked what became of a transaction.
+const (
+	askFor   = 20 * time.Second
+	askFirst = 20 * time.Millisecond
+)
+
+// undo rolls the transaction back after err, and lets go of a connection that is of no more use.
+func (t *tx) undo(err error) error {
+	if t.store.dialect.gone(err) {
+		t.disconnect()
+	} else if _, rollback := t.exec("ROLLBACK"); rollback != nil {
+		err = errors.Join(err, rollback)
+		if t.store.dialect.gone(rollback) {
+			t.disconnect()
+		}
+	}
+	return t.over(err)
+}
+
+// over is what every transaction ends with.
+func (t *tx) over(err error) error {
+	t.giveUp()
+	if err != nil && t.store.dialect.gone(err) {
+		return unavailable(err)
+	}
 	return err
 }
 
-func (t *tx) rollback() error {
-	_, err := t.exec("ROLLBACK")
-	return err
+// disconnect closes a connection that is gone, so that the next transaction gets a new one.
+func (t *tx) disconnect() {
+	if t.conn == nil {
+		return
+	}
+	// The pool must not hand it out again.
+	_ = t.conn.Raw(func(any) error { return driver.ErrBadConn })
+	_ = t.close() // nothing of it is left to save
+}
+
+// bare runs one write. Its error, which it notes in w, means that the transaction has to be undone.
+func (t *tx) bare(w *write) error {
+	if w.err = w.fn(t); w.err == nil {
+		return nil
+	}
+	if t.store.dialect.gone(w.err) {
+		return w.err
+	}
+	return errOneFailed
 }
 
 // savepoint runs one write so that its error, which it notes in w, undoes it alone. An error it returns means that the
@@ -44,17 +141,22 @@ func (t *tx) savepoint(w *write) error {
 		return err
 	}
 	if w.err = w.fn(t); w.err != nil {
-		if _, err := t.exec("ROLLBACK TO w"); err != nil {
+		if t.store.dialect.gone(w.err) {
+			return w.err
+		}
+		if _, err := t.exec("ROLLBACK TO SAVEPOINT w"); err != nil {
 			return errors.Join(w.err, err)
 		}
 	}
-	_, err := t.exec("RELEASE w")
+	_, err := t.exec("RELEASE SAVEPOINT w")
 	return err
 }
 
 func (t *tx) prepare(query string) (stmt, error) {
-	if err := t.fault(query); err != nil {
-		return stmt{}, err
+	if t.store.fault != nil {
+		if err := t.store.fault(query); err != nil {
+			return stmt{}, err
+		}
 	}
 	if st, ok := t.stmts[query]; ok {
 		return st, nil
@@ -125,10 +227,16 @@ func (t *tx) strings(query string, args ...any) (out []string, err error) {
 	return out, rows.Err()
 }
 
+// close gives the connection back.
 func (t *tx) close() error {
+	if t.conn == nil {
+		return nil
+	}
 	var errs []error
 	for _, st := range t.stmts {
 		errs = append(errs, st.Close())
 	}
-	return errors.Join(append(errs, t.conn.Close())...)
+	errs = append(errs, t.conn.Close())
+	t.conn, t.stmts = nil, nil
+	return errors.Join(errs...)
 }

@@ -28,21 +28,6 @@ func (s *Store) Edges(context.Context, string) (requires, required []registry.Ed
 	return nil, nil, errUnbuilt
 }
 
-// Withdrawn implements registry.Working.
-func (s *Store) Withdrawn(context.Context, string, int64) ([]registry.Lease, int64, error) {
-	return nil, 0, errUnbuilt
-}
-
-// ApplyNext implements registry.Working.
-func (s *Store) ApplyNext(context.Context, registry.Lease) (registry.BulkProgress, error) {
-	return registry.BulkProgress{}, errUnbuilt
-}
-
-// Bulk implements registry.Administering.
-func (s *Store) Bulk(context.Context, registry.BulkRequest) (registry.WorkItem, error) {
-	return registry.WorkItem{}, errUnbuilt
-}
-
 // SetAccepting implements registry.Administering.
 func (s *Store) SetAccepting(context.Context, registry.Accepting) error { return errUnbuilt }
 
@@ -59,11 +44,6 @@ func (s *Store) RevokeToken(context.Context, string, string) error { return errU
 
 // Refused implements registry.Administering.
 func (s *Store) Refused(context.Context, registry.Refusal) error { return errUnbuilt }
-
-// CountItems implements registry.Reading.
-func (s *Store) CountItems(context.Context, registry.ItemQuery) (map[registry.State]int64, error) {
-	return nil, errUnbuilt
-}
 
 // Feed implements registry.Reading.
 func (s *Store) Feed(context.Context, registry.FeedQuery) ([]registry.Event, error) {

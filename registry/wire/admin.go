@@ -4,9 +4,17 @@ import "github.com/holdfast/holdfast/registry"
 
 // CommandRequest asks an act of an item.
 type CommandRequest struct {
-	Act    string `json:"act" doc:"requeue, cancel or update-report"`
-	From   string `json:"from,omitempty" doc:"requeue: the stage to start again at; where it failed when empty"`
-	Reason string `json:"reason,omitempty" doc:"Why; it is kept with the act"`
+	Act      string `json:"act" doc:"One of the item's allowed_acts: requeue, cancel, abort, delete, hold, release-hold, priority, update-report, purge"`
+	From     string `json:"from,omitempty" doc:"requeue: the stage to start again at; where it failed when empty"`
+	Priority *int   `json:"priority,omitempty" doc:"priority: the new one, lower first"`
+	Reason   string `json:"reason,omitempty" doc:"Why; it is kept with the act. A hold needs one"`
+	Confirm  bool   `json:"confirm,omitempty" doc:"The consequences that a confirmation-needed problem named are accepted"`
+}
+
+// BulkRequest asks an act of every item that matches a query.
+type BulkRequest struct {
+	Query string `json:"query" maxLength:"2000" doc:"What is meant, such as state:failed collection:demo; not empty"`
+	CommandRequest
 }
 
 // HoldRequest keeps items of a scope from starting.

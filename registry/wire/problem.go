@@ -22,6 +22,8 @@ const (
 	CodeNotFound         Code = "not-found"              // 404: no such thing
 	CodeMethodNotAllowed Code = "method-not-allowed"     // 405: the address is right, the method is not
 	CodeTransition       Code = "transition-not-allowed" // 409: the state machine does not have this change
+	CodeConfirm          Code = "confirmation-needed"    // 409: the act has consequences that nobody has confirmed
+	CodePastNoReturn     Code = "past-the-point-of-no-return" // 409: the item has announced a version of an object
 	CodeIdempotency      Code = "idempotency-conflict"   // 409: the key was used with other arguments
 	CodeConflict         Code = "conflict"               // 409: somebody else's work is in the way
 	CodeTooLarge         Code = "too-large"              // 413: the body is larger than such a request may be
@@ -58,6 +60,8 @@ type Problem struct {
 	Total int64 `json:"errors_total,omitempty" doc:"How many errors there are, when not all are listed"`
 	// AllowedActs are what may be asked of the item instead, with CodeTransition.
 	AllowedActs []registry.Act `json:"allowed_acts,omitempty" doc:"What may be asked of the item instead"`
+	// Consequences are what an act would take along, a sentence each, with CodeConfirm.
+	Consequences []string `json:"consequences,omitempty" doc:"What the act would take along; confirm it to go on"`
 }
 
 // Fault is one thing that is wrong with a request or with a manifest.
@@ -108,7 +112,7 @@ func (p *Problem) Is(target error) bool {
 	case CodeIdempotency:
 		return target == registry.ErrIdempotencyConflict
 	case CodeUnavailable:
-		return target == context.DeadlineExceeded
+		return target == context.DeadlineExceeded || target == registry.ErrUnavailable
 	default:
 		return false
 	}

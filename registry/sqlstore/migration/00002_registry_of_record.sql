@@ -76,8 +76,91 @@ CREATE TABLE setting (
   actor  TEXT NOT NULL,
   at     BIGINT NOT NULL
 );
+-- The oldest program, by the newest migration that it knows, which this schema still serves.
+INSERT INTO setting (name, value, reason, actor, at) VALUES ('schema-serves', '2', '', 'registry', 0);
+
+-- The order in which items came, which lists go on by, and by which the text index names them.
+ALTER TABLE work_item ADD COLUMN seq BIGINT NOT NULL DEFAULT 0;
+UPDATE work_item SET seq = r.n FROM (SELECT id AS item_id, ROW_NUMBER() OVER (ORDER BY created_at, id) AS n FROM work_item) r
+  WHERE work_item.id = r.item_id;
+CREATE UNIQUE INDEX work_item_seq ON work_item (seq);
+-- Lists, newest first. Each column that a query narrows stands before created_at in one of them; where several values
+-- are asked for, each is read by itself. Jobs are nearly all items, so only the others have their action in an index.
+DROP INDEX work_item_new;
+DROP INDEX work_item_list;
+DROP INDEX work_item_collection;
+DROP INDEX work_item_status;
+DROP INDEX work_item_children;
+CREATE INDEX work_item_new ON work_item (tenant, created_at, seq);
+CREATE INDEX work_item_list ON work_item (action, status, created_at, seq) WHERE action <> 'ingest';
+CREATE INDEX work_item_collection ON work_item (collection, created_at, seq);
+CREATE INDEX work_item_place ON work_item (stage, status, tenant, created_at, seq);
+CREATE INDEX work_item_collection_place ON work_item (collection, stage, status, tenant, created_at, seq);
+CREATE INDEX work_item_by ON work_item (created_by, created_at, seq);
+CREATE INDEX work_item_class ON work_item (error_class, created_at, seq) WHERE error_class <> '';
+CREATE INDEX work_item_requeued ON work_item (tenant, created_at, seq) WHERE retry_count > 0;
+CREATE INDEX work_item_children ON work_item (parent_id, status, row_no) WHERE parent_id IS NOT NULL;
+-- +dialect sqlite
+-- The text of items, by their trigrams. Triggers keep it, so that no way of changing an item can forget it.
+CREATE VIRTUAL TABLE item_text USING fts5(name, note, content='work_item', content_rowid='seq', tokenize='trigram', columnsize=0);
+INSERT INTO item_text (rowid, name, note) SELECT seq, name, note FROM work_item;
+-- +goose StatementBegin
+CREATE TRIGGER item_text_new AFTER INSERT ON work_item BEGIN
+  INSERT INTO item_text (rowid, name, note) VALUES (NEW.seq, NEW.name, NEW.note);
+END;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER item_text_changed AFTER UPDATE OF name, note ON work_item
+WHEN OLD.name <> NEW.name OR OLD.note <> NEW.note BEGIN
+  INSERT INTO item_text (item_text, rowid, name, note) VALUES ('delete', OLD.seq, OLD.name, OLD.note);
+  INSERT INTO item_text (rowid, name, note) VALUES (NEW.seq, NEW.name, NEW.note);
+END;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER item_text_gone AFTER DELETE ON work_item BEGIN
+  INSERT INTO item_text (item_text, rowid, name, note) VALUES ('delete', OLD.seq, OLD.name, OLD.note);
+END;
+-- +goose StatementEnd
+-- +dialect postgres
+-- The text of items, by its trigrams. The extension may lie in whatever schema; the lock is for several schemas of one
+-- database that are migrated at once.
+-- +goose StatementBegin
+DO $$
+DECLARE home TEXT;
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtext('holdfast pg_trgm'));
+  CREATE EXTENSION IF NOT EXISTS pg_trgm WITH SCHEMA public;
+  SELECT n.nspname INTO home FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'pg_trgm';
+  EXECUTE format('CREATE INDEX work_item_text ON work_item USING gin (name %I.gin_trgm_ops, note %I.gin_trgm_ops)', home, home);
+END $$;
+-- +goose StatementEnd
+-- +dialect all
 
 -- +goose Down
+-- +dialect sqlite
+DROP TRIGGER item_text_gone;
+DROP TRIGGER item_text_changed;
+DROP TRIGGER item_text_new;
+DROP TABLE item_text;
+-- +dialect postgres
+DROP INDEX work_item_text;
+-- +dialect all
+DROP INDEX work_item_children;
+DROP INDEX work_item_requeued;
+DROP INDEX work_item_class;
+DROP INDEX work_item_by;
+DROP INDEX work_item_collection_place;
+DROP INDEX work_item_place;
+DROP INDEX work_item_collection;
+DROP INDEX work_item_list;
+DROP INDEX work_item_new;
+DROP INDEX work_item_seq;
+ALTER TABLE work_item DROP COLUMN seq;
+CREATE INDEX work_item_new ON work_item (tenant, created_at, id);
+CREATE INDEX work_item_list ON work_item (tenant, action, created_at, id);
+CREATE INDEX work_item_collection ON work_item (tenant, collection, created_at, id);
+CREATE INDEX work_item_status ON work_item (tenant, status, created_at, id);
+CREATE INDEX work_item_children ON work_item (parent_id, status) WHERE parent_id IS NOT NULL;
 DROP TABLE setting;
 ALTER TABLE token DROP COLUMN revoked_at;
 ALTER TABLE token DROP COLUMN expires_at;

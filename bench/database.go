@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+
+	"github.com/holdfast/holdfast/registry/sqlstore"
+)
+
+// database makes an empty database for the Registry and returns its address, and what removes it.
+type database func(ctx context.Context, folder string) (address string, remove func() error, err error)
+
+// sqliteIn is a file in the folder, which goes with it.
+func sqliteIn(_ context.Context, folder string) (string, func() error, error) {
+	return "sqlite:" + filepath.Join(folder, "registry.db"), func() error { return nil }, nil
+}
+
+// schemaOf is a schema of its own in a PostgreSQL database.
+func schemaOf(address string) database {
+	return func(ctx context.Context, _ string) (string, func() error, error) {
+		u, err := url.Parse(address)
+		if err != nil {
+			return "", nil, errors.New("-postgres is no address")
+		}
+		db, err := sql.Open("pgx", address)
+		if err != nil {
+			return "", nil, err
+		}
+		const schema = "holdfast_bench"
+		if _, err := db.ExecContext(ctx, "CREATE SCHEMA "+schema); err != nil {
+			return "", nil, errors.Join(fmt.Errorf("make schema %s: %w", schema, err), db.Close())
+		}
+		remove := func() error {
+			_, err := db.ExecContext(context.WithoutCancel(ctx), "DROP SCHEMA "+schema+" CASCADE")
+			return errors.Join(err, db.Close())
+		}
+		q := u.Query()
+		q.Set("search_path", schema+",public")
+		u.RawQuery = q.Encode()
+		if _, _, err := sqlstore.Migrate(ctx, u.String()); err != nil {
+			return "", nil, errors.Join(err, remove())
+		}
+		return u.String(), remove, nil
+	}
+}

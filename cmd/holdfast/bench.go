@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/registrybench"
+	"github.com/holdfast/holdfast/registry/sqlstore"
+)
+
+// benchCommand holds what measures a Registry; it is for those who work on Holdfast and is not shown.
+func (a *app) benchCommand() *cobra.Command {
+	g := group("bench", "Fill a database and measure the Registry on it", a.benchSeedCommand(), a.benchRegistryCommand())
+	g.Hidden = true
+	return g
+}
+
+// benchDatabase is where a database to be measured lies.
+type benchDatabase struct{ dir, url string }
+
+func (d *benchDatabase) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&d.dir, "dir", "", "the folder `DIR` with the database registry.db; nothing else may be using it")
+	cmd.Flags().StringVar(&d.url, "database", "", "the database's address, sqlite:PATH, instead of --dir")
+}
+
+func (d *benchDatabase) open(ctx context.Context) (*sqlstore.Store, error) {
+	path, ok := strings.CutPrefix(d.url, "sqlite:")
+	switch {
+	case (d.dir == "") == (d.url == ""):
+		return nil, usage("one of --dir and --database must be given")
+	case d.url == "":
+		path = filepath.Join(d.dir, "registry.db")
+	case !ok || path == "":
+		return nil, usage("--database must be sqlite:PATH")
+	}
+	return sqlstore.Open(ctx, sqlstore.Options{Path: path})
+}
+
+func (a *app) benchSeedCommand() *cobra.Command {
+	var d benchDatabase
+	o := sqlstore.Seeding{Seed: 1}
+	cmd := &cobra.Command{
+		Use: "seed", Short: "Fill a database with items as years of work leave them; it is of no other use afterwards", Args: needs(),
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			s, err := d.open(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, s.Close()) }()
+			begun, told := time.Now(), 0
+			o.Told = func(n int) {
+				if n-told >= 100_000 {
+					told = n
+					a.note("%d items, %s", n, time.Since(begun).Round(time.Second))
+				}
+			}
+			if err := s.Seed(cmd.Context(), o); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(a.out, "%d items in %s\n", o.Items, time.Since(begun).Round(time.Second))
+			return err
+		},
+	}
+	d.flags(cmd)
+	cmd.Flags().IntVar(&o.Items, "items", 1_000_000, "how many items")
+	cmd.Flags().IntVar(&o.Collections, "collections", 24, "in how many collections")
+	cmd.Flags().IntVar(&o.Jobs, "jobs", 100, "jobs of each batch")
+	cmd.Flags().BoolVar(&o.Events, "events", false, "with an event for each item")
+	return cmd
+}
+
+func (a *app) benchRegistryCommand() *cobra.Command {
+	var d, empty benchDatabase
+	var runs, jobs int
+	cmd := &cobra.Command{
+		Use: "registry", Short: "Measure lists, filters, searches and counts, and claims and settles beside those on an empty database", Args: needs(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.benchRegistry(cmd.Context(), d, empty, runs, jobs)
+		},
+	}
+	d.flags(cmd)
+	cmd.Flags().StringVar(&empty.url, "empty", "", "the address of an empty database to compare with (default a new one beside the other)")
+	cmd.Flags().IntVar(&runs, "runs", 40, "how often each query is asked")
+	cmd.Flags().IntVar(&jobs, "jobs", 200, "jobs that are brought through all stages on each database; 0 for none")
+	cmd.Flags().BoolVar(&a.json, "json", false, "print JSON, one figure a line")
+	return cmd
+}
+
+func (a *app) benchRegistry(ctx context.Context, d, empty benchDatabase, runs, jobs int) (err error) {
+	s, err := d.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	t := newTable(a.out, 0, column{name: "what"}, column{name: "query"}, column{name: "rows", right: true},
+		column{name: "p50", right: true}, column{name: "p95", right: true}, column{name: "max", right: true})
+	print := func(name string, figures ...registrybench.Figure) error {
+		for _, f := range figures {
+			f.Name = name
+			if a.json {
+				err = a.printJSON(f)
+			} else {
+				err = t.row(f.Name, f.Query, fmt.Sprint(f.Rows), ms(f.P50), ms(f.P95), ms(f.Max))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, part := range []struct {
+		name    string
+		measure func(context.Context, registry.Store, int) ([]registrybench.Figure, error)
+	}{{"list", registrybench.Queries}, {"later page", registrybench.Pages}, {"count", registrybench.Counts}} {
+		figures, err := part.measure(ctx, s, runs)
+		if err != nil {
+			return err
+		}
+		if err := print(part.name, figures...); err != nil {
+			return err
+		}
+	}
+	if jobs > 0 {
+		if err := a.benchWork(ctx, s, empty, d, jobs, print); err != nil {
+			return err
+		}
+	}
+	return t.end()
+}
+
+// benchWork brings jobs through their stages on both databases in turns, so that both meet the same machine.
+func (a *app) benchWork(ctx context.Context, full *sqlstore.Store, at, beside benchDatabase, jobs int, print func(string, ...registrybench.Figure) error) (err error) {
+	if at.url == "" {
+		parent := beside.dir
+		if parent == "" {
+			parent = filepath.Dir(strings.TrimPrefix(beside.url, "sqlite:"))
+		}
+		folder, err := os.MkdirTemp(parent, "empty-")
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+		at.dir = folder
+	}
+	empty, err := at.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, empty.Close()) }()
+	for round := range 3 {
+		for _, s := range []struct {
+			name string
+			*sqlstore.Store
+		}{{"full", full}, {"empty", empty}} {
+			c := registry.Collection{Mnemonic: "bench", Profile: registry.Profile{Name: "Bench", Owner: "ark:/99999/bench"}}
+			if err := s.PutCollection(ctx, c, "bench"); err != nil {
+				return err
+			}
+			claims, settles, err := registrybench.Work(ctx, s, "bench", jobs)
+			if err != nil {
+				return err
+			}
+			if err := print(fmt.Sprintf("claim, %s, round %d", s.name, round+1), claims); err != nil {
+				return err
+			}
+			if err := print(fmt.Sprintf("settle, %s, round %d", s.name, round+1), settles); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func ms(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond)) }

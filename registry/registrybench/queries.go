@@ -1,0 +1,120 @@
+// Package registrybench measures a registry.Store: how long lists, filters, searches and counts take on what is in it, and
+// how long claims and settles do.
+package registrybench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// Figure is how long one kind of call takes.
+type Figure struct {
+	Name  string        `json:"name"`
+	Query string        `json:"query,omitempty"`
+	Rows  int           `json:"rows"`
+	P50   time.Duration `json:"p50_ns"`
+	P95   time.Duration `json:"p95_ns"`
+	Max   time.Duration `json:"max_ns"`
+}
+
+// listed are the queries that are measured: each field, what operators ask for, words that are common, rare and nowhere,
+// and combinations whose parts are common and which together are rare.
+func listed() []string {
+	return []string{
+		"", "action:batch", "action:batch state:failed", "state:failed", "state:completed", "state:pending", "state:processing", "state:downloading", "state:held", "-state:completed",
+		"status:running", "stage:download", "stage:download state:failed", "collection:collection_00", "collection:collection_23",
+		"collection:collection_23 state:failed", "collection:collection_23 state:pending", "collection:collection_23 action:batch", "class:content", "class:jobs", "class:system collection:collection_23",
+		"by:\"depositor 7\"", "by:\"depositor 7\" state:failed", "retries:>0", "priority:<6", "older:30d", "older:100d state:failed", "newer:1h", "held:yes", "held:no",
+		"timeout", "thesis", "\"host-4711\"", "nowherenowhere", "error:timeout", "error:timeout state:failed", "error:timeout collection:collection_23 older:2h", "error:timeout state:completed",
+		"thesis glaciers", "thesis state:failed", "thesis collection:collection_23 state:pending", "name:0471", "-thesis state:failed", "pd", "00", "x4 state:failed",
+	}
+}
+
+// Queries measures the first pages of lists, each asked for runs times, and a second page of each that has one. Runs of
+// one query are apart from each other, so that each comes after all others.
+func Queries(ctx context.Context, s registry.Store, runs int) ([]Figure, error) {
+	return measureAll(ctx, listed(), runs, func(ctx context.Context, text string) (int, error) {
+		q, err := registry.ParseQuery(text)
+		if err != nil {
+			return 0, err
+		}
+		page, err := s.Items(ctx, registry.ItemQuery{Match: q})
+		return len(page.Rows), err
+	})
+}
+
+// Pages measures the tenth page of some lists.
+func Pages(ctx context.Context, s registry.Store, runs int) ([]Figure, error) {
+	after := map[string]string{}
+	texts := []string{"", "state:failed", "collection:collection_00", "thesis", "error:timeout"}
+	for _, text := range texts {
+		q, err := registry.ParseQuery(text)
+		if err != nil {
+			return nil, err
+		}
+		for range 9 {
+			page, err := s.Items(ctx, registry.ItemQuery{Match: q, After: after[text], Limit: 500})
+			if err != nil {
+				return nil, err
+			}
+			after[text] = page.Next
+		}
+	}
+	return measureAll(ctx, texts, runs, func(ctx context.Context, text string) (int, error) {
+		q, err := registry.ParseQuery(text)
+		if err != nil {
+			return 0, err
+		}
+		page, err := s.Items(ctx, registry.ItemQuery{Match: q, After: after[text]})
+		return len(page.Rows), err
+	})
+}
+
+// Counts measures counts by state.
+func Counts(ctx context.Context, s registry.Store, runs int) ([]Figure, error) {
+	texts := []string{"", "state:failed", "collection:collection_23", "state:failed error:timeout", "state:pending,held", "thesis"}
+	return measureAll(ctx, texts, runs, func(ctx context.Context, text string) (int, error) {
+		q, err := registry.ParseQuery(text)
+		if err != nil {
+			return 0, err
+		}
+		counts, err := s.CountItems(ctx, registry.ItemQuery{Match: q})
+		n := 0
+		for _, c := range counts {
+			n += int(c)
+		}
+		return n, err
+	})
+}
+
+func measureAll(ctx context.Context, texts []string, runs int, ask func(context.Context, string) (int, error)) ([]Figure, error) {
+	took := make([][]time.Duration, len(texts))
+	rows := make([]int, len(texts))
+	for range runs {
+		for i, text := range texts {
+			begun := time.Now()
+			n, err := ask(ctx, text)
+			if err != nil {
+				return nil, fmt.Errorf("query %q: %w", text, err)
+			}
+			took[i], rows[i] = append(took[i], time.Since(begun)), n
+		}
+	}
+	figures := make([]Figure, len(texts))
+	for i, text := range texts {
+		figures[i] = figure("query", took[i])
+		figures[i].Query, figures[i].Rows = text, rows[i]
+	}
+	return figures, nil
+}
+
+// figure sums up how long runs took.
+func figure(name string, took []time.Duration) Figure {
+	slices.Sort(took)
+	at := func(share float64) time.Duration { return took[min(int(share*float64(len(took))), len(took)-1)] }
+	return Figure{Name: name, Rows: len(took), P50: at(0.5), P95: at(0.95), Max: took[len(took)-1]}
+}

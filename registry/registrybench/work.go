@@ -1,0 +1,80 @@
+package registrybench
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// Work brings jobs through all their stages, one call after another, and returns how long claims and settles took. It
+// makes a batch in the collection, which must be there, and takes what the store gives it: other items, too, when they
+// come first.
+func Work(ctx context.Context, s registry.Store, collection string, jobs int) (claims, settles Figure, err error) {
+	w := worker{Store: s}
+	r, err := s.Submit(ctx, registry.Submission{Collection: collection, Actor: "bench", Spec: registry.Spec{
+		Type: registry.SingleFileBatch, Mode: registry.Add, URL: "https://example.org/batch", Filename: "batch",
+	}})
+	if err != nil {
+		return claims, settles, err
+	}
+	c, err := w.claim(ctx, registry.Expand, r.BatchID)
+	if err != nil {
+		return claims, settles, err
+	}
+	rows := make([]registry.NewJob, 0, jobs)
+	for i := range jobs {
+		rows = append(rows, registry.NewJob{Row: int64(1_000_000 + i), Name: fmt.Sprintf("job %d", i), Priority: 5, Spec: registry.Spec{Type: registry.FileType, Mode: registry.Add}})
+	}
+	if _, err := s.AddJobs(ctx, c.Lease, rows); err != nil {
+		return claims, settles, err
+	}
+	if err := w.settle(ctx, c.Lease); err != nil {
+		return claims, settles, err
+	}
+	w.claims, w.settles = nil, nil // those of the batch were for warming up
+	route, _ := registry.RouteOf(registry.Ingest)
+	for _, step := range route.Steps {
+		for range jobs {
+			c, err := w.claim(ctx, step.Stage, r.BatchID)
+			if err != nil {
+				return claims, settles, err
+			}
+			if err := w.settle(ctx, c.Lease); err != nil {
+				return claims, settles, err
+			}
+		}
+	}
+	return figure("claim", w.claims), figure("settle", w.settles), nil
+}
+
+type worker struct {
+	registry.Store
+	n               int
+	claims, settles []time.Duration
+}
+
+func (w *worker) claim(ctx context.Context, stage registry.Stage, hint string) (registry.Claim, error) {
+	w.n++
+	begun := time.Now()
+	c, err := w.Claim(ctx, registry.ClaimRequest{
+		RequestID: fmt.Sprintf("bench %d %d", begun.UnixNano(), w.n), Stage: stage, Hint: hint, Worker: "bench", Version: "bench",
+		Lease: time.Minute, MaxAttempts: 5, StuckAfter: time.Hour,
+	})
+	w.claims = append(w.claims, time.Since(begun))
+	if err != nil {
+		return c, fmt.Errorf("claim at %s: %w", stage, err)
+	}
+	return c, nil
+}
+
+func (w *worker) settle(ctx context.Context, l registry.Lease) error {
+	begun := time.Now()
+	_, err := w.Settle(ctx, registry.Settlement{Lease: l, Outcome: registry.OutcomeDone, MaxAttempts: 5})
+	w.settles = append(w.settles, time.Since(begun))
+	if err != nil {
+		return fmt.Errorf("settle item %s: %w", l.ItemID, err)
+	}
+	return nil
+}

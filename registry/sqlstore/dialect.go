@@ -1,0 +1,43 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pressly/goose/v3"
+)
+
+// dialect is all that differs between the databases beside their text indexes: every statement is the same text.
+type dialect interface {
+	// open returns the writer's pool and the readers'.
+	open() (write, read *sql.DB, err error)
+	// begin starts a transaction that no other writer, of whatever process, runs beside, and returns the database's
+	// time in microseconds, 0 when this process's clock is the one that counts, with what committed needs.
+	begin(t *tx) (now int64, mark string, err error)
+	// committed tells what became of a transaction whose commit got no answer.
+	committed(ctx context.Context, db *sql.DB, mark string) (bool, error)
+	// gone says that an error means that the connection cannot be used any more.
+	gone(err error) bool
+	// patience is how long a transaction may take before its connection is given up; 0: for ever.
+	patience() time.Duration
+	// name is as in the marker lines of the migrations.
+	name() string
+	// goose is how the migrations are applied.
+	goose() (goose.Dialect, []goose.ProviderOption, error)
+}
+
+// dialectOf returns the dialect of a database's address, sqlite:PATH or postgres://...
+func dialectOf(address string) (dialect, error) {
+	scheme, rest, _ := strings.Cut(address, ":")
+	switch {
+	case scheme == "sqlite" && rest != "":
+		return sqlite{path: rest}, nil
+	case scheme == "postgres" || scheme == "postgresql":
+		return newPostgres(address)
+	}
+	// The address may hold a password and is not repeated.
+	return nil, fmt.Errorf("database address begins with %q; it must be sqlite:PATH or postgres://USER@HOST/NAME", scheme)
+}

@@ -1,0 +1,214 @@
+package sqlstore
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// order is how the rows of a list follow each other. seq grows from item to item as created_at does, unless a clock was set
+// back.
+type order struct {
+	name string // in the cursor: a page goes on in the order in which the first one began
+	by   string
+}
+
+var (
+	byRow  = order{name: "row", by: "i.row_no, i.seq"}
+	byAge  = order{name: "age", by: "i.created_at DESC, i.seq DESC"}
+	byText = order{name: "seq", by: "i.seq DESC"} // as the text index has it
+)
+
+// Items implements registry.Reading.
+func (s *Store) Items(ctx context.Context, q registry.ItemQuery) (page registry.Page[registry.WorkItem], err error) {
+	limit := pageSize(q.Limit)
+	l, err := s.planList(ctx, q, limit+1)
+	if err != nil {
+		return page, fmt.Errorf("list items: %w", err)
+	}
+	if len(l.spots) == 0 {
+		return page, nil
+	}
+	rows, err := s.read.QueryContext(ctx, l.statement(), l.w.args...)
+	if err != nil {
+		return page, fmt.Errorf("list items: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	var seq int64
+	for rows.Next() {
+		before := seq
+		it, err := scanItem(withSeq{rows, &seq})
+		if err != nil {
+			return page, fmt.Errorf("list items: %w", err)
+		}
+		if len(page.Rows) == limit {
+			page.Next = l.cursor(page.Rows[limit-1], before)
+			break
+		}
+		page.Rows = append(page.Rows, it)
+	}
+	return page, rows.Err()
+}
+
+// withSeq scans a row of itemColumns and the seq behind them.
+type withSeq struct {
+	row scanner
+	seq *int64
+}
+
+func (r withSeq) Scan(dest ...any) error { return r.row.Scan(append(dest, r.seq)...) }
+
+// itemList is how a page of items is read: at spots that together have every row of it.
+type itemList struct {
+	w     *where // the whole condition, which holds at every spot
+	order order
+	limit int
+	spots []spot // none: no row is selected
+}
+
+// spot is a part of an index, in the order of the list.
+type spot struct {
+	from  string
+	cond  string
+	order string
+}
+
+// planList decides how a list is read.
+func (s *Store) planList(ctx context.Context, q registry.ItemQuery, limit int) (l itemList, err error) {
+	l = itemList{order: byAge, limit: limit}
+	if l.w, err = itemWhere(q, s.dialect.name(), micros(s.now())); err != nil {
+		return l, err
+	}
+	r := reachOf(q)
+	if len(r.batches) == 1 {
+		l.order = byRow
+	}
+	at, err := parseItemCursor(q.After)
+	if err != nil {
+		return l, err
+	}
+	words, err := s.searchFor(ctx, q, r)
+	if err != nil {
+		return l, err
+	}
+	if !words.few {
+		conds, empty, err := s.narrow(ctx, &r, l.w)
+		if err != nil || empty {
+			return l, err
+		}
+		if l.order == byAge && at.order != byAge.name && words.clause != "" {
+			many, err := s.moreThan(ctx, l.w, conds, someRows)
+			if err != nil {
+				return l, err
+			}
+			if many || at.order == byText.name {
+				l.order = byText
+			}
+		}
+		l.look(conds)
+	}
+	if words.few || l.order == byText {
+		l.read(words)
+	}
+	return l, l.goOn(at)
+}
+
+// look reads the list at some places, everywhere when there are none.
+func (l *itemList) look(conds []string) {
+	l.spots = nil
+	for _, c := range conds {
+		l.spots = append(l.spots, spot{from: "work_item i", cond: c, order: l.order.by})
+	}
+	if len(conds) == 0 {
+		l.spots = []spot{{from: "work_item i", order: l.order.by}}
+	}
+}
+
+// read reads the list by way of the text index, which has no ids.
+func (l *itemList) read(words search) {
+	by := l.order.by
+	if l.order == byText {
+		by = "x.rowid DESC"
+	}
+	// CROSS JOIN: SQLite begins with the text.
+	l.spots = []spot{{
+		from: "item_text x CROSS JOIN work_item i ON i.seq = x.rowid", cond: l.w.bind("x.item_text MATCH ?", words.clause), order: by,
+	}}
+	for _, id := range words.ids {
+		l.spots = append(l.spots, spot{from: "work_item i", cond: l.w.idCond(id), order: l.order.by})
+	}
+}
+
+// statement is the list's SQL.
+func (l *itemList) statement() string {
+	const columns = `SELECT ` + itemColumns + `, i.seq FROM `
+	if len(l.spots) == 1 {
+		return columns + l.rows(l.spots[0])
+	}
+	parts := make([]string, len(l.spots))
+	for i, p := range l.spots {
+		parts[i] = `SELECT seq FROM (SELECT i.seq AS seq FROM ` + l.rows(p) + `) p`
+	}
+	return columns + `work_item i WHERE i.seq IN (` + strings.Join(parts, " UNION ALL ") + `) ORDER BY ` + l.order.by +
+		fmt.Sprintf(" LIMIT %d", l.limit)
+}
+
+func (l *itemList) rows(p spot) string {
+	return p.from + l.w.with(p.cond) + " ORDER BY " + p.order + fmt.Sprintf(" LIMIT %d", l.limit)
+}
+
+// itemCursor is the last row of a page, by its numbers in the order.
+type itemCursor struct {
+	order  string // "" for the first page
+	n, seq int64
+}
+
+// goOn makes the list begin behind a cursor.
+func (l *itemList) goOn(at itemCursor) error {
+	switch {
+	case at.order == "":
+		return nil
+	case at.order != l.order.name:
+		return fmt.Errorf("page cursor of another list: %w", registry.ErrNotFound)
+	}
+	switch l.order {
+	case byRow:
+		l.w.add("i.row_no >= ? AND (i.row_no > ? OR i.seq > ?)", at.n, at.n, at.seq)
+	case byAge:
+		l.w.add("i.created_at <= ? AND (i.created_at < ? OR i.seq < ?)", at.n, at.n, at.seq)
+	case byText:
+		l.w.add("i.seq < ?", at.seq)
+		for i, p := range l.spots {
+			if strings.HasPrefix(p.from, "item_text x") {
+				l.spots[i].cond += l.w.bind(" AND x.rowid < ?", at.seq)
+			}
+		}
+	}
+	return nil
+}
+
+func (l *itemList) cursor(last registry.WorkItem, seq int64) string {
+	n := micros(last.CreatedAt)
+	if l.order == byRow {
+		n = last.Row
+	}
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%s %d %d", l.order.name, n, seq))
+}
+
+func parseItemCursor(text string) (c itemCursor, err error) {
+	if text == "" {
+		return c, nil
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil {
+		_, err = fmt.Sscanf(string(raw), "%s %d %d", &c.order, &c.n, &c.seq)
+	}
+	if err != nil || c.order == "" {
+		return c, fmt.Errorf("page cursor %q: %w", text, registry.ErrNotFound)
+	}
+	return c, nil
+}

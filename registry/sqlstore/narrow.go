@@ -1,0 +1,227 @@
+package sqlstore
+
+import (
+	"context"
+	"slices"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// What a list costs is how many rows are looked at before its page is full. narrow finds places in the indexes that
+// together have every row that a query selects, and as few others as can be; each is read newest first up to a page, and the
+// pages are merged. It decides how fast an answer comes and never what it is: the whole condition is applied in each place.
+
+// mostPlaces bounds how many places one statement looks at.
+const mostPlaces = 120
+
+// reach is what a query allows of the columns that indexes begin with; nil is everything.
+type reach struct {
+	places      []place
+	narrowed    bool // places are fewer than there are for a reason other than the action
+	collections []string
+	actions     []string
+	classes     []string
+	by          []string
+	batches     []string
+	graphs      []string
+	ids         []string
+	requeued    bool
+	held        bool
+}
+
+// reachOf reads what a query allows. A term that it does not understand allows everything.
+func reachOf(q registry.ItemQuery) reach {
+	r := reach{places: places()}
+	if q.Action != "" {
+		r.only(&r.actions, []string{string(q.Action)})
+	}
+	if q.Collection != "" {
+		r.only(&r.collections, []string{q.Collection})
+	}
+	if q.Within != nil {
+		r.only(&r.collections, q.Within)
+	}
+	if q.ParentID != "" {
+		r.only(&r.batches, []string{q.ParentID})
+	}
+	if q.Status != "" {
+		r.keep(func(p place) bool { return p.status == q.Status })
+	}
+	if q.Stage != "" {
+		r.keep(func(p place) bool { return p.stage == q.Stage })
+	}
+	for _, t := range q.Match.Terms {
+		if !t.Not {
+			r.term(t)
+		}
+	}
+	if r.actions != nil {
+		r.places = slices.DeleteFunc(r.places, func(p place) bool {
+			a, _ := registry.ActionOf(p.stage)
+			return !slices.Contains(r.actions, string(a))
+		})
+	}
+	return r
+}
+
+func (r *reach) term(t registry.Term) {
+	values := t.Values()
+	switch t.Field {
+	case "state":
+		r.keep(func(p place) bool { return len(bitsOf(p, values)) > 0 })
+		r.held = r.held || len(values) == 1 && registry.StateHeld.Equal(values[0])
+	case "status":
+		r.keep(func(p place) bool { return slices.Contains(values, string(p.status)) })
+	case "stage":
+		r.keep(func(p place) bool { return slices.Contains(values, string(p.stage)) })
+	case "held":
+		if t.Value == "yes" {
+			r.keep(func(p place) bool { return p.status == registry.Pending })
+			r.held = true
+		}
+	case "action":
+		r.only(&r.actions, values)
+	case "collection":
+		r.only(&r.collections, values)
+	case "class":
+		r.only(&r.classes, values)
+	case "by":
+		r.only(&r.by, values)
+	case "batch":
+		r.only(&r.batches, values)
+	case "graph":
+		r.only(&r.graphs, values)
+	case "id":
+		r.only(&r.ids, values)
+	case "retries":
+		op, n, err := registry.CompareNumber(t.Value)
+		r.requeued = r.requeued || err == nil && (op == ">" && n >= 0 || (op == ">=" || op == "=") && n > 0)
+	}
+}
+
+func (r *reach) keep(is func(place) bool) {
+	r.narrowed = true
+	r.places = slices.DeleteFunc(r.places, func(p place) bool { return !is(p) })
+}
+
+// only keeps those of what is allowed that are among values.
+func (r *reach) only(allowed *[]string, values []string) {
+	if *allowed == nil {
+		*allowed = slices.Compact(slices.Sorted(slices.Values(values)))
+		return
+	}
+	*allowed = slices.DeleteFunc(*allowed, func(v string) bool { return !slices.Contains(values, v) })
+}
+
+// statuses are those of the places.
+func (r *reach) statuses() []registry.Status {
+	var out []registry.Status
+	for _, p := range r.places {
+		if !slices.Contains(out, p.status) {
+			out = append(out, p.status)
+		}
+	}
+	return out
+}
+
+// apart says that no jobs are asked for: the few other items have an index of their own.
+func (r *reach) apart() bool {
+	return r.actions != nil && !slices.Contains(r.actions, string(registry.Ingest))
+}
+
+// narrow returns the conditions of the places to look at, none for everything in order. empty says that nothing can match.
+func (s *Store) narrow(ctx context.Context, r *reach, w *where) (conds []string, empty bool, err error) {
+	if len(r.places) == 0 {
+		return nil, true, nil
+	}
+	if r.held && r.ids == nil && r.batches == nil && r.graphs == nil {
+		conds, known, err := s.heldAt(ctx, w)
+		if err != nil || known {
+			return conds, known && len(conds) == 0, err
+		}
+	}
+	conds, known := r.conds(w)
+	return conds, known && len(conds) == 0, nil
+}
+
+// conds returns the conditions of the places to look at; known is false when nothing narrows them.
+func (r *reach) conds(w *where) (conds []string, known bool) {
+	each := func(column string, values []string, more string) {
+		for _, v := range values {
+			conds = append(conds, w.bind(column+" = ?"+more, v))
+		}
+	}
+	switch {
+	case r.ids != nil:
+		for _, id := range r.ids {
+			conds = append(conds, w.idCond(id))
+		}
+	case r.batches != nil && r.narrowed && len(r.batches)*len(r.statuses()) <= mostPlaces:
+		for _, s := range r.statuses() {
+			each("i.parent_id", r.batches, " AND i.status = '"+string(s)+"'")
+		}
+	case r.batches != nil:
+		each("i.parent_id", r.batches, "")
+	case r.graphs != nil:
+		each("i.graph_id", r.graphs, " AND i.graph_id <> ''")
+	case r.requeued:
+		conds = []string{"i.retry_count > 0"}
+	case r.apart():
+		for _, s := range r.statuses() {
+			each("i.action", r.actions, " AND i.action <> 'ingest' AND i.status = '"+string(s)+"'")
+		}
+	case r.classes != nil:
+		each("i.error_class", r.classes, " AND i.error_class <> ''")
+	case r.collections != nil && r.narrowed && len(r.collections)*len(r.places) <= mostPlaces:
+		for _, p := range r.places {
+			each("i.collection", r.collections, " AND "+atPlace(p))
+		}
+	case r.by != nil:
+		each("i.created_by", r.by, "")
+	case r.narrowed:
+		for _, p := range r.places {
+			conds = append(conds, "i.tenant = '"+Tenant+"' AND "+atPlace(p))
+		}
+	case r.collections != nil && len(r.collections) <= mostPlaces:
+		each("i.collection", r.collections, "")
+	default:
+		return nil, false
+	}
+	return conds, true
+}
+
+func atPlace(p place) string {
+	return "i.stage = '" + string(p.stage) + "' AND i.status = '" + string(p.status) + "'"
+}
+
+// heldAt returns where held items are, by the holds that there are; known is false when that does not narrow it.
+func (s *Store) heldAt(ctx context.Context, w *where) (conds []string, known bool, err error) {
+	holds, err := s.Holds(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	before := len(w.args)
+	for _, h := range holds {
+		switch h.Scope {
+		case registry.HoldStage:
+			conds = append(conds, w.bind("i.stage = ? AND i.status = 'pending'", h.Key))
+		case registry.HoldCollection:
+			for _, stage := range registry.Stages() {
+				conds = append(conds, w.bind("i.collection = ? AND "+atPlace(place{stage, registry.Pending}), h.Key))
+			}
+		case registry.HoldBatch:
+			conds = append(conds, w.bind("i.id = ?", h.Key), w.bind("i.parent_id = ? AND i.status = 'pending'", h.Key))
+		case registry.HoldItem:
+			conds = append(conds, w.bind("i.id = ?", h.Key))
+		case registry.HoldWorker: // keeps no item back, only one worker
+		case registry.HoldAll, registry.HoldVolume:
+			w.args = w.args[:before]
+			return nil, false, nil
+		}
+		if len(conds) > mostPlaces {
+			w.args = w.args[:before]
+			return nil, false, nil
+		}
+	}
+	return conds, true, nil
+}

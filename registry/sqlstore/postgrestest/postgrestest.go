@@ -1,0 +1,270 @@
+// Package postgrestest starts a real PostgreSQL for tests: one server for a test binary, as a child process of another
+// user than root, on a socket in a folder of its own, and gives each test a schema of its own.
+package postgrestest
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+)
+
+// Server is a running PostgreSQL. Its methods may be called concurrently, except Kill and Restart.
+type Server struct {
+	dir    string // data and socket
+	bin    string
+	owner  *syscall.SysProcAttr // who runs it
+	cmd    *exec.Cmd
+	exited chan struct{} // closed when cmd has been waited for
+
+	mu      sync.Mutex
+	schemas int
+}
+
+// shared is the server of this test binary.
+var shared struct {
+	once   sync.Once
+	server *Server
+	err    error
+}
+
+// Main runs a package's tests and then stops the shared server, if one was started. To be called by TestMain with what
+// it exits with.
+func Main(m *testing.M) int {
+	defer Stop()
+	return m.Run()
+}
+
+// Stop ends the shared server, if there is one, and removes its folder.
+func Stop() {
+	if shared.server != nil {
+		shared.server.Kill()
+		_ = os.RemoveAll(shared.server.dir) // a folder below the temporary one
+	}
+}
+
+// Shared returns this test binary's server, started on first use. Without PostgreSQL on the machine the test is skipped,
+// or fails when REQUIRE_SERVICES is 1, as in CI. Its durability is off: what a test kills must have a server of its own.
+func Shared(t testing.TB) *Server {
+	t.Helper()
+	shared.once.Do(func() { shared.server, shared.err = start("off") })
+	require(t, shared.err)
+	return shared.server
+}
+
+// Start starts a server of the test's own that survives being killed, and stops it when the test ends.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	s, err := start("on")
+	require(t, err)
+	t.Cleanup(func() {
+		s.Kill()
+		_ = os.RemoveAll(s.dir) // as in Stop
+	})
+	return s
+}
+
+func require(t testing.TB, err error) {
+	t.Helper()
+	switch {
+	case err == nil:
+	case errors.Is(err, exec.ErrNotFound) && os.Getenv("REQUIRE_SERVICES") != "1":
+		t.Skipf("PostgreSQL is absent (apt-get install postgresql): %v", err)
+	default:
+		t.Fatalf("start PostgreSQL: %v", err)
+	}
+}
+
+// Schema makes an empty schema, which goes when the test ends, and returns the address of the database in it.
+func (s *Server) Schema(t testing.TB) string {
+	t.Helper()
+	s.mu.Lock()
+	s.schemas++
+	name := fmt.Sprintf("test_%d", s.schemas)
+	s.mu.Unlock()
+	s.exec(t, "CREATE SCHEMA "+name)
+	t.Cleanup(func() {
+		if s.cmd != nil {
+			s.exec(t, "DROP SCHEMA "+name+" CASCADE")
+		}
+	})
+	return s.address(name + ",public")
+}
+
+func (s *Server) address(path string) string {
+	q := url.Values{"host": {s.dir}, "user": {"postgres"}, "search_path": {path}}
+	return "postgres:///postgres?" + q.Encode()
+}
+
+func (s *Server) exec(t testing.TB, statement string) {
+	t.Helper()
+	db, err := sql.Open("pgx", s.address("public"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(context.Background(), statement); err != nil {
+		t.Errorf("%s: %v", statement, err)
+	}
+}
+
+// Kill ends the server at once, as a power cut would end its processes, and waits for it.
+func (s *Server) Kill() {
+	if s.cmd == nil {
+		return
+	}
+	// SIGQUIT is PostgreSQL's immediate shutdown: no checkpoint, recovery at the next start, and no child is left.
+	_ = s.cmd.Process.Signal(syscall.SIGQUIT)
+	<-s.exited
+	s.cmd = nil
+}
+
+// Restart starts the server again, after Kill, on its old data.
+func (s *Server) Restart(t testing.TB) {
+	t.Helper()
+	s.Kill()
+	require(t, s.run())
+}
+
+// binaries finds the folder of PostgreSQL's programs; Debian keeps them out of the path.
+func binaries() (string, error) {
+	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	if err != nil {
+		return "", err
+	}
+	if len(found) > 0 {
+		return filepath.Dir(slices.Max(found)), nil
+	}
+	path, err := exec.LookPath("initdb")
+	return filepath.Dir(path), err
+}
+
+// owner is whom PostgreSQL runs as: it refuses root.
+func owner() (*syscall.SysProcAttr, int, error) {
+	if os.Getuid() != 0 {
+		return nil, os.Getuid(), nil
+	}
+	u, err := user.Lookup("postgres")
+	if err != nil {
+		return nil, 0, fmt.Errorf("PostgreSQL does not run as root: %w", err)
+	}
+	uid, err := strconv.Atoi(u.Uid)
+	if err != nil {
+		return nil, 0, err
+	}
+	gid, err := strconv.Atoi(u.Gid)
+	if err != nil {
+		return nil, 0, err
+	}
+	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}, uid, nil
+}
+
+func start(durable string) (*Server, error) {
+	bin, err := binaries()
+	if err != nil {
+		return nil, err
+	}
+	attr, uid, err := owner()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "holdfast-postgres-")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{dir: dir, bin: bin, owner: attr}
+	if err := s.create(uid, durable); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return s, nil
+}
+
+func (s *Server) create(uid int, durable string) error {
+	if err := os.Chown(s.dir, uid, -1); err != nil {
+		return err
+	}
+	initdb := exec.Command(filepath.Join(s.bin, "initdb"), "--pgdata", s.data(), "--username", "postgres", "--auth", "trust",
+		"--encoding", "UTF8", "--locale", "C", "--no-sync")
+	initdb.SysProcAttr, initdb.Dir = s.owner, s.dir
+	if out, err := initdb.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	settings := fmt.Sprintf("fsync = %[1]s\nsynchronous_commit = %[1]s\nfull_page_writes = %[1]s\nlisten_addresses = ''\n"+
+		"unix_socket_directories = '%[2]s'\nmax_connections = 300\nshared_buffers = 64MB\n", durable, s.dir)
+	f, err := os.OpenFile(filepath.Join(s.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	if _, err := f.WriteString(settings); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return s.run()
+}
+
+func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+
+func (s *Server) run() error {
+	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := exec.Command(filepath.Join(s.bin, "postgres"), "-D", s.data())
+	cmd.SysProcAttr, cmd.Dir, cmd.Stdout, cmd.Stderr = s.owner, s.dir, log, log
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	exited := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // stopped on purpose, or told by the log
+		close(exited)
+	}()
+	s.cmd, s.exited = cmd, exited
+	if err := s.await(); err != nil {
+		s.Kill()
+		text, _ := os.ReadFile(filepath.Join(s.dir, "log")) // what there is of it
+		return fmt.Errorf("%w\n%s", err, text)
+	}
+	return nil
+}
+
+// await returns when the server answers, and an error when it ends or stays silent.
+func (s *Server) await() error {
+	db, err := sql.Open("pgx", s.address("public"))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	deadline := time.NewTimer(30 * time.Second)
+	defer deadline.Stop()
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	for {
+		if db.PingContext(context.Background()) == nil {
+			return nil
+		}
+		select {
+		case <-again.C:
+		case <-s.exited:
+			return errors.New("it ended at once")
+		case <-deadline.C:
+			return errors.New("it does not answer")
+		}
+	}
+}

@@ -1,0 +1,38 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+)
+
+// reader is the readers' pool. Its errors tell a database that does not answer from other trouble.
+type reader struct {
+	*sql.DB
+	dialect dialect
+}
+
+// QueryContext is as of sql.DB.
+func (r reader) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	rows, err := r.DB.QueryContext(ctx, query, args...) //nolint:sqlclosecheck // the caller's
+	return rows, r.told(err)
+}
+
+// QueryRowContext is as of sql.DB.
+func (r reader) QueryRowContext(ctx context.Context, query string, args ...any) scanner {
+	return readRow{r.DB.QueryRowContext(ctx, query, args...), r}
+}
+
+type readRow struct {
+	row    *sql.Row
+	reader reader
+}
+
+// Scan is as of sql.Row.
+func (r readRow) Scan(dest ...any) error { return r.reader.told(r.row.Scan(dest...)) }
+
+func (r reader) told(err error) error {
+	if err != nil && r.dialect.gone(err) {
+		return unavailable(err)
+	}
+	return err
+}

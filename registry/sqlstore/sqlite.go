@@ -1,0 +1,54 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/url"
+	"time"
+
+	"github.com/pressly/goose/v3"
+	_ "modernc.org/sqlite" // the driver "sqlite"
+)
+
+// sqlite is an embedded database: one process owns its file, and one connection writes.
+type sqlite struct{ path string }
+
+func (d sqlite) name() string { return "sqlite" }
+
+func (d sqlite) open() (write, read *sql.DB, err error) {
+	if write, err = sql.Open("sqlite", d.dsn("_txlock=immediate")); err != nil {
+		return nil, nil, err
+	}
+	write.SetMaxOpenConns(1)
+	if read, err = sql.Open("sqlite", d.dsn("_pragma=query_only(1)")); err != nil {
+		return nil, nil, errors.Join(err, write.Close())
+	}
+	read.SetMaxOpenConns(4)
+	read.SetMaxIdleConns(4)
+	return write, read, nil
+}
+
+// dsn makes the driver's address. synchronous=FULL: a commit survives power loss, which I2 needs. The journal of
+// savepoints is of no use after a crash and stays in memory.
+func (d sqlite) dsn(extra string) string {
+	return "file:" + (&url.URL{Path: d.path}).EscapedPath() +
+		"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_pragma=busy_timeout(10000)" +
+		"&_pragma=temp_store(MEMORY)&" + extra
+}
+
+func (d sqlite) begin(t *tx) (now int64, mark string, err error) {
+	_, err = t.exec("BEGIN IMMEDIATE")
+	return 0, "", err
+}
+
+// committed: a commit that failed is none; whoever asks has rolled it back.
+func (d sqlite) committed(context.Context, *sql.DB, string) (bool, error) { return false, nil }
+
+func (d sqlite) gone(error) bool { return false }
+
+func (d sqlite) patience() time.Duration { return 0 }
+
+func (d sqlite) goose() (goose.Dialect, []goose.ProviderOption, error) {
+	return goose.DialectSQLite3, nil, nil // the one writing connection is the lock
+}

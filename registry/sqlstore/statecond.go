@@ -1,0 +1,135 @@
+package sqlstore
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// What registry.StateOf looks at beside action, stage and status, as bits with their conditions. Every state's condition is
+// made by asking StateOf about all combinations, so that it cannot say anything else than what items show.
+var positionBits = []string{
+	"i.attempt > 0",
+	"i.blocker_count > 0",
+	"i.closing > 1",
+	heldBy,
+}
+
+const allBits = 1<<4 - 1 // of positionBits
+
+func positionOf(a registry.Action, stage registry.Stage, status registry.Status, bits int) registry.Position {
+	p := registry.Position{Action: a, Stage: stage, Status: status, Held: bits&8 != 0}
+	if bits&1 != 0 {
+		p.Attempt = 1
+	}
+	if bits&2 != 0 {
+		p.Open = 1
+	}
+	if bits&4 != 0 {
+		p.Closing = 2
+	}
+	return p
+}
+
+// place is a stage and a status there.
+type place struct {
+	stage  registry.Stage
+	status registry.Status
+}
+
+// places are all that a known item may have, whether or not it can come there.
+func places() []place {
+	var out []place
+	for _, stage := range registry.Stages() {
+		for _, status := range registry.Statuses() {
+			out = append(out, place{stage, status})
+		}
+	}
+	return out
+}
+
+// bitsOf returns with which bits an item at a place is in one of the states, whose names are compared without regard to
+// case.
+func bitsOf(at place, states []string) (bits []int) {
+	action, _ := registry.ActionOf(at.stage)
+	for b := 0; b <= allBits; b++ {
+		state := registry.StateOf(positionOf(action, at.stage, at.status, b))
+		if slices.ContainsFunc(states, state.Equal) {
+			bits = append(bits, b)
+		}
+	}
+	return bits
+}
+
+// stateCond is true for the rows i of work_item that show one of the states.
+func stateCond(states []string) string {
+	var conds []string
+	for _, status := range registry.Statuses() {
+		// Stages where the same bits decide share a condition.
+		stagesOf, order := map[string][]registry.Stage{}, []string{}
+		for _, stage := range registry.Stages() {
+			cond := bitsCond(bitsOf(place{stage, status}, states))
+			if len(stagesOf[cond]) == 0 {
+				order = append(order, cond)
+			}
+			stagesOf[cond] = append(stagesOf[cond], stage)
+		}
+		for _, cond := range order {
+			if cond == "" {
+				continue
+			}
+			text := "i.status = '" + string(status) + "'"
+			if len(order) > 1 {
+				text += " AND i.stage IN " + names(stagesOf[cond])
+			}
+			if cond != always {
+				text += " AND " + cond
+			}
+			conds = append(conds, "("+text+")")
+		}
+	}
+	if len(conds) == 0 {
+		return "(1 = 0)"
+	}
+	return "(" + strings.Join(conds, " OR ") + ")"
+}
+
+const always = "always"
+
+// bitsCond is true for rows with one of some combinations of bits; "" for none, always for all of them.
+func bitsCond(bits []int) string {
+	if len(bits) == 0 {
+		return ""
+	}
+	decisive := 0
+	for i := range positionBits {
+		bit := 1 << i
+		if slices.ContainsFunc(bits, func(b int) bool { return !slices.Contains(bits, b^bit) }) {
+			decisive |= bit
+		}
+	}
+	if decisive == 0 {
+		return always
+	}
+	var codes []string
+	for _, b := range bits {
+		if code := strconv.Itoa(b & decisive); !slices.Contains(codes, code) {
+			codes = append(codes, code)
+		}
+	}
+	return "(" + bitsSum(decisive) + " IN (" + strings.Join(codes, ", ") + "))"
+}
+
+// bitsSum adds up those of some bits that a row i of work_item has.
+func bitsSum(which int) string {
+	var sum []string
+	for i, cond := range positionBits {
+		if bit := 1 << i; which&bit != 0 {
+			sum = append(sum, fmt.Sprintf("CASE WHEN %s THEN %d ELSE 0 END", cond, bit))
+		}
+	}
+	return strings.Join(sum, " + ")
+}

@@ -1,0 +1,44 @@
+package sqlstore
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// lateWrites is how long after the end of an attempt its worker may still write, because it has not heard of it: a lease
+// and the grace of a shutdown (R26).
+const lateWrites = 2 * time.Minute
+
+// tidy makes the item that sees to what a given-up item left in staging, in the transaction that gives it up. What was
+// never claimed has left nothing.
+func (t *tx) tidy(it registry.WorkItem, actor string) error {
+	if it.Attempt == 0 || it.Action != registry.Ingest && it.Action != registry.Batch {
+		return nil
+	}
+	ended := t.now
+	if it.Status != registry.Running {
+		ended = micros(it.UpdatedAt)
+	}
+	route, _ := registry.RouteOf(registry.Tidy)
+	return t.insert(newItem{
+		id: newID(), tenant: it.Tenant, collection: it.Collection, action: registry.Tidy, stage: route.First(),
+		status: registry.Pending, priority: registry.DefaultPriority, name: "staging of item " + it.ID, actor: actor,
+		input: registry.TidySpec{Subject: it.ID}, delay: max(0, ended+lateWrites.Microseconds()-t.now),
+	})
+}
+
+// tidied gives back the room of the item whose staging a tidy item has removed: a reservation lives as long as its
+// staging (R24).
+func (t *tx) tidied(it registry.WorkItem) error {
+	if it.Action != registry.Tidy {
+		return nil
+	}
+	var spec registry.TidySpec
+	if err := json.Unmarshal(it.Spec, &spec); err != nil {
+		return fmt.Errorf("decode spec of item %s: %w", it.ID, err)
+	}
+	return t.unreserve(spec.Subject)
+}

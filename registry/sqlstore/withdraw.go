@@ -1,0 +1,98 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// lookAgain is how often those who wait for news look by themselves: another process may have committed them.
+const lookAgain = 500 * time.Millisecond
+
+// withdraw closes the live attempt of an item that an admin takes away. Its end is later than that of any other that was
+// taken from the same worker, so that it can serve as the cursor of [Store.Withdrawn].
+func (t *tx) withdraw(it registry.WorkItem, why string, to registry.Status) error {
+	response, err := json.Marshal(registry.Verdict{Stage: it.Stage, Status: to})
+	if err != nil {
+		return fmt.Errorf("encode verdict: %w", err)
+	}
+	var worker string
+	if err := t.get(`SELECT worker FROM attempt WHERE item_id = $1 AND n = $2`, []any{it.ID, it.Attempt}, &worker); err != nil {
+		return fmt.Errorf("look up the worker of item %s: %w", it.ID, err)
+	}
+	var last int64
+	err = t.get(`SELECT COALESCE(MAX(finished_at), 0) FROM attempt WHERE worker = $1 AND outcome = 'withdrawn'`, []any{worker}, &last)
+	if err != nil {
+		return fmt.Errorf("look up what was taken from worker %s: %w", worker, err)
+	}
+	_, err = t.exec(`UPDATE attempt SET finished_at = $3, outcome = 'withdrawn', error = $4, response = $5
+		WHERE item_id = $1 AND n = $2 AND finished_at IS NULL`, it.ID, it.Attempt, max(t.now, last+1), why, string(response))
+	if err != nil {
+		return fmt.Errorf("withdraw attempt %d of item %s: %w", it.Attempt, it.ID, err)
+	}
+	t.taken = true
+	return nil
+}
+
+// Withdrawn implements registry.Working.
+func (s *Store) Withdrawn(ctx context.Context, worker string, after int64) ([]registry.Lease, int64, error) {
+	again := time.NewTicker(lookAgain)
+	defer again.Stop()
+	for {
+		rung := s.taken.wait()
+		taken, next, err := s.withdrawn(ctx, worker, after)
+		switch {
+		case ctx.Err() != nil:
+			return nil, after, nil //nolint:nilerr // the wait is over, which is no fault
+		case err != nil:
+			return nil, after, fmt.Errorf("list what was taken from worker %s: %w", worker, err)
+		case len(taken) > 0:
+			return taken, next, nil
+		}
+		select {
+		case <-rung:
+		case <-again.C:
+		case <-ctx.Done():
+			return nil, after, nil
+		case <-s.closed:
+			return nil, after, fmt.Errorf("list what was taken from worker %s: %w", worker, errClosed)
+		}
+	}
+}
+
+func (s *Store) withdrawn(ctx context.Context, worker string, after int64) (out []registry.Lease, next int64, err error) {
+	rows, err := s.read.QueryContext(ctx, `SELECT item_id, n, finished_at FROM attempt
+		WHERE worker = $1 AND outcome = 'withdrawn' AND finished_at > $2 ORDER BY finished_at LIMIT 500`, worker, after)
+	if err != nil {
+		return nil, after, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	next = after
+	for rows.Next() {
+		var l registry.Lease
+		if err := rows.Scan(&l.ItemID, &l.N, &next); err != nil {
+			return nil, after, err
+		}
+		out = append(out, l)
+	}
+	return out, next, rows.Err()
+}
+
+// noReturn refuses to stop an item that has announced a version: that can only be rolled forward (R7).
+func (t *tx) noReturn(it registry.WorkItem, act registry.Act) error {
+	p := &registry.PastNoReturn{ItemID: it.ID, Act: act}
+	err := t.get(`SELECT object_id, version FROM object_version WHERE item_id = $1 ORDER BY version LIMIT 1`, []any{it.ID},
+		&p.ObjectID, &p.Version)
+	switch {
+	case err == nil:
+		return p
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	}
+	return fmt.Errorf("look for a version of item %s: %w", it.ID, err)
+}

@@ -1,0 +1,38 @@
+package workers
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/registry"
+)
+
+// Apply carries a bulk act out, a portion at a time. What each portion did is noted with it by the Registry, so that it
+// goes on where it was stopped or killed.
+type Apply struct {
+	base.Worker
+	Registry registry.Working
+}
+
+// Stage implements base.Handler.
+func (w *Apply) Stage() registry.Stage { return registry.Apply }
+
+// Work implements base.Handler.
+func (w *Apply) Work(ctx context.Context, item *base.Item) error {
+	progress := item.Progress("items", "items")
+	for {
+		if err := item.Writable(ctx); err != nil {
+			return err
+		}
+		p, err := w.Registry.ApplyNext(ctx, item.Lease())
+		if err != nil {
+			return fmt.Errorf("carry on: %w", err)
+		}
+		progress.SetEnd(max(p.Matched, p.Applied+p.Refused)) // more may match by now
+		progress.Set(p.Applied + p.Refused)
+		if p.Done {
+			return nil
+		}
+	}
+}
