@@ -17,7 +17,7 @@ import (
 // prefill is a registry that has been in use: most items are settled; of a tenth that is pending, in 20 collections, two
 // collections are held, and of every ten items one is in a held batch, two are not due and one is blocked.
 const prefill = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d),
-	f AS (SELECT i, 'c' || ((i / 10) %% 20) AS collection, i %% 10 = 0 AS pending, (i / 10) %% 10 AS kind FROM n)
+	f AS (SELECT i, 'c' || ((i / 10) %% 20) AS collection, i %% 10 = 0 AS pending, (i / 200) %% 10 AS kind FROM n)
 INSERT INTO work_item (seq, id, tenant, collection, parent_id, row_no, action, stage, status, priority, rank, name, spec, blocker_count,
 	run_at, nudge_at, created_at, updated_at, finished_at, ready)
 SELECT i, printf('00000000-0000-7000-8000-%%012d', i), 'default', collection, CASE WHEN kind = 1 THEN 'held' ELSE 'batch' END, i, 'ingest',
