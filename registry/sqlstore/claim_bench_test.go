@@ -17,10 +17,10 @@ import (
 // prefill is a registry that has been in use: most items are settled; of a tenth that is pending, in 20 collections, two
 // collections are held, and of every ten items one is in a held batch, two are not due and one is blocked.
 const prefill = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d),
-	f AS (SELECT i, 'c' || ((i / 10) %% 20) AS collection, i %% 10 = 0 AS pending, (i / 10) %% 10 AS kind FROM n)
-INSERT INTO work_item (id, tenant, collection, parent_id, row_no, action, stage, status, priority, rank, name, spec, blocker_count,
+	f AS (SELECT i, 'c' || ((i / 10) %% 20) AS collection, i %% 10 = 0 AS pending, (i / 200) %% 10 AS kind FROM n)
+INSERT INTO work_item (seq, id, tenant, collection, parent_id, row_no, action, stage, status, priority, rank, name, spec, blocker_count,
 	run_at, nudge_at, created_at, updated_at, finished_at, ready)
-SELECT printf('00000000-0000-7000-8000-%%012d', i), 'default', collection, CASE WHEN kind = 1 THEN 'held' ELSE 'batch' END, i, 'ingest',
+SELECT i, printf('00000000-0000-7000-8000-%%012d', i), 'default', collection, CASE WHEN kind = 1 THEN 'held' ELSE 'batch' END, i, 'ingest',
 	CASE WHEN pending THEN 'estimate' ELSE 'notify' END, CASE WHEN pending THEN 'pending' ELSE 'completed' END, 5,
 	1700000000000000 + i, 'item ' || i, '{"type":"file","url":"https://example.org/' || i || '"}', CASE WHEN pending AND kind = 4 THEN 1 ELSE 0 END,
 	CASE WHEN kind IN (2, 3) THEN 4000000000000000 ELSE 1700000000000000 END,

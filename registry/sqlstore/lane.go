@@ -64,7 +64,13 @@ func (t *tx) next(stage registry.Stage) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			looked += n
+			if looked += n; n < groupWrites {
+				continue
+			}
+			// There may be many more of them: it is somebody else's turn now.
+			if err := t.served(stage, collection); err != nil {
+				return "", err
+			}
 		}
 	}
 	return "", nil

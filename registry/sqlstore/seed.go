@@ -205,8 +205,15 @@ func (g *seeder) write(t *tx, it seeded, at int64) error {
 		parent = it.parent
 	}
 	ready := 0
-	if it.place.status == registry.Pending && it.blocked == 0 && it.runIn == 0 {
+	switch {
+	case it.place.status != registry.Pending:
+	case it.blocked > 0:
+		ready = 2
+	case it.runIn == 0:
 		ready = 1
+		if err := t.openLane(it.place.stage, seedCollection(g.collection)); err != nil {
+			return err
+		}
 	}
 	g.seq++
 	priority := 5 + g.rand.IntN(3)

@@ -57,7 +57,9 @@ func TestPostgreSQL(t *testing.T) {
 		if _, _, err := sqlstore.Migrate(t.Context(), url); err != nil {
 			t.Fatal(err)
 		}
-		return openURL(t, url, now)
+		s := openURL(t, url, now)
+		t.Cleanup(func() { checkReady(context.WithoutCancel(t.Context()), t, s) })
+		return s
 	})
 }
 
