@@ -91,6 +91,14 @@ func (t *tx) removeHold(scope registry.HoldScope, key, actor string) error {
 	if err != nil {
 		return err
 	}
+	if scope != registry.HoldWorker {
+		// Ring for what waited; what another hold covers is skipped when it is offered. Only what was offered before the
+		// hold has its next message in the future, so these are few.
+		_, err = t.exec(`UPDATE work_item SET nudge_at = $1, nudges = 0 WHERE status = 'pending' AND nudge_at > $1 AND run_at <= $1`, t.now)
+		if err != nil {
+			return err
+		}
+	}
 	if err := t.putBack(scope, key); err != nil {
 		return err
 	}

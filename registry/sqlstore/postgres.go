@@ -119,6 +119,11 @@ func (d postgres) gone(err error) bool {
 		errors.As(err, &connect) || pgconn.Timeout(err) || err != nil && strings.Contains(err.Error(), "conn closed")
 }
 
+func (d postgres) noText(err error) bool {
+	var answered *pgconn.PgError
+	return errors.As(err, &answered) && answered.Code == "22021" // character_not_in_repertoire
+}
+
 func (d postgres) patience() time.Duration { return turnWhole }
 
 func (d postgres) goose() (goose.Dialect, []goose.ProviderOption, error) {

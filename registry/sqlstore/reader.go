@@ -31,8 +31,13 @@ type readRow struct {
 func (r readRow) Scan(dest ...any) error { return r.reader.told(r.row.Scan(dest...)) }
 
 func (r reader) told(err error) error {
-	if err != nil && r.dialect.gone(err) {
+	switch {
+	case err == nil:
+		return nil
+	case r.dialect.gone(err):
 		return unavailable(err)
+	case r.dialect.noText(err):
+		return sql.ErrNoRows // nothing is called so
 	}
 	return err
 }
