@@ -87,6 +87,7 @@ func (s *session) renew(ctx context.Context) error {
 	s.mu.Lock()
 	s.renewed = sent
 	s.mu.Unlock()
+	s.hold(ctx, answer.Held)
 	gone := make(map[registry.Lease]bool, len(answer.Lost))
 	for _, l := range answer.Lost {
 		gone[l] = true

@@ -37,6 +37,7 @@ type session struct {
 
 	mu       sync.Mutex
 	stopped  bool
+	held     bool      // by an admin, as the last answered renewal said
 	renewed  time.Time // when the last answered renewal was sent
 	attempts map[registry.Lease]*attempt
 	// withdrawn are attempts that were taken away before this process had the answer to their claim, or after it had
@@ -81,9 +82,12 @@ func (m freeing) Requeue(delay time.Duration) {
 	m.Message.Requeue(delay)
 }
 
-// refusal is when a message that was not let in may come again: at once, to somebody else, when this worker stops.
+// refusal is when a message that was not let in may come again: at once, to somebody else, when this worker stops or is
+// held.
 func (s *session) refusal() time.Duration {
-	if s.isStopping() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped || s.held {
 		return 0
 	}
 	return noSlotRequeue
@@ -93,6 +97,27 @@ func (s *session) isStopping() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stopped
+}
+
+// hold does what the Registry says of a hold on this worker: while there is one it takes no messages and tells that it
+// has no free slots. Steps under way go on. Only the renewal loop calls it.
+func (s *session) hold(ctx context.Context, held bool) {
+	s.mu.Lock()
+	changed := s.held != held
+	s.held = held
+	s.mu.Unlock()
+	if !changed {
+		return
+	}
+	for _, st := range s.stations {
+		st.hold(held)
+	}
+	if held {
+		s.log.WarnContext(ctx, "worker is held and takes nothing more", "worker", s.worker)
+	} else {
+		s.log.InfoContext(ctx, "worker is released", "worker", s.worker)
+	}
+	s.tell()
 }
 
 func (s *session) running() []*attempt {

@@ -186,6 +186,7 @@ type fakeRegistry struct {
 
 	onClaim  func(call int, r registry.ClaimRequest) error
 	onRenew  func(call int, r registry.RenewRequest) ([]registry.Lease, error)
+	heldAt   func(call int) bool // what renewal number call answers
 	onSettle func(call int, s registry.Settlement) error
 	onSave   func(call int) error
 	taken    chan registry.Lease // what Withdrawn tells; nil: never anything
@@ -225,11 +226,16 @@ func (f *fakeRegistry) Renew(_ context.Context, r registry.RenewRequest) (regist
 	f.renewAt = append(f.renewAt, time.Since(f.begun))
 	n := len(f.renews)
 	f.mu.Unlock()
+	var answer registry.Renewal
+	if f.heldAt != nil {
+		answer.Held = f.heldAt(n)
+	}
 	if f.onRenew != nil {
 		lost, err := f.onRenew(n, r)
-		return registry.Renewal{Lost: lost}, err
+		answer.Lost = lost
+		return answer, err
 	}
-	return registry.Renewal{}, nil
+	return answer, nil
 }
 
 func (f *fakeRegistry) Settle(_ context.Context, s registry.Settlement) (registry.Verdict, error) {

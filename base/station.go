@@ -19,6 +19,7 @@ type station struct {
 	busy     int // slots in which a message is served
 	left     int // slots held by steps that were abandoned and have not ended yet
 	draining bool
+	held     bool     // an admin keeps this worker from being given anything
 	consumer Consumer // nil before connect
 }
 
@@ -35,11 +36,11 @@ func newStation(h Handler) (*station, error) {
 	return &station{handler: h, action: action, stage: stage, slots: slots}, nil
 }
 
-// take occupies a slot; false when there is none or the station is draining.
+// take occupies a slot; false when there is none, or the station is draining or held.
 func (st *station) take() bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.draining || st.busy+st.left >= st.slots {
+	if st.draining || st.held || st.busy+st.left >= st.slots {
 		return false
 	}
 	st.busy++
@@ -59,7 +60,7 @@ func (st *station) room() (capacity, free int) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	capacity = max(st.slots-st.left, 0)
-	if st.draining {
+	if st.draining || st.held {
 		return capacity, 0
 	}
 	return capacity, max(capacity-st.busy, 0)
@@ -91,6 +92,14 @@ func (st *station) drain() {
 	st.allow()
 }
 
+// hold takes no more messages until it is called with false. What is being served goes on.
+func (st *station) hold(held bool) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.held = held
+	st.allow()
+}
+
 // connected gives the station its subscription.
 func (st *station) connected(c Consumer) {
 	st.mu.Lock()
@@ -103,7 +112,7 @@ func (st *station) connected(c Consumer) {
 func (st *station) allow() {
 	switch {
 	case st.consumer == nil:
-	case st.draining:
+	case st.draining || st.held:
 		st.consumer.SetFree(0)
 	default:
 		st.consumer.SetFree(max(st.slots-st.left, 0))

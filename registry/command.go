@@ -8,22 +8,22 @@ import (
 
 // Command is an admin act asked of an item.
 type Command struct {
-	ItemID   string
-	Act      Act    // one of AllowedActs
-	From     Stage  // requeue: the stage to start again at; "" = where it failed
-	Priority *int   // priority: the new one, lower first; below 0 goes before everything else
-	Reason   string // hold: required
-	Actor    string
+	ItemID   string `json:"item_id,omitempty"`
+	Act      Act    `json:"act,omitempty"`      // one of AllowedActs
+	From     Stage  `json:"from,omitempty"`     // requeue: the stage to start again at; "" = where it failed
+	Priority *int   `json:"priority,omitempty"` // priority: the new one, lower first; below 0 goes before everything else
+	Reason   string `json:"reason,omitempty"`   // hold: required
+	Actor    string `json:"actor,omitempty"`
 	// Confirmed says that the consequences were shown and accepted.
-	Confirmed      bool
-	IdempotencyKey string
+	Confirmed      bool   `json:"confirmed,omitempty"`
+	IdempotencyKey string `json:"idempotency_key,omitempty"`
 }
 
 // ConfirmationNeeded refuses an act whose consequences nobody confirmed yet.
 type ConfirmationNeeded struct {
-	ItemID       string
-	Act          Act
-	Consequences []string // a sentence each: what notification will be lost, what folders go
+	ItemID       string   `json:"item_id"`
+	Act          Act      `json:"act"`
+	Consequences []string `json:"consequences"` // a sentence each: what notification will be lost, what folders go
 }
 
 // Error tells the consequences.
@@ -33,10 +33,10 @@ func (e *ConfirmationNeeded) Error() string {
 
 // PastNoReturn refuses to stop an item that has announced a version of an object: that is only rolled forward (R7).
 type PastNoReturn struct {
-	ItemID   string
-	Act      Act
-	ObjectID string
-	Version  int
+	ItemID   string `json:"item_id"`
+	Act      Act    `json:"act"`
+	ObjectID string `json:"object_id"`
+	Version  int    `json:"version"`
 }
 
 // Error says what can be done instead.
@@ -47,15 +47,15 @@ func (e *PastNoReturn) Error() string {
 
 // BulkRequest asks an act of every item that matches a query.
 type BulkRequest struct {
-	Match          Query // must have a term: nothing is done to everything by mistake
-	Within         []string
-	Act            Act
-	From           Stage
-	Priority       *int
-	Reason         string
-	Actor          string
-	IdempotencyKey string
-	Confirmed      bool // for each item as in Command
+	Match          Query    `json:"match"` // must have a term: nothing is done to everything by mistake
+	Within         []string `json:"within"`
+	Act            Act      `json:"act"`
+	From           Stage    `json:"from"`
+	Priority       *int     `json:"priority"`
+	Reason         string   `json:"reason"`
+	Actor          string   `json:"actor"`
+	IdempotencyKey string   `json:"idempotency_key"`
+	Confirmed      bool     `json:"confirmed"` // for each item as in Command
 }
 
 // BulkProgress is how far a bulk act is.
@@ -68,7 +68,7 @@ type BulkProgress struct {
 	Refusals []string `json:"refusals,omitempty"`
 }
 
-// Accepting says whether submissions are taken.
+// Accepting says whether submissions are taken. Where nobody ever said so, they are, since the zero time.
 type Accepting struct {
 	On     bool      `json:"on"`
 	Reason string    `json:"reason,omitempty"`
@@ -101,7 +101,7 @@ type StageQueue struct {
 	Waiting     int64      `json:"waiting"` // for time, room, a lock or other items
 	Held        int64      `json:"held"`
 	Running     int64      `json:"running"`
-	Capacity    int        `json:"capacity"` // slots of live workers
+	Capacity    int        `json:"capacity"` // slots of live workers that are neither held nor stopping
 	Free        int        `json:"free"`
 	OldestReady *time.Time `json:"oldest_ready,omitempty"` // since when the one that waits longest could run
 }

@@ -21,6 +21,9 @@ var (
 	ErrUnavailable = errors.New("registry is not available")
 	// ErrIntentOpen: another item's version of the object is intended and not yet recorded (R1).
 	ErrIntentOpen = errors.New("another version of the object is being written")
+	// ErrInvalid: the arguments can never be right, whatever the state of things: too many rows in one call, an unknown
+	// outcome, a claim without a request id. Nothing was changed.
+	ErrInvalid = errors.New("not a valid request")
 )
 
 // Reason is why an item is not running: one enumeration for claim, why, CLI and UI (design section 8).
@@ -42,10 +45,10 @@ const (
 
 // NotClaimable says why a claim gave no item.
 type NotClaimable struct {
-	ItemID string // the hinted item
-	Reason Reason
+	ItemID string `json:"item_id"` // the hinted item
+	Reason Reason `json:"reason"`
 	// After is how long the item waits at least, for not-due; 0 otherwise.
-	After time.Duration
+	After time.Duration `json:"after"`
 }
 
 // Error implements error.
@@ -55,8 +58,8 @@ func (e *NotClaimable) Error() string {
 
 // LockedError says that another item holds a lock this one needs, or waits for it in front of this one.
 type LockedError struct {
-	Key    string
-	ItemID string // the holder
+	Key    string `json:"key"`
+	ItemID string `json:"item_id"` // the holder
 }
 
 // Error implements error.
@@ -66,9 +69,9 @@ func (e *LockedError) Error() string {
 
 // IdentifierMismatch says that a submission names an object twice, differently. It is a content fault.
 type IdentifierMismatch struct {
-	LocalID string
-	Known   string // the ARK the local id belongs to
-	Given   string // the ARK the submission names
+	LocalID string `json:"local_id"`
+	Known   string `json:"known"` // the ARK the local id belongs to
+	Given   string `json:"given"` // the ARK the submission names
 }
 
 // Error names both identifiers and what to do.
@@ -78,8 +81,8 @@ func (e *IdentifierMismatch) Error() string {
 
 // OwnerMismatch says that a submission names an object of another owner. It is a content fault.
 type OwnerMismatch struct {
-	ARK   string
-	Owner string // whose collection the submission came to
+	ARK   string `json:"ark"`
+	Owner string `json:"owner"` // whose collection the submission came to
 }
 
 // ContentFault marks the deposit as at fault.
@@ -92,15 +95,20 @@ func (e *OwnerMismatch) Error() string {
 
 // NoSpaceError says that a reservation would fill the volume beyond its threshold.
 type NoSpaceError struct {
-	Volume          string
-	Need            int64 // bytes
-	Used, Total     int64 // bytes on the volume
-	Reserved        int64 // bytes promised to others and not yet staged
-	ThresholdFactor float64
+	Volume          string  `json:"volume"`
+	Need            int64   `json:"need"`     // bytes
+	Used            int64   `json:"used"`     // bytes on the volume
+	Total           int64   `json:"total"`    // bytes on the volume
+	Reserved        int64   `json:"reserved"` // bytes promised to others and not yet staged
+	ThresholdFactor float64 `json:"threshold_factor"`
 }
 
 // Error gives the figures.
 func (e *NoSpaceError) Error() string {
-	return fmt.Sprintf("needs %d bytes; volume %s has %d of %d used and %d reserved, and may be filled to %.0f %%",
-		e.Need, e.Volume, e.Used, e.Total, e.Reserved, e.ThresholdFactor*100)
+	used := 100.0
+	if e.Total > 0 {
+		used = 100 * float64(e.Used) / float64(e.Total)
+	}
+	return fmt.Sprintf("needs %s; volume %s is %.0f %% used (%s of %s), %s reserved, and may be filled to %.0f %%",
+		SizeText(e.Need), e.Volume, used, SizeText(e.Used), SizeText(e.Total), SizeText(e.Reserved), e.ThresholdFactor*100)
 }

@@ -1,6 +1,9 @@
 package registry
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // HoldScope is what a hold covers.
 type HoldScope string
@@ -10,7 +13,7 @@ const (
 	HoldAll        HoldScope = "all"        // everything; its key is ""
 	HoldStage      HoldScope = "stage"      // key: the stage
 	HoldCollection HoldScope = "collection" // key: the mnemonic
-	HoldVolume     HoldScope = "volume"     // key: a storage volume; covers the stages that write to it
+	HoldVolume     HoldScope = "volume"     // key: a storage volume, or the staging volume; covers the stages that write to it
 	HoldBatch      HoldScope = "batch"      // key: the batch's id; covers it and its jobs
 	HoldItem       HoldScope = "item"       // key: the item's id
 	HoldWorker     HoldScope = "worker"     // key: a worker's id, or its host; it is given nothing more
@@ -28,4 +31,67 @@ type Hold struct {
 	Reason    string    `json:"reason"`
 	Actor     string    `json:"actor"`
 	CreatedAt time.Time `json:"created_at"`
+}
+
+// Covers says whether the hold keeps an item from starting its next step: that of the stage where it stands, or, while it
+// runs, the one after it, since a running step goes on. Nothing covers a settled item.
+func (h Hold) Covers(it WorkItem) bool {
+	if it.Status.Settled() {
+		return false
+	}
+	stage := nextStart(it)
+	switch h.Scope {
+	case HoldAll:
+		return true
+	case HoldStage:
+		return h.Key == string(stage)
+	case HoldCollection:
+		return h.Key == it.Collection
+	case HoldVolume:
+		return h.coversVolume(it, stage)
+	case HoldBatch:
+		return h.Key == it.ID || h.Key == it.ParentID
+	case HoldItem:
+		return h.Key == it.ID
+	case HoldWorker:
+		return false // the item may go to another one
+	}
+	return false
+}
+
+func (h Hold) coversVolume(it WorkItem, stage Stage) bool {
+	switch writes(stage) {
+	case StorageVolume:
+		return h.Key == it.Volume
+	case StagingVolume:
+		return h.Key == DefaultStaging
+	case NoVolume:
+	}
+	return false
+}
+
+// nextStart is the stage of the step that an item would start next. A last step can only start again.
+func nextStart(it WorkItem) Stage {
+	if it.Status == Running {
+		if route, ok := RouteOf(it.Action); ok {
+			if next, ok := route.Next(it.Stage); ok {
+				return next
+			}
+		}
+	}
+	return it.Stage
+}
+
+// CoversWorker says whether the hold keeps a worker from being given anything: its key is the worker's id, or the host
+// in an id of the form HOST-PID-RANDOM. What follows a slash in an id is not looked at.
+func (h Hold) CoversWorker(id string) bool {
+	if h.Scope != HoldWorker || h.Key == "" {
+		return false
+	}
+	process, _, _ := strings.Cut(id, "/")
+	if h.Key == id || h.Key == process {
+		return true
+	}
+	rest, ok := strings.CutPrefix(process, h.Key+"-")
+	return ok && strings.Count(rest, "-") == 1 // host "node" is not host "node-2"
 }

@@ -19,8 +19,9 @@ type WorkItem struct {
 	Stage  Stage  `json:"stage"`
 	Status Status `json:"status"`
 
-	Priority int    `json:"priority"` // lower first
-	Name     string `json:"name"`     // for people: the payload's file name
+	Priority int    `json:"priority"`         // lower first
+	Name     string `json:"name"`             // for people: the payload's file name
+	Volume   string `json:"volume,omitempty"` // the storage volume that its object goes to
 
 	Spec    json.RawMessage            `json:"spec,omitempty"`    // immutable input, a [Spec] for jobs and batches
 	Results map[string]json.RawMessage `json:"results,omitempty"` // durable results that must not be redone (column state)

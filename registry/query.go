@@ -17,14 +17,14 @@ const (
 // Query is a parsed query (design section 8): terms, all of which must match. The zero value matches everything. It is
 // made by [ParseQuery] and told by String, which ParseQuery takes back unchanged.
 type Query struct {
-	Terms []Term
+	Terms []Term `json:"terms"`
 }
 
 // Term is one condition.
 type Term struct {
-	Field string // "" is free text
-	Value string // as [ParseQuery] spells it; several of a field that takes a list are separated by commas
-	Not   bool
+	Field string `json:"field"` // "" is free text
+	Value string `json:"value"` // as [ParseQuery] spells it; several of a field that takes a list are separated by commas
+	Not   bool   `json:"not"`
 }
 
 // Values are the values of a term, any of which matches: several for a field that takes a list, otherwise one.

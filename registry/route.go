@@ -118,6 +118,16 @@ func ActionOf(s Stage) (a Action, ok bool) {
 	return "", false
 }
 
+// writes says to which kind of volume the step of a stage writes.
+func writes(s Stage) VolumeKind {
+	for _, r := range Routes() {
+		if step, ok := r.Step(s); ok {
+			return step.Writes
+		}
+	}
+	return NoVolume
+}
+
 // First returns the stage an item starts in.
 func (r Route) First() Stage { return r.Steps[0].Stage }
 

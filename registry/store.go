@@ -31,31 +31,36 @@ type Submitting interface {
 	// Submit makes a batch item. The collection's profile is frozen into its spec. With an idempotency key that was
 	// used before, the first answer is returned again (ErrIdempotencyConflict when the arguments differ); a
 	// submission of the same uploaded bytes with the same description to the same collection, unless it failed
-	// or Force is set, answers with the first one's id. ErrNotFound names an unknown collection or upload;
-	// *PriorityError a priority that a submission cannot ask for.
+	// or Force is set, answers with the first one's id. What it requires by item id keeps it from starting at all,
+	// but says nothing of its content: what is here already stays as it is. *GraphError says that a requirement cannot be,
+	// *PriorityError that a submission cannot ask for its priority; ErrNotFound names an unknown collection, upload or
+	// required item.
 	Submit(ctx context.Context, s Submission) (Receipt, error)
 	// Prepare adds submissions to a graph that is not sealed yet, all of them or none, in status prepare: nothing of it
 	// is dispatched before Seal. A requirement of an item that is there already locks and re-checks it: one that is
-	// satisfied already is born so (R12). With an idempotency key that was used before, the first answer is returned
-	// again. *GraphError names a key that is used twice or not known; ErrNotFound an unknown graph, item or
-	// collection.
+	// satisfied already is born so (R12). The same content is not looked for: every node becomes a batch of its own, as
+	// with Force. With an idempotency key that was used before, the first answer is returned again. *GraphError names a
+	// key that is used twice or not known, an item that requires itself, a requirement that can never be satisfied, and
+	// what is beyond [MostNodes], [MostEdges] or [MostItems]; ErrNotFound an unknown graph, item, upload or collection;
+	// ErrSealed a graph that is sealed.
 	Prepare(ctx context.Context, g Graph) (PreparedGraph, error)
-	// Seal makes every item of a graph pending in one act, or none: *CycleError names the items of a cycle. A repeat
-	// changes nothing.
+	// Seal makes every item of a graph that is still in prepare pending in one act, or none: *CycleError names the items
+	// of a cycle, ErrNotFound an unknown graph. What was cancelled, aborted or deleted before stays so. A repeat changes
+	// nothing.
 	Seal(ctx context.Context, graphID, actor string) error
 }
 
 // Submission is a payload on its way in.
 type Submission struct {
-	Collection     string
-	Name           string // for people; the payload's file name when empty
-	Spec           Spec   // Profile, Priority and RouteVersion are filled in by Submit
-	Priority       *int   // not below 0; nil: from the profile and the batch's size
-	Actor          string
-	IdempotencyKey string // "" for none
-	Force          bool   // make a new batch although the same content is here already
+	Collection     string `json:"collection,omitempty"`
+	Name           string `json:"name,omitempty"`     // for people; the payload's file name when empty
+	Spec           Spec   `json:"spec"`               // Profile, Priority and RouteVersion are filled in by Submit
+	Priority       *int   `json:"priority,omitempty"` // not below 0; nil: from the profile and the batch's size
+	Actor          string `json:"actor,omitempty"`
+	IdempotencyKey string `json:"idempotency_key,omitempty"` // "" for none
+	Force          bool   `json:"force,omitempty"`           // make a new batch although the same content is here already
 	// Requires are items that must have completed (or settled) before this one starts.
-	Requires []Requirement
+	Requires []Requirement `json:"requires,omitempty"`
 }
 
 // Receipt answers a submission.
@@ -69,11 +74,13 @@ type Working interface {
 	// Claim gives the stage's best ready item, nearly always the hinted one (R20), running under a new attempt;
 	// or *NotClaimable with the reason why the hinted item cannot be had. Best is first what an operator put in front of
 	// everything (a priority below 0), then the collection that was served longest ago in the stage, and of that the item
-	// that comes first by age and priority. A repeated RequestID returns the same claim
-	// while that attempt is live.
+	// that comes first by age and priority. A repeated RequestID returns the same claim while that attempt is live. A
+	// worker that is held gets nothing, for the reason held, and the hinted item is rung for again a moment later, for
+	// another worker.
 	Claim(ctx context.Context, r ClaimRequest) (Claim, error)
 	// Renew extends the named attempts by r.Lease from now, notes their progress and the worker's capacity, and
-	// returns those that are no longer live: their work must stop and write nothing more.
+	// returns those that are no longer live: their work must stop and write nothing more. It also says whether a hold
+	// keeps the worker from being given anything; the capacity of such a worker counts as 0.
 	Renew(ctx context.Context, r RenewRequest) (Renewal, error)
 	// Withdrawn returns the attempts of a worker that admins have taken away since a cursor, 0 at first, and the cursor to
 	// go on with. It waits for one until ctx ends, and then returns none and no error; an attempt may be told twice.
@@ -109,11 +116,11 @@ type NewJob struct {
 
 // Reservation asks for room on a volume.
 type Reservation struct {
-	Volume    string
-	Bytes     int64
-	Used      int64   // bytes used on the volume, as measured now
-	Total     int64   // bytes the volume holds
-	Threshold float64 // share of Total that may be used and promised, 0..1
+	Volume    string  `json:"volume"`
+	Bytes     int64   `json:"bytes"`
+	Used      int64   `json:"used"`      // bytes used on the volume, as measured now
+	Total     int64   `json:"total"`     // bytes the volume holds
+	Threshold float64 `json:"threshold"` // share of Total that may be used and promised, 0..1
 }
 
 // Preserving is how content becomes an object: identity, intent, inventory.
@@ -136,10 +143,10 @@ type Preserving interface {
 
 // IdentifyRequest is what is known of an object's identity.
 type IdentifyRequest struct {
-	Owner    string
-	Supplied string   // an ARK, or ""
-	LocalIDs []string // exact strings, no duplicates
-	Proposed string   // a fresh ARK, chosen locally
+	Owner    string   `json:"owner"`
+	Supplied string   `json:"supplied"`  // an ARK, or ""
+	LocalIDs []string `json:"local_ids"` // exact strings, no duplicates
+	Proposed string   `json:"proposed"`  // a fresh ARK, chosen locally
 }
 
 // Identity is an object's name as it was settled.
@@ -218,10 +225,10 @@ type Housekeeping interface {
 
 // DueRequest bounds what the relay offers.
 type DueRequest struct {
-	Window  int           // outstanding messages a live slot of a stage, and at least this many a stage
-	Renudge time.Duration // first repeat of an unanswered message; doubles up to RenudgeMax
+	Window  int           `json:"window"`  // outstanding messages a live slot of a stage, and at least this many a stage
+	Renudge time.Duration `json:"renudge"` // first repeat of an unanswered message; doubles up to RenudgeMax
 	// RenudgeMax is the longest wait between repeats.
-	RenudgeMax time.Duration
+	RenudgeMax time.Duration `json:"renudge_max"`
 }
 
 // Administering is what people ask of items.
@@ -236,17 +243,19 @@ type Administering interface {
 	// the background with progress, can be cancelled, and is one audit entry. ErrIdempotencyConflict as for Submit.
 	Bulk(ctx context.Context, b BulkRequest) (WorkItem, error)
 	// SetAccepting says whether submissions are taken; a repeat replaces reason and actor. While they are not, Submit and
-	// Prepare return *NotAccepting, and everything under way goes on.
+	// Prepare return *NotAccepting, except to a repeat of a key that was used before, and everything under way goes on.
 	SetAccepting(ctx context.Context, a Accepting) error
-	// AddHold stops items of a scope from starting. A repeat replaces reason and actor.
+	// AddHold stops items of a scope from starting, or a worker from being given any; what runs goes on. A repeat replaces
+	// reason and actor.
 	AddHold(ctx context.Context, h Hold) error
-	// RemoveHold lets go what no other hold covers, unless the collection releases one by one: then everything that the
-	// hold covered alone gets a hold of its own instead. ErrNotFound when there is no such hold.
+	// RemoveHold lets go what no other hold covers, unless the hold is on a collection that releases one by one: then
+	// every item of it that waits and that the hold covered alone gets a hold of its own instead, of scope item, with the
+	// same actor and time. ErrNotFound when there is no such hold.
 	RemoveHold(ctx context.Context, scope HoldScope, key, actor string) error
 	// PutCollection creates a collection or replaces its profile for submissions to come. *PriorityError refuses a
 	// priority that a profile cannot ask for.
 	PutCollection(ctx context.Context, c Collection, actor string) error
-	// AddToken stores a bearer token's hash.
+	// AddToken stores a bearer token's hash; ErrTaken when there is a token with this id or hash.
 	AddToken(ctx context.Context, t Token) error
 	// TokenByHash returns the token with this hash, or ErrNotFound when there is none or it was revoked or has expired.
 	TokenByHash(ctx context.Context, hash string) (Token, error)
@@ -262,14 +271,18 @@ type Administering interface {
 type Reading interface {
 	// Item returns one item, or ErrNotFound.
 	Item(ctx context.Context, id string) (WorkItem, error)
-	// Items lists items, newest first; children of a batch in row order.
+	// Items lists items, newest first; children of one batch, named by ParentID or by a term, in row order.
+	// *QueryError for a Match that ParseQuery did not make.
 	Items(ctx context.Context, q ItemQuery) (Page[WorkItem], error)
 	// CountItems counts the items that a query selects by the state that people see; paging is ignored.
 	CountItems(ctx context.Context, q ItemQuery) (map[State]int64, error)
 	// Graph returns the items of a graph with their edges, or ErrNotFound.
 	Graph(ctx context.Context, id string) (GraphView, error)
-	// Edges returns what an item requires and what requires it.
+	// Edges returns what an item requires and what requires it, or ErrNotFound. A batch's own jobs are not among it: Items
+	// lists them.
 	Edges(ctx context.Context, itemID string) (requires, required []Edge, err error)
+	// Accepting says whether submissions are taken.
+	Accepting(ctx context.Context) (Accepting, error)
 	// QueueStatus adds up, per stage, what waits and runs.
 	QueueStatus(ctx context.Context) (QueueStatus, error)
 	// Holds lists all holds.
@@ -319,26 +332,26 @@ type Page[T any] struct {
 
 // ItemQuery selects items; empty fields do not restrict.
 type ItemQuery struct {
-	Action     Action
-	ParentID   string
-	Collection string
-	Status     Status
-	Stage      Stage
-	Text       string   // part of the name or the note
-	Match      Query    // all of its terms
-	Within     []string // only items of these collections; nil: all, empty: none
-	After      string
-	Limit      int // 0: 50; at most 500
+	Action     Action   `json:"action"`
+	ParentID   string   `json:"parent_id"`
+	Collection string   `json:"collection"`
+	Status     Status   `json:"status"`
+	Stage      Stage    `json:"stage"`
+	Text       string   `json:"text"`   // part of the name or the note
+	Match      Query    `json:"match"`  // all of its terms
+	Within     []string `json:"within"` // only items of these collections; nil: all, empty: none
+	After      string   `json:"after"`
+	Limit      int      `json:"limit"` // 0: 50; at most 500
 }
 
 // ObjectQuery selects objects; empty fields do not restrict.
 type ObjectQuery struct {
-	Collection string
-	Within     []string // as in ItemQuery
-	LocalID    string
-	Text       string // part of ARK, title or creator
-	After      string
-	Limit      int
+	Collection string   `json:"collection"`
+	Within     []string `json:"within"` // as in ItemQuery
+	LocalID    string   `json:"local_id"`
+	Text       string   `json:"text"` // part of ARK, title or creator
+	After      string   `json:"after"`
+	Limit      int      `json:"limit"`
 }
 
 // BatchProgress is a batch's jobs, added up from their rows.

@@ -208,10 +208,11 @@ func stagesBut(one Stage) []Stage {
 
 // TransitionError refuses a state change that the state machine does not have.
 type TransitionError struct {
-	ItemID   string
-	Act      Act
-	From, To State // as people see them
-	Allowed  []Act
+	ItemID  string `json:"item_id"`
+	Act     Act    `json:"act"`
+	From    State  `json:"from"` // as people see them
+	To      State  `json:"to"`
+	Allowed []Act  `json:"allowed"`
 }
 
 // Error names the change and what may be done instead.

@@ -185,7 +185,7 @@ func TestErrorsSayWhat(t *testing.T) {
 		},
 		{
 			&registry.NoSpaceError{Volume: "v", Need: 5, Used: 70, Total: 100, Reserved: 8, ThresholdFactor: 0.8},
-			"needs 5 bytes; volume v has 70 of 100 used and 8 reserved, and may be filled to 80 %",
+			"needs 5 bytes; volume v is 70 % used (70 bytes of 100 bytes), 8 bytes reserved, and may be filled to 80 %",
 		},
 	} {
 		if got := tt.err.Error(); got != tt.want {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -219,6 +220,35 @@ type broken struct{ registry.Reading }
 
 func (broken) Items(context.Context, registry.ItemQuery) (registry.Page[registry.WorkItem], error) {
 	return registry.Page[registry.WorkItem]{}, errors.New("password=hunter2")
+}
+
+func TestPages_Search(t *testing.T) {
+	s := newSite(t)
+	batchID, jobs := s.fill(t)
+	for _, tt := range []struct {
+		query    string
+		has, not []string
+	}{
+		{"id:" + jobs[0].ID, []string{"/items/" + jobs[0].ID}, []string{"/items/" + jobs[1].ID, "/batches/" + batchID}},
+		{"action:batch", []string{"/batches/" + batchID}, []string{"/items/" + jobs[0].ID + `">`}},
+		{"nowherenowhere", []string{"Nothing matches all of this."}, []string{"/batches/" + batchID}},
+		{"state:faild", []string{"did you mean failed?", `value="state:faild"`, `aria-invalid="true"`}, []string{"Nothing matches"}},
+		{`"><script>`, []string{"quote is not closed", "&lt;script&gt;"}, []string{"<script>"}},
+	} {
+		text := s.get(t, "/?q="+url.QueryEscape(tt.query), http.StatusOK)
+		_, found, _ := strings.Cut(text, `<section aria-labelledby="batches">`)
+		found, _, _ = strings.Cut(found, "</section>")
+		for _, want := range tt.has {
+			if !strings.Contains(found, want) {
+				t.Errorf("%s: the page does not say %s:\n%s", tt.query, want, found)
+			}
+		}
+		for _, not := range tt.not {
+			if strings.Contains(found, not) {
+				t.Errorf("%s: the page says %s:\n%s", tt.query, not, found)
+			}
+		}
+	}
 }
 
 func TestPages_Paged(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 )
 
 func (a *app) batchCommand() *cobra.Command {
-	return group("batch", "List and show batches, and get their reports",
-		a.batchListCommand(), a.batchShowCommand(), a.batchReportCommand(), a.updateReportCommand())
+	below := []*cobra.Command{a.batchListCommand(), a.batchShowCommand(), a.batchReportCommand(), a.updateReportCommand()}
+	return group("batch", "List, show, hold and release batches, and get their reports", append(below, a.holdCommands(registry.HoldBatch)...)...)
 }
 
 func (a *app) batchListCommand() *cobra.Command {

@@ -101,14 +101,14 @@ func (a *app) benchRegistry(ctx context.Context, d, empty benchDatabase, runs, j
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	t := newTable(a.out, 0, column{name: "what"}, column{name: "query"}, column{name: "rows", right: true},
-		column{name: "p50", right: true}, column{name: "p95", right: true}, column{name: "max", right: true})
+		column{name: "p50", right: true}, column{name: "p95", right: true}, column{name: "max", right: true}, column{name: "cpu", right: true})
 	print := func(name string, figures ...registrybench.Figure) error {
 		for _, f := range figures {
 			f.Name = name
 			if a.json {
 				err = a.printJSON(f)
 			} else {
-				err = t.row(f.Name, f.Query, fmt.Sprint(f.Rows), ms(f.P50), ms(f.P95), ms(f.Max))
+				err = t.row(f.Name, f.Query, fmt.Sprint(f.Rows), ms(f.P50), ms(f.P95), ms(f.Max), ms(f.CPU))
 			}
 			if err != nil {
 				return err
@@ -143,12 +143,10 @@ func (a *app) benchWork(ctx context.Context, full *sqlstore.Store, at, beside be
 		if parent == "" {
 			parent = filepath.Dir(strings.TrimPrefix(beside.url, "sqlite:"))
 		}
-		folder, err := os.MkdirTemp(parent, "empty-")
-		if err != nil {
+		if at.dir, err = os.MkdirTemp(parent, "empty-"); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-		at.dir = folder
+		defer func() { err = errors.Join(err, os.RemoveAll(at.dir)) }()
 	}
 	empty, err := at.open(ctx)
 	if err != nil {

@@ -48,10 +48,10 @@ func exitTable() []exitRow {
 		{is(context.Canceled), exitInterrupted, ""},
 
 		{code(wire.CodeContentInvalid, wire.CodeDigestMismatch, wire.CodeEmptyUpload), exitContent, ""},
-		{code(wire.CodeInvalid, wire.CodeTooLarge), exitUsage, ""},
+		{code(wire.CodeInvalid, wire.CodeGraph, wire.CodeTooLarge), exitUsage, ""},
 		{code(wire.CodeDamaged), exitFailed, ""},
 		{code(wire.CodeBrokenOff), exitTemporary, ""},
-		{code(wire.CodeTransition, wire.CodeIdempotency, wire.CodeConflict), exitRefused, ""},
+		{code(wire.CodeTransition, wire.CodeIdempotency, wire.CodeConflict, wire.CodeCycle, wire.CodeSealed), exitRefused, ""},
 		{status(http.StatusNotFound), exitNotFound, ""},
 		{status(http.StatusUnauthorized), exitRefused, ""},
 		{status(http.StatusForbidden), exitRefused, ""},

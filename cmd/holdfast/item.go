@@ -16,8 +16,11 @@ import (
 )
 
 func (a *app) itemCommand() *cobra.Command {
+	below := []*cobra.Command{
+		a.itemListCommand(), a.itemShowCommand(), a.itemHistoryCommand(), a.itemWhyCommand(), a.requeueCommand(), a.cancelCommand(),
+	}
 	return group("item", "List, show and steer items: the jobs and batches that pass through the pipeline",
-		a.itemListCommand(), a.itemShowCommand(), a.itemHistoryCommand(), a.itemWhyCommand(), a.requeueCommand(), a.cancelCommand())
+		append(below, a.holdCommands(registry.HoldItem)...)...)
 }
 
 func (a *app) itemListCommand() *cobra.Command {
@@ -82,12 +85,20 @@ func itemRow(it registry.WorkItem) []string {
 		size = sizeText(it.SizeBytes)
 	}
 	return []string{
-		it.ID, string(it.Action), string(it.State), it.Collection, size, timeText(it.UpdatedAt), it.Name, classed(it.Note, it.ErrorClass),
+		it.ID, string(it.Action), string(it.State), it.Collection, size, timeText(it.UpdatedAt), it.Name, noteText(it),
 	}
 }
 
 func batchRow(it registry.WorkItem) []string {
-	return []string{it.ID, string(it.State), it.Collection, timeText(it.UpdatedAt), it.Name, classed(it.Note, it.ErrorClass)}
+	return []string{it.ID, string(it.State), it.Collection, timeText(it.UpdatedAt), it.Name, noteText(it)}
+}
+
+// noteText is what there is to know of an item in one column: which hold stops it, else its note.
+func noteText(it registry.WorkItem) string {
+	if it.HeldBy != nil {
+		return "held: " + heldText(it.HeldBy)
+	}
+	return classed(it.Note, it.ErrorClass)
 }
 
 func (a *app) itemShowCommand() *cobra.Command {
@@ -143,9 +154,11 @@ func itemFacts(it registry.WorkItem) *facts {
 	f.add("id", it.ID)
 	f.add("name", it.Name)
 	f.add("state", fmt.Sprintf("%s (%s, %s)", it.State, it.Stage, it.Status))
+	f.add("held by", heldText(it.HeldBy))
 	f.add("error", classed(it.Note, it.ErrorClass))
 	f.add("ark", arkOf(it))
 	f.add("batch", it.ParentID)
+	f.add("graph", it.GraphID)
 	if it.Row > 0 {
 		f.add("row", countText(it.Row))
 	}

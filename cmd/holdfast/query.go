@@ -49,8 +49,8 @@ func queryHelp(intro string) string {
 
 QUERY is words, all of which must match: text that is part of the name or the
 note, or begins the id, and FIELD:VALUE. A minus sign in front of a word turns
-it round, quotes keep spaces together, commas separate values of which one must
-match.
+it round (a QUERY that begins with one stands behind --), quotes keep spaces
+together, commas separate values of which one must match.
 
     state:failed collection:demo error:timeout older:2h
     'name:"field notes"' -state:completed,cancelled

@@ -58,8 +58,8 @@ func (a *app) root() *cobra.Command {
 	}
 	root.AddCommand(
 		a.upCommand(), a.submitCommand(), a.watchCommand(),
-		a.batchCommand(), a.itemCommand(), a.objectCommand(), a.collectionCommand(), a.holdCommand(),
-		a.healthCommand(), a.migrateCommand(), a.versionCommand(), a.benchCommand(),
+		a.batchCommand(), a.itemCommand(), a.objectCommand(), a.collectionCommand(), a.holdCommand(), a.queueCommand(),
+		a.graphCommand(), a.healthCommand(), a.migrateCommand(), a.versionCommand(), a.benchCommand(),
 	)
 	return root
 }

@@ -20,6 +20,7 @@ import (
 type submission struct {
 	request       wire.SubmitRequest
 	typ, digest   string
+	after         []string
 	priority      int
 	prioritySet   bool
 	key           string
@@ -58,6 +59,7 @@ func (a *app) submitCommand() *cobra.Command {
 	f.BoolVar(&r.Update, "update", false, "change the object's files instead of replacing all of them")
 	f.IntVar(&s.priority, "priority", 0, "lower goes first (default: from the collection and the batch's size)")
 	f.StringVar(&s.key, "idempotency-key", "", "a key of your own; the same key again answers with the first batch")
+	f.StringSliceVar(&s.after, "after", nil, "start when the item `ID[:settled]` has completed, or settled however it ended; may be given several times")
 	f.BoolVar(&s.wait, "wait", false, "show progress until everything is settled; the exit code says how it ended")
 	a.progressFlags(cmd)
 	return a.clientFlags(cmd)
@@ -77,6 +79,9 @@ func (s *submission) check() error {
 	}
 	s.request.Type = string(typ)
 	if s.request.Digest, err = digestOf(s.digest); err != nil {
+		return err
+	}
+	if s.request.Requires, err = requirementsOf(s.after); err != nil {
 		return err
 	}
 	if s.prioritySet {

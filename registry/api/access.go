@@ -16,10 +16,13 @@ func access() map[string][]registry.Role {
 	operator := []registry.Role{registry.RoleOperator, registry.RoleAdmin}
 	depositor := []registry.Role{registry.RoleDepositor, registry.RoleOperator, registry.RoleAdmin}
 	reader := []registry.Role{registry.RoleDepositor, registry.RoleViewer, registry.RoleOperator, registry.RoleAdmin}
-	return map[string][]registry.Role{
+	roles := map[string][]registry.Role{
 		"upload":        depositor,
 		"remove-upload": depositor,
 		"submit":        depositor,
+		"prepare-graph": depositor,
+		"seal-graph":    depositor,
+		"read-graph":    reader,
 
 		"list-batches":      reader,
 		"read-batch":        reader,
@@ -34,8 +37,13 @@ func access() map[string][]registry.Role {
 		"item-history":  reader,
 		"item-attempts": reader,
 		"item-why":      reader,
+		"item-edges":    reader,
 		"command-item":  operator,
 		"bulk":          operator,
+
+		"queue-status":   reader,
+		"read-accepting": reader,
+		"set-accepting":  operator,
 
 		"list-holds":  reader,
 		"add-hold":    operator,
@@ -56,6 +64,8 @@ func access() map[string][]registry.Role {
 
 		pagesOperation: reader,
 	}
+	contractAccess(roles)
+	return roles
 }
 
 // may says whether a role may do an operation.

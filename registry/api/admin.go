@@ -34,17 +34,11 @@ func (s *server) holds(ctx context.Context, _ *struct{}) (*output[registry.Page[
 	return listed(holds), nil
 }
 
-func holdScopes() []registry.HoldScope {
-	return []registry.HoldScope{
-		registry.HoldAll, registry.HoldStage, registry.HoldCollection, registry.HoldBatch, registry.HoldItem,
-	}
-}
-
 // checkScope says whether a hold can have this scope and key. That the thing exists is another question.
 func checkScope(in string, scope registry.HoldScope, key string) []wire.Fault {
 	switch {
-	case !slices.Contains(holdScopes(), scope):
-		return []wire.Fault{{Location: in + ".scope", Message: fmt.Sprintf("%q is not one of %v", scope, holdScopes())}}
+	case !slices.Contains(registry.HoldScopes(), scope):
+		return []wire.Fault{{Location: in + ".scope", Message: fmt.Sprintf("%q is not one of %v", scope, registry.HoldScopes())}}
 	case scope == registry.HoldAll && key != "":
 		return []wire.Fault{{Location: in + ".key", Message: "a hold on all has no key"}}
 	case scope != registry.HoldAll && key == "":
@@ -52,7 +46,7 @@ func checkScope(in string, scope registry.HoldScope, key string) []wire.Fault {
 	case scope == registry.HoldStage:
 		return oneOf(in+".key", registry.Stage(key), registry.Stages())
 	}
-	return nil
+	return textFault(in+".key", key, maxText)
 }
 
 type addHoldInput struct {
@@ -79,7 +73,9 @@ func (s *server) addHold(ctx context.Context, in *addHoldInput) (*output[registr
 		_, err = s.batchOf(ctx, h.Key)
 	case registry.HoldItem:
 		_, err = s.registry.Item(ctx, h.Key)
-	case registry.HoldAll, registry.HoldStage:
+	case registry.HoldVolume:
+		err = s.volumeExists(ctx, h.Key)
+	case registry.HoldAll, registry.HoldStage, registry.HoldWorker: // a worker may be held before it starts
 	}
 	if err != nil {
 		return nil, err
@@ -87,9 +83,42 @@ func (s *server) addHold(ctx context.Context, in *addHoldInput) (*output[registr
 	if err := s.registry.AddHold(ctx, h); err != nil {
 		return nil, err
 	}
-	h.CreatedAt = s.now().UTC()
+	if h, err = s.holdOf(ctx, h); err != nil {
+		return nil, err
+	}
 	s.log.InfoContext(ctx, "hold added", "scope", string(h.Scope), "key", h.Key, "reason", h.Reason, "actor", h.Actor)
 	return &output[registry.Hold]{Body: h}, nil
+}
+
+// holdOf is the hold as it is recorded: a repeat has the first one's time.
+func (s *server) holdOf(ctx context.Context, h registry.Hold) (registry.Hold, error) {
+	all, err := s.registry.Holds(ctx)
+	if err != nil {
+		return h, err
+	}
+	i := slices.IndexFunc(all, func(other registry.Hold) bool { return other.Scope == h.Scope && other.Key == h.Key })
+	if i < 0 {
+		return h, nil // released again
+	}
+	return all[i], nil
+}
+
+// volumeExists refuses the name of a volume that nothing goes to: a hold on it would keep nothing.
+func (s *server) volumeExists(ctx context.Context, name string) error {
+	known := []string{registry.DefaultStaging, registry.DefaultStorage}
+	all, err := s.registry.Collections(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range all {
+		if c.Profile.Storage != "" && !slices.Contains(known, c.Profile.Storage) {
+			known = append(known, c.Profile.Storage)
+		}
+	}
+	if !slices.Contains(known, name) {
+		return notFound("there is no volume %q; use one of those there are (%s)", name, strings.Join(known, ", "))
+	}
+	return nil
 }
 
 type removeHoldInput struct {
@@ -198,6 +227,7 @@ func checkCollection(name string, c wire.CollectionRequest) []wire.Fault {
 		faults = append(faults, arkFault(fmt.Sprintf("body.collections[%d]", i), ark)...)
 	}
 	faults = append(faults, templateFault("body.noid_template", c.NOIDTemplate)...)
+	faults = append(faults, textFault("body.storage", c.Storage, maxText)...)
 	faults = append(faults, oneOf("body.digest_algorithm", c.DigestAlgorithm, []string{"sha512", "sha256"})...)
 	return append(faults, priorityFault("body.priority", c.Priority)...)
 }

@@ -23,6 +23,9 @@ import (
 // Registry is what the API needs of a registry.Store.
 type Registry interface {
 	registry.Submitting
+	registry.Working
+	registry.Preserving
+	registry.Housekeeping
 	registry.Administering
 	registry.Reading
 }
@@ -53,6 +56,7 @@ type server struct {
 	idle     time.Duration
 	access   map[string][]registry.Role
 	inUse    *inUse
+	contract map[string]string // the operations for our own processes, by the mux's pattern
 }
 
 // New returns the handler for a whole server: API, health, login and pages. It has no goroutines of its own and need
@@ -91,11 +95,17 @@ func newServer(o Options) (*server, error) {
 func (s *server) routes() (*http.ServeMux, []byte, error) {
 	mux := http.NewServeMux()
 	api := s.newHuma(mux)
+	s.contract = map[string]string{}
 	s.submitRoutes(api)
 	s.batchRoutes(api)
 	s.itemRoutes(api)
+	s.graphRoutes(api)
 	s.adminRoutes(api)
+	s.queueRoutes(api)
 	s.objectRoutes(api)
+	s.workRoutes(api)
+	s.housekeepingRoutes(api)
+	s.contractRoutes(api)
 	s.uploadRoute(api, mux)
 	s.contentRoute(api, mux)
 	spec, err := specification(api)
@@ -105,7 +115,7 @@ func (s *server) routes() (*http.ServeMux, []byte, error) {
 // handler puts together what stands around the operations.
 func (s *server) handler(routes *http.ServeMux, spec []byte) http.Handler {
 	top := http.NewServeMux()
-	top.Handle(wire.Base+"/", s.authenticated(s.bounded(s.explained(routes))))
+	top.Handle(wire.Base+"/", s.authenticated(s.bounded(routes, s.explained(routes))))
 	top.HandleFunc("GET "+wire.Base+"/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/openapi+json")
 		_, _ = w.Write(spec) // the reader has gone if this fails

@@ -53,7 +53,7 @@ func FuzzSubmit(f *testing.F) {
 
 // Whatever is asked of a list is answered, or refused by a problem.
 func FuzzQuery(f *testing.F) {
-	for _, seed := range []string{"/items?limit=5", "/items?after=%ff", "/objects/%00", "/objects/ark:%2F1%2F2/content?path=%ff", "/holds?x", "/items/%2f/why", "/batches/../x", "/objects?text=%25_'"} {
+	for _, seed := range []string{"/items?limit=5", "/items?after=%ff", "/objects/%00", "/objects/ark:%2F1%2F2/content?path=%ff", "/holds?x", "/items/%2f/why", "/batches/../x", "/objects?text=%25_'", "/items?q=state:failed+-x", "/items?q=%22%00", "/items/count?q=x*+%22OR%22+id:0199f3c2", "/batches?q=held:yes+older:9999w", "/items?q=name:%22a%5C%22b%22&after=YWdlIDEgMQ"} {
 		f.Add(seed)
 	}
 	b := newBench(f)

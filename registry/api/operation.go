@@ -25,6 +25,11 @@ type operation struct {
 	path    string // below wire.Base
 	summary string
 	status  int // of success; 0: 200, or 204 without a body
+	// contract: the body is arguments of the Registry's contract, from a process of ours. It may be large, and is taken as
+	// it is: what cannot be is for the Registry to say.
+	contract bool
+	// acts: it is done in the name of whoever the arguments say, so the log says by whose token.
+	acts bool
 }
 
 // output is an answer with a body.
@@ -78,6 +83,10 @@ func register[I, O any](s *server, api huma.API, o operation, handle func(contex
 		next(huma.WithValue(ctx, requestKey{}, r))
 	}}
 	op.MaxBodyBytes = maxBody + 1 // bounded has been here before
+	if o.contract {
+		op.MaxBodyBytes, op.SkipValidateBody = maxContractBody+1, true
+		s.contract[o.method+" "+wire.Base+o.path] = o.id
+	}
 	huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
 		out, err := handle(ctx, in)
 		if err != nil {
@@ -117,6 +126,14 @@ type refusal struct{ *wire.Problem }
 
 // GetStatus implements huma.StatusError.
 func (r refusal) GetStatus() int { return r.Status }
+
+// GetHeaders implements huma.HeadersError.
+func (r refusal) GetHeaders() http.Header {
+	if r.Code != wire.CodeNotAccepting {
+		return nil
+	}
+	return http.Header{"Retry-After": {retryAfter}}
+}
 
 // ContentType implements huma.ContentTypeFilter.
 func (r refusal) ContentType(string) string { return "application/problem+json" }

@@ -31,8 +31,10 @@ func sentinels() []sentinel {
 		{registry.ErrIdempotencyConflict, http.StatusConflict, wire.CodeIdempotency, "use a new key, or send what was sent first"},
 		{registry.ErrIntentOpen, http.StatusConflict, wire.CodeConflict, "wait until that version is recorded"},
 		{registry.ErrEmptyQuery, http.StatusUnprocessableEntity, wire.CodeInvalid, "say which items are meant"},
+		{registry.ErrSealed, http.StatusConflict, wire.CodeSealed, "prepare a new graph, whose nodes may require this one's items"},
 		{registry.ErrTaken, http.StatusConflict, wire.CodeConflict, "use another identifier"},
 		{registry.ErrClaimLost, http.StatusConflict, wire.CodeConflict, "the attempt is over; write nothing more"},
+		{registry.ErrInvalid, http.StatusUnprocessableEntity, wire.CodeInvalid, "correct it; it would be refused again"},
 		{storage.ErrNoSpace, http.StatusInsufficientStorage, wire.CodeNoSpace, "free space on the volume, or try again later; nothing was kept"},
 		{registry.ErrUnavailable, http.StatusServiceUnavailable, wire.CodeUnavailable, "try again later"},
 		{context.DeadlineExceeded, http.StatusServiceUnavailable, wire.CodeUnavailable, "try again later"},
@@ -51,6 +53,9 @@ func answerTo(err error) (p *wire.Problem, known bool) {
 		space      *registry.NoSpaceError
 		confirm    *registry.ConfirmationNeeded
 		late       *registry.PastNoReturn
+		graph      *registry.GraphError
+		cycle      *registry.CycleError
+		closed     *registry.NotAccepting
 	)
 	switch {
 	case errors.As(err, &problem):
@@ -67,12 +72,26 @@ func answerTo(err error) (p *wire.Problem, known bool) {
 		return p, true
 	case errors.As(err, &late):
 		return wire.NewProblem(http.StatusConflict, wire.CodePastNoReturn, err.Error()), true
+	case errors.As(err, &graph):
+		return wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeGraph, "nothing was submitted; correct what the errors name",
+			graphFault("body.requires", graph)), true
+	case errors.As(err, &cycle):
+		p := wire.NewProblem(http.StatusConflict, wire.CodeCycle, err.Error())
+		p.Cycle = cycle.Items
+		return p, true
 	case errors.As(err, &locked):
 		return wire.NewProblem(http.StatusConflict, wire.CodeConflict, err.Error()+"; wait until it has settled"), true
 	case errors.As(err, &mismatch):
 		return wire.NewProblem(http.StatusConflict, wire.CodeConflict, err.Error()), true
 	case errors.As(err, &space):
 		return wire.NewProblem(http.StatusInsufficientStorage, wire.CodeNoSpace, err.Error()+"; free space or try again later"), true
+	case errors.As(err, &closed):
+		p := wire.NewProblem(http.StatusServiceUnavailable, wire.CodeNotAccepting, closed.Error())
+		p.Accepting = &closed.Accepting
+		return p, true
+	}
+	if p := contractRefusal(err); p != nil {
+		return p, true
 	}
 	for _, row := range sentinels() {
 		if errors.Is(err, row.is) {
@@ -122,6 +141,9 @@ func manifestFault(f checkm.Fault) wire.Fault {
 func (s *server) problem(r *http.Request, err error) *wire.Problem {
 	p, known := answerTo(err)
 	answer := *p // a problem may be shared
+	if answer.Cause == nil {
+		answer.Cause = wire.CauseOf(err)
+	}
 	c := callOf(r.Context())
 	answer.Instance = "urn:holdfast:request:" + c.id
 	log := s.log.With(
@@ -130,6 +152,8 @@ func (s *server) problem(r *http.Request, err error) *wire.Problem {
 		slog.String("actor", c.token.Name), slog.String("remote", r.RemoteAddr))
 	if answer.Status >= http.StatusInternalServerError && answer.Status != http.StatusServiceUnavailable || !known {
 		log.ErrorContext(r.Context(), "request failed", "err", err)
+	} else if ordinary(err) {
+		log.DebugContext(r.Context(), "request refused", "err", err)
 	} else {
 		log.InfoContext(r.Context(), "request refused", "err", err)
 	}
@@ -141,12 +165,18 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	writeProblem(w, s.problem(r, err))
 }
 
+// retryAfter is when a submission that was refused for the time being may be tried again, in seconds.
+const retryAfter = "60"
+
 func writeProblem(w http.ResponseWriter, p *wire.Problem) {
 	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")
 	h.Del("Content-Length")
 	if p.Status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", `Bearer realm="holdfast"`)
+	}
+	if p.Code == wire.CodeNotAccepting {
+		h.Set("Retry-After", retryAfter)
 	}
 	w.WriteHeader(p.Status)
 	_ = json.NewEncoder(w).Encode(p) // the reader has gone if this fails

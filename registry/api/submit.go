@@ -20,7 +20,8 @@ type submitInput struct {
 func (s *server) submit(ctx context.Context, in *submitInput) (*output[wire.SubmitResponse], error) {
 	spec, faults := specOf(in.Body)
 	faults = append(faults, textFault("header.Idempotency-Key", in.Key, maxText)...)
-	if err := invalid("nothing was submitted", faults...); err != nil {
+	required := requireFaults(registry.Submission{Requires: in.Body.Requires})
+	if err := invalidGraph("nothing was submitted", required, faults); err != nil {
 		return nil, err
 	}
 	if spec.Submitter == "" {
@@ -29,7 +30,7 @@ func (s *server) submit(ctx context.Context, in *submitInput) (*output[wire.Subm
 	spec.UserAgent = agent(in.UserAgent)
 	sub := registry.Submission{
 		Collection: in.Body.Collection, Name: spec.Filename, Spec: spec, Priority: in.Body.Priority,
-		Actor: actor(ctx), IdempotencyKey: in.Key, Force: in.Body.Force,
+		Actor: actor(ctx), IdempotencyKey: in.Key, Force: in.Body.Force, Requires: in.Body.Requires,
 	}
 	if sub.Collection == "" {
 		sub.Collection = wire.DefaultCollection

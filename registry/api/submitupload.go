@@ -26,28 +26,17 @@ func (s *server) submitUpload(ctx context.Context, id string, sub *registry.Subm
 		return registry.Receipt{}, err
 	}
 	defer done()
-	u, err := s.registry.UploadByID(ctx, id)
-	if errors.Is(err, registry.ErrNotFound) {
-		return registry.Receipt{}, notFound("there is no upload %q; send the file to POST %s and give the id it answers", id, uploadPath)
-	} else if err != nil {
+	u, err := s.uploadFor(ctx, id, sub)
+	if err != nil {
 		return registry.Receipt{}, err
 	}
-	if sub.Spec.Filename == "" {
-		sub.Spec.Filename, sub.Name = u.Filename, u.Filename
-	}
-	sub.Spec.SizeBytes = u.SizeBytes
 	_, err = s.staging.Stat(ctx, source.UploadKey(id))
 	if errors.Is(err, storage.ErrNotFound) {
 		return s.repeated(ctx, u, sub)
 	} else if err != nil {
 		return registry.Receipt{}, fmt.Errorf("look for upload %s: %w", id, err)
 	}
-	if err := s.judge(ctx, u, &sub.Spec); err != nil {
-		var refused *intake.Refusal
-		var wrong *wire.Problem
-		if errors.As(err, &refused) || errors.As(err, &wrong) {
-			s.removeUpload(ctx, u)
-		}
+	if err := s.accept(ctx, u, &sub.Spec); err != nil {
 		return registry.Receipt{}, err
 	}
 	r, err := s.registry.Submit(ctx, *sub)
@@ -55,6 +44,32 @@ func (s *server) submitUpload(ctx context.Context, id string, sub *registry.Subm
 		s.removeUpload(ctx, u)
 	}
 	return r, err
+}
+
+// uploadFor finds an upload and notes in a submission what is known of it.
+func (s *server) uploadFor(ctx context.Context, id string, sub *registry.Submission) (registry.Upload, error) {
+	u, err := s.registry.UploadByID(ctx, id)
+	if errors.Is(err, registry.ErrNotFound) {
+		return u, notFound("there is no upload %q; send the file to POST %s and give the id it answers", id, uploadPath)
+	} else if err != nil {
+		return u, err
+	}
+	if sub.Spec.Filename == "" {
+		sub.Spec.Filename, sub.Name = u.Filename, u.Filename
+	}
+	sub.Spec.SizeBytes = u.SizeBytes
+	return u, nil
+}
+
+// accept judges an upload, and removes it when it cannot be taken.
+func (s *server) accept(ctx context.Context, u registry.Upload, spec *registry.Spec) error {
+	err := s.judge(ctx, u, spec)
+	var refused *intake.Refusal
+	var wrong *wire.Problem
+	if errors.As(err, &refused) || errors.As(err, &wrong) {
+		s.removeUpload(ctx, u)
+	}
+	return err
 }
 
 // judge settles what an upload is, and whether it can be taken: an *intake.Refusal or a problem says that it cannot.

@@ -64,6 +64,9 @@ func (s *server) receive(w http.ResponseWriter, r *http.Request) (registry.Uploa
 	if err != nil {
 		return u, err
 	}
+	if err := s.takesSubmissions(ctx); err != nil {
+		return u, err
+	}
 	if err := s.roomFor(ctx, r.ContentLength); err != nil {
 		return u, err
 	}

@@ -167,9 +167,9 @@ func (c *Client) ask(ctx context.Context, q request, in, out any) error {
 		defer cancel()
 	}
 	if in != nil {
-		text, err := json.Marshal(in)
+		text, err := encode(in)
 		if err != nil {
-			return fmt.Errorf("encode request: %w", err)
+			return err
 		}
 		q.body, q.length = bytes.NewReader(text), int64(len(text))
 		if q.header == nil {

@@ -44,8 +44,12 @@ func (c *Client) Items(ctx context.Context, q registry.ItemQuery) (registry.Page
 func (c *Client) CountItems(ctx context.Context, q registry.ItemQuery) (map[registry.State]int64, error) {
 	match := q.Match
 	for _, t := range []registry.Term{
-		{Field: "action", Value: string(q.Action)}, {Field: "batch", Value: q.ParentID}, {Field: "collection", Value: q.Collection},
-		{Field: "status", Value: string(q.Status)}, {Field: "stage", Value: string(q.Stage)}, {Value: q.Text},
+		{Field: "action", Value: string(q.Action)},
+		{Field: "batch", Value: q.ParentID},
+		{Field: "collection", Value: q.Collection},
+		{Field: "status", Value: string(q.Status)},
+		{Field: "stage", Value: string(q.Stage)},
+		{Value: q.Text},
 	} {
 		if t.Value != "" {
 			match.Terms = append(slices.Clip(match.Terms), t)

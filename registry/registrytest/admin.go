@@ -63,6 +63,8 @@ func tokens(f *fixture) {
 	}
 	_, err = f.TokenByHash(f.Context(), "beef")
 	f.is(err, registry.ErrNotFound)
+	f.is(f.AddToken(f.Context(), registry.Token{ID: "t", Hash: "beef", Name: "other", Role: registry.RoleAdmin}), registry.ErrTaken)
+	f.is(f.AddToken(f.Context(), registry.Token{ID: "u", Hash: "cafe", Name: "other", Role: registry.RoleAdmin}), registry.ErrTaken)
 }
 
 func pingAndClose(f *fixture) {

@@ -28,9 +28,10 @@ func (f *fixture) release(scope registry.HoldScope, key string) {
 }
 
 func holdEachScope(f *fixture) {
-	f.collection("other", registry.Profile{})
+	f.collection("other", registry.Profile{Storage: "tape"})
 	batch, jobs := f.batch(2)
 	apart := f.submit(func(s *registry.Submission) { s.Collection = "other" })
+	stored := f.job(registry.Process)
 	held := func(id string) bool { return f.item(id).State == registry.StateHeld }
 	for _, tt := range []struct {
 		scope registry.HoldScope
@@ -44,6 +45,8 @@ func holdEachScope(f *fixture) {
 		{registry.HoldCollection, "other", []string{apart}, []string{batch, jobs[0]}},
 		{registry.HoldBatch, batch, []string{batch, jobs[0], jobs[1]}, []string{apart}},
 		{registry.HoldItem, jobs[0], jobs[:1], []string{batch, jobs[1], apart}},
+		{registry.HoldVolume, registry.DefaultStorage, []string{stored}, []string{batch, jobs[0], apart}},
+		{registry.HoldVolume, "tape", nil, []string{batch, jobs[0], apart, stored}},
 	} {
 		f.hold(tt.scope, tt.key)
 		for _, id := range tt.held {
@@ -144,7 +147,17 @@ func holdRepeated(f *fixture) {
 
 func noHold(f *fixture) {
 	f.is(f.RemoveHold(f.Context(), registry.HoldItem, "unknown", "admin"), registry.ErrNotFound)
-	for _, h := range []registry.Hold{{Scope: registry.HoldAll, Key: "x"}, {Scope: registry.HoldItem}, {Scope: "nonsense", Key: "x"}, {}} {
+	f.is(f.RemoveHold(f.Context(), registry.HoldItem, "a\x00\xff", "admin"), registry.ErrNotFound)
+	for _, h := range []registry.Hold{
+		{Scope: registry.HoldAll, Key: "x"},
+		{Scope: registry.HoldItem},
+		{Scope: "nonsense", Key: "x"},
+		{},
+		{Scope: registry.HoldItem, Key: "a\x00"},
+		{Scope: registry.HoldItem, Key: "\xff"},
+		{Scope: registry.HoldVolume},
+		{Scope: registry.HoldWorker},
+	} {
 		if err := f.AddHold(f.Context(), h); err == nil {
 			f.Errorf("hold %+v was taken", h)
 		}

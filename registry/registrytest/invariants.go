@@ -20,21 +20,48 @@ type T interface {
 func CheckInvariants(t T, s registry.Reading) {
 	t.Helper()
 	open := map[string]int64{}
+	statuses := map[string]registry.Status{}
 	items := list(t, s, registry.ItemQuery{})
 	for _, it := range items {
+		statuses[it.ID] = it.Status
 		if it.ParentID != "" && !it.Status.Settled() {
 			open[it.ParentID]++
 		}
 	}
 	for _, it := range items {
-		if it.Action == registry.Batch && it.BlockerCount != open[it.ID] {
-			t.Errorf("I9: batch %s has blocker_count %d, a recount gives %d", it.ID, it.BlockerCount, open[it.ID])
+		if it.Action == registry.Batch {
+			open[it.ID] += openEdges(t, s, it.ID, statuses)
+		}
+		if it.BlockerCount != open[it.ID] {
+			t.Errorf("I9: item %s has blocker_count %d, a recount gives %d", it.ID, it.BlockerCount, open[it.ID])
 		}
 		if (it.FinishedAt != nil) != it.Status.Settled() {
 			t.Errorf("item %s is %s, finished at %v", it.ID, it.Status, it.FinishedAt)
 		}
 		checkAttempts(t, s, it)
 	}
+}
+
+// openEdges checks the edges of an item against the items that it requires, and counts those that are open.
+func openEdges(t T, s registry.Reading, id string, statuses map[string]registry.Status) (open int64) {
+	t.Helper()
+	requires, _, err := s.Edges(t.Context(), id)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	for _, e := range requires {
+		if _, known := statuses[e.RequiresID]; !known && e.SatisfiedAt != nil {
+			continue // it was purged
+		}
+		satisfied := e.WaitFor.SatisfiedBy(statuses[e.RequiresID])
+		if satisfied != (e.SatisfiedAt != nil) {
+			t.Errorf("I9: item %s waits for %s until %s, which is %s; satisfied at %v", id, e.RequiresID, e.WaitFor, statuses[e.RequiresID], e.SatisfiedAt)
+		}
+		if !satisfied {
+			open++
+		}
+	}
+	return open
 }
 
 // checkAttempts checks an item against its attempts.

@@ -42,6 +42,11 @@ func Run(t *testing.T, open Open) {
 		{"record", recordTests()},
 		{"reserve", reserveTests()},
 		{"hold", holdTests()},
+		{"held_by", heldByTests()},
+		{"held_worker", heldWorkerTests()},
+		{"release", releaseTests()},
+		{"queue", queueTests()},
+		{"seed_locks", seedLockTests()},
 		{"command", commandTests()},
 		{"transition", transitionTests()},
 		{"stop", stopTests()},
@@ -50,9 +55,11 @@ func Run(t *testing.T, open Open) {
 		{"purge", purgeTests()},
 		{"why", whyTests()},
 		{"list", listTests()},
+		{"query", queryTests()},
 		{"admin", adminTests()},
-		{"turn", turnTests()},
+		{"graph", graphTests()},
 		{"scenario", scenarioTests()},
+		{"turn", turnTests()},
 	}
 	known := map[string]bool{}
 	for _, topic := range topics {

@@ -8,7 +8,222 @@ import (
 )
 
 func whyTests() []test {
-	return []test{{"each_reason", whyEach}, {"unknown", whyUnknown}}
+	tests := []test{{"unknown", whyUnknown}, {"each_item_of_a_life", whyLife}}
+	for _, c := range whyCases() {
+		tests = append(tests, test{c.name, c.check})
+	}
+	return tests
+}
+
+// whyCase is an item brought to where it waits, and what is said of it.
+type whyCase struct {
+	name   string
+	bring  func(f *fixture) (id string)
+	reason registry.Reason
+	says   []string // in the sentence
+	actor  string   // who or what; "" is not looked at
+	since  time.Duration
+	act    string
+}
+
+func (c whyCase) check(f *fixture) {
+	begun := f.clock.now()
+	id := c.bring(f)
+	w, err := f.Why(f.Context(), id)
+	f.must(err)
+	if w.ItemID != id || w.Reason != c.reason {
+		f.Errorf("%+v, want %s", w, c.reason)
+	}
+	for _, s := range c.says {
+		if !strings.Contains(w.Sentence, s) {
+			f.Errorf("sentence %q does not say %q", w.Sentence, s)
+		}
+	}
+	if c.actor != "" && w.Actor != c.actor {
+		f.Errorf("actor %q, want %q", w.Actor, c.actor)
+	}
+	if want := begun.Add(c.since); !w.Since.Equal(want) {
+		f.Errorf("since %v, want %v", w.Since, want)
+	}
+	if w.Act == "" && c.act != "" || !strings.Contains(w.Act, c.act) {
+		f.Errorf("act %q, want %q", w.Act, c.act)
+	}
+}
+
+// later holds something a minute after the beginning.
+func (f *fixture) later(scope registry.HoldScope, key string) {
+	f.Helper()
+	f.clock.pass(time.Minute)
+	f.hold(scope, key)
+}
+
+func whyCases() []whyCase {
+	return append(whyHeldCases(), whyWaitingCases()...)
+}
+
+func whyHeldCases() []whyCase {
+	const by = "held by admin since 2026-03-01T12:01:00Z (look at it)"
+	held := registry.ReasonHeld
+	return []whyCase{
+		{"held_paused", func(f *fixture) string {
+			id := f.submit()
+			f.later(registry.HoldAll, "")
+			return id
+		}, held, []string{"queue paused by admin since 2026-03-01T12:01:00Z (look at it)"}, "admin", time.Minute, "resume the queue"},
+		{"held_stage", func(f *fixture) string {
+			id := f.submit()
+			f.later(registry.HoldStage, "expand")
+			return id
+		}, held, []string{"stage expand is " + by}, "admin", time.Minute, "release the hold on stage expand"},
+		{"held_collection", func(f *fixture) string {
+			id := f.submit()
+			f.later(registry.HoldCollection, mnemonic)
+			return id
+		}, held, []string{"collection merritt_demo is " + by}, "admin", time.Minute, "release the hold on collection merritt_demo"},
+		{"held_volume", func(f *fixture) string {
+			id := f.job(registry.Process)
+			f.later(registry.HoldVolume, registry.DefaultStorage)
+			return id
+		}, held, []string{"volume storage is " + by}, "admin", time.Minute, "release the hold on volume storage"},
+		{"held_batch", func(f *fixture) string {
+			batch, jobs := f.batch(1)
+			f.later(registry.HoldBatch, batch)
+			return jobs[0]
+		}, held, []string{"its batch is " + by}, "admin", time.Minute, "release the hold on batch "},
+		{"held_item", func(f *fixture) string {
+			id := f.submit()
+			f.later(registry.HoldItem, id)
+			f.clock.pass(time.Hour)
+			f.hold(registry.HoldAll, "") // a younger one
+			return id
+		}, held, []string{by}, "admin", time.Minute, "release the hold on item "},
+		{"every_worker_is_held", func(f *fixture) string {
+			id := f.submit()
+			f.renewal("node-1-abcdef", registry.Expand, 2)
+			f.later(registry.HoldWorker, "node")
+			f.renewal("node-1-abcdef", registry.Expand, 2)
+			return id
+		}, registry.ReasonQueued, []string{"position 1 of 1 for expand", "no worker serves expand", "worker node is " + by}, "admin", 0, "release the hold on worker node"},
+		{"one_worker_is_held_and_one_serves", func(f *fixture) string {
+			id := f.submit()
+			f.hold(registry.HoldWorker, "node")
+			f.renewal("node-1-abcdef", registry.Expand, 2)
+			f.renewal("other-1-abcdef", registry.Expand, 2)
+			return id
+		}, registry.ReasonQueued, []string{"position 1 of 1 for expand"}, "", 0, "nothing"},
+	}
+}
+
+func whyWaitingCases() []whyCase {
+	return []whyCase{
+		{"queued_without_a_worker", func(f *fixture) string {
+			_, jobs := f.batch(3)
+			return jobs[1]
+		}, registry.ReasonQueued, []string{"position 2 of 3 for estimate", "no worker serves estimate"}, "", 0, "start a worker for estimate"},
+		{"queued_by_rank_among_what_is_ready", func(f *fixture) string {
+			_, jobs := f.batch(4)
+			f.renewal("worker-1", registry.Estimate, 2)
+			f.takeItem(jobs[0])
+			f.hold(registry.HoldItem, jobs[1])
+			return jobs[3]
+		}, registry.ReasonQueued, []string{"position 2 of 2 for estimate"}, "", 0, "nothing"},
+		{"queued_beside_another_collection", func(f *fixture) string {
+			f.collection("other", registry.Profile{})
+			f.submit(func(s *registry.Submission) { s.Collection = "other" })
+			f.renewal("worker-1", registry.Expand, 2)
+			return f.submit()
+		}, registry.ReasonQueued, []string{"position 2 of 2 for expand", "2 collections take turns"}, "", 0, "nothing"},
+		{"queued_while_the_last_worker_stops", func(f *fixture) string {
+			_, err := f.Renew(f.Context(), registry.RenewRequest{Worker: registry.WorkerInfo{
+				ID: "worker-1", Capacity: map[registry.Stage]int{registry.Expand: 1}, Draining: true,
+			}})
+			f.must(err)
+			return f.submit()
+		}, registry.ReasonQueued, []string{"the last worker that serves expand is stopping"}, "", 0, "start a worker"},
+		{"blocked", func(f *fixture) string {
+			batch, _ := f.batch(5)
+			return batch
+		}, registry.ReasonBlocked, []string{"waits for 5 items: job-1 ", "(Pending)", " and 2 more"}, "", 0, "nothing"},
+		{"blocked_by_what_needs_an_act", func(f *fixture) string {
+			batch, jobs := f.batch(2)
+			f.takeItem(jobs[0])
+			f.hold(registry.HoldItem, jobs[1])
+			return batch
+		}, registry.ReasonBlocked, []string{"waits for 2 items", "(Estimating)", "(Held)"}, "", 0, "release the hold on item "},
+		{"locked", func(f *fixture) string {
+			c := f.processing(2)
+			f.locks(c[0].Lease, "x")
+			f.waits(c[1].Lease, c[0].Lease, "x")
+			f.snooze(c[1].Lease)
+			return c[1].Item.ID
+		}, registry.ReasonLocked, []string{"waits for item job-1 ", "(Processing)", "works on the same object", ":x"}, "", 0, "nothing: it goes on when that item is settled"},
+		{"locked_by_what_needs_an_act", func(f *fixture) string {
+			c := f.processing(2)
+			id := f.locks(c[0].Lease, "x")
+			f.intend(c[0].Lease, id.ARK, 1, `"plan"`)
+			f.settle(registry.Settlement{Lease: c[0].Lease, Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Error: "storage is down"})
+			f.waits(c[1].Lease, c[0].Lease, "x")
+			f.snooze(c[1].Lease)
+			return c[1].Item.ID
+		}, registry.ReasonLocked, []string{"waits for item job-1 ", "(Failed)"}, "", 0, "requeue item "},
+		{"retry", func(f *fixture) string {
+			id := f.job(registry.Download)
+			for range 2 {
+				f.settle(registry.Settlement{Lease: f.takeItem(id).Lease, Outcome: registry.OutcomeRetry, Error: "connection reset"})
+			}
+			f.settle(registry.Settlement{Lease: f.takeItem(id).Lease, Outcome: registry.OutcomeRetry, Error: "connection reset", Delay: 4 * time.Minute})
+			return id
+		}, registry.ReasonNotDue, []string{"retry at 12:04:00 UTC (attempt 4 of 5: connection reset)"}, "", 0, "nothing"},
+		{"retry_on_another_day", func(f *fixture) string {
+			id := f.submit()
+			f.settle(registry.Settlement{Lease: f.takeItem(id).Lease, Outcome: registry.OutcomeRetry, Error: "closed", Delay: 24 * time.Hour})
+			return id
+		}, registry.ReasonNotDue, []string{"retry at 2026-03-02 12:00:00 UTC"}, "", 0, "nothing"},
+		{"snoozed_for_room", func(f *fixture) string {
+			const gib = 1 << 30
+			id := f.job(registry.Provision)
+			for range 3 { // and still no room
+				l := f.takeItem(id).Lease
+				full := f.full(l, registry.Reservation{Volume: "staging", Bytes: 12 * gib, Used: 83 * gib, Total: 100 * gib, Threshold: 0.8})
+				f.settle(registry.Settlement{Lease: l, Outcome: registry.OutcomeSnooze, Reason: registry.ReasonNoSpace, Error: full.Error(), Delay: time.Minute})
+				f.clock.pass(time.Minute)
+			}
+			f.clock.pass(-time.Minute)
+			return id
+		}, registry.ReasonNoSpace, []string{"needs 12 GiB", "volume staging is 83 % used", "0 bytes reserved", "looked at again at 12:03:00 UTC"}, "", 0, "free room on the volume"},
+		{"running", func(f *fixture) string {
+			id := f.job(registry.Download)
+			f.clock.pass(time.Minute)
+			l := f.takeItem(id).Lease
+			f.clock.pass(4 * time.Minute)
+			b := beat(l)
+			b.Progress = []registry.Progress{{Title: "files", Unit: "files", Position: 48, End: 70}, {Title: "bytes", Unit: "bytes", Position: 3 << 29, End: 3 << 30}, {Title: "rows", Unit: "rows", Position: 2, End: -1}}
+			f.renew(b)
+			return id
+		}, registry.ReasonRunning, []string{"running download on worker-1 for 4 m, lease until 12:05:30 UTC", "48 of 70 files", "1.5 GiB of 3 GiB", "2 rows"}, "worker-1", time.Minute, ""},
+		{"running_before_a_hold", func(f *fixture) string {
+			id := f.job(registry.Download)
+			f.takeItem(id)
+			f.hold(registry.HoldStage, "process")
+			return id
+		}, registry.ReasonRunning, []string{"before its next step: stage process is held by admin"}, "worker-1", 0, "release the hold on stage process"},
+		{"running_past_its_lease", func(f *fixture) string {
+			id := f.submit()
+			f.takeItem(id)
+			f.clock.pass(time.Minute)
+			return id
+		}, registry.ReasonRunning, []string{"was running expand on worker-1, whose lease ended at 12:00:30 UTC", "taken back"}, "worker-1", 0, ""},
+		{"failed_on_its_content", func(f *fixture) string {
+			id := f.submit()
+			f.fail(id, registry.ContentFault)
+			return id
+		}, registry.ReasonSettled, []string{"it failed at expand: it is broken"}, "", 0, "the producer corrects the deposit"},
+		{"completed", func(f *fixture) string {
+			id := f.job(registry.Notify)
+			f.finish(id)
+			return id
+		}, registry.ReasonSettled, []string{"Completed"}, "", 0, ""},
+	}
 }
 
 func whyUnknown(f *fixture) {
@@ -16,52 +231,28 @@ func whyUnknown(f *fixture) {
 	f.is(err, registry.ErrNotFound)
 }
 
-// why checks the reason and that the sentence says what people need.
-func (f *fixture) why(id string, want registry.Reason, says ...string) registry.Why {
-	f.Helper()
-	w, err := f.Why(f.Context(), id)
-	f.must(err)
-	if w.Reason != want || w.ItemID != id || w.Since.IsZero() {
-		f.Errorf("why: %+v, want %s", w, want)
-	}
-	for _, s := range says {
-		if !strings.Contains(w.Sentence+" "+w.Act+" "+w.Actor, s) {
-			f.Errorf("why: %q (%s), want it to say %q", w.Sentence, w.Act, s)
+// whyLife: at every moment of its life an item has an answer, and a time.
+func whyLife(f *fixture) {
+	batch, jobs := f.batch(1)
+	answered := func() {
+		f.Helper()
+		for _, id := range []string{batch, jobs[0]} {
+			w, err := f.Why(f.Context(), id)
+			f.must(err)
+			if w.ItemID != id || w.Reason == "" || w.Sentence == "" || w.Since.IsZero() {
+				f.Errorf("why: %+v", w)
+			}
 		}
 	}
-	return w
-}
-
-func whyEach(f *fixture) {
-	batch, jobs := f.batch(2)
-	f.why(batch, registry.ReasonBlocked, "2 items")
-	f.why(jobs[1], registry.ReasonQueued, "position 2 of 2")
-	f.hold(registry.HoldCollection, mnemonic)
-	f.why(jobs[1], registry.ReasonHeld, "look at it", "admin", mnemonic)
-	f.release(registry.HoldCollection, mnemonic)
-	f.bring(jobs[0], registry.Provision)
-	c := f.takeItem(jobs[0])
-	f.clock.pass(90 * time.Second)
-	f.why(jobs[0], registry.ReasonRunning, "worker-1", "1m30s")
-	f.settle(registry.Settlement{
-		Lease: c.Lease, Outcome: registry.OutcomeSnooze, Reason: registry.ReasonNoSpace, Error: "needs 9 TB", Delay: time.Minute,
-	})
-	f.why(jobs[0], registry.ReasonNoSpace, "needs 9 TB")
-	f.clock.pass(time.Minute)
-	f.settle(registry.Settlement{Lease: f.takeItem(jobs[0]).Lease, Outcome: registry.OutcomeRetry, Error: "timeout", Delay: time.Minute})
-	f.why(jobs[0], registry.ReasonNotDue, "timeout", "1 counted")
-	f.clock.pass(time.Minute)
-	f.bring(jobs[0], registry.Process)
-	f.bring(jobs[1], registry.Process)
-	first, second := f.takeItem(jobs[0]), f.takeItem(jobs[1])
-	f.locks(first.Lease, "x")
-	f.waits(second.Lease, first.Lease, "x")
-	f.snooze(second.Lease)
-	f.why(jobs[1], registry.ReasonLocked, jobs[0])
-	f.settle(registry.Settlement{Lease: first.Lease, Outcome: registry.OutcomeFailed, Class: registry.ContentFault, Error: "bad bag"})
-	f.why(jobs[0], registry.ReasonSettled, "bad bag", "producer")
-	f.finish(jobs[1])
-	f.why(jobs[1], registry.ReasonSettled, "Completed")
-	f.done(f.take(registry.Report, batch).Lease)
-	f.why(batch, registry.ReasonSettled, "1 of 2", "requeue")
+	for !f.item(batch).Status.Settled() {
+		answered()
+		next := jobs[0]
+		if f.item(next).Status.Settled() {
+			next = batch
+		}
+		c := f.takeItem(next)
+		answered()
+		f.done(c.Lease)
+	}
+	answered()
 }

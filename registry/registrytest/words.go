@@ -37,6 +37,26 @@ func (f *fixture) refused(stage registry.Stage, hint string) *registry.NotClaima
 	return refused
 }
 
+// reasonOf is the reason of a refused claim.
+func (f *fixture) reasonOf(err error) registry.Reason {
+	f.Helper()
+	var refused *registry.NotClaimable
+	if !errors.As(err, &refused) {
+		f.Fatalf("claim: %v, want a refusal", err)
+	}
+	return refused.Reason
+}
+
+// lockedBy is the holder that a refused identification names.
+func (f *fixture) lockedBy(err error) string {
+	f.Helper()
+	var locked *registry.LockedError
+	if !errors.As(err, &locked) {
+		f.Fatalf("identify: %v, want that it is locked", err)
+	}
+	return locked.ItemID
+}
+
 // takeItem claims this very item, releasing those that come before it.
 func (f *fixture) takeItem(id string) registry.Claim {
 	f.Helper()

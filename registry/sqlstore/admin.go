@@ -80,8 +80,11 @@ func (s *Store) Collections(ctx context.Context) (out []registry.Collection, err
 // AddToken implements registry.Administering.
 func (s *Store) AddToken(ctx context.Context, tok registry.Token) error {
 	err := s.write(ctx, func(t *tx) error {
-		_, err := t.exec(`INSERT INTO token (id, hash, name, role, created_at) VALUES ($1, $2, $3, $4, $5)`,
-			tok.ID, tok.Hash, tok.Name, tok.Role, t.now)
+		n, err := t.exec(`INSERT INTO token (id, hash, name, role, created_at) VALUES ($1, $2, $3, $4, $5)
+			ON CONFLICT DO NOTHING`, tok.ID, tok.Hash, tok.Name, tok.Role, t.now)
+		if err == nil && n == 0 {
+			err = registry.ErrTaken
+		}
 		return err
 	})
 	if err != nil {

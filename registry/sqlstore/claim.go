@@ -11,7 +11,7 @@ import (
 )
 
 // errNoRequestID refuses a claim that could not be told from another one.
-var errNoRequestID = errors.New("a claim needs a request id")
+var errNoRequestID = fmt.Errorf("%w: a claim needs a request id", registry.ErrInvalid)
 
 // Claim implements registry.Working.
 func (s *Store) Claim(ctx context.Context, r registry.ClaimRequest) (registry.Claim, error) {
@@ -42,6 +42,12 @@ func (t *tx) claim(r registry.ClaimRequest) (registry.Claim, *registry.NotClaima
 			return registry.Claim{}, refused, err
 		}
 		return c, nil, err
+	}
+	if held, err := t.heldWorker(r.Worker); err != nil {
+		return registry.Claim{}, nil, err
+	} else if held {
+		refused, err := t.turnAway(r)
+		return registry.Claim{}, refused, err
 	}
 	if err := t.promote(); err != nil {
 		return registry.Claim{}, nil, err

@@ -102,6 +102,9 @@ func (t *tx) requeue(it registry.WorkItem, c registry.Command) error {
 		}
 		ch.stage = c.From
 	}
+	if err := t.sealed(it); err != nil {
+		return err
+	}
 	if err := t.move(it, ch); err != nil {
 		return err
 	}
@@ -118,7 +121,7 @@ func (t *tx) requeue(it registry.WorkItem, c registry.Command) error {
 	if ch.stage == registry.Report && it.ErrorClass == registry.JobsFault {
 		return t.unblocked(it.ID) // its report is out: another run of it is an update
 	}
-	return t.reopen(it.ID)
+	return nil
 }
 
 // stop ends an item where it stands, and the attempt at it if it runs.
@@ -143,6 +146,9 @@ func (t *tx) stop(it registry.WorkItem, c registry.Command, to registry.Status) 
 	}
 	if to == registry.Aborted {
 		if err := t.tidy(it, c.Actor); err != nil {
+			return err
+		}
+		if err := t.abortDependents(it, c.Reason, c.Actor); err != nil {
 			return err
 		}
 	}
@@ -182,7 +188,11 @@ func (t *tx) holdOne(it registry.WorkItem, c registry.Command) error {
 		scope = registry.HoldBatch
 	}
 	if c.Act == registry.ActUnhold {
-		return t.removeHold(scope, it.ID, c.Actor)
+		err := t.removeHold(scope, it.ID, c.Actor)
+		if errors.Is(err, registry.ErrNotFound) && scope == registry.HoldBatch {
+			return t.removeHold(registry.HoldItem, it.ID, c.Actor) // of a collection that releases one by one
+		}
+		return err
 	}
 	return t.addHold(registry.Hold{Scope: scope, Key: it.ID, Reason: c.Reason, Actor: c.Actor})
 }

@@ -4,74 +4,106 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/holdfast/holdfast/registry"
 )
 
-// CountItems implements registry.Reading. A settled item's state is its status, which the indexes have; only of the
-// others, which are few, are the rows looked at.
+// CountItems implements registry.Reading.
 func (s *Store) CountItems(ctx context.Context, q registry.ItemQuery) (map[registry.State]int64, error) {
-	counts := map[registry.State]int64{}
 	r := reachOf(q)
 	if len(r.places) == 0 {
-		return counts, nil
+		return map[registry.State]int64{}, nil
+	}
+	w, err := itemWhere(q, s.dialect.name(), micros(s.now()))
+	if err != nil {
+		return nil, fmt.Errorf("count items: %w", err)
 	}
 	words, err := s.searchFor(ctx, q, r)
 	if err != nil {
 		return nil, fmt.Errorf("count items: %w", err)
 	}
-	for _, settled := range []bool{true, false} {
-		w, err := itemWhere(q, s.dialect.name(), micros(s.now()))
-		if err != nil {
-			return nil, fmt.Errorf("count items: %w", err)
-		}
-		if words.clause != "" && len(words.ids) == 0 {
-			w.add("i.seq IN (SELECT rowid FROM item_text WHERE item_text MATCH ?)", words.clause)
-		}
-		if err := s.addCounts(ctx, w, &r, settled, counts); err != nil {
-			return nil, fmt.Errorf("count items: %w", err)
-		}
+	holds, err := s.Holds(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("count items: %w", err)
+	}
+	var counts map[registry.State]int64
+	if words.planned || words.clause != "" || r.ids != nil || r.batches != nil || r.graphs != nil || r.classes != nil || r.by != nil || r.requeued {
+		counts, err = s.addUp(ctx, countFound(w, words, len(holds) > 0), w.args)
+	} else {
+		counts, err = s.addUp(ctx, countPlaces(w, &r, len(holds) > 0), w.args)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("count items: %w", err)
 	}
 	return counts, nil
 }
 
-// addCounts counts the settled items that fulfil a condition, or the others.
-func (s *Store) addCounts(ctx context.Context, w *where, r *reach, settled bool, counts map[registry.State]int64) (err error) {
-	var statuses []registry.Status
-	for _, status := range r.statuses() {
-		if status.Settled() == settled {
-			statuses = append(statuses, status)
+// countFound counts what is found by something else than its place.
+func countFound(w *where, words search, held bool) string {
+	from := "work_item i"
+	if words.clause != "" && len(words.ids) == 0 {
+		from = fromText
+		w.add("x.item_text MATCH ?", words.clause)
+	}
+	bits := allBits
+	if !held {
+		bits &^= heldBit
+	}
+	return `SELECT i.stage, i.status, ` + bitsSum(bits) + `, COUNT(*) FROM ` + from + w.String() + ` GROUP BY 1, 2, 3`
+}
+
+// countPlaces counts place by place, and reads a row only where its state does not follow from its place, which the
+// indexes have: nearly all items are settled.
+func countPlaces(w *where, r *reach, held bool) string {
+	counts := make([]string, len(r.places))
+	for i, p := range r.places {
+		bits := decisive(p)
+		if !held {
+			bits &^= heldBit
+		}
+		text := fmt.Sprintf(`SELECT '%s' AS stage, '%s' AS status, %%s AS bits, COUNT(*) AS n FROM work_item i%s`, p.stage, p.status, w.with(atPlace(p)))
+		if bits == 0 {
+			counts[i] = fmt.Sprintf(text, "0")
+		} else {
+			counts[i] = fmt.Sprintf(text, bitsSum(bits)) + " GROUP BY 3"
 		}
 	}
-	if len(statuses) == 0 {
-		return nil
-	}
-	var stages []registry.Stage
-	for _, p := range r.places {
-		if len(stages) == 0 || stages[len(stages)-1] != p.stage {
-			stages = append(stages, p.stage)
+	return strings.Join(counts, " UNION ALL ")
+}
+
+// decisive are the bits that decide which state an item at a place is in.
+func decisive(p place) (bits int) {
+	action, _ := registry.ActionOf(p.stage)
+	for b := 0; b <= allBits; b++ {
+		for i := range positionBits {
+			if registry.StateOf(positionOf(action, p.stage, p.status, b)) != registry.StateOf(positionOf(action, p.stage, p.status, b^1<<i)) {
+				bits |= 1 << i
+			}
 		}
 	}
-	w.conds = append(w.conds, "i.stage IN "+names(stages), "i.status IN "+names(statuses))
-	bits := "0"
-	if !settled {
-		bits = bitsSum(allBits)
-	}
-	rows, err := s.read.QueryContext(ctx, `SELECT i.stage, i.status, `+bits+`, COUNT(*) FROM work_item i`+w.String()+
-		` GROUP BY i.stage, i.status, 3`, w.args...)
+	return bits
+}
+
+// addUp adds up rows of stage, status, bits and how many items have them.
+func (s *Store) addUp(ctx context.Context, query string, args []any) (counts map[registry.State]int64, err error) {
+	rows, err := s.read.QueryContext(ctx, query, args...)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
+	counts = map[registry.State]int64{}
 	for rows.Next() {
 		var at place
-		var set int
+		var bits int
 		var n int64
-		if err := rows.Scan(&at.stage, &at.status, &set, &n); err != nil {
-			return err
+		if err := rows.Scan(&at.stage, &at.status, &bits, &n); err != nil {
+			return nil, err
 		}
-		action, _ := registry.ActionOf(at.stage)
-		counts[registry.StateOf(positionOf(action, at.stage, at.status, set))] += n
+		if n > 0 {
+			action, _ := registry.ActionOf(at.stage)
+			counts[registry.StateOf(positionOf(action, at.stage, at.status, bits))] += n
+		}
 	}
-	return rows.Err()
+	return counts, rows.Err()
 }

@@ -85,6 +85,17 @@ func (l *life) check(t *testing.T, s *sqlstore.Store) {
 		o.Head != 1 || o.Files != 2 {
 		t.Errorf("batch %s closing %d, report %+v, object %+v", it.Status, it.Closing, report, o)
 	}
+	for key, want := range map[string]registry.Status{
+		"a": registry.Completed, "b": registry.Aborted, "c": registry.Aborted, "d": registry.Pending, "e": registry.Pending,
+	} {
+		it, err := s.Item(t.Context(), l.graph.Items[key])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if it.Status != want {
+			t.Errorf("%s of the graph is %s, want %s", key, it.Status, want)
+		}
+	}
 }
 
 // reader opens a database for looking at it.
@@ -247,7 +258,7 @@ func finishAll(t *testing.T, s *sqlstore.Store, c *clock) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !it.Status.Settled() && len(holds) == 0 {
+		if !it.Status.Settled() && len(holds) == 0 && it.Status != registry.Prepare {
 			t.Errorf("item %s stays %s at %s", it.ID, it.Status, it.Stage)
 		}
 	}

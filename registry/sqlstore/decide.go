@@ -41,7 +41,7 @@ func (t *tx) decide(it registry.WorkItem, se registry.Settlement) (change, error
 		return c, nil
 	case registry.OutcomeLost, registry.OutcomeWithdrawn:
 	}
-	return c, fmt.Errorf("a worker cannot settle with outcome %q", se.Outcome)
+	return c, fmt.Errorf("%w: a worker cannot settle with outcome %q", registry.ErrInvalid, se.Outcome)
 }
 
 // advance goes to the next stage, or ends the item after the last one.

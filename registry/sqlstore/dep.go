@@ -1,35 +1,89 @@
 package sqlstore
 
 import (
+	"database/sql"
+	"errors"
 	"fmt"
 
 	"github.com/holdfast/holdfast/registry"
 )
 
-// satisfy closes the edges that a settled item satisfies, and lets parents go whose last one it was. The count taken
+// need is one requirement of an item that is being born, as it stands at this moment.
+type need struct {
+	id        string // of the required item
+	waitFor   registry.WaitFor
+	satisfied bool
+}
+
+// needOf looks at the item that is required by its id. Writers are one after the other, so it cannot settle between this
+// look and the edge's birth: either it has settled, and the edge is born satisfied, or its settlement finds the edge (R12).
+func (t *tx) needOf(r registry.Requirement) (need, error) {
+	n := need{id: r.ItemID, waitFor: r.WaitFor}
+	if n.waitFor == "" {
+		n.waitFor = registry.WaitSuccess
+	}
+	var status registry.Status
+	err := t.get(`SELECT status FROM work_item WHERE id = $1`, []any{r.ItemID}, &status)
+	if errors.Is(err, sql.ErrNoRows) {
+		return n, fmt.Errorf("required item %s: %w", r.ItemID, registry.ErrNotFound)
+	} else if err != nil {
+		return n, fmt.Errorf("look at required item %s: %w", r.ItemID, err)
+	}
+	n.satisfied = n.waitFor.SatisfiedBy(status)
+	if problem := r.CheckOn(status); problem != "" {
+		return n, &registry.GraphError{Problem: problem}
+	}
+	return n, nil
+}
+
+// openNeeds counts those that keep the item from starting.
+func openNeeds(needs []need) (n int64) {
+	for _, r := range needs {
+		if !r.satisfied {
+			n++
+		}
+	}
+	return n
+}
+
+// require writes the edges of an item that was inserted with as many blockers as of them are open.
+func (t *tx) require(itemID string, needs []need) error {
+	for _, r := range needs {
+		satisfied := sql.NullInt64{Int64: t.now, Valid: r.satisfied}
+		_, err := t.exec(`INSERT INTO work_dep (item_id, requires_id, wait_for, satisfied_at, at_start) VALUES ($1, $2, $3, $4, 1)`,
+			itemID, r.id, r.waitFor, satisfied)
+		if err != nil {
+			return fmt.Errorf("require %s of %s: %w", r.id, itemID, err)
+		}
+	}
+	return nil
+}
+
+// satisfy closes the edges that a settled item satisfies, and lets dependents go whose last one it was. The count taken
 // off is that of the edges this very statement closed, so that blocker_count always equals a recount (I9, R12).
 func (t *tx) satisfy(itemID string, to registry.Status) error {
-	parents, err := t.strings(`UPDATE work_dep SET satisfied_at = $2 WHERE requires_id = $1 AND satisfied_at IS NULL
+	dependents, err := t.strings(`UPDATE work_dep SET satisfied_at = $2 WHERE requires_id = $1 AND satisfied_at IS NULL
 		AND (wait_for = 'settled' OR $3 = 'completed') RETURNING item_id`, itemID, t.now, to)
 	if err != nil {
 		return fmt.Errorf("close edges to %s: %w", itemID, err)
 	}
-	for _, parent := range parents {
-		if _, err := t.exec(`UPDATE work_item SET blocker_count = blocker_count - 1 WHERE id = $1`, parent); err != nil {
-			return fmt.Errorf("unblock %s: %w", parent, err)
+	for _, id := range dependents {
+		if _, err := t.exec(`UPDATE work_item SET blocker_count = blocker_count - 1 WHERE id = $1`, id); err != nil {
+			return fmt.Errorf("unblock %s: %w", id, err)
 		}
-		if err := t.unblocked(parent); err != nil {
+		if err := t.unblocked(id); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// unblocked rings for an item whose last prerequisite is gone. A batch that stands at its report begins its next closing
-// in the same transaction, so that there is exactly one report for each (R22).
+// unblocked rings for a pending item that nothing blocks any more. A batch that stands at its report begins its next
+// closing in the same transaction, so that there is exactly one report for each (R22). One that is to be expanded does
+// not wait for its jobs: they settle without a ring, unless there was none yet.
 func (t *tx) unblocked(id string) error {
-	n, err := t.exec(`UPDATE work_item SET closing = CASE WHEN stage = 'report' THEN closing + 1 ELSE closing END
-		WHERE id = $1 AND blocker_count = 0 AND status = 'pending'`, id)
+	n, err := t.exec(`UPDATE work_item AS i SET closing = CASE WHEN i.stage = 'report' THEN i.closing + 1 ELSE i.closing END
+		WHERE i.id = $1 AND i.status = 'pending' AND (i.blocker_count = 0 OR i.ready = 2) AND NOT `+blocked, id)
 	if err != nil {
 		return fmt.Errorf("wake %s: %w", id, err)
 	}
@@ -39,18 +93,18 @@ func (t *tx) unblocked(id string) error {
 	return t.place(id)
 }
 
-// reopen is the mirror image of satisfy, for an item that runs again.
+// reopen is the mirror image of satisfy, for an item that runs again. A running dependent finishes its step.
 func (t *tx) reopen(itemID string) error {
-	parents, err := t.strings(`UPDATE work_dep SET satisfied_at = NULL WHERE requires_id = $1 AND satisfied_at IS NOT NULL
+	dependents, err := t.strings(`UPDATE work_dep SET satisfied_at = NULL WHERE requires_id = $1 AND satisfied_at IS NOT NULL
 		RETURNING item_id`, itemID)
 	if err != nil {
 		return fmt.Errorf("reopen edges to %s: %w", itemID, err)
 	}
-	for _, parent := range parents {
-		if _, err := t.exec(`UPDATE work_item SET blocker_count = blocker_count + 1 WHERE id = $1`, parent); err != nil {
-			return fmt.Errorf("block %s: %w", parent, err)
+	for _, id := range dependents {
+		if _, err := t.exec(`UPDATE work_item SET blocker_count = blocker_count + 1 WHERE id = $1`, id); err != nil {
+			return fmt.Errorf("block %s: %w", id, err)
 		}
-		if err := t.place(parent); err != nil {
+		if err := t.place(id); err != nil {
 			return err
 		}
 	}

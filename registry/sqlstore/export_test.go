@@ -18,6 +18,14 @@ func (s *Store) SetReader(db *sql.DB) error {
 	return old.Close()
 }
 
+// Exec changes rows behind the store's back.
+func (s *Store) Exec(ctx context.Context, query string, args ...any) error {
+	return s.write(ctx, func(t *tx) error {
+		_, err := t.exec(query, args...)
+		return err
+	})
+}
+
 // Unready recounts from the facts what is kept beside them, and returns what is wrong: whether items are ready, whether
 // they are rung for, which lanes are open and how much room is promised.
 func (s *Store) Unready(ctx context.Context) (wrong []string, err error) {
@@ -68,12 +76,4 @@ func (s *Store) column(ctx context.Context, query string) (out []string, err err
 		out = append(out, text)
 	}
 	return out, rows.Err()
-}
-
-// Exec changes rows behind the store's back.
-func (s *Store) Exec(ctx context.Context, query string, args ...any) error {
-	return s.write(ctx, func(t *tx) error {
-		_, err := t.exec(query, args...)
-		return err
-	})
 }

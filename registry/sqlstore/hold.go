@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 
@@ -10,13 +11,16 @@ import (
 
 // checkHold refuses what would cover nothing, or everything by mistake.
 func checkHold(h registry.Hold) error {
+	if clean(h.Key) != h.Key {
+		return errors.New("the key is too long, or no text")
+	}
 	switch h.Scope {
 	case registry.HoldAll:
 		if h.Key != "" {
 			return errors.New("a hold on everything has no key")
 		}
 		return nil
-	case registry.HoldStage, registry.HoldCollection, registry.HoldBatch, registry.HoldItem:
+	case registry.HoldStage, registry.HoldCollection, registry.HoldVolume, registry.HoldBatch, registry.HoldItem, registry.HoldWorker:
 		if h.Key == "" {
 			return errors.New("a hold needs a key")
 		}
@@ -27,9 +31,6 @@ func checkHold(h registry.Hold) error {
 
 // AddHold implements registry.Administering.
 func (s *Store) AddHold(ctx context.Context, h registry.Hold) error {
-	if err := checkHold(h); err != nil {
-		return fmt.Errorf("hold %s %s: %w", h.Scope, h.Key, err)
-	}
 	err := s.write(ctx, func(t *tx) error { return t.addHold(h) })
 	if err != nil {
 		return fmt.Errorf("hold %s %s: %w", h.Scope, h.Key, err)
@@ -38,12 +39,29 @@ func (s *Store) AddHold(ctx context.Context, h registry.Hold) error {
 }
 
 func (t *tx) addHold(h registry.Hold) error {
+	if err := checkHold(h); err != nil {
+		return err
+	}
 	_, err := t.exec(`INSERT INTO hold (scope, key, reason, actor, created_at) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (scope, key) DO UPDATE SET reason = $3, actor = $4`, h.Scope, h.Key, clean(h.Reason), clean(h.Actor), t.now)
 	if err != nil {
 		return err
 	}
-	return t.event(h.Key, 0, "hold", h.Actor, map[string]string{"scope": string(h.Scope), "key": h.Key, "reason": h.Reason})
+	if h.Scope == registry.HoldWorker {
+		if err := t.closeWindow(h); err != nil {
+			return err
+		}
+	}
+	return t.event(h.Key, 0, string(registry.ActHold), h.Actor, heldEvent{Scope: h.Scope, Key: h.Key, Reason: clean(h.Reason)})
+}
+
+// heldEvent is the data of a hold's event, and of its release.
+type heldEvent struct {
+	Scope  registry.HoldScope `json:"scope"`
+	Key    string             `json:"key"`
+	Reason string             `json:"reason,omitempty"`
+	// Apart is how many items got a hold of their own instead.
+	Apart int64 `json:"held_apart,omitempty"`
 }
 
 // RemoveHold implements registry.Administering.
@@ -56,40 +74,96 @@ func (s *Store) RemoveHold(ctx context.Context, scope registry.HoldScope, key, a
 }
 
 func (t *tx) removeHold(scope registry.HoldScope, key, actor string) error {
-	n, err := t.exec(`DELETE FROM hold WHERE scope = $1 AND key = $2`, scope, key)
-	if err != nil {
-		return err
+	h := registry.Hold{Scope: scope, Key: key}
+	if clean(key) != key {
+		return registry.ErrNotFound // it cannot even be asked for
 	}
-	if n == 0 {
+	var at int64
+	err := t.get(`DELETE FROM hold WHERE scope = $1 AND key = $2 RETURNING reason, actor, created_at`, []any{scope, key},
+		&h.Reason, &h.Actor, &at)
+	if errors.Is(err, sql.ErrNoRows) {
 		return registry.ErrNotFound
+	} else if err != nil {
+		return err
 	}
-	// Ring for what waited; what another hold covers is skipped when it is offered.
-	_, err = t.exec(`UPDATE work_item SET nudge_at = $1, nudges = 0 WHERE status = 'pending' AND nudge_at > $1 AND run_at <= $1`, t.now)
+	h.CreatedAt = fromMicros(at)
+	apart, err := t.holdApart(h)
 	if err != nil {
 		return err
 	}
-	if err := t.putBack(scope, key); err != nil {
-		return err
+	if scope != registry.HoldWorker {
+		// Ring for what waited; what another hold covers is skipped when it is offered. Only what was offered before the
+		// hold has its next message in the future, so these are few.
+		_, err = t.exec(`UPDATE work_item SET nudge_at = $1, nudges = 0 WHERE status = 'pending' AND nudge_at > $1 AND run_at <= $1`, t.now)
+		if err != nil {
+			return err
+		}
+		if err := t.putBack(scope, key); err != nil {
+			return err
+		}
 	}
 	t.wake = true
-	return t.event(key, 0, "release-hold", actor, map[string]string{"scope": string(scope), "key": key})
+	return t.event(key, 0, string(registry.ActUnhold), actor, heldEvent{Scope: scope, Key: key, Apart: apart})
 }
+
+// holdApart gives every item that waits and that the hold, which is gone by now, covered alone a hold of its own, when it
+// was that of a collection that releases one by one. It returns how many these are.
+func (t *tx) holdApart(h registry.Hold) (int64, error) {
+	if h.Scope != registry.HoldCollection {
+		return 0, nil
+	}
+	c, err := scanCollection(t.row(selectCollection+`WHERE mnemonic = $1`, h.Key))
+	if errors.Is(err, sql.ErrNoRows) || err == nil && !c.Profile.ReleaseOneByOne {
+		return 0, nil
+	} else if err != nil {
+		return 0, err
+	}
+	apart, err := t.exec(`INSERT INTO hold (scope, key, reason, actor, created_at)
+		SELECT 'item', i.id, CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS BIGINT) FROM work_item i
+		WHERE i.tenant = $1 AND i.collection = $2 AND i.status IN ('prepare', 'pending') AND NOT `+heldBy+`
+		ON CONFLICT (scope, key) DO NOTHING`,
+		Tenant, h.Key, clean("released one by one; was held: "+h.Reason), h.Actor, micros(h.CreatedAt))
+	if err != nil {
+		return 0, fmt.Errorf("hold the items of %s one by one: %w", h.Key, err)
+	}
+	return apart, nil
+}
+
+const selectHold = `SELECT scope, key, reason, actor, created_at FROM hold `
 
 // Holds implements registry.Administering.
 func (s *Store) Holds(ctx context.Context) (out []registry.Hold, err error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT scope, key, reason, actor, created_at FROM hold ORDER BY scope, key`)
+	rows, err := s.read.QueryContext(ctx, selectHold+`ORDER BY scope, key`)
 	if err != nil {
 		return nil, fmt.Errorf("list holds: %w", err)
 	}
+	return scanHolds(rows)
+}
+
+// scanHolds reads rows of selectHold to their end and closes them.
+func scanHolds(rows *sql.Rows) (out []registry.Hold, err error) {
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		var h registry.Hold
 		var at int64
 		if err := rows.Scan(&h.Scope, &h.Key, &h.Reason, &h.Actor, &at); err != nil {
-			return nil, fmt.Errorf("list holds: %w", err)
+			return nil, fmt.Errorf("read hold: %w", err)
 		}
 		h.CreatedAt = fromMicros(at)
 		out = append(out, h)
 	}
 	return out, rows.Err()
+}
+
+// volumeOf is the storage volume that an item's object goes to, "" for an item that makes none.
+func volumeOf(a registry.Action, p registry.Profile) string {
+	switch a {
+	case registry.Batch, registry.Ingest:
+		if p.Storage == "" {
+			return registry.DefaultStorage
+		}
+		return p.Storage
+	case registry.Bulk, registry.Tidy:
+	}
+	return ""
 }

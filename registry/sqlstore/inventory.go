@@ -88,8 +88,8 @@ const mostFiles = 1000
 // RecordFiles implements registry.Preserving.
 func (s *Store) RecordFiles(ctx context.Context, l registry.Lease, objectID string, version int, files []registry.File) error {
 	if len(files) > mostFiles {
-		return fmt.Errorf("record files of %s version %d: %d rows in one call, at most %d are taken",
-			objectID, version, len(files), mostFiles)
+		return fmt.Errorf("record files of %s version %d: %w: %d rows in one call, at most %d are taken",
+			objectID, version, registry.ErrInvalid, len(files), mostFiles)
 	}
 	err := s.write(ctx, func(t *tx) error {
 		recorded, err := t.intended(l, objectID, version)

@@ -10,12 +10,43 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// heldBy is true for the rows i of work_item that some hold covers.
-const heldBy = `EXISTS (SELECT 1 FROM hold h WHERE h.scope = 'all'
-	OR (h.scope = 'stage' AND h.key = i.stage)
-	OR (h.scope = 'collection' AND h.key = i.collection)
-	OR (h.scope = 'batch' AND (h.key = i.parent_id OR h.key = i.id))
-	OR (h.scope = 'item' AND h.key = i.id))`
+// heldBy is true for the rows i of work_item that some hold keeps from starting in their stage. It is the rule of
+// registry.Hold.Covers.
+var heldBy = heldAt("i.stage")
+
+// heldNext is heldBy for the step that starts next, which for a running row is the one after its own.
+var heldNext = heldAt(nextStage())
+
+// Each scope is looked up by the key of hold, however many holds there are, and nothing is looked up when there are none.
+func heldAt(stage string) string {
+	return `(EXISTS (SELECT 1 FROM hold) AND (EXISTS (SELECT 1 FROM hold WHERE scope = 'all')
+	OR EXISTS (SELECT 1 FROM hold h WHERE h.scope = 'stage' AND h.key = ` + stage + `)
+	OR EXISTS (SELECT 1 FROM hold h WHERE h.scope = 'collection' AND h.key = i.collection)
+	OR EXISTS (SELECT 1 FROM hold h WHERE h.scope = 'item' AND h.key = i.id)
+	OR EXISTS (SELECT 1 FROM hold h WHERE h.scope = 'batch' AND h.key IN (i.parent_id, i.id))
+	OR (` + stage + ` IN ` + writingStages(registry.StorageVolume) + `
+		AND EXISTS (SELECT 1 FROM hold h WHERE h.scope = 'volume' AND h.key = i.volume))
+	OR (` + stage + ` IN ` + writingStages(registry.StagingVolume) + `
+		AND EXISTS (SELECT 1 FROM hold WHERE scope = 'volume' AND key = '` + registry.DefaultStaging + `'))))`
+}
+
+// nextStage is the stage of a row's next step, as SQL.
+func nextStage() string {
+	var b strings.Builder
+	b.WriteString("CASE WHEN i.status <> 'running' THEN i.stage")
+	for _, r := range registry.Routes() {
+		for _, s := range r.Steps {
+			if next, ok := r.Next(s.Stage); ok {
+				b.WriteString(" WHEN i.stage = '" + string(s.Stage) + "' THEN '" + string(next) + "'")
+			}
+		}
+	}
+	return b.String() + " ELSE i.stage END"
+}
+
+func writingStages(to registry.VolumeKind) string {
+	return stagesWhere(func(s registry.Step) bool { return s.Writes == to })
+}
 
 // lockedOut is true for the rows i of work_item that wait for a lock which another item has, or which an item that
 // was submitted earlier waits for too (R1). Jobs stand in line for the identifiers they came with from the moment they
@@ -26,8 +57,10 @@ var lockedOut = `(i.stage IN ` + lockedStages + ` AND EXISTS (SELECT 1 FROM lock
 	OR EXISTS (SELECT 1 FROM lock_wait v WHERE v.key = w.key
 		AND (v.submitted_at, v.item_id) < (w.submitted_at, w.item_id)))))`
 
-// blocked is true for the rows i whose open prerequisites keep them from starting in their stage.
-var blocked = `(i.blocker_count > 0 AND i.stage IN ` + gatedStages + `)`
+// blocked is true for the rows i whose open prerequisites keep them from starting in their stage: any in a gated stage,
+// and in every stage those that were required when the item was submitted.
+var blocked = `(i.blocker_count > 0 AND (i.stage IN ` + gatedStages + ` OR EXISTS (SELECT 1 FROM work_dep d
+	WHERE d.item_id = i.id AND d.at_start = 1 AND d.satisfied_at IS NULL)))`
 
 // The stages that the routes call gated and locked, as SQL lists.
 var (
@@ -48,16 +81,17 @@ func stagesWhere(is func(registry.Step) bool) string {
 }
 
 // itemColumns are what scanItem reads.
-const itemColumns = `i.id, i.tenant, i.collection, COALESCE(i.parent_id, ''), i.row_no, i.action, i.stage, i.status,
+var itemColumns = `i.id, i.tenant, i.collection, COALESCE(i.parent_id, ''), i.row_no, i.action, i.stage, i.status,
 	i.priority, i.name, i.spec, i.state, i.size_bytes, i.files, i.done_bytes, i.done_files, i.blocker_count, i.closing,
-	i.attempt, i.tries, i.retry_count, i.error_class, i.note, i.created_by, i.created_at, i.updated_at, i.run_at,
-	i.finished_at, (i.status = 'pending' AND ` + heldBy + `)`
+	i.attempt, i.tries, i.retry_count, i.error_class, i.note, i.created_by, i.graph_id, i.created_at, i.updated_at, i.run_at,
+	i.finished_at, i.volume, (i.status IN ('prepare', 'pending', 'running') AND ` + heldNext + `)`
 
-const selectItem = `SELECT ` + itemColumns + ` FROM work_item i `
+var selectItem = `SELECT ` + itemColumns + ` FROM work_item i `
 
 type scanner interface{ Scan(dest ...any) error }
 
-// scanItem reads a row of itemColumns.
+// scanItem reads a row of itemColumns. HeldBy of an item that is held is not nil, and says which hold it is only after
+// nameHolds.
 func scanItem(row scanner) (registry.WorkItem, error) {
 	var (
 		it                      registry.WorkItem
@@ -68,8 +102,8 @@ func scanItem(row scanner) (registry.WorkItem, error) {
 	)
 	err := row.Scan(&it.ID, &it.Tenant, &it.Collection, &it.ParentID, &it.Row, &it.Action, &it.Stage, &it.Status,
 		&it.Priority, &it.Name, &spec, &state, &it.SizeBytes, &it.Files, &it.DoneBytes, &it.DoneFiles, &it.BlockerCount,
-		&it.Closing, &it.Attempt, &it.Tries, &it.RetryCount, &it.ErrorClass, &it.Note, &it.CreatedBy, &created, &updated,
-		&runAt, &finished, &held)
+		&it.Closing, &it.Attempt, &it.Tries, &it.RetryCount, &it.ErrorClass, &it.Note, &it.CreatedBy, &it.GraphID, &created, &updated,
+		&runAt, &finished, &it.Volume, &held)
 	if err != nil {
 		return it, err
 	}
@@ -82,13 +116,19 @@ func scanItem(row scanner) (registry.WorkItem, error) {
 		at := fromMicros(finished.Int64)
 		it.FinishedAt = &at
 	}
-	p := it.Position()
-	p.Held = held
-	it.State = registry.StateOf(p)
+	if held {
+		it.HeldBy = &registry.Hold{}
+	}
 	it.NeedsAdminReview = it.Status == registry.Failed
 	it.Retry = !it.Status.Settled()
-	it.AllowedActs = registry.AllowedActs(p)
+	derive(&it)
 	return it, nil
+}
+
+// derive fills in what follows from the item's position.
+func derive(it *registry.WorkItem) {
+	p := it.Position()
+	it.State, it.AllowedActs = registry.StateOf(p), registry.AllowedActs(p)
 }
 
 // item reads one item inside the transaction.
@@ -96,8 +136,33 @@ func (t *tx) item(id string) (registry.WorkItem, error) {
 	it, err := scanItem(t.row(selectItem+`WHERE i.id = $1`, id))
 	if errors.Is(err, sql.ErrNoRows) {
 		return it, fmt.Errorf("item %s: %w", id, registry.ErrNotFound)
+	} else if err != nil {
+		return it, err
 	}
-	return it, err
+	return it, nameHolds(t.query, &it)
+}
+
+// items reads the items that a query of itemColumns selects.
+func (t *tx) items(query string, args ...any) (out []registry.WorkItem, err error) {
+	rows, err := t.query(query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		it, err := scanItem(rows)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, it)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	if err := rows.Close(); err != nil { // before the next statement
+		return nil, err
+	}
+	return out, nameHolds(t.query, pointers(out)...)
 }
 
 // live returns the item of a lease, or ErrClaimLost when its attempt is not the live one: the fence of every write.

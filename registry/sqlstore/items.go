@@ -51,7 +51,10 @@ func (s *Store) Items(ctx context.Context, q registry.ItemQuery) (page registry.
 		}
 		page.Rows = append(page.Rows, it)
 	}
-	return page, rows.Err()
+	if err := rows.Err(); err != nil {
+		return page, fmt.Errorf("list items: %w", err)
+	}
+	return page, s.nameHolds(ctx, pointers(page.Rows)...)
 }
 
 // withSeq scans a row of itemColumns and the seq behind them.
@@ -95,7 +98,13 @@ func (s *Store) planList(ctx context.Context, q registry.ItemQuery, limit int) (
 	if err != nil {
 		return l, err
 	}
-	if !words.few {
+	switch {
+	case words.planned && r.batches == nil && r.graphs == nil:
+		// Places would each ask the text index anew.
+		if len(r.places) > 0 {
+			l.look(nil)
+		}
+	case !words.few:
 		conds, empty, err := s.narrow(ctx, &r, l.w)
 		if err != nil || empty {
 			return l, err
@@ -134,9 +143,8 @@ func (l *itemList) read(words search) {
 	if l.order == byText {
 		by = "x.rowid DESC"
 	}
-	// CROSS JOIN: SQLite begins with the text.
 	l.spots = []spot{{
-		from: "item_text x CROSS JOIN work_item i ON i.seq = x.rowid", cond: l.w.bind("x.item_text MATCH ?", words.clause), order: by,
+		from: fromText, cond: l.w.bind("x.item_text MATCH ?", words.clause), order: by,
 	}}
 	for _, id := range words.ids {
 		l.spots = append(l.spots, spot{from: "work_item i", cond: l.w.idCond(id), order: l.order.by})
@@ -145,7 +153,7 @@ func (l *itemList) read(words search) {
 
 // statement is the list's SQL.
 func (l *itemList) statement() string {
-	const columns = `SELECT ` + itemColumns + `, i.seq FROM `
+	columns := `SELECT ` + itemColumns + `, i.seq FROM `
 	if len(l.spots) == 1 {
 		return columns + l.rows(l.spots[0])
 	}
@@ -183,7 +191,7 @@ func (l *itemList) goOn(at itemCursor) error {
 	case byText:
 		l.w.add("i.seq < ?", at.seq)
 		for i, p := range l.spots {
-			if strings.HasPrefix(p.from, "item_text x") {
+			if p.from == fromText {
 				l.spots[i].cond += l.w.bind(" AND x.rowid < ?", at.seq)
 			}
 		}

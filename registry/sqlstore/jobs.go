@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/holdfast/holdfast/registry"
@@ -15,7 +14,7 @@ const mostJobs = 500
 // AddJobs implements registry.Working.
 func (s *Store) AddJobs(ctx context.Context, l registry.Lease, jobs []registry.NewJob) (int, error) {
 	if len(jobs) > mostJobs {
-		return 0, fmt.Errorf("add jobs to batch %s: %d rows in one call, at most %d are taken", l.ItemID, len(jobs), mostJobs)
+		return 0, fmt.Errorf("add jobs to batch %s: %w: %d rows in one call, at most %d are taken", l.ItemID, registry.ErrInvalid, len(jobs), mostJobs)
 	}
 	added := 0
 	err := s.write(ctx, func(t *tx) error {
@@ -25,7 +24,7 @@ func (s *Store) AddJobs(ctx context.Context, l registry.Lease, jobs []registry.N
 			return err
 		}
 		if batch.Action != registry.Batch || batch.Stage != registry.Expand {
-			return fmt.Errorf("item %s is not a batch being expanded", batch.ID)
+			return fmt.Errorf("%w: item %s is not a batch being expanded", registry.ErrInvalid, batch.ID)
 		}
 		open := 0
 		for _, j := range jobs {
@@ -53,7 +52,7 @@ func (s *Store) AddJobs(ctx context.Context, l registry.Lease, jobs []registry.N
 
 func (t *tx) addJob(batch registry.WorkItem, j registry.NewJob) (added, open bool, err error) {
 	if j.Row < 1 {
-		return false, false, errors.New("rows count from 1")
+		return false, false, fmt.Errorf("%w: rows count from 1", registry.ErrInvalid)
 	}
 	var there int
 	err = t.get(`SELECT COUNT(*) FROM work_item WHERE parent_id = $1 AND row_no = $2`, []any{batch.ID, j.Row}, &there)
@@ -65,7 +64,7 @@ func (t *tx) addJob(batch registry.WorkItem, j registry.NewJob) (added, open boo
 	n := newItem{
 		id: newID(), tenant: batch.Tenant, collection: batch.Collection, parent: batch.ID, row: j.Row,
 		action: registry.Ingest, stage: route.First(), status: registry.Pending, priority: j.Priority, name: j.Name,
-		spec: j.Spec, actor: batch.CreatedBy,
+		spec: j.Spec, actor: batch.CreatedBy, volume: batch.Volume,
 	}
 	if j.Fault != "" {
 		n.status, n.note, n.class = registry.Failed, j.Fault, cmp.Or(j.Class, registry.ContentFault)

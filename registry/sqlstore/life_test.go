@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -23,6 +24,7 @@ type life struct {
 	jobs  []string
 	wakes []registry.Wake
 	calls int
+	graph registry.PreparedGraph
 }
 
 // clock is a store's only source of time.
@@ -125,13 +127,62 @@ func (l *life) script() []call {
 	add(l.command("requeue", 1, registry.Command{Act: registry.ActRequeue, From: registry.Estimate, IdempotencyKey: "k2"}),
 		l.command("cancel", 1, registry.Command{Act: registry.ActCancel}),
 		l.command("update report", -1, registry.Command{Act: registry.ActUpdateReport}))
-	return append(all, l.reportOn()...)
+	add(l.reportOn()...)
+	return append(all, l.graphs()...)
+}
+
+// graphs lists what is asked of graphs: b and e wait for the success of a, c for that of b, d until a has settled. a fails first
+// and is sent back; b is given up, and c with it.
+func (l *life) graphs() []call {
+	requires := func(key string, wait registry.WaitFor) registry.Submission {
+		return registry.Submission{Collection: "c", Name: key, Requires: []registry.Requirement{{Key: key, WaitFor: wait}}}
+	}
+	prepare := func(name string, nodes ...registry.Node) call {
+		return l.call(name, func(ctx context.Context) error {
+			p, err := l.s.Prepare(ctx, registry.Graph{ID: l.graph.GraphID, Nodes: nodes, IdempotencyKey: name, Actor: "depositor"})
+			if err != nil {
+				return err
+			}
+			if l.graph.Items == nil {
+				l.graph.Items = map[string]string{}
+			}
+			l.graph.GraphID = p.GraphID
+			maps.Copy(l.graph.Items, p.Items)
+			return nil
+		})
+	}
+	command := func(name, key string, act registry.Act) call {
+		return l.call(name, func(ctx context.Context) error {
+			_, err := l.s.Command(ctx, registry.Command{ItemID: l.graph.Items[key], Act: act, Actor: "admin"})
+			return err
+		})
+	}
+	return []call{
+		prepare("prepare",
+			registry.Node{Key: "a", Submission: registry.Submission{Collection: "c"}},
+			registry.Node{Key: "b", Submission: requires("a", registry.WaitSuccess)}),
+		prepare("prepare more",
+			registry.Node{Key: "c", Submission: requires("b", registry.WaitSuccess)},
+			registry.Node{Key: "d", Submission: requires("a", registry.WaitSettled)},
+			registry.Node{Key: "e", Submission: requires("a", registry.WaitSuccess)}),
+		l.call("seal", func(ctx context.Context) error { return l.s.Seal(ctx, l.graph.GraphID, "depositor") }),
+		l.call("submit after", func(ctx context.Context) error {
+			_, err := l.s.Submit(ctx, registry.Submission{
+				Collection: "c", IdempotencyKey: "after", Requires: []registry.Requirement{{ItemID: l.graph.Items["b"]}, {ItemID: l.batch, WaitFor: registry.WaitSettled}},
+			})
+			return err
+		}),
+		l.claim(registry.Expand), l.settle("fail a", registry.Settlement{Outcome: registry.OutcomeFailed, Class: registry.SystemFault}),
+		command("requeue a", "a", registry.ActRequeue),
+		l.claim(registry.Expand), l.done(), l.claim(registry.Report), l.done(),
+		command("abort b", "b", registry.ActAbort),
+	}
 }
 
 func (l *life) beginning() []call {
 	return []call{
 		l.call("collection", func(ctx context.Context) error {
-			return l.s.PutCollection(ctx, registry.Collection{Mnemonic: "c"}, "admin")
+			return l.s.PutCollection(ctx, registry.Collection{Mnemonic: "c", Profile: registry.Profile{ReleaseOneByOne: true}}, "admin")
 		}),
 		l.call("token", func(ctx context.Context) error {
 			return l.s.AddToken(ctx, registry.Token{ID: "t", Hash: "h", Name: "n", Role: registry.RoleWorker})
@@ -157,6 +208,24 @@ func (l *life) beginning() []call {
 		}),
 		l.call("release", func(ctx context.Context) error {
 			return l.s.RemoveHold(ctx, registry.HoldBatch, l.batch, "admin")
+		}),
+		l.call("hold collection", func(ctx context.Context) error {
+			return l.s.AddHold(ctx, registry.Hold{Scope: registry.HoldCollection, Key: "c", Actor: "admin"})
+		}),
+		l.call("release one by one", func(ctx context.Context) error {
+			return l.s.RemoveHold(ctx, registry.HoldCollection, "c", "admin")
+		}),
+		l.call("release item", func(ctx context.Context) error {
+			return l.s.RemoveHold(ctx, registry.HoldItem, l.batch, "admin")
+		}),
+		l.call("hold worker", func(ctx context.Context) error {
+			return l.s.AddHold(ctx, registry.Hold{Scope: registry.HoldWorker, Key: "w", Actor: "admin"})
+		}),
+		l.call("release worker", func(ctx context.Context) error {
+			return l.s.RemoveHold(ctx, registry.HoldWorker, "w", "admin")
+		}),
+		l.call("accept", func(ctx context.Context) error {
+			return l.s.SetAccepting(ctx, registry.Accepting{On: true, Reason: "r", Actor: "admin"})
 		}),
 		l.call("due", func(ctx context.Context) error {
 			var err error

@@ -47,7 +47,7 @@ func (s *Store) Item(ctx context.Context, id string) (registry.WorkItem, error) 
 	} else if err != nil {
 		return it, fmt.Errorf("read item %s: %w", id, err)
 	}
-	return it, nil
+	return it, s.nameHolds(ctx, &it)
 }
 
 // Events implements registry.Reading.

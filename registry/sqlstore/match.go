@@ -33,7 +33,7 @@ func itemWhere(q registry.ItemQuery, dialect string, now int64) (*where, error) 
 		w.conds = append(w.conds, w.textCond(dialect, q.Text))
 	}
 	if q.Within != nil {
-		w.addIn("i.collection", q.Within, false)
+		w.addIn("i.collection", q.Within)
 	}
 	return w, w.match(q.Match, dialect, now)
 }

@@ -37,7 +37,8 @@ func newEverywhere(t *testing.T) *everywhere {
 	}
 	ids := e.fill(t)
 	for _, h := range []registry.Hold{
-		{Scope: registry.HoldItem, Key: ids[5], Reason: "r"}, {Scope: registry.HoldCollection, Key: "b", Reason: "r"},
+		{Scope: registry.HoldItem, Key: ids[5], Reason: "r"},
+		{Scope: registry.HoldCollection, Key: "b", Reason: "r"},
 		{Scope: registry.HoldBatch, Key: ids[0], Reason: "r"},
 	} {
 		if err := e.s.AddHold(t.Context(), h); err != nil {
@@ -122,6 +123,37 @@ func TestMatch(t *testing.T) {
 		words := rapid.SliceOfN(rapid.Custom(e.word), 0, 4).Draw(rt, "words")
 		e.check(rt, strings.Join(words, " "))
 	})
+}
+
+// TestMatch_Within bounds queries of every kind to collections.
+func TestMatch_Within(t *testing.T) {
+	e := newEverywhere(t)
+	for _, within := range [][]string{{}, {"b"}, {"nowhere"}, {"a", "b"}, {"nowhere", "a"}} {
+		for _, text := range []string{"", "state:failed", "thesis", "batch:" + e.items[len(e.items)-1].ID, "class:content", "collection:b", "id:" + e.items[3].ID} {
+			q, err := registry.ParseQuery(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := 0
+			for _, it := range e.items {
+				if slices.Contains(within, it.Collection) && !slices.ContainsFunc(q.Terms, func(term registry.Term) bool { return !e.matches(it, term) }) {
+					want++
+				}
+			}
+			page, err := e.s.Items(t.Context(), registry.ItemQuery{Match: q, Within: within, Limit: 500})
+			if err != nil || len(page.Rows) != min(want, 500) {
+				t.Errorf("%q within %q: %d items (%v), want %d", text, within, len(page.Rows), err, want)
+			}
+			counts, err := e.s.CountItems(t.Context(), registry.ItemQuery{Match: q, Within: within})
+			n := 0
+			for _, c := range counts {
+				n += int(c)
+			}
+			if err != nil || n != want {
+				t.Errorf("%q within %q: counted %d (%v), want %d", text, within, n, err, want)
+			}
+		}
+	}
 }
 
 // word draws a term.

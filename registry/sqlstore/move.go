@@ -65,6 +65,11 @@ func (t *tx) move(it registry.WorkItem, c change) error {
 			return err
 		}
 	}
+	if it.Status.Settled() && !c.status.Settled() {
+		if err := t.reopen(it.ID); err != nil {
+			return err
+		}
+	}
 	switch {
 	case c.status.Settled():
 		return t.letGo(it, c.status)

@@ -101,6 +101,9 @@ func (s *Store) Objects(ctx context.Context, q registry.ObjectQuery) (page regis
 	if q.Collection != "" {
 		w.add("o.collection = ?", q.Collection)
 	}
+	if q.Within != nil {
+		w.addIn("o.collection", q.Within)
+	}
 	if q.LocalID != "" {
 		w.add("o.id IN (SELECT ark FROM identifier WHERE local_id = ?)", q.LocalID)
 	}

@@ -35,6 +35,9 @@ func (t *tx) remove(it registry.WorkItem, c registry.Command) error {
 			return err
 		}
 	}
+	if err := t.abortDependents(it, c.Reason, c.Actor); err != nil {
+		return err
+	}
 	return t.family(it, c)
 }
 

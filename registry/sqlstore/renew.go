@@ -13,7 +13,12 @@ func (s *Store) Renew(ctx context.Context, r registry.RenewRequest) (registry.Re
 	var out registry.Renewal
 	err := s.write(ctx, func(t *tx) error {
 		out = registry.Renewal{}
-		if err := t.seen(r.Worker); err != nil {
+		held, err := t.heldWorker(r.Worker.ID)
+		if err != nil {
+			return err
+		}
+		out.Held = held
+		if err := t.seen(r.Worker, held); err != nil {
 			return err
 		}
 		for _, b := range r.Beats {
@@ -77,7 +82,7 @@ func (t *tx) progress(l registry.Lease, p []registry.Progress) error {
 }
 
 // seen notes a living worker and what it can take, which is the relay's window.
-func (t *tx) seen(w registry.WorkerInfo) error {
+func (t *tx) seen(w registry.WorkerInfo, held bool) error {
 	if w.ID == "" {
 		return nil
 	}
@@ -98,7 +103,7 @@ func (t *tx) seen(w registry.WorkerInfo) error {
 		return err
 	}
 	for stage, capacity := range w.Capacity {
-		if w.Draining {
+		if w.Draining || held {
 			capacity = 0
 		}
 		_, err := t.exec(`INSERT INTO worker_stage (worker_id, stage, capacity, seen_at) VALUES ($1, $2, $3, $4)

@@ -20,7 +20,7 @@ func (s *Store) CloseReport(ctx context.Context, l registry.Lease) (registry.Bat
 			return err
 		}
 		if batch.Action != registry.Batch || batch.Stage != registry.Report {
-			return fmt.Errorf("item %s is not a batch at its report", batch.ID)
+			return fmt.Errorf("%w: item %s is not a batch at its report", registry.ErrInvalid, batch.ID)
 		}
 		closing = batch.Closing
 		var there int

@@ -12,24 +12,30 @@ import (
 // On PostgreSQL the planner knows how often a word occurs and whether to begin with the index of trigrams or with another.
 // SQLite has no statistics: here it is counted, up to what it costs to look at.
 const (
-	fewMatches = 2000  // are all read and sorted
-	someRows   = 20000 // are read one by one, rather than more of them by way of the text
+	fewMatches = 500  // are all read and sorted
+	someRows   = 5000 // are read one by one, rather than more of them by way of the text
 )
+
+// fromText makes SQLite begin with the text index.
+const fromText = "item_text x CROSS JOIN work_item i ON i.seq = x.rowid"
 
 // search is how a query's text is looked for.
 type search struct {
 	clause string   // for the text index; "" when that cannot help
 	ids    []string // by which an item may match although its text does not: the index does not have them
 	few    bool     // so few rows have the text that all of them can be read
+	// planned: the database knows by itself how often text occurs, and begins with it where that is best.
+	planned bool
 }
 
 // searchFor asks how often a query's text occurs. Where ids are named that is not of interest.
 func (s *Store) searchFor(ctx context.Context, q registry.ItemQuery, r reach) (words search, err error) {
-	if s.dialect.name() != "sqlite" || r.ids != nil {
+	words.clause, words.ids = searchClause(q)
+	switch {
+	case words.clause == "" || r.ids != nil:
 		return search{}, nil
-	}
-	if words.clause, words.ids = searchClause(q); words.clause == "" {
-		return search{}, nil
+	case s.dialect.name() != "sqlite":
+		return search{planned: true}, nil
 	}
 	var n int
 	err = s.read.QueryRowContext(ctx, `SELECT COUNT(*) FROM (SELECT 1 FROM item_text WHERE item_text MATCH $1 LIMIT $2)`,
@@ -74,17 +80,17 @@ func searchClause(q registry.ItemQuery) (clause string, ids []string) {
 	return strings.Join(parts, " AND "), ids
 }
 
-// moreThan says whether there are more items at some places, everywhere when there are none, than a bound for each.
+// moreThan says whether there are as many items as a bound at some places; where there are none, everywhere, there are.
 func (s *Store) moreThan(ctx context.Context, w *where, conds []string, bound int) (bool, error) {
 	if len(conds) == 0 {
 		return true, nil
 	}
-	counts := make([]string, len(conds))
+	at := make([]string, len(conds))
 	for i, c := range conds {
-		counts[i] = fmt.Sprintf(`SELECT COUNT(*) AS n FROM (SELECT 1 FROM work_item i WHERE i.tenant = '%s' AND %s LIMIT %d)`, Tenant, c, bound)
+		at[i] = `SELECT 1 FROM work_item i WHERE i.tenant = '` + Tenant + `' AND ` + c
 	}
 	var n int
-	err := s.read.QueryRowContext(ctx, `SELECT SUM(n) FROM (`+strings.Join(counts, ` UNION ALL `)+`)`, w.args...).Scan(&n)
+	err := s.read.QueryRowContext(ctx, `SELECT COUNT(*) FROM (`+strings.Join(at, ` UNION ALL `)+fmt.Sprintf(` LIMIT %d)`, bound), w.args...).Scan(&n)
 	if err != nil {
 		return false, fmt.Errorf("count rows of places: %w", err)
 	}

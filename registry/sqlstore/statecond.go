@@ -18,10 +18,14 @@ var positionBits = []string{
 	heldBy,
 }
 
-const allBits = 1<<4 - 1 // of positionBits
+// Of positionBits.
+const (
+	allBits = 1<<4 - 1
+	heldBit = 1 << 3
+)
 
 func positionOf(a registry.Action, stage registry.Stage, status registry.Status, bits int) registry.Position {
-	p := registry.Position{Action: a, Stage: stage, Status: status, Held: bits&8 != 0}
+	p := registry.Position{Action: a, Stage: stage, Status: status, Held: bits&heldBit != 0}
 	if bits&1 != 0 {
 		p.Attempt = 1
 	}
@@ -104,23 +108,23 @@ func bitsCond(bits []int) string {
 	if len(bits) == 0 {
 		return ""
 	}
-	decisive := 0
+	which := 0
 	for i := range positionBits {
 		bit := 1 << i
 		if slices.ContainsFunc(bits, func(b int) bool { return !slices.Contains(bits, b^bit) }) {
-			decisive |= bit
+			which |= bit
 		}
 	}
-	if decisive == 0 {
+	if which == 0 {
 		return always
 	}
 	var codes []string
 	for _, b := range bits {
-		if code := strconv.Itoa(b & decisive); !slices.Contains(codes, code) {
+		if code := strconv.Itoa(b & which); !slices.Contains(codes, code) {
 			codes = append(codes, code)
 		}
 	}
-	return "(" + bitsSum(decisive) + " IN (" + strings.Join(codes, ", ") + "))"
+	return "(" + bitsSum(which) + " IN (" + strings.Join(codes, ", ") + "))"
 }
 
 // bitsSum adds up those of some bits that a row i of work_item has.

@@ -15,6 +15,9 @@ import (
 
 // Submit implements registry.Submitting.
 func (s *Store) Submit(ctx context.Context, sub registry.Submission) (registry.Receipt, error) {
+	if wrong := sub.Problems(); len(wrong) > 0 {
+		return registry.Receipt{}, fmt.Errorf("submit to collection %s: %w", sub.Collection, wrong[0])
+	}
 	var r registry.Receipt
 	err := s.write(ctx, func(t *tx) (err error) {
 		r, err = t.submit(sub)
@@ -27,30 +30,68 @@ func (s *Store) Submit(ctx context.Context, sub registry.Submission) (registry.R
 }
 
 func (t *tx) submit(sub registry.Submission) (registry.Receipt, error) {
-	c, err := scanCollection(t.row(selectCollection+`WHERE mnemonic = $1`, sub.Collection))
-	if errors.Is(err, sql.ErrNoRows) {
-		return registry.Receipt{}, fmt.Errorf("collection %q: %w", sub.Collection, registry.ErrNotFound)
-	} else if err != nil {
+	c, err := t.collectionOf(sub.Collection)
+	if err != nil {
 		return registry.Receipt{}, err
 	}
+	sub = named(sub)
 	if err := registry.CheckPriority(sub.Priority); err != nil {
 		return registry.Receipt{}, err
 	}
-	if sub.Name == "" {
-		sub.Name = sub.Spec.Filename
+	content, err := t.description(sub)
+	if err != nil {
+		return registry.Receipt{}, err
 	}
-	args, err := t.description(sub)
+	args, err := withRequirements(content, sub.Requires)
 	if err != nil {
 		return registry.Receipt{}, err
 	}
 	if id, ok, err := t.keyed(sub.IdempotencyKey, args); err != nil || ok {
 		return registry.Receipt{BatchID: id, Duplicate: ok}, err
 	}
-	if id, ok, err := t.sameContent(sub, args); err != nil {
+	if err := t.accepting(); err != nil {
+		return registry.Receipt{}, err
+	}
+	if id, ok, err := t.sameContent(sub, content); err != nil {
 		return registry.Receipt{}, err
 	} else if ok {
 		return registry.Receipt{BatchID: id, Duplicate: true}, t.answer(sub.IdempotencyKey, args, id, registry.ActSubmit, sub.Actor)
 	}
+	needs := make([]need, len(sub.Requires))
+	for i, r := range sub.Requires {
+		if needs[i], err = t.needOf(r); err != nil {
+			return registry.Receipt{}, err
+		}
+	}
+	it := t.batch(sub, c, content)
+	it.blockers = openNeeds(needs)
+	if err := t.insert(it); err != nil {
+		return registry.Receipt{}, err
+	}
+	if err := t.require(it.id, needs); err != nil {
+		return registry.Receipt{}, err
+	}
+	return registry.Receipt{BatchID: it.id}, t.answer(sub.IdempotencyKey, args, it.id, registry.ActSubmit, sub.Actor)
+}
+
+func (t *tx) collectionOf(mnemonic string) (registry.Collection, error) {
+	c, err := scanCollection(t.row(selectCollection+`WHERE mnemonic = $1`, mnemonic))
+	if errors.Is(err, sql.ErrNoRows) {
+		return c, fmt.Errorf("collection %q: %w", mnemonic, registry.ErrNotFound)
+	}
+	return c, err
+}
+
+// named gives a submission without a name that of its payload.
+func named(sub registry.Submission) registry.Submission {
+	if sub.Name == "" {
+		sub.Name = sub.Spec.Filename
+	}
+	return sub
+}
+
+// batch is the item that a submission to a collection becomes. description is what [tx.description] says of it.
+func (t *tx) batch(sub registry.Submission, c registry.Collection, description string) newItem {
 	route, _ := registry.RouteOf(registry.Batch)
 	sub.Spec.Profile, sub.Spec.RouteVersion, sub.Spec.SubmittedAt = c.Profile, route.Version, fromMicros(t.now)
 	sub.Spec.Priority = cmp.Or(sub.Priority, c.Profile.Priority)
@@ -58,19 +99,26 @@ func (t *tx) submit(sub registry.Submission) (registry.Receipt, error) {
 	if sub.Spec.Priority != nil {
 		priority = *sub.Spec.Priority
 	}
-	id := newID()
 	content := ""
 	if strings.HasPrefix(sub.Spec.URL, registry.UploadURL("")) {
-		content = args // a URL's content is not known yet, so two of them cannot be compared
+		content = description // a URL's content is not known yet, so two of them cannot be compared
 	}
-	err = t.insert(newItem{
-		id: id, tenant: c.Tenant, collection: c.Mnemonic, action: registry.Batch, stage: route.First(),
+	return newItem{
+		id: newID(), tenant: c.Tenant, collection: c.Mnemonic, action: registry.Batch, stage: route.First(),
 		status: registry.Pending, priority: priority, name: sub.Name, spec: sub.Spec, fingerprint: content, actor: sub.Actor,
-	})
-	if err != nil {
-		return registry.Receipt{}, err
 	}
-	return registry.Receipt{BatchID: id}, t.answer(sub.IdempotencyKey, args, id, registry.ActSubmit, sub.Actor)
+}
+
+// withRequirements is a digest of a submission and what it requires: when it may start says nothing of its content, but
+// an idempotency key that comes with other requirements comes with other arguments.
+func withRequirements(content string, requires []registry.Requirement) (string, error) {
+	if len(requires) == 0 {
+		return content, nil
+	}
+	return fingerprint(struct {
+		Content  string
+		Requires []registry.Requirement
+	}{content, requires})
 }
 
 // description is a digest of all that a submission says. An upload stands for its bytes, not for its id; what Submit
@@ -93,12 +141,12 @@ func (t *tx) description(sub registry.Submission) (string, error) {
 }
 
 // sameContent finds an earlier submission of the same uploaded bytes.
-func (t *tx) sameContent(sub registry.Submission, args string) (id string, ok bool, err error) {
+func (t *tx) sameContent(sub registry.Submission, content string) (id string, ok bool, err error) {
 	if sub.Force {
 		return "", false, nil
 	}
 	err = t.get(`SELECT id FROM work_item WHERE fingerprint = $1 AND fingerprint <> ''
-		AND status IN ('pending', 'running', 'completed') ORDER BY created_at, id LIMIT 1`, []any{args}, &id)
+		AND status IN ('pending', 'running', 'completed') ORDER BY created_at, id LIMIT 1`, []any{content}, &id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", false, nil
 	} else if err != nil {
@@ -121,8 +169,11 @@ type newItem struct {
 	class                          registry.ErrorClass
 	note                           string
 	actor                          string
-	input                          any   // the spec of actions that have one of their own; its event tells it, too
-	delay                          int64 // microseconds until it may run
+	input                          any    // the spec of actions that have one of their own; its event tells it, too
+	delay                          int64  // microseconds until it may run
+	graph                          string // "" for none
+	blockers                       int64  // requirements that are open; the caller writes their edges
+	volume                         string // "": of the spec's profile
 }
 
 // insert makes an item with its event and, when it is pending, its message.
@@ -130,15 +181,19 @@ func (t *tx) insert(n newItem) error {
 	act := registry.ActSubmit
 	var nudge, finished sql.NullInt64
 	ready := 0
-	if n.status == registry.Pending {
-		nudge = sql.NullInt64{Int64: t.now + n.delay, Valid: true}
-		if n.delay <= 0 {
-			ready = 1
-		}
-		t.wake = true
-	} else {
+	switch {
+	case n.status == registry.Prepare:
+		act = registry.ActPrepare
+	case n.status.Settled():
 		act = registry.ActReject
 		finished = sql.NullInt64{Int64: t.now, Valid: true}
+	case n.blockers > 0:
+		ready = 2 // blocked
+	default:
+		nudge = sql.NullInt64{Int64: t.now + n.delay, Valid: true}
+		if n.delay <= 0 {
+			ready, t.wake = 1, true
+		}
 	}
 	if err := registry.CheckAct(registry.Position{Action: n.action, Stage: n.stage}, act, n.status); err != nil {
 		return err
@@ -152,11 +207,13 @@ func (t *tx) insert(n newItem) error {
 		return fmt.Errorf("encode spec: %w", err)
 	}
 	_, err = t.exec(`INSERT INTO work_item (seq, id, tenant, collection, parent_id, row_no, action, stage, status, priority, rank,
-		name, spec, fingerprint, error_class, note, run_at, nudge_at, created_by, created_at, updated_at, finished_at, ready)
-		VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM work_item), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $19, $20, $21)`,
+		name, spec, fingerprint, error_class, note, run_at, nudge_at, created_by, created_at, updated_at, finished_at,
+		graph_id, blocker_count, volume, ready)
+		VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM work_item), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $19, $20, $21, $22, $23, $24)`,
 		n.id, n.tenant, n.collection, sql.NullString{String: n.parent, Valid: n.parent != ""}, n.row, n.action, n.stage,
 		n.status, n.priority, rank(t.now, n.priority), clean(n.name), string(spec), n.fingerprint, n.class, clean(n.note),
-		t.now+n.delay, nudge, clean(n.actor), t.now, finished, ready)
+		t.now+n.delay, nudge, clean(n.actor), t.now, finished, n.graph, n.blockers,
+		cmp.Or(n.volume, volumeOf(n.action, n.spec.Profile)), ready)
 	if err != nil {
 		return fmt.Errorf("insert item: %w", err)
 	}

@@ -10,32 +10,6 @@ import (
 // What the contract promises and this driver does not have yet.
 var errUnbuilt = errors.ErrUnsupported
 
-// Prepare implements registry.Submitting.
-func (s *Store) Prepare(context.Context, registry.Graph) (registry.PreparedGraph, error) {
-	return registry.PreparedGraph{}, errUnbuilt
-}
-
-// Seal implements registry.Submitting.
-func (s *Store) Seal(context.Context, string, string) error { return errUnbuilt }
-
-// Graph implements registry.Reading.
-func (s *Store) Graph(context.Context, string) (registry.GraphView, error) {
-	return registry.GraphView{}, errUnbuilt
-}
-
-// Edges implements registry.Reading.
-func (s *Store) Edges(context.Context, string) (requires, required []registry.Edge, err error) {
-	return nil, nil, errUnbuilt
-}
-
-// SetAccepting implements registry.Administering.
-func (s *Store) SetAccepting(context.Context, registry.Accepting) error { return errUnbuilt }
-
-// QueueStatus implements registry.Reading.
-func (s *Store) QueueStatus(context.Context) (registry.QueueStatus, error) {
-	return registry.QueueStatus{}, errUnbuilt
-}
-
 // Tokens implements registry.Administering.
 func (s *Store) Tokens(context.Context) ([]registry.Token, error) { return nil, errUnbuilt }
 

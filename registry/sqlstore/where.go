@@ -24,12 +24,8 @@ func (w *where) bind(cond string, args ...any) string {
 func (w *where) add(cond string, args ...any) { w.conds = append(w.conds, w.bind(cond, args...)) }
 
 // addIn appends a condition that a column has one of some values, which may be none.
-func (w *where) addIn(column string, values []string, not bool) {
-	cond := w.in(column, values)
-	if not {
-		cond = "NOT " + cond
-	}
-	w.conds = append(w.conds, cond)
+func (w *where) addIn(column string, values []string) {
+	w.conds = append(w.conds, w.in(column, values))
 }
 
 func (w *where) in(column string, values []string) string {

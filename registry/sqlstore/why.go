@@ -2,8 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -23,6 +21,8 @@ func (s *Store) Why(ctx context.Context, id string) (registry.Why, error) {
 		err = s.whyRunning(ctx, it, &w)
 	case it.Status.Settled():
 		whySettled(it, &w)
+	case it.Status == registry.Prepare:
+		whyPrepared(it, &w)
 	default:
 		err = s.whyPending(ctx, it, &w)
 	}
@@ -51,95 +51,77 @@ func whySettled(it registry.WorkItem, w *registry.Why) {
 	}
 }
 
-func (s *Store) whyRunning(ctx context.Context, it registry.WorkItem, w *registry.Why) error {
-	a, err := scanAttempt(s.read.QueryRowContext(ctx, selectAttempt+`WHERE item_id = $1 AND n = $2`, it.ID, it.Attempt))
-	if err != nil {
-		return err
-	}
-	w.Reason, w.Since, w.Actor = registry.ReasonRunning, a.StartedAt, a.Worker
-	w.Sentence = fmt.Sprintf("running %s on %s for %s, lease until %s", a.Stage, a.Worker,
-		s.now().Sub(a.StartedAt).Round(time.Second), clock(a.LeaseUntil))
-	return nil
-}
-
 func (s *Store) whyPending(ctx context.Context, it registry.WorkItem, w *registry.Why) error {
+	if it.HeldBy != nil {
+		whyHeld(it, w)
+		return nil
+	}
 	var isBlocked, isLocked bool
 	var wait registry.Reason
 	err := s.read.QueryRowContext(ctx, `SELECT `+blocked+`, `+lockedOut+`, i.wait_reason FROM work_item i WHERE i.id = $1`, it.ID).
 		Scan(&isBlocked, &isLocked, &wait)
-	if err != nil {
-		return err
-	}
 	switch {
-	case it.State == registry.StateHeld:
-		return s.whyHeld(ctx, it, w)
+	case err != nil:
+		return err
 	case isBlocked:
-		w.Reason = registry.ReasonBlocked
-		w.Sentence = "waits for " + count(it.BlockerCount, "item") + " to settle"
-		return nil
+		return s.whyBlocked(ctx, it, w)
 	case isLocked:
 		return s.whyLocked(ctx, it, w)
+	case it.RunAt.After(s.now()) && wait != "":
+		return s.whySnoozed(ctx, it, wait, w)
 	case it.RunAt.After(s.now()):
-		w.Reason = registry.ReasonNotDue
-		if wait != "" {
-			w.Reason = wait
-			w.Sentence = fmt.Sprintf("%s; looked at again at %s", it.Note, clock(it.RunAt))
-			return nil
-		}
-		w.Sentence = fmt.Sprintf("retry at %s (%s so far: %s)", clock(it.RunAt), count(int64(it.Tries), "counted failure"), it.Note)
-		return nil
+		return s.whyNotDue(ctx, it, w)
 	}
 	return s.whyQueued(ctx, it, w)
 }
 
-func (s *Store) whyHeld(ctx context.Context, it registry.WorkItem, w *registry.Why) error {
-	var h registry.Hold
-	var at int64
-	err := s.read.QueryRowContext(ctx, `SELECT scope, key, reason, actor, created_at FROM hold WHERE scope = 'all'
-		OR (scope = 'stage' AND key = $1) OR (scope = 'collection' AND key = $2)
-		OR (scope = 'batch' AND key IN ($3, $4)) OR (scope = 'item' AND key = $4) ORDER BY created_at LIMIT 1`,
-		it.Stage, it.Collection, it.ParentID, it.ID).Scan(&h.Scope, &h.Key, &h.Reason, &h.Actor, &at)
-	if errors.Is(err, sql.ErrNoRows) {
-		return s.whyQueued(ctx, it, w) // released between two reads
-	} else if err != nil {
-		return err
-	}
-	w.Reason, w.Actor, w.Since = registry.ReasonHeld, h.Actor, fromMicros(at)
-	w.Sentence = fmt.Sprintf("held by %s since %s (%s)", h.Actor, w.Since.Format(time.RFC3339), h.Reason)
-	w.Act = strings.TrimSpace(fmt.Sprintf("release the hold on %s %s", h.Scope, h.Key))
-	return nil
+func whyHeld(it registry.WorkItem, w *registry.Why) {
+	w.Reason, w.Actor, w.Since = registry.ReasonHeld, it.HeldBy.Actor, it.HeldBy.CreatedAt
+	w.Sentence, w.Act = holdSentence(*it.HeldBy, it), releaseAct(*it.HeldBy)
 }
 
-func (s *Store) whyLocked(ctx context.Context, it registry.WorkItem, w *registry.Why) error {
-	var key, holder string
-	err := s.read.QueryRowContext(ctx, `SELECT w.key, COALESCE((SELECT l.item_id FROM lock l WHERE l.key = w.key),
-			(SELECT v.item_id FROM lock_wait v WHERE v.key = w.key ORDER BY v.submitted_at, v.item_id LIMIT 1))
-		FROM lock_wait w WHERE w.item_id = $1 ORDER BY w.key LIMIT 1`, it.ID).Scan(&key, &holder)
-	if errors.Is(err, sql.ErrNoRows) {
-		return s.whyQueued(ctx, it, w)
-	} else if err != nil {
-		return err
+// holdSentence says by whom an item is held, since when and why.
+func holdSentence(h registry.Hold, it registry.WorkItem) string {
+	what := "held"
+	switch h.Scope {
+	case registry.HoldAll:
+		what = "queue paused"
+	case registry.HoldStage, registry.HoldCollection, registry.HoldVolume, registry.HoldWorker:
+		what = fmt.Sprintf("%s %s is held", h.Scope, h.Key)
+	case registry.HoldBatch:
+		if h.Key != it.ID {
+			what = "its batch is held"
+		}
+	case registry.HoldItem:
 	}
-	w.Reason, w.Actor = registry.ReasonLocked, holder
-	w.Sentence = fmt.Sprintf("waits for item %s, which works on the same object (%s)", holder, key)
-	return nil
+	return fmt.Sprintf("%s by %s since %s (%s)", what, h.Actor, h.CreatedAt.Format(time.RFC3339), h.Reason)
 }
 
-func (s *Store) whyQueued(ctx context.Context, it registry.WorkItem, w *registry.Why) error {
-	var before, ready int64
-	err := s.read.QueryRowContext(ctx, `SELECT COUNT(CASE WHEN (i.rank, i.id) <= (m.rank, m.id) THEN 1 END), COUNT(*)
-		FROM work_item i, work_item m WHERE m.id = $1 AND i.stage = m.stage AND i.ready = 1
-			AND NOT `+heldBy, it.ID).Scan(&before, &ready)
-	if err != nil {
-		return err
+func releaseAct(h registry.Hold) string {
+	if h.Scope == registry.HoldAll {
+		return "resume the queue"
 	}
-	w.Reason = registry.ReasonQueued
-	w.Sentence = fmt.Sprintf("position %d of %d for %s", before, ready, it.Stage)
-	return nil
+	return fmt.Sprintf("release the hold on %s %s", h.Scope, h.Key)
 }
 
-// clock is a time of day as people are told it.
-func clock(t time.Time) string { return t.UTC().Format(time.TimeOnly) + " UTC" }
+// moment is a time as people are told it: the time of day when it is near.
+func (s *Store) moment(t time.Time) string {
+	if now := s.now().UTC(); t.UTC().Format(time.DateOnly) == now.Format(time.DateOnly) {
+		return t.UTC().Format(time.TimeOnly) + " UTC"
+	}
+	return t.UTC().Format(time.DateTime) + " UTC"
+}
+
+// span is a length of time as people are told it: 42 s, 4 m, 3 h 20 m.
+func span(d time.Duration) string {
+	switch d = d.Round(time.Second); {
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%d s", d/time.Second)
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%d m", d/time.Minute)
+	}
+	return fmt.Sprintf("%d h %d m", d/time.Hour, d%time.Hour/time.Minute)
+}
 
 // count is a number with its noun.
 func count(n int64, noun string) string {
@@ -147,4 +129,9 @@ func count(n int64, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// called is an item as a sentence names it.
+func called(it registry.WorkItem) string {
+	return strings.TrimSpace(it.Name + " " + it.ID)
 }

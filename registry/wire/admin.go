@@ -19,9 +19,15 @@ type BulkRequest struct {
 
 // HoldRequest keeps items of a scope from starting.
 type HoldRequest struct {
-	Scope  string `json:"scope" doc:"all, stage, collection, batch or item"`
-	Key    string `json:"key,omitempty" doc:"Which stage, collection, batch or item; empty for all"`
+	Scope  string `json:"scope" doc:"all, stage, collection, volume, batch, item or worker"`
+	Key    string `json:"key,omitempty" doc:"Which stage, collection, volume, batch, item or worker (its id or its host); empty for all"`
 	Reason string `json:"reason" doc:"Why; items show it as what they wait for"`
+}
+
+// AcceptingRequest says whether submissions are taken.
+type AcceptingRequest struct {
+	On     bool   `json:"on"`
+	Reason string `json:"reason" doc:"Why; whoever submits is shown it"`
 }
 
 // CollectionRequest creates a collection or replaces its profile for submissions to come.
@@ -32,13 +38,15 @@ type CollectionRequest struct {
 	NOIDTemplate    string   `json:"noid_template,omitempty" doc:"For minting; the service's when empty"`
 	DigestAlgorithm string   `json:"digest_algorithm,omitempty" doc:"Of OCFL inventories: sha512 or sha256"`
 	Priority        *int     `json:"priority,omitempty" doc:"Of batches that name none; lower first"`
+	ReleaseOneByOne bool     `json:"release_one_by_one,omitempty" doc:"Releasing a hold on the collection lets nothing go by itself: each batch and job is released on its own"`
+	Storage         string   `json:"storage,omitempty" doc:"The storage volume of the collection's objects; the default one when empty"`
 }
 
 // Profile returns the profile that the request asks for.
 func (r CollectionRequest) Profile() registry.Profile {
 	return registry.Profile{
 		Name: r.Name, Owner: r.Owner, Collections: r.Collections, NOIDTemplate: r.NOIDTemplate,
-		DigestAlgorithm: r.DigestAlgorithm, Priority: r.Priority,
+		DigestAlgorithm: r.DigestAlgorithm, Priority: r.Priority, ReleaseOneByOne: r.ReleaseOneByOne, Storage: r.Storage,
 	}
 }
 
@@ -46,6 +54,6 @@ func (r CollectionRequest) Profile() registry.Profile {
 func CollectionOf(p registry.Profile) CollectionRequest {
 	return CollectionRequest{
 		Name: p.Name, Owner: p.Owner, Collections: p.Collections, NOIDTemplate: p.NOIDTemplate,
-		DigestAlgorithm: p.DigestAlgorithm, Priority: p.Priority,
+		DigestAlgorithm: p.DigestAlgorithm, Priority: p.Priority, ReleaseOneByOne: p.ReleaseOneByOne, Storage: p.Storage,
 	}
 }

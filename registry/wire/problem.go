@@ -14,28 +14,32 @@ type Code string
 
 // The codes, each with the status it comes with.
 const (
-	CodeBadRequest       Code = "bad-request"            // 400: not HTTP or JSON as we understand them
-	CodeBrokenOff        Code = "broken-off"             // 400: the body ended before it was whole; nothing was kept
-	CodeUnauthenticated  Code = "unauthenticated"        // 401: no token, or one that is not known
-	CodeForbidden        Code = "forbidden"              // 403: the token's role may not do this
-	CodeCrossOrigin      Code = "cross-origin"           // 403: a browser sent it from another site's page
-	CodeNotFound         Code = "not-found"              // 404: no such thing
-	CodeMethodNotAllowed Code = "method-not-allowed"     // 405: the address is right, the method is not
-	CodeTransition       Code = "transition-not-allowed" // 409: the state machine does not have this change
-	CodeConfirm          Code = "confirmation-needed"    // 409: the act has consequences that nobody has confirmed
+	CodeBadRequest       Code = "bad-request"                 // 400: not HTTP or JSON as we understand them
+	CodeBrokenOff        Code = "broken-off"                  // 400: the body ended before it was whole; nothing was kept
+	CodeUnauthenticated  Code = "unauthenticated"             // 401: no token, or one that is not known
+	CodeForbidden        Code = "forbidden"                   // 403: the token's role may not do this
+	CodeCrossOrigin      Code = "cross-origin"                // 403: a browser sent it from another site's page
+	CodeNotFound         Code = "not-found"                   // 404: no such thing
+	CodeMethodNotAllowed Code = "method-not-allowed"          // 405: the address is right, the method is not
+	CodeTransition       Code = "transition-not-allowed"      // 409: the state machine does not have this change
+	CodeConfirm          Code = "confirmation-needed"         // 409: the act has consequences that nobody has confirmed
 	CodePastNoReturn     Code = "past-the-point-of-no-return" // 409: the item has announced a version of an object
-	CodeIdempotency      Code = "idempotency-conflict"   // 409: the key was used with other arguments
-	CodeConflict         Code = "conflict"               // 409: somebody else's work is in the way
-	CodeTooLarge         Code = "too-large"              // 413: the body is larger than such a request may be
-	CodeUnsupportedMedia Code = "unsupported-media-type" // 415: the body is not JSON
-	CodeInvalid          Code = "invalid-input"          // 422: a value that cannot be; errors name the fields
-	CodeContentInvalid   Code = "content-invalid"        // 422: the payload is wrong; errors name the lines
-	CodeDigestMismatch   Code = "digest-mismatch"        // 422: the bytes are not the ones that were announced
-	CodeEmptyUpload      Code = "empty-upload"           // 422: no bytes came
-	CodeInternal         Code = "internal"               // 500: our fault; the log has it under the request's id
-	CodeDamaged          Code = "damaged"                // 500: preserved content cannot be read as it was recorded
-	CodeUnavailable      Code = "unavailable"            // 503: later
-	CodeNoSpace          Code = "no-space"               // 507: the volume is full
+	CodeIdempotency      Code = "idempotency-conflict"        // 409: the key was used with other arguments
+	CodeConflict         Code = "conflict"                    // 409: somebody else's work is in the way
+	CodeSealed           Code = "graph-sealed"                // 409: nothing more can be added to the graph
+	CodeCycle            Code = "cycle"                       // 409: items of the graph wait for each other
+	CodeTooLarge         Code = "too-large"                   // 413: the body is larger than such a request may be
+	CodeUnsupportedMedia Code = "unsupported-media-type"      // 415: the body is not JSON
+	CodeInvalid          Code = "invalid-input"               // 422: a value that cannot be; errors name the fields
+	CodeGraph            Code = "graph-invalid"               // 422: a requirement or node cannot be; errors name the nodes
+	CodeContentInvalid   Code = "content-invalid"             // 422: the payload is wrong; errors name the lines
+	CodeDigestMismatch   Code = "digest-mismatch"             // 422: the bytes are not the ones that were announced
+	CodeEmptyUpload      Code = "empty-upload"                // 422: no bytes came
+	CodeInternal         Code = "internal"                    // 500: our fault; the log has it under the request's id
+	CodeDamaged          Code = "damaged"                     // 500: preserved content cannot be read as it was recorded
+	CodeUnavailable      Code = "unavailable"                 // 503: later
+	CodeNotAccepting     Code = "not-accepting"               // 503: no submissions are taken for the time being
+	CodeNoSpace          Code = "no-space"                    // 507: the volume is full
 )
 
 // problemType is the start of a problem's type; its code follows. It is a name, not an address.
@@ -62,6 +66,12 @@ type Problem struct {
 	AllowedActs []registry.Act `json:"allowed_acts,omitempty" doc:"What may be asked of the item instead"`
 	// Consequences are what an act would take along, a sentence each, with CodeConfirm.
 	Consequences []string `json:"consequences,omitempty" doc:"What the act would take along; confirm it to go on"`
+	// Cycle are items that wait for each other, with CodeCycle.
+	Cycle []string `json:"cycle,omitempty" doc:"Ids of items, each waiting for the next, the last for the first"`
+	// Accepting says since when and why no submissions are taken, with CodeNotAccepting.
+	Accepting *registry.Accepting `json:"accepting,omitempty" doc:"Since when and why no submissions are taken"`
+	// Cause is the error of the registry's contract that the problem stands for.
+	Cause *Cause `json:"cause,omitempty" doc:"What went wrong, with all that a program needs to go on"`
 }
 
 // Fault is one thing that is wrong with a request or with a manifest.
@@ -111,6 +121,8 @@ func (p *Problem) Is(target error) bool {
 		return target == registry.ErrNotFound
 	case CodeIdempotency:
 		return target == registry.ErrIdempotencyConflict
+	case CodeSealed:
+		return target == registry.ErrSealed
 	case CodeUnavailable:
 		return target == context.DeadlineExceeded || target == registry.ErrUnavailable
 	default:
@@ -118,13 +130,6 @@ func (p *Problem) Is(target error) bool {
 	}
 }
 
-// As sets a **registry.TransitionError from a problem with CodeTransition, so that callers of a store need not know
-// whether it is a remote one.
-func (p *Problem) As(target any) bool {
-	t, ok := target.(**registry.TransitionError)
-	if !ok || p.Code != CodeTransition {
-		return false
-	}
-	*t = &registry.TransitionError{Allowed: p.AllowedActs}
-	return true
-}
+// Unwrap returns the error of the registry's contract that the problem stands for, with all its fields, so that callers of
+// a store need not know whether it is a remote one; nil when there is none.
+func (p *Problem) Unwrap() error { return p.Cause.Err() }

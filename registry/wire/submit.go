@@ -24,6 +24,8 @@ type SubmitRequest struct {
 	Update     bool             `json:"update,omitempty" doc:"Change the object's files instead of replacing all of them"`
 	Force      bool             `json:"force,omitempty" doc:"Make a new batch although the same content is here already"`
 	Priority   *int             `json:"priority,omitempty" doc:"Lower first; from the collection and the batch's size when not given"`
+	// Requires keeps it from starting at all.
+	Requires []registry.Requirement `json:"requires,omitempty" doc:"Items that must have completed (or settled) before this one starts; in a graph also its nodes, by key"`
 }
 
 // SubmitResponse answers a submission. The work goes on after it; /batches/{id}/progress tells how far it is.

@@ -4,6 +4,7 @@
 
 -- Storage volume that the item's object goes to; '' for items without one.
 ALTER TABLE work_item ADD COLUMN volume TEXT NOT NULL DEFAULT '';
+UPDATE work_item SET volume = 'storage' WHERE action IN ('batch', 'ingest') AND status IN ('pending', 'running', 'failed', 'cancelled');
 -- Items that were prepared together.
 ALTER TABLE work_item ADD COLUMN graph_id TEXT NOT NULL DEFAULT '';
 CREATE INDEX work_item_graph ON work_item (graph_id) WHERE graph_id <> '';
@@ -22,7 +23,10 @@ CREATE INDEX work_item_express ON work_item (stage, rank, id) WHERE ready = 1 AN
 CREATE INDEX work_item_later ON work_item (run_at) WHERE status = 'pending' AND ready = 0;
 CREATE INDEX work_item_aside_batch ON work_item (parent_id, id) WHERE ready = 3;
 CREATE INDEX work_item_aside_volume ON work_item (volume, id) WHERE ready = 3;
-CREATE INDEX work_item_room ON work_item (stage, rank, id) WHERE status = 'pending' AND wait_reason = 'no-space';
+-- (stage, status) stands in front, although status is always the same here: SQLite would prefer work_item_place otherwise.
+DROP INDEX work_item_offered;
+CREATE INDEX work_item_offered ON work_item (stage, status, nudges, nudge_at) WHERE status = 'pending' AND nudges > 0;
+CREATE INDEX work_item_room ON work_item (stage, status, rank, id) WHERE status = 'pending' AND wait_reason = 'no-space';
 CREATE INDEX lock_wait_turn ON lock_wait (key, submitted_at, item_id);
 
 -- Whose turn it is in a stage: the collection that was served longest ago (design section 7, estimate). active is 1 for
@@ -57,6 +61,22 @@ INSERT INTO promised (volume, bytes) SELECT volume, SUM(remaining) FROM reservat
 -- 1: the edge keeps the item from starting at all; 0: only from a stage that the route calls gated.
 ALTER TABLE work_dep ADD COLUMN at_start BIGINT NOT NULL DEFAULT 0;
 
+-- Submissions that depend on each other: work_item.graph_id. Nothing of a graph starts before it is sealed.
+CREATE TABLE graph (
+  id         TEXT PRIMARY KEY,
+  tenant     TEXT NOT NULL,
+  created_by TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  sealed_at  BIGINT
+);
+-- What whoever prepared an item calls it. It outlives the item's purge, so that a repeated call is answered alike (R28).
+CREATE TABLE graph_node (
+  graph_id TEXT NOT NULL,
+  key      TEXT NOT NULL,
+  item_id  TEXT NOT NULL,
+  PRIMARY KEY (graph_id, key)
+);
+
 CREATE INDEX attempt_withdrawn ON attempt (worker, finished_at) WHERE outcome = 'withdrawn';
 
 ALTER TABLE event ADD COLUMN collection TEXT NOT NULL DEFAULT '';
@@ -85,19 +105,19 @@ UPDATE work_item SET seq = r.n FROM (SELECT id AS item_id, ROW_NUMBER() OVER (OR
   WHERE work_item.id = r.item_id;
 CREATE UNIQUE INDEX work_item_seq ON work_item (seq);
 -- Lists, newest first. Each column that a query narrows stands before created_at in one of them; where several values
--- are asked for, each is read by itself. Jobs are nearly all items, so only the others have their action in an index.
+-- are asked for, each is read by itself. What stands behind seq spares the row where it does not match. Jobs are nearly all items, so only the others have their action in an index.
 DROP INDEX work_item_new;
 DROP INDEX work_item_list;
 DROP INDEX work_item_collection;
 DROP INDEX work_item_status;
 DROP INDEX work_item_children;
 CREATE INDEX work_item_new ON work_item (tenant, created_at, seq);
-CREATE INDEX work_item_list ON work_item (action, status, created_at, seq) WHERE action <> 'ingest';
+CREATE INDEX work_item_list ON work_item (action, status, created_at, seq, tenant, collection) WHERE action <> 'ingest';
 CREATE INDEX work_item_collection ON work_item (collection, created_at, seq);
 CREATE INDEX work_item_place ON work_item (stage, status, tenant, created_at, seq);
 CREATE INDEX work_item_collection_place ON work_item (collection, stage, status, tenant, created_at, seq);
 CREATE INDEX work_item_by ON work_item (created_by, created_at, seq);
-CREATE INDEX work_item_class ON work_item (error_class, created_at, seq) WHERE error_class <> '';
+CREATE INDEX work_item_class ON work_item (error_class, created_at, seq, tenant, collection) WHERE error_class <> '';
 CREATE INDEX work_item_requeued ON work_item (tenant, created_at, seq) WHERE retry_count > 0;
 CREATE INDEX work_item_children ON work_item (parent_id, status, row_no) WHERE parent_id IS NOT NULL;
 -- +dialect sqlite
@@ -169,6 +189,8 @@ ALTER TABLE token DROP COLUMN collections;
 ALTER TABLE event DROP COLUMN audit_id;
 ALTER TABLE event DROP COLUMN collection;
 DROP INDEX attempt_withdrawn;
+DROP TABLE graph_node;
+DROP TABLE graph;
 ALTER TABLE work_dep DROP COLUMN at_start;
 DROP TABLE promised;
 ALTER TABLE reservation DROP COLUMN remaining;
@@ -176,6 +198,8 @@ DROP TABLE putback;
 DROP TABLE lane;
 DROP INDEX lock_wait_turn;
 DROP INDEX work_item_room;
+DROP INDEX work_item_offered;
+CREATE INDEX work_item_offered ON work_item (stage) WHERE status = 'pending' AND nudges > 0;
 DROP INDEX work_item_aside_volume;
 DROP INDEX work_item_aside_batch;
 DROP INDEX work_item_later;

@@ -1,0 +1,287 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/client"
+	"github.com/holdfast/holdfast/registry/wire"
+)
+
+func (a *app) graphCommand() *cobra.Command {
+	return group("graph", "Submit payloads that wait for each other", a.graphPrepareCommand(), a.graphSealCommand(), a.graphShowCommand())
+}
+
+// graphFile is what `graph prepare` reads: the API's own form, whose nodes may name a file or folder beside it.
+type graphFile struct {
+	GraphID string      `json:"graph_id"`
+	Nodes   []graphNode `json:"nodes"`
+}
+
+type graphNode struct {
+	Payload string `json:"payload"` // as submit takes it: a file, a folder or an address
+	wire.NodeRequest
+}
+
+func (a *app) graphPrepareCommand() *cobra.Command {
+	var graph, key string
+	var seal bool
+	cmd := &cobra.Command{
+		Use: "prepare FILE", Short: "Prepare the submissions that a JSON file lists (- reads standard input)",
+		Long: "Prepare submissions that wait for each other: all of them or none. Nothing of them starts before the graph is sealed.\n" +
+			"FILE has {\"nodes\": [...]}, each node a \"key\" of your own, a \"payload\" (file, folder or address), the fields of a\n" +
+			"submission (collection, type, title, ...) and what it \"requires\": [{\"key\": K} or {\"item_id\": ID}], for either of which\n" +
+			"\"wait_for\" may be success (the default) or settled. Prints the graph's id.",
+		Example: `  echo '{"nodes": [{"key": "a", "payload": "a.zip"}, {"key": "b", "payload": "b.zip", "requires": [{"key": "a"}]}]}' |
+    holdfast graph prepare - --seal`,
+		Args: needs("FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			g, err := a.readGraph(args[0])
+			if err != nil {
+				return err
+			}
+			g.GraphID = cmp.Or(graph, g.GraphID)
+			return a.prepareGraph(cmd.Context(), g, key, seal)
+		},
+	}
+	cmd.Flags().StringVar(&graph, "graph", "", "add to the graph of this `ID`, which is not sealed yet")
+	cmd.Flags().StringVar(&key, "idempotency-key", "", "a key of your own; the same key again answers with the first graph")
+	cmd.Flags().BoolVar(&seal, "seal", false, "seal the graph at once")
+	a.progressFlags(cmd)
+	return a.clientFlags(cmd)
+}
+
+// readGraph reads a graph file. A name that it does not know is a mistake that would change what is submitted.
+func (a *app) readGraph(name string) (graphFile, error) {
+	var g graphFile
+	var raw []byte
+	var err error
+	if name == "-" {
+		raw, err = io.ReadAll(a.in)
+	} else {
+		raw, err = os.ReadFile(name)
+	}
+	if err != nil {
+		return g, fmt.Errorf("read %s: %w", name, cause(err))
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&g); err != nil {
+		return g, usage(fmt.Sprintf("%s is no graph: %v", name, err))
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return g, usage(name + " has more than one JSON object")
+	}
+	return g, nil
+}
+
+func (a *app) prepareGraph(ctx context.Context, g graphFile, key string, seal bool) error {
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	request, sent, err := a.sendNodes(ctx, c, g)
+	if err != nil {
+		return errors.Join(err, a.takeAllBack(ctx, c, sent))
+	}
+	p, err := c.PrepareGraph(ctx, request, key)
+	if err != nil {
+		for _, upload := range sent {
+			a.takeBack(ctx, c, upload, err)
+		}
+		return fmt.Errorf("prepare graph: %w", err)
+	}
+	return a.prepared(ctx, c, p, seal)
+}
+
+// takeAllBack removes what was sent for a graph that was not even asked for, also when the command is interrupted.
+func (a *app) takeAllBack(ctx context.Context, c *client.Client, sent []string) error {
+	var errs []error
+	for _, upload := range sent {
+		if err := c.RemoveUpload(context.WithoutCancel(ctx), upload); err != nil && !errors.Is(err, registry.ErrNotFound) {
+			errs = append(errs, fmt.Errorf("remove upload %s: %w", upload, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// sendNodes sends the payloads that are files and folders, and returns what it sent, also with an error.
+func (a *app) sendNodes(ctx context.Context, c *client.Client, g graphFile) (r wire.GraphRequest, sent []string, err error) {
+	r.GraphID = g.GraphID
+	for _, n := range g.Nodes {
+		if n.Payload != "" {
+			upload, err := a.sendNode(ctx, c, &n)
+			if err != nil {
+				return r, sent, fmt.Errorf("node %q: %w", n.Key, err)
+			}
+			if upload != "" {
+				sent = append(sent, upload)
+			}
+		}
+		r.Nodes = append(r.Nodes, n.NodeRequest)
+	}
+	return r, sent, nil
+}
+
+// sendNode puts a node's payload into its request, and returns the upload that it sent, if any.
+func (a *app) sendNode(ctx context.Context, c *client.Client, n *graphNode) (upload string, err error) {
+	if n.URL != "" || n.UploadID != "" {
+		return "", usage("it has a payload and a url or an upload_id; give one of them")
+	}
+	typ, err := typeOf(cmp.Or(n.Type, string(registry.AutoType)))
+	if err != nil {
+		return "", err
+	}
+	p, err := payloadOf(n.Payload, typ)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, p.release()) }()
+	n.Type, n.URL = string(p.typ), p.url
+	if p.url != "" {
+		return "", nil
+	}
+	u, err := a.send(ctx, c, p, n.Digest)
+	if err != nil {
+		return "", fmt.Errorf("send %s: %w", n.Payload, err)
+	}
+	n.UploadID, n.Filename = u.ID, p.name
+	return u.ID, nil
+}
+
+// prepared says under which id a graph is known, and seals it when that is asked for.
+func (a *app) prepared(ctx context.Context, c *client.Client, p registry.PreparedGraph, seal bool) error {
+	var err error
+	if a.json {
+		err = a.printJSON(p)
+	} else {
+		_, err = fmt.Fprintln(a.out, p.GraphID)
+	}
+	if err != nil {
+		return err
+	}
+	if seal {
+		return a.sealGraph(ctx, c, p.GraphID)
+	}
+	a.note("prepared %d; to let them go: %s", len(p.Items), a.commandLine("graph seal", p.GraphID))
+	return nil
+}
+
+func (a *app) graphSealCommand() *cobra.Command {
+	return a.clientFlags(&cobra.Command{
+		Use: "seal ID", Short: "Let a graph's items go, all at once; a repeat changes nothing", Args: needs("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			return a.sealGraph(cmd.Context(), c, args[0])
+		},
+	})
+}
+
+func (a *app) sealGraph(ctx context.Context, c *client.Client, id string) error {
+	if err := c.Seal(ctx, id, ""); err != nil {
+		return err
+	}
+	a.note("sealed %s; to see how far it is: %s", id, a.commandLine("graph show", id))
+	return nil
+}
+
+func (a *app) graphShowCommand() *cobra.Command {
+	return a.clientFlags(&cobra.Command{
+		Use: "show ID", Short: "Show a graph's items, their states and what they wait for", Args: needs("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			g, err := c.Graph(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(g)
+			}
+			return a.showGraph(g)
+		},
+	})
+}
+
+func (a *app) showGraph(g registry.GraphView) error {
+	var f facts
+	f.add("graph", g.ID)
+	f.add("sealed", map[bool]string{true: "yes", false: "no; nothing of it starts before it is"}[g.Sealed])
+	f.add("items", graphCounts(g.Items))
+	if err := f.write(a.out); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(a.out); err != nil {
+		return err
+	}
+	waits := waitsFor(g)
+	l := lister[registry.WorkItem]{none: "no items", columns: []column{
+		{name: "key"}, {name: "item"}, {name: "state"}, {name: "waits for"}, {name: "name", flex: true}, {name: "note", flex: true},
+	}, row: func(it registry.WorkItem) []string {
+		return []string{g.Keys[it.ID], it.ID, string(it.State), strings.Join(waits[it.ID], ", "), it.Name, classed(it.Note, it.ErrorClass)}
+	}}
+	return l.print(a, whole(g.Items))
+}
+
+// graphCounts says how many items there are of each state, in the order in which the states are met.
+func graphCounts(items []registry.WorkItem) string {
+	var order []registry.State
+	counts := map[registry.State]int64{}
+	for _, it := range items {
+		if !slices.Contains(order, it.State) {
+			order = append(order, it.State)
+		}
+		counts[it.State]++
+	}
+	parts := make([]string, len(order))
+	for i, s := range order {
+		parts[i] = countText(counts[s]) + " " + string(s)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// waitsFor names, by item, what is still to happen before it may start: nodes by key, items outside the graph by id.
+func waitsFor(g registry.GraphView) map[string][]string {
+	waits := map[string][]string{}
+	for _, e := range g.Edges {
+		if e.SatisfiedAt != nil {
+			continue
+		}
+		name := cmp.Or(g.Keys[e.RequiresID], e.RequiresID)
+		if e.WaitFor == registry.WaitSettled {
+			name += " (settled)"
+		}
+		waits[e.ItemID] = append(waits[e.ItemID], name)
+	}
+	return waits
+}
+
+// requirementsOf reads the values of --after: ids, each with :settled when it need not succeed.
+func requirementsOf(values []string) ([]registry.Requirement, error) {
+	var all []registry.Requirement
+	for _, v := range values {
+		id, wait, _ := strings.Cut(v, ":")
+		r := registry.Requirement{ItemID: strings.TrimSpace(id), WaitFor: registry.WaitFor(wait)}
+		if r.ItemID == "" || wait != "" && r.WaitFor != registry.WaitSettled && r.WaitFor != registry.WaitSuccess {
+			return nil, usage(fmt.Sprintf("--after %s: expected the ID of an item, or ID:settled", v))
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}

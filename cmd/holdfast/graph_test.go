@@ -1,0 +1,91 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// From files to preserved objects, in the order that the graph asks for.
+func TestGraph(t *testing.T) {
+	dir := up(t)
+	served := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if _, err := w.Write([]byte("served")); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(served.Close)
+	folder := t.TempDir()
+	a := writeFile(t, filepath.Join(folder, "a.txt"), "first")
+	file := writeFile(t, filepath.Join(folder, "graph.json"), `{"nodes": [
+		{"key": "a", "payload": "`+a+`", "type": "file"},
+		{"key": "b", "payload": "`+served.URL+`/b.txt", "type": "file", "requires": [{"key": "a"}]}]}`)
+
+	id := strings.TrimSpace(holdfast(t, "graph", "prepare", file, "--dir", dir).wants(t, exitOK).says(t, "prepared 2", "graph seal").out)
+	shown := holdfast(t, "graph", "show", id, "--dir", dir).wants(t, exitOK).out
+	for _, want := range []string{"sealed:  no", "2 Prepare", "KEY", "WAITS FOR"} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("graph show does not say %q:\n%s", want, shown)
+		}
+	}
+	holdfast(t, "graph", "seal", id, "--dir", dir).wants(t, exitOK).says(t, "sealed "+id)
+
+	var g registry.GraphView
+	if err := json.Unmarshal([]byte(holdfast(t, "graph", "show", id, "--json", "--dir", dir).wants(t, exitOK).out), &g); err != nil {
+		t.Fatal(err)
+	}
+	ids := map[string]string{}
+	for item, key := range g.Keys {
+		ids[key] = item
+	}
+	later := strings.TrimSpace(holdfast(t, "submit", a, "--force", "--title", "later", "--after", ids["b"]+":settled,"+ids["a"], "--dir", dir).wants(t, exitOK).out)
+	holdfast(t, "watch", later, "-q", "--dir", dir).wants(t, exitOK)
+	if err := json.Unmarshal([]byte(holdfast(t, "graph", "show", id, "--json", "--dir", dir).wants(t, exitOK).out), &g); err != nil {
+		t.Fatal(err)
+	}
+	if !g.Sealed || len(g.Items) != 2 || g.Items[0].Status != registry.Completed || g.Items[1].Status != registry.Completed {
+		t.Errorf("graph: %+v", g)
+	}
+	if g.Edges[0].SatisfiedAt == nil || g.Items[1].FinishedAt.Before(*g.Edges[0].SatisfiedAt) {
+		t.Errorf("%s ended at %v, what it requires at %v", g.Items[1].ID, g.Items[1].FinishedAt, g.Edges[0].SatisfiedAt)
+	}
+
+	writeFile(t, file, `{"nodes": [{"key": "a", "url": "`+served.URL+`", "requires": [{"key": "b"}]}, {"key": "b", "url": "`+served.URL+`", "requires": [{"key": "a"}]}]}`)
+	cycle := holdfast(t, "graph", "prepare", file, "--seal", "--dir", dir).wants(t, exitRefused).says(t, "cycle: ", " -> ", "abort one of these")
+	shown = holdfast(t, "graph", "show", strings.TrimSpace(cycle.out), "--dir", dir).wants(t, exitOK).out
+	if !strings.Contains(shown, "2 Prepare") {
+		t.Errorf("a refused seal let something go:\n%s", shown)
+	}
+	holdfast(t, "graph", "seal", "nothing", "--dir", dir).wants(t, exitNotFound)
+}
+
+func TestGraph_BadFiles(t *testing.T) {
+	noEnvironment(t)
+	t.Setenv("HOLDFAST_URL", "http://127.0.0.1:1")
+	t.Setenv("HOLDFAST_TOKEN", "t")
+	folder := t.TempDir()
+	for _, tt := range []struct {
+		name, text string
+		code       outcome
+		says       string
+	}{
+		{"no JSON", `nodes`, exitUsage, "is no graph"},
+		{"a typing error", `{"nodes": [{"key": "a", "require": []}]}`, exitUsage, `"require"`},
+		{"two objects", `{"nodes": []} {"nodes": []}`, exitUsage, "more than one"},
+		{"payload and url", `{"nodes": [{"key": "a", "payload": "x", "url": "http://h/y"}]}`, exitUsage, `node "a"`},
+		{"bad type", `{"nodes": [{"key": "a", "payload": "x", "type": "zip"}]}`, exitUsage, `node "a"`},
+		{"no such file", `{"nodes": [{"key": "a", "payload": "` + folder + `/absent"}]}`, exitNotFound, "absent"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			file := writeFile(t, filepath.Join(folder, "graph.json"), tt.text)
+			holdfast(t, "graph", "prepare", file).wants(t, tt.code).says(t, tt.says)
+		})
+	}
+	holdfast(t, "graph", "prepare", filepath.Join(folder, "absent.json")).wants(t, exitNotFound).says(t, "absent.json")
+	holdfast(t, "submit", "http://h/x", "--after", "id:later").wants(t, exitUsage).says(t, "--after id:later", "ID:settled")
+}

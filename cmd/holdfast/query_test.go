@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// The words of a list and its flags reach the service as one query.
+func TestList_Query(t *testing.T) {
+	var asked []string
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.Query().Get("q")+"|"+r.URL.Query().Get("action"))
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprint(w, `{"rows":[]}`)
+	}))
+	defer service.Close()
+	noEnvironment(t)
+	t.Setenv("HOLDFAST_URL", service.URL)
+	t.Setenv("HOLDFAST_TOKEN", "t")
+	holdfast(t, "item", "list").wants(t, exitOK)
+	holdfast(t, "item", "list", "STATE:failed,held", `name:"field notes"`, "--collection", "a b", "--text", "-x", "--batch", "B", "--action", "ingest", "--stage", "download", "--status", "failed").wants(t, exitOK)
+	holdfast(t, "item", "list", "--limit", "1", "--", "-state:completed", "two words").wants(t, exitOK)
+	holdfast(t, "batch", "list", "older:2h", "--status", "failed").wants(t, exitOK)
+	want := []string{
+		"|", `state:failed,held name:"field notes" collection:"a b" "-x" batch:B action:ingest stage:download status:failed|`,
+		"-state:completed two words|", "older:2h status:failed|batch",
+	}
+	if !slices.Equal(asked, want) {
+		t.Errorf("asked %q, want %q", asked, want)
+	}
+	asked = nil
+	holdfast(t, "item", "list", "x", "state:faild").wants(t, exitUsage).says(t, "character 9", "did you mean failed?", "known are", "holdfast item list --help")
+	holdfast(t, "item", "list", "--stage", "lunch").wants(t, exitUsage).says(t, `"lunch" is no stage`, "download")
+	if asked != nil {
+		t.Errorf("a bad query was sent: %q", asked)
+	}
+	help := holdfast(t, "item", "list", "--help").wants(t, exitOK).out
+	for _, f := range registry.QueryFields() {
+		if !strings.Contains(help, f.Name+":"+f.Example) || !strings.Contains(help, f.Means) {
+			t.Errorf("the help does not explain %s:\n%s", f.Name, help)
+		}
+	}
+}
+
+// A small database is filled and measured; what comes of the figures is for people to judge.
+func TestBench(t *testing.T) {
+	dir := t.TempDir()
+	database := "sqlite:" + filepath.Join(dir, "registry.db")
+	r := holdfast(t, "bench", "seed", "--dir", dir, "--items", "600", "--jobs", "20", "--collections", "3", "--events").wants(t, exitOK)
+	if !strings.Contains(r.out, "600 items") {
+		t.Errorf("stdout=%q, want how many there are", r.out)
+	}
+	r = holdfast(t, "bench", "registry", "--database", database, "--runs", "1", "--jobs", "2", "--json").wants(t, exitOK)
+	if !strings.Contains(r.out, `{"name":"count","rows":600,`) || !strings.Contains(r.out, `"name":"settle, empty, round 3"`) {
+		t.Errorf("stdout does not have the count of all and the last settles:\n%s", r.out)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "empty-*")); left != nil {
+		t.Errorf("left behind: %q", left)
+	}
+	holdfast(t, "bench", "seed").wants(t, exitUsage).says(t, "--dir")
+	holdfast(t, "bench", "seed", "--database", "mysql:x").wants(t, exitUsage).says(t, "sqlite:PATH")
+}

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/client"
+)
+
+func (a *app) queueCommand() *cobra.Command {
+	return group("queue", "Show, pause, resume and drain the whole queue, and stop accepting submissions",
+		a.queueStatusCommand(), a.queuePauseCommand(), a.queueResumeCommand(), a.queueDrainCommand(), a.queueAcceptCommand())
+}
+
+func (a *app) queueStatusCommand() *cobra.Command {
+	return a.clientFlags(&cobra.Command{
+		Use: "status", Short: "Show what waits and runs in every stage", Args: needs(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			q, err := c.QueueStatus(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(q)
+			}
+			return a.printQueue(q)
+		},
+	})
+}
+
+func (a *app) printQueue(q registry.QueueStatus) error {
+	var f facts
+	state := "running"
+	if q.Paused != nil {
+		state = "paused " + sinceText(q.Paused.CreatedAt, q.Paused.Actor, q.Paused.Reason)
+	}
+	f.add("queue", state)
+	accepting := "yes"
+	if !q.Accepting.On {
+		accepting = "no, " + sinceText(q.Accepting.Since, q.Accepting.Actor, q.Accepting.Reason)
+	}
+	f.add("accepting submissions", accepting)
+	f.add("running", countText(q.Running))
+	f.add("holds", countText(int64(q.Holds)))
+	if err := f.write(a.out); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(a.out); err != nil {
+		return err
+	}
+	l := lister[registry.StageQueue]{row: stageRow, columns: []column{
+		{name: "stage"},
+		{name: "ready", right: true},
+		{name: "waiting", right: true},
+		{name: "held", right: true},
+		{name: "running", right: true},
+		{name: "slots", right: true},
+		{name: "free", right: true},
+		{name: "oldest ready"},
+	}}
+	return l.print(a, whole(q.Stages))
+}
+
+// sinceText is since when somebody has stopped something, and why.
+func sinceText(at time.Time, actor, reason string) string {
+	return fmt.Sprintf("since %s by %s (%s)", timeText(at), actor, reason)
+}
+
+func stageRow(s registry.StageQueue) []string {
+	oldest := ""
+	if s.OldestReady != nil {
+		oldest = timeText(*s.OldestReady)
+	}
+	return []string{
+		string(s.Stage), countText(s.Ready), countText(s.Waiting), countText(s.Held), countText(s.Running),
+		countText(int64(s.Capacity)), countText(int64(s.Free)), oldest,
+	}
+}
+
+func (a *app) queuePauseCommand() *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use: "pause --reason TEXT", Short: "Let nothing more start; what runs goes on", Args: needs(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.addHold(cmd.Context(), registry.Hold{Scope: registry.HoldAll, Reason: reason})
+		},
+	}
+	reasonFlag(cmd, &reason)
+	return a.clientFlags(cmd)
+}
+
+// reasonFlag adds the reason of what keeps others waiting: they are shown it.
+func reasonFlag(cmd *cobra.Command, reason *string) {
+	cmd.Flags().StringVar(reason, "reason", "", "why; whoever waits for it is shown it")
+}
+
+func (a *app) queueResumeCommand() *cobra.Command {
+	return a.clientFlags(&cobra.Command{
+		Use: "resume", Short: "Let the queue go on after pause or drain", Args: needs(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.removeHold(cmd.Context(), registry.HoldAll, "")
+		},
+	})
+}
+
+func (a *app) queueDrainCommand() *cobra.Command {
+	var reason string
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use: "drain --reason TEXT", Short: "Pause the queue, and wait until nothing runs any more", Args: needs(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.drain(cmd.Context(), reason, timeout) },
+	}
+	reasonFlag(cmd, &reason)
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "how long to wait at most, as in 30m (default as long as it takes)")
+	return a.clientFlags(cmd)
+}
+
+// drain pauses the queue and waits until nothing runs. However the waiting ends, the queue stays paused.
+func (a *app) drain(ctx context.Context, reason string, timeout time.Duration) error {
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	if err := c.AddHold(ctx, registry.Hold{Scope: registry.HoldAll, Reason: reason}); err != nil {
+		return err
+	}
+	a.note("paused; waiting until nothing runs")
+	waiting, cancel := ctx, context.CancelFunc(func() {})
+	if timeout > 0 {
+		waiting, cancel = context.WithTimeout(ctx, timeout)
+	}
+	defer cancel()
+	running, err := a.untilIdle(waiting, c)
+	resume := a.commandLine("queue resume")
+	switch {
+	case err == nil:
+		a.note("drained: nothing runs; the queue stays paused until %s", resume)
+		return nil
+	case ctx.Err() != nil:
+		a.note("interrupted; the queue stays paused, and what runs goes on. To let it go on: %s", resume)
+		return exitInterrupted
+	case errors.Is(waiting.Err(), context.DeadlineExceeded):
+		a.note("%s still running after %s; the queue stays paused. To let it go on: %s", plural(running, "item is", "items are"), timeout, resume)
+		return exitTemporary
+	}
+	return fmt.Errorf("%w; the queue stays paused", err)
+}
+
+// untilIdle waits until nothing runs, telling how much does. A service that is away for a while is asked again.
+func (a *app) untilIdle(ctx context.Context, c *client.Client) (running int64, err error) {
+	told := int64(-1)
+	heard := time.Now()
+	for wait := pollFirst; ; wait = min(wait*5/4, pollMost) {
+		q, err := c.QueueStatus(ctx)
+		switch {
+		case err == nil:
+			running, heard = q.Running, time.Now()
+			if running == 0 {
+				return 0, nil
+			}
+			if running != told {
+				told = running
+				a.note("%s running", plural(running, "item is", "items are"))
+			}
+		case ctx.Err() != nil || outcome(codeOf(err)) != exitTemporary || time.Since(heard) > patience:
+			return running, err
+		}
+		select {
+		case <-ctx.Done():
+			return running, ctx.Err()
+		case <-time.After(wait):
+		}
+	}
+}
+
+func (a *app) queueAcceptCommand() *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use: "accept on|off --reason TEXT", Short: "Take submissions, or refuse them for the time being; what is in goes on", Args: needs("on|off"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			on := strings.EqualFold(args[0], "on")
+			if !on && !strings.EqualFold(args[0], "off") {
+				return &usageError{fmt.Errorf("%q is neither on nor off", args[0])}
+			}
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			if err := c.SetAccepting(cmd.Context(), registry.Accepting{On: on, Reason: reason}); err != nil {
+				return err
+			}
+			a.note("accepting submissions: %s", strings.ToLower(args[0]))
+			return nil
+		},
+	}
+	reasonFlag(cmd, &reason)
+	return a.clientFlags(cmd)
+}

@@ -1,0 +1,39 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/wire"
+)
+
+// contractRefusal is the problem of an error of the Registry's contract that has no other place in answerTo, or nil.
+func contractRefusal(err error) *wire.Problem {
+	var (
+		claim     *registry.NotClaimable
+		owner     *registry.OwnerMismatch
+		confirm   *registry.ConfirmationNeeded
+		past      *registry.PastNoReturn
+		accepting *registry.NotAccepting
+		graph     *registry.GraphError
+		cycle     *registry.CycleError
+	)
+	switch {
+	case errors.As(err, &claim), errors.As(err, &owner), errors.As(err, &confirm), errors.As(err, &past), errors.As(err, &cycle):
+		return wire.NewProblem(http.StatusConflict, wire.CodeConflict, err.Error())
+	case errors.As(err, &graph):
+		return wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid, err.Error())
+	case errors.As(err, &accepting):
+		return wire.NewProblem(http.StatusServiceUnavailable, wire.CodeUnavailable, err.Error())
+	case errors.Is(err, errors.ErrUnsupported):
+		return wire.NewProblem(http.StatusNotImplemented, wire.CodeInternal, "this Registry does not have that yet; update it")
+	}
+	return nil
+}
+
+// ordinary tells a refusal that is nothing to write home about: a worker asks for an item again and again.
+func ordinary(err error) bool {
+	var claim *registry.NotClaimable
+	return errors.As(err, &claim)
+}

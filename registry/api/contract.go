@@ -1,0 +1,198 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/wire"
+)
+
+// contractRoutes are what is left of the contract, under /registry, each method by its name: for processes of ours that
+// have a remote Registry. They take arguments as they are and answer what the Registry answers. The routes for people are
+// others: those check what people type, act in the name of the token, and show no secrets. What is asked here in
+// somebody's name has been checked by whoever asks.
+func (s *server) contractRoutes(api huma.API) {
+	s.submittingRoutes(api)
+	s.administeringRoutes(api)
+	s.readingRoutes(api)
+}
+
+// method describes the operation of a method of the contract.
+func method(name, summary string) operation {
+	return operation{id: contractPrefix + name, method: http.MethodPost, path: "/registry/" + name, summary: summary, contract: true}
+}
+
+// act describes the operation of a method of the contract that changes something in somebody's name.
+func act(name, summary string) operation {
+	o := method(name, summary)
+	o.acts = true
+	return o
+}
+
+// contractPrefix tells these operations from those for people.
+const contractPrefix = "registry-"
+
+func (s *server) submittingRoutes(api huma.API) {
+	tell(s, api, method("add-upload", "Record an upload whose bytes are stored"), Registry.AddUpload)
+	ask(s, api, method("upload", "Show an upload"), byID(Registry.UploadByID))
+	ask(s, api, act("submit", "Submit a payload as it is described"), Registry.Submit)
+	ask(s, api, act("prepare", "Add submissions to a graph"), Registry.Prepare)
+	tell(s, api, act("seal", "Start a graph"), func(r Registry, ctx context.Context, in wire.SealRequest) error {
+		return r.Seal(ctx, in.GraphID, in.Actor)
+	})
+}
+
+func (s *server) administeringRoutes(api huma.API) {
+	ask(s, api, act("command", "Ask an act of an item"), Registry.Command)
+	ask(s, api, act("bulk", "Ask an act of every item that matches"), Registry.Bulk)
+	tell(s, api, act("set-accepting", "Say whether submissions are taken"), Registry.SetAccepting)
+	tell(s, api, act("add-hold", "Keep items of a scope from starting"), func(r Registry, ctx context.Context, h registry.Hold) error {
+		if err := invalid("nothing was held", checkScope("body", h.Scope, h.Key)...); err != nil {
+			return err
+		}
+		return r.AddHold(ctx, h)
+	})
+	tell(s, api, act("remove-hold", "Let go what a hold keeps"), func(r Registry, ctx context.Context, in wire.HoldRemoval) error {
+		return r.RemoveHold(ctx, in.Scope, in.Key, in.Actor)
+	})
+	tell(s, api, act("put-collection", "Create or change a collection"), func(r Registry, ctx context.Context, in wire.CollectionRecord) error {
+		return r.PutCollection(ctx, in.Collection, in.Actor)
+	})
+	tell(s, api, act("add-token", "Store a token by its hash"), func(r Registry, ctx context.Context, in wire.TokenRecord) error {
+		t := in.Whole()
+		if t.ID == "" || t.Hash == "" || !slices.Contains(registry.Roles(), t.Role) {
+			return invalid("no token was stored", wire.Fault{Location: "body", Message: "a token needs an id, a hash and a role"})
+		}
+		return r.AddToken(ctx, t)
+	})
+	ask(s, api, method("token", "Find a token by its hash"), func(r Registry, ctx context.Context, in wire.ByHash) (wire.TokenRecord, error) {
+		t, err := r.TokenByHash(ctx, in.Hash)
+		return wire.RecordOf(t), err
+	})
+	ask(s, api, method("tokens", "List all tokens"), func(r Registry, ctx context.Context, _ wire.Nothing) (wire.Rows[wire.TokenRecord], error) {
+		all, err := r.Tokens(ctx)
+		out := make([]wire.TokenRecord, len(all))
+		for i, t := range all {
+			out[i] = wire.RecordOf(t)
+		}
+		return wire.Rows[wire.TokenRecord]{Rows: out}, err
+	})
+	tell(s, api, act("revoke-token", "Make a token useless"), func(r Registry, ctx context.Context, in wire.TokenRevocation) error {
+		return r.RevokeToken(ctx, in.ID, in.Actor)
+	})
+	tell(s, api, method("refused", "Note that somebody was refused something"), Registry.Refused)
+}
+
+func (s *server) readingRoutes(api huma.API) {
+	ask(s, api, method("item", "Show an item"), byID(Registry.Item))
+	ask(s, api, method("items", "List items"), Registry.Items)
+	ask(s, api, method("count-items", "Count items by state"), func(r Registry, ctx context.Context, q registry.ItemQuery) (wire.Counts, error) {
+		counts, err := r.CountItems(ctx, q)
+		return wire.Counts{Counts: counts}, err
+	})
+	ask(s, api, method("graph", "Show a graph"), byID(Registry.Graph))
+	ask(s, api, method("edges", "Show what an item requires, and what requires it"), func(r Registry, ctx context.Context, in wire.ByID) (wire.EdgesOf, error) {
+		requires, required, err := r.Edges(ctx, in.ID)
+		return wire.EdgesOf{Requires: requires, Required: required}, err
+	})
+	ask(s, api, method("queue-status", "Add up what waits and runs"), all(Registry.QueueStatus))
+	ask(s, api, method("accepting", "Say whether submissions are taken"), all(Registry.Accepting))
+	ask(s, api, method("holds", "List holds"), rows(Registry.Holds))
+	ask(s, api, method("batch-progress", "Add up a batch's jobs"), byID(Registry.BatchProgress))
+	ask(s, api, method("why", "Say what an item waits for"), byID(Registry.Why))
+	ask(s, api, method("events", "List events"), func(r Registry, ctx context.Context, in wire.EventsRequest) (wire.Rows[registry.Event], error) {
+		events, err := r.Events(ctx, in.ItemID, in.After, in.Limit)
+		return wire.Rows[registry.Event]{Rows: events}, err
+	})
+	ask(s, api, method("feed", "List events of all items"), func(r Registry, ctx context.Context, q registry.FeedQuery) (wire.Rows[registry.Event], error) {
+		events, err := r.Feed(ctx, q)
+		return wire.Rows[registry.Event]{Rows: events}, err
+	})
+	ask(s, api, method("feed-end", "Show the newest event's cursor"), func(r Registry, ctx context.Context, _ wire.Nothing) (wire.Cursor, error) {
+		seq, err := r.FeedEnd(ctx)
+		return wire.Cursor{Seq: seq}, err
+	})
+	ask(s, api, method("await-feed", "Wait for an event"), func(_ Registry, ctx context.Context, in wire.FeedWait) (wire.Rung, error) {
+		return s.awaitFeed(ctx, in)
+	})
+	ask(s, api, method("attempts", "List an item's attempts"), byID(func(r Registry, ctx context.Context, id string) (wire.Rows[registry.Attempt], error) {
+		attempts, err := r.Attempts(ctx, id)
+		return wire.Rows[registry.Attempt]{Rows: attempts}, err
+	}))
+	ask(s, api, method("report", "Show a batch's report"), func(r Registry, ctx context.Context, in wire.ReportRequest) (registry.BatchReport, error) {
+		return r.ReportOf(ctx, in.BatchID, in.Closing)
+	})
+	ask(s, api, method("report-jobs", "List the jobs of a report"), func(r Registry, ctx context.Context, in wire.ReportRequest) (wire.Rows[registry.JobResult], error) {
+		jobs, err := r.ReportJobs(ctx, in.BatchID, in.Closing, in.AfterRow, in.Limit)
+		return wire.Rows[registry.JobResult]{Rows: jobs}, err
+	})
+	ask(s, api, method("object", "Show an object"), byID(Registry.Object))
+	ask(s, api, method("objects", "List objects"), Registry.Objects)
+	ask(s, api, method("files", "List the files of an object's version"), func(r Registry, ctx context.Context, in wire.FilesRequest) (wire.Rows[wire.FileRow], error) {
+		files, err := r.Files(ctx, in.ObjectID, in.Version, string(in.After), in.Limit)
+		return wire.Rows[wire.FileRow]{Rows: wire.FilesOf(files)}, err
+	})
+	ask(s, api, method("premis-events", "List an object's preservation events"), byID(func(r Registry, ctx context.Context, id string) (wire.Rows[registry.Premis], error) {
+		events, err := r.PremisEvents(ctx, id)
+		return wire.Rows[registry.Premis]{Rows: events}, err
+	}))
+	ask(s, api, method("collection", "Show a collection"), byID(Registry.Collection))
+	ask(s, api, method("collections", "List collections"), rows(Registry.Collections))
+	ask(s, api, method("workers", "List workers"), rows(Registry.Workers))
+	ask(s, api, method("ping", "Tell whether the Registry answers"), func(r Registry, ctx context.Context, _ wire.Nothing) (wire.Nothing, error) {
+		return wire.Nothing{}, r.Ping(ctx)
+	})
+}
+
+// byID makes a handler of a method that has an id.
+func byID[O any](do func(Registry, context.Context, string) (O, error)) func(Registry, context.Context, wire.ByID) (O, error) {
+	return func(r Registry, ctx context.Context, in wire.ByID) (O, error) { return do(r, ctx, in.ID) }
+}
+
+// all makes a handler of a method that has no argument.
+func all[O any](do func(Registry, context.Context) (O, error)) func(Registry, context.Context, wire.Nothing) (O, error) {
+	return func(r Registry, ctx context.Context, _ wire.Nothing) (O, error) { return do(r, ctx) }
+}
+
+// rows makes a handler of a method that lists everything.
+func rows[T any](do func(Registry, context.Context) ([]T, error)) func(Registry, context.Context, wire.Nothing) (wire.Rows[T], error) {
+	return func(r Registry, ctx context.Context, _ wire.Nothing) (wire.Rows[T], error) {
+		list, err := do(r, ctx)
+		return wire.Rows[T]{Rows: list}, err
+	}
+}
+
+// awaitFeed answers when there is an event, or when it has waited as long as it was asked to.
+func (s *server) awaitFeed(ctx context.Context, in wire.FeedWait) (wire.Rung, error) {
+	waiting, cancel := s.polling(ctx, in.Wait)
+	defer cancel()
+	err := s.registry.AwaitFeed(waiting, in.After)
+	rung := wire.Rung{Rung: err == nil}
+	if waiting.Err() != nil {
+		return rung, nil
+	}
+	return rung, err
+}
+
+// contractAccess adds who may ask what of the contract: workers everything but to administer.
+func contractAccess(access map[string][]registry.Role) {
+	worker := []registry.Role{registry.RoleWorker, registry.RoleAdmin}
+	for _, id := range strings.Fields(`claim settle renew list-withdrawn save-result add-jobs reserve close-report apply-next
+		identify intend record-files record-version offer undo-offers repeat-offers await-offers sweep`) {
+		access[id] = worker
+	}
+	for _, name := range strings.Fields(`add-upload upload submit prepare seal
+		item items count-items graph edges queue-status holds batch-progress why events feed feed-end await-feed attempts
+		report report-jobs object objects files premis-events collection collections workers ping`) {
+		access[contractPrefix+name] = worker
+	}
+	for _, name := range strings.Fields(`command bulk set-accepting add-hold remove-hold put-collection
+		add-token token tokens revoke-token refused`) {
+		access[contractPrefix+name] = []registry.Role{registry.RoleAdmin}
+	}
+}

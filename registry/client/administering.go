@@ -1,0 +1,69 @@
+package client
+
+import (
+	"context"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/wire"
+)
+
+// Command implements registry.Administering.
+func (s *Store) Command(ctx context.Context, c registry.Command) (registry.WorkItem, error) {
+	return call[registry.WorkItem](ctx, s, "command", c)
+}
+
+// Bulk implements registry.Administering.
+func (s *Store) Bulk(ctx context.Context, b registry.BulkRequest) (registry.WorkItem, error) {
+	return call[registry.WorkItem](ctx, s, "bulk", b)
+}
+
+// SetAccepting implements registry.Administering.
+func (s *Store) SetAccepting(ctx context.Context, a registry.Accepting) error {
+	return s.tell(ctx, "set-accepting", a)
+}
+
+// AddHold implements registry.Administering.
+func (s *Store) AddHold(ctx context.Context, h registry.Hold) error {
+	return s.tell(ctx, "add-hold", h)
+}
+
+// RemoveHold implements registry.Administering.
+func (s *Store) RemoveHold(ctx context.Context, scope registry.HoldScope, key, actor string) error {
+	return s.tell(ctx, "remove-hold", wire.HoldRemoval{Scope: scope, Key: key, Actor: actor})
+}
+
+// PutCollection implements registry.Administering.
+func (s *Store) PutCollection(ctx context.Context, c registry.Collection, actor string) error {
+	return s.tell(ctx, "put-collection", wire.CollectionRecord{Collection: c, Actor: actor})
+}
+
+// AddToken implements registry.Administering.
+func (s *Store) AddToken(ctx context.Context, t registry.Token) error {
+	return s.tell(ctx, "add-token", wire.RecordOf(t))
+}
+
+// TokenByHash implements registry.Administering.
+func (s *Store) TokenByHash(ctx context.Context, hash string) (registry.Token, error) {
+	out, err := call[wire.TokenRecord](ctx, s, "token", wire.ByHash{Hash: hash})
+	return out.Whole(), err
+}
+
+// Tokens implements registry.Administering.
+func (s *Store) Tokens(ctx context.Context) ([]registry.Token, error) {
+	records, err := list[wire.TokenRecord](ctx, s, "tokens", wire.Nothing{})
+	out := make([]registry.Token, len(records))
+	for i, r := range records {
+		out[i] = r.Whole()
+	}
+	return out, err
+}
+
+// RevokeToken implements registry.Administering.
+func (s *Store) RevokeToken(ctx context.Context, id, actor string) error {
+	return s.tell(ctx, "revoke-token", wire.TokenRevocation{ID: id, Actor: actor})
+}
+
+// Refused implements registry.Administering.
+func (s *Store) Refused(ctx context.Context, r registry.Refusal) error {
+	return s.tell(ctx, "refused", r)
+}

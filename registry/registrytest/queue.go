@@ -1,0 +1,198 @@
+package registrytest
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+func queueTests() []test {
+	return []test{
+		{"status_counts_every_waiting_item_once", queueCounts},
+		{"status_of_an_empty_queue", queueEmpty},
+		{"pause_lets_steps_end_and_nothing_start", queuePause},
+		{"not_accepting_refuses_what_is_new", notAccepting},
+		{"accepting_is_told_with_its_first_time", acceptingTold},
+	}
+}
+
+func (f *fixture) queue() registry.QueueStatus {
+	f.Helper()
+	q, err := f.QueueStatus(f.Context())
+	f.must(err)
+	return q
+}
+
+func (f *fixture) stageQueue(stage registry.Stage) registry.StageQueue {
+	f.Helper()
+	q := f.queue()
+	i := slices.IndexFunc(q.Stages, func(s registry.StageQueue) bool { return s.Stage == stage })
+	if i < 0 {
+		f.Fatalf("stage %s is not in %+v", stage, q.Stages)
+	}
+	return q.Stages[i]
+}
+
+func queueEmpty(f *fixture) {
+	q := f.queue()
+	if !q.Accepting.On || q.Paused != nil || q.Running != 0 || q.Holds != 0 {
+		f.Errorf("queue %+v, want it open and empty", q)
+	}
+	var stages []registry.Stage
+	for _, s := range q.Stages {
+		stages = append(stages, s.Stage)
+		if s != (registry.StageQueue{Stage: s.Stage}) {
+			f.Errorf("stage %+v, want nothing in it", s)
+		}
+	}
+	if !slices.Equal(stages, registry.Stages()) {
+		f.Errorf("stages %v, want %v", stages, registry.Stages())
+	}
+}
+
+func queueCounts(f *fixture) {
+	_, jobs := f.batch(6)
+	begun := f.item(jobs[0]).RunAt
+	f.clock.pass(time.Minute)
+	f.hold(registry.HoldItem, jobs[5])
+	f.hold(registry.HoldWorker, "held")
+	running := f.takeItem(jobs[0])
+	retried := f.takeItem(jobs[1])
+	f.settle(registry.Settlement{Lease: retried.Lease, Outcome: registry.OutcomeRetry, Delay: time.Hour, Error: "timeout"})
+	f.renewal("worker-1", registry.Estimate, 3)
+	f.renewal("held", registry.Estimate, 5)
+	_, err := f.Renew(f.Context(), registry.RenewRequest{Worker: registry.WorkerInfo{
+		ID: "stopping", Capacity: map[registry.Stage]int{registry.Estimate: 7}, Draining: true,
+	}})
+	f.must(err)
+	got := f.stageQueue(registry.Estimate)
+	if got.OldestReady == nil || !got.OldestReady.Equal(begun) {
+		f.Errorf("oldest ready %v, want %v", got.OldestReady, begun)
+	}
+	got.OldestReady = nil
+	want := registry.StageQueue{Stage: registry.Estimate, Ready: 3, Waiting: 1, Held: 1, Running: 1, Capacity: 3, Free: 3}
+	if got != want {
+		f.Errorf("estimate %+v, want %+v", got, want)
+	}
+	if got := f.stageQueue(registry.Report); got.Waiting != 1 || got.Ready != 0 || got.OldestReady != nil {
+		f.Errorf("report %+v, want the batch that waits for its jobs", got)
+	}
+	if q := f.queue(); q.Running != 1 || q.Holds != 2 {
+		f.Errorf("queue %+v, want 1 running and 2 holds", q)
+	}
+	f.done(running.Lease)
+	if got := f.stageQueue(registry.Provision); got.Ready != 1 {
+		f.Errorf("provision %+v, want 1 ready", got)
+	}
+	f.clock.pass(2 * time.Minute) // the workers are gone
+	if got := f.stageQueue(registry.Estimate); got.Capacity != 0 || got.Free != 0 {
+		f.Errorf("estimate %+v, want no live slots", got)
+	}
+}
+
+func queuePause(f *fixture) {
+	waits, runs := f.submit(), f.submit()
+	c := f.takeItem(runs)
+	f.hold(registry.HoldAll, "")
+	q := f.queue()
+	if q.Paused == nil || q.Paused.Actor != "admin" || q.Paused.Reason != "look at it" || q.Running != 1 || q.Stages[0].Held != 1 {
+		f.Errorf("queue %+v, want it paused with one running and one held", q)
+	}
+	if lost := f.renew(beat(c.Lease)); len(lost) != 0 {
+		f.Errorf("pausing took %v away", lost)
+	}
+	f.done(c.Lease)
+	if q := f.queue(); q.Running != 0 {
+		f.Errorf("running %d, want 0: drained", q.Running)
+	}
+	for _, tt := range []struct {
+		stage registry.Stage
+		id    string
+	}{{registry.Expand, waits}, {registry.Report, runs}} {
+		if got := f.refused(tt.stage, tt.id).Reason; got != registry.ReasonHeld {
+			f.Errorf("claim: %s, want held", got)
+		}
+	}
+	f.release(registry.HoldAll, "")
+	if q := f.queue(); q.Paused != nil || q.Stages[0].Ready != 1 {
+		f.Errorf("queue %+v, want it to go on", q)
+	}
+}
+
+func (f *fixture) accept(on bool, reason string) {
+	f.Helper()
+	f.must(f.SetAccepting(f.Context(), registry.Accepting{On: on, Reason: reason, Actor: "admin"}))
+}
+
+func notAccepting(f *fixture) {
+	known := submission()
+	known.IdempotencyKey = "k"
+	first, err := f.Submit(f.Context(), known)
+	f.must(err)
+	f.accept(false, "storage moves")
+	_, err = f.Submit(f.Context(), submission())
+	var refused *registry.NotAccepting
+	if !errors.As(err, &refused) {
+		f.Fatalf("submit: %v, want that none are accepted", err)
+	}
+	want := registry.Accepting{Reason: "storage moves", Actor: "admin", Since: f.clock.now()}
+	if got := refused.Accepting; got.On || got.Reason != want.Reason || got.Actor != want.Actor || !got.Since.Equal(want.Since) {
+		f.Errorf("refused because %+v, want %+v", got, want)
+	}
+	_, err = f.Prepare(f.Context(), registry.Graph{Nodes: []registry.Node{{Key: "a", Submission: submission()}}, Actor: "depositor"})
+	if refused = nil; !errors.As(err, &refused) {
+		f.Errorf("prepare: %v, want that none are accepted", err)
+	}
+	if got := f.all(registry.ItemQuery{}); len(got) != 1 {
+		f.Errorf("%d items, want that the refused one left nothing", len(got))
+	}
+	again, err := f.Submit(f.Context(), known) // its answer was lost
+	f.must(err)
+	if again.BatchID != first.BatchID {
+		f.Errorf("receipt %+v, want that of %s", again, first.BatchID)
+	}
+	c := f.take(registry.Expand, first.BatchID) // what is in goes on
+	_, err = f.AddJobs(f.Context(), c.Lease, newJobs(1))
+	f.must(err)
+	f.accept(true, "moved")
+	f.submit()
+}
+
+func acceptingTold(f *fixture) {
+	told := func() registry.Accepting {
+		f.Helper()
+		a, err := f.Accepting(f.Context())
+		f.must(err)
+		if q := f.queue().Accepting; q != a {
+			f.Errorf("the queue says %+v, want %+v", q, a)
+		}
+		return a
+	}
+	if a := told(); !a.On {
+		f.Errorf("accepting %+v before anybody said so", a)
+	}
+	f.accept(false, "one")
+	since := f.clock.now()
+	f.clock.pass(time.Hour)
+	f.must(f.SetAccepting(f.Context(), registry.Accepting{Reason: "two", Actor: "boss"}))
+	if a := told(); a.On || a.Reason != "two" || a.Actor != "boss" || !a.Since.Equal(since) {
+		f.Errorf("accepting %+v, want off since %v because of two", a, since)
+	}
+	f.accept(true, "three")
+	if a := told(); !a.On || a.Reason != "three" || !a.Since.Equal(f.clock.now()) {
+		f.Errorf("accepting %+v, want on since now", a)
+	}
+	var types []string
+	all, err := f.Events(f.Context(), "", 0, 500)
+	f.must(err)
+	for _, e := range all {
+		if e.Type == "accepting" {
+			types = append(types, e.Actor)
+		}
+	}
+	if !slices.Equal(types, []string{"admin", "boss", "admin"}) {
+		f.Errorf("events by %v, want one for each act", types)
+	}
+}

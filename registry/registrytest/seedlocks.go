@@ -1,0 +1,132 @@
+package registrytest
+
+import (
+	"slices"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// The five locks of Merritt (mrt-zk's lock_ingest, lock_collection, lock_store, lock_inventory, and the lock of a local id
+// with its owner in the ingest service), each as what it is here: a hold, or a row of table lock.
+func seedLockTests() []test {
+	return []test{
+		// /locks/queue/ingest: a hold on everything.
+		{"lock_ingest_is_a_hold_on_all", seedHold(registry.HoldAll, "")},
+		// /locks/collections/MNEMONIC: a hold on the collection.
+		{"lock_collection_is_a_hold_on_the_collection", seedHold(registry.HoldCollection, mnemonic)},
+		// The storage node: a hold on the volume.
+		{"lock_storage_node_is_a_hold_on_the_volume", seedHold(registry.HoldVolume, registry.DefaultStorage)},
+		// /locks/storage/ARK and /locks/inventory/ARK: one lock of the ARK, from process to the end of the item.
+		{"lock_store_and_lock_inventory_are_the_lock_of_the_ark", seedLock(registry.IdentifyRequest{Owner: owner, Supplied: "ark:/99999/x"})},
+		// /locks/local_id/OWNER_LOCAL: the lock of owner and local id.
+		{"lock_localid_is_the_lock_of_owner_and_local_id", seedLock(registry.IdentifyRequest{Owner: owner, LocalIDs: []string{"x"}})},
+		{"lock_localid_keeps_owners_apart", seedOwners},
+	}
+}
+
+// seedHold: whoever has it keeps everybody else out; the second time is no second hold; a worker that dies under it loses
+// nothing; to release what is not held is told.
+func seedHold(scope registry.HoldScope, key string) func(*fixture) {
+	return func(f *fixture) {
+		var waits []string
+		for range 3 {
+			waits = append(waits, f.job(registry.Process))
+		}
+		dying := f.takeItem(waits[0])
+		f.hold(scope, key)
+		f.hold(scope, key)
+		if all, err := f.Holds(f.Context()); err != nil || len(all) != 1 {
+			f.Fatalf("holds %+v, %v; want one", all, err)
+		}
+		for _, id := range waits[1:] {
+			if got := f.refused(registry.Process, id).Reason; got != registry.ReasonHeld {
+				f.Errorf("claim: %s, want held", got)
+			}
+		}
+		if lost := f.sweep(2 * lease); !slices.Equal(lost, []registry.Lease{dying.Lease}) {
+			f.Errorf("lost %v, want the dead worker's %v", lost, dying.Lease)
+		}
+		f.clock.pass(time.Hour)
+		f.state(waits[0], registry.StateHeld) // its next try is a new step
+		f.release(scope, key)
+		f.is(f.RemoveHold(f.Context(), scope, key, "admin"), registry.ErrNotFound)
+		for _, id := range waits { // in submit order
+			if got := f.take(registry.Process, "").Item.ID; got != id {
+				f.Errorf("claimed %s, want %s", got, id)
+			}
+		}
+	}
+}
+
+// seedLock: the second holder waits in submit order, a dead worker's item keeps the lock and goes on, and the lock goes
+// when the item settles.
+func seedLock(r registry.IdentifyRequest) func(*fixture) {
+	return func(f *fixture) {
+		c := f.processing(3)
+		identify := func(l registry.Lease) error {
+			r.Proposed = f.unique("ark:/99999/fk")
+			_, err := f.Identify(f.Context(), l, r)
+			return err
+		}
+		refused := func(l registry.Lease, holder string) {
+			f.Helper()
+			if got := f.lockedBy(identify(l)); got != holder {
+				f.Errorf("locked by %s, want %s", got, holder)
+			}
+		}
+		f.must(identify(c[0].Lease))
+		f.must(identify(c[0].Lease)) // a repeat is the same lock
+		for _, i := range []int{2, 1} {
+			refused(c[i].Lease, c[0].Item.ID)
+			f.snooze(c[i].Lease)
+		}
+
+		// The holder's worker dies. Nobody gets its lock; another worker goes on with it.
+		if lost := f.sweep(2 * lease); !slices.Equal(lost, []registry.Lease{c[0].Lease}) {
+			f.Fatalf("lost %v, want %v", lost, c[0].Lease)
+		}
+		f.clock.pass(time.Hour)
+		f.refusedAtProcess(c[1].Item.ID)
+		again := f.takeItem(c[0].Item.ID)
+		f.must(identify(again.Lease))
+
+		// It settles: the lock goes to the one that was submitted next, and not to who asked first.
+		f.done(again.Lease)
+		f.finish(c[0].Item.ID)
+		for i := 1; i < 3; i++ {
+			next := f.take(registry.Process, c[2].Item.ID)
+			if next.Item.ID != c[i].Item.ID {
+				f.Fatalf("turn %d went to %s, want %s", i, next.Item.ID, c[i].Item.ID)
+			}
+			f.must(identify(next.Lease))
+			f.settle(registry.Settlement{Lease: next.Lease, Outcome: registry.OutcomeFailed, Class: registry.ContentFault, Error: "no"}) // a failed item's locks go, too
+		}
+	}
+}
+
+// refusedAtProcess checks that an item waits for a lock.
+func (f *fixture) refusedAtProcess(id string) {
+	f.Helper()
+	r := f.request(registry.Process, id)
+	c, err := f.Claim(f.Context(), r)
+	if err == nil {
+		if c.Item.ID == id {
+			f.Errorf("%s was claimed although another item has its lock", id)
+		}
+		f.settle(registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeReleased})
+		return
+	}
+	if got := f.reasonOf(err); got != registry.ReasonLocked {
+		f.Errorf("claim: %s, want locked", got)
+	}
+}
+
+// seedOwners: the same local id of another owner is another lock.
+func seedOwners(f *fixture) {
+	c := f.processing(2)
+	for i, who := range []string{owner, "ark:/99999/other"} {
+		_, err := f.Identify(f.Context(), c[i].Lease, registry.IdentifyRequest{Owner: who, LocalIDs: []string{"x"}, Proposed: f.unique("ark:/99999/fk")})
+		f.must(err)
+	}
+}

@@ -1,0 +1,106 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// Graph implements registry.Reading.
+func (s *Store) Graph(ctx context.Context, id string) (registry.GraphView, error) {
+	g := registry.GraphView{ID: id, Keys: map[string]string{}}
+	err := s.read.QueryRowContext(ctx, `SELECT sealed_at IS NOT NULL FROM graph WHERE id = $1`, id).Scan(&g.Sealed)
+	if errors.Is(err, sql.ErrNoRows) {
+		return g, fmt.Errorf("graph %s: %w", id, registry.ErrNotFound)
+	}
+	if err == nil {
+		g.Items, err = s.graphItems(ctx, id)
+	}
+	if err == nil {
+		err = s.graphKeys(ctx, &g)
+	}
+	if err == nil {
+		g.Edges, err = s.edges(ctx, `SELECT `+edgeColumns+` FROM work_item i JOIN work_dep d ON d.item_id = i.id
+			WHERE i.graph_id = $1 AND i.graph_id <> '' AND d.at_start = 1 ORDER BY d.item_id, d.requires_id`, id)
+	}
+	if err != nil {
+		return g, fmt.Errorf("read graph %s: %w", id, err)
+	}
+	return g, nil
+}
+
+func (s *Store) graphItems(ctx context.Context, id string) (out []registry.WorkItem, err error) {
+	rows, err := s.read.QueryContext(ctx, selectItem+`WHERE i.graph_id = $1 AND i.graph_id <> '' ORDER BY i.id`, id)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		it, err := scanItem(rows)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, it)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return out, s.nameHolds(ctx, pointers(out)...)
+}
+
+func (s *Store) graphKeys(ctx context.Context, g *registry.GraphView) (err error) {
+	rows, err := s.read.QueryContext(ctx, `SELECT item_id, key FROM graph_node WHERE graph_id = $1`, g.ID)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var item, key string
+		if err := rows.Scan(&item, &key); err != nil {
+			return err
+		}
+		g.Keys[item] = key
+	}
+	return rows.Err()
+}
+
+// Edges implements registry.Reading.
+func (s *Store) Edges(ctx context.Context, itemID string) (requires, required []registry.Edge, err error) {
+	if _, err := s.Item(ctx, itemID); err != nil {
+		return nil, nil, err
+	}
+	requires, err = s.edges(ctx, `SELECT `+edgeColumns+` FROM work_dep d WHERE d.item_id = $1 AND d.at_start = 1 ORDER BY d.requires_id`, itemID)
+	if err == nil {
+		required, err = s.edges(ctx, `SELECT `+edgeColumns+` FROM work_dep d WHERE d.requires_id = $1 AND d.at_start = 1 ORDER BY d.item_id`, itemID)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("list edges of item %s: %w", itemID, err)
+	}
+	return requires, required, nil
+}
+
+const edgeColumns = `d.item_id, d.requires_id, d.wait_for, d.satisfied_at`
+
+func (s *Store) edges(ctx context.Context, query, id string) (out []registry.Edge, err error) {
+	rows, err := s.read.QueryContext(ctx, query, id)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var e registry.Edge
+		var satisfied sql.NullInt64
+		if err := rows.Scan(&e.ItemID, &e.RequiresID, &e.WaitFor, &satisfied); err != nil {
+			return nil, err
+		}
+		if satisfied.Valid {
+			at := fromMicros(satisfied.Int64)
+			e.SatisfiedAt = &at
+		}
+		out = append(out, e)
+	}
+	return out, rows.Err()
+}

@@ -1,0 +1,68 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// nameHolds is the function of that name on the reading connections.
+func (s *Store) nameHolds(ctx context.Context, items ...*registry.WorkItem) error {
+	return nameHolds(func(query string, args ...any) (*sql.Rows, error) { return s.read.QueryContext(ctx, query, args...) }, items...)
+}
+
+// nameHolds says of each item that is held by which hold: the oldest that covers it. A hold that was released since the
+// item was read holds it no more. Items that are not held cost nothing.
+func nameHolds(query func(string, ...any) (*sql.Rows, error), items ...*registry.WorkItem) error {
+	var held []*registry.WorkItem
+	var keys []any
+	for _, it := range items {
+		if it.HeldBy == nil {
+			continue
+		}
+		held = append(held, it)
+		for _, key := range []any{it.ID, it.ParentID} {
+			if key != "" && !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
+		}
+	}
+	if len(held) == 0 {
+		return nil
+	}
+	marks := make([]string, len(keys))
+	for i := range keys {
+		marks[i] = "$" + strconv.Itoa(i+1)
+	}
+	// There may be many holds on single items, so only those of these items are read.
+	rows, err := query(selectHold+`WHERE scope IN ('all', 'stage', 'collection', 'volume')
+		OR (scope IN ('batch', 'item') AND key IN (`+strings.Join(marks, ", ")+`)) ORDER BY created_at, scope, key`, keys...)
+	if err != nil {
+		return fmt.Errorf("look up holds: %w", err)
+	}
+	holds, err := scanHolds(rows)
+	if err != nil {
+		return fmt.Errorf("look up holds: %w", err)
+	}
+	for _, it := range held {
+		it.HeldBy = nil
+		if i := slices.IndexFunc(holds, func(h registry.Hold) bool { return h.Covers(*it) }); i >= 0 {
+			it.HeldBy = &holds[i]
+		}
+		derive(it)
+	}
+	return nil
+}
+
+func pointers[T any](rows []T) []*T {
+	out := make([]*T, len(rows))
+	for i := range rows {
+		out[i] = &rows[i]
+	}
+	return out
+}

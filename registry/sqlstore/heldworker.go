@@ -1,0 +1,56 @@
+package sqlstore
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// turnedAway is when an item is rung for again that a held worker asked for: soon, since another worker may have it, and
+// not at once, since a held worker may be asked again until it has heard of its hold.
+const turnedAway = time.Second
+
+// heldWorker says whether a hold keeps a worker from being given anything.
+func (t *tx) heldWorker(id string) (bool, error) {
+	holds, err := t.workerHolds()
+	return slices.ContainsFunc(holds, func(h registry.Hold) bool { return h.CoversWorker(id) }), err
+}
+
+func (t *tx) workerHolds() ([]registry.Hold, error) {
+	rows, err := t.query(selectHold + `WHERE scope = 'worker'`)
+	if err != nil {
+		return nil, fmt.Errorf("look up holds on workers: %w", err)
+	}
+	return scanHolds(rows)
+}
+
+// turnAway refuses a held worker. The message that brought the hint is used up, so the item is due again soon (R20).
+func (t *tx) turnAway(r registry.ClaimRequest) (*registry.NotClaimable, error) {
+	_, err := t.exec(`UPDATE work_item SET nudge_at = $3, nudges = 0
+		WHERE id = $1 AND stage = $2 AND status = 'pending' AND nudges > 0 AND nudge_at > $3`,
+		r.Hint, r.Stage, t.now+turnedAway.Microseconds())
+	if err != nil {
+		return nil, fmt.Errorf("ring for %s again: %w", r.Hint, err)
+	}
+	return &registry.NotClaimable{ItemID: r.Hint, Reason: registry.ReasonHeld}, nil
+}
+
+// closeWindow takes the slots of the workers that a new hold covers out of the relay's window. Their next renewals keep
+// them out.
+func (t *tx) closeWindow(h registry.Hold) error {
+	ids, err := t.strings(`SELECT id FROM worker WHERE seen_at > $1`, t.now-workerAlive.Microseconds())
+	if err != nil {
+		return fmt.Errorf("list workers: %w", err)
+	}
+	var errs []error
+	for _, id := range ids {
+		if h.CoversWorker(id) {
+			_, err := t.exec(`UPDATE worker_stage SET capacity = 0 WHERE worker_id = $1`, id)
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,109 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// Seal implements registry.Submitting.
+func (s *Store) Seal(ctx context.Context, graphID, actor string) error {
+	err := s.write(ctx, func(t *tx) error { return t.seal(graphID, actor) })
+	if err != nil {
+		return fmt.Errorf("seal graph %s: %w", graphID, err)
+	}
+	return nil
+}
+
+func (t *tx) seal(graphID, actor string) error {
+	if done, err := t.isSealed(graphID); err != nil || done {
+		return err
+	}
+	if err := t.acyclic(graphID); err != nil {
+		return err
+	}
+	items, err := t.items(selectItem+`WHERE i.graph_id = $1 AND i.graph_id <> '' AND i.status = 'prepare' ORDER BY i.id`, graphID)
+	if err != nil {
+		return fmt.Errorf("list items: %w", err)
+	}
+	for _, it := range items {
+		if err := t.move(it, change{act: registry.ActSeal, stage: it.Stage, status: registry.Pending, actor: actor}); err != nil {
+			return err
+		}
+	}
+	_, err = t.exec(`UPDATE graph SET sealed_at = $2 WHERE id = $1`, graphID, t.now)
+	return err
+}
+
+// acyclic returns a *CycleError when items of the graph wait for each other, be it through items of other graphs. Every
+// edge counts that is open or can be opened again: only what is completed, aborted or deleted never runs again. A
+// batch's edges to its own jobs lead nowhere back, since jobs require nothing.
+func (t *tx) acyclic(graphID string) error {
+	const mayRun = `NOT IN ('completed', 'aborted', 'deleted')`
+	edges, err := t.edgePairs(`WITH RECURSIVE reach (id) AS (
+			SELECT i.id FROM work_item i WHERE i.graph_id = $1 AND i.graph_id <> '' AND i.status `+mayRun+`
+			UNION
+			SELECT q.id FROM reach r JOIN work_dep d ON d.item_id = r.id JOIN work_item q ON q.id = d.requires_id
+			WHERE d.at_start = 1 AND q.status `+mayRun+`)
+		SELECT d.item_id, d.requires_id FROM reach r JOIN work_dep d ON d.item_id = r.id
+		WHERE d.at_start = 1 ORDER BY d.item_id, d.requires_id`, graphID)
+	if err != nil {
+		return fmt.Errorf("list requirements: %w", err)
+	}
+	if cycle := findCycle(edges); cycle != nil {
+		return &registry.CycleError{Items: cycle}
+	}
+	return nil
+}
+
+func (t *tx) edgePairs(query string, args ...any) (pairs [][2]string, err error) {
+	rows, err := t.query(query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var p [2]string
+		if err := rows.Scan(&p[0], &p[1]); err != nil {
+			return nil, err
+		}
+		pairs = append(pairs, p)
+	}
+	return pairs, rows.Err()
+}
+
+// findCycle returns the items of one cycle, each requiring the next and the last the first, or nil.
+func findCycle(edges [][2]string) []string {
+	requires := map[string][]string{}
+	for _, e := range edges {
+		requires[e[0]] = append(requires[e[0]], e[1])
+	}
+	var path []string
+	at := map[string]int{} // place in path, from 1; 0: not seen; -1: leads to no cycle
+	var visit func(id string) []string
+	visit = func(id string) []string {
+		if at[id] > 0 {
+			return path[at[id]-1:]
+		}
+		if at[id] < 0 {
+			return nil
+		}
+		path = append(path, id)
+		at[id] = len(path)
+		for _, next := range requires[id] {
+			if cycle := visit(next); cycle != nil {
+				return cycle
+			}
+		}
+		path, at[id] = path[:len(path)-1], -1
+		return nil
+	}
+	for _, e := range edges {
+		if cycle := visit(e[0]); cycle != nil {
+			return cycle
+		}
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+package wire
+
+import "github.com/holdfast/holdfast/registry"
+
+// The requests under /registry carry the arguments of the contract's methods as they are, for Holdfast's own processes.
+
+// ByID names one thing.
+type ByID struct {
+	ID string `json:"id"`
+}
+
+// Nothing is a request, or an answer, that says no more than that it came.
+type Nothing struct{}
+
+// Rows is a whole list.
+type Rows[T any] struct {
+	Rows []T `json:"rows"`
+}
+
+// SealRequest names a graph.
+type SealRequest struct {
+	GraphID string `json:"graph_id"`
+	Actor   string `json:"actor"`
+}
+
+// HoldRemoval names a hold.
+type HoldRemoval struct {
+	Scope registry.HoldScope `json:"scope"`
+	Key   string             `json:"key"`
+	Actor string             `json:"actor"`
+}
+
+// CollectionRecord is a collection as it shall be.
+type CollectionRecord struct {
+	Collection registry.Collection `json:"collection"`
+	Actor      string              `json:"actor"`
+}
+
+// TokenRecord is a token with its hash.
+type TokenRecord struct {
+	Token registry.Token `json:"token"`
+	Hash  string         `json:"hash"`
+}
+
+// RecordOf returns a token as it travels between Holdfast's own processes.
+func RecordOf(t registry.Token) TokenRecord { return TokenRecord{Token: t, Hash: t.Hash} }
+
+// Whole returns the token with its hash.
+func (r TokenRecord) Whole() registry.Token {
+	t := r.Token
+	t.Hash = r.Hash
+	return t
+}
+
+// ByHash names a token.
+type ByHash struct {
+	Hash string `json:"hash"`
+}
+
+// TokenRevocation names a token that is of no use any more.
+type TokenRevocation struct {
+	ID    string `json:"id"`
+	Actor string `json:"actor"`
+}
+
+// Counts are items by the state that people see.
+type Counts struct {
+	Counts map[registry.State]int64 `json:"counts"`
+}
+
+// EdgesOf are what an item requires and what requires it.
+type EdgesOf struct {
+	Requires []registry.Edge `json:"requires"`
+	Required []registry.Edge `json:"required"`
+}
+
+// EventsRequest asks for events of an item, or of all.
+type EventsRequest struct {
+	ItemID string `json:"item_id"`
+	After  int64  `json:"after"`
+	Limit  int    `json:"limit"`
+}
+
+// Cursor is a place in the feed.
+type Cursor struct {
+	Seq int64 `json:"seq"`
+}
+
+// FeedWait asks to be told of events beyond a cursor.
+type FeedWait struct {
+	After int64 `json:"after"`
+	Wait  int64 `json:"wait_ms" doc:"In milliseconds"`
+}
+
+// ReportRequest names a report, or a page of its jobs.
+type ReportRequest struct {
+	BatchID  string `json:"batch_id"`
+	Closing  int64  `json:"closing"`
+	AfterRow int64  `json:"after_row"`
+	Limit    int    `json:"limit"`
+}
+
+// FilesRequest asks for a page of a version's state.
+type FilesRequest struct {
+	ObjectID string `json:"object_id"`
+	Version  int    `json:"version"`
+	After    []byte `json:"after" doc:"A path; base64"`
+	Limit    int    `json:"limit"`
+}

@@ -1,0 +1,116 @@
+package wire
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// MostTogether is how many claims, or settlements, one request may bring.
+const MostTogether = 100
+
+// ClaimsRequest brings claims that came together. Each stands for itself.
+type ClaimsRequest struct {
+	Claims []registry.ClaimRequest `json:"claims" maxItems:"100"`
+}
+
+// SettlementsRequest brings settlements that came together. Each stands for itself.
+type SettlementsRequest struct {
+	Settlements []registry.Settlement `json:"settlements" maxItems:"100"`
+}
+
+// Answer is what became of one of the calls that came together: Value, or Problem.
+type Answer[T any] struct {
+	Value   *T       `json:"value,omitempty"`
+	Problem *Problem `json:"problem,omitempty"`
+}
+
+// Answers are those to the calls of one request, in their order.
+type Answers[T any] struct {
+	Answers []Answer[T] `json:"answers"`
+}
+
+// Withdrawals are attempts that admins have taken away.
+type Withdrawals struct {
+	Taken []registry.Lease `json:"taken"`
+	Next  int64            `json:"next" doc:"Where to go on"`
+}
+
+// Result is a durable result of an item by its name.
+type Result struct {
+	Name  string          `json:"name"`
+	Value json.RawMessage `json:"value"`
+}
+
+// JobsRequest brings rows of a batch.
+type JobsRequest struct {
+	Jobs []registry.NewJob `json:"jobs" doc:"At most 500"`
+}
+
+// Added is how many rows were new.
+type Added struct {
+	Added int `json:"added"`
+}
+
+// FilesRecord brings inventory rows of a version.
+type FilesRecord struct {
+	ObjectID string    `json:"object_id"`
+	Version  int       `json:"version"`
+	Files    []FileRow `json:"files" doc:"At most 1,000"`
+}
+
+// FileRow is a registry.File whose paths travel as bytes: a file name need not be UTF-8, and must come through unchanged.
+type FileRow struct {
+	Path        []byte            `json:"path" doc:"Logical path; base64, as it may be no UTF-8"`
+	Version     int               `json:"version"`
+	ContentPath []byte            `json:"content_path" doc:"In the OCFL object; base64"`
+	SizeBytes   int64             `json:"size_bytes"`
+	Digests     map[string]string `json:"digests"`
+	MIMEType    string            `json:"mime_type,omitempty"`
+	Deleted     bool              `json:"deleted,omitempty"`
+}
+
+// FilesOf returns rows as they travel.
+func FilesOf(files []registry.File) []FileRow {
+	out := make([]FileRow, len(files))
+	for i, f := range files {
+		out[i] = FileRow{
+			Path: []byte(f.Path), Version: f.Version, ContentPath: []byte(f.ContentPath), SizeBytes: f.SizeBytes,
+			Digests: f.Digests, MIMEType: f.MIMEType, Deleted: f.Deleted,
+		}
+	}
+	return out
+}
+
+// FilesIn returns the rows that have travelled.
+func FilesIn(files []FileRow) []registry.File {
+	out := make([]registry.File, len(files))
+	for i, f := range files {
+		out[i] = registry.File{
+			Path: string(f.Path), Version: f.Version, ContentPath: string(f.ContentPath), SizeBytes: f.SizeBytes,
+			Digests: f.Digests, MIMEType: f.MIMEType, Deleted: f.Deleted,
+		}
+	}
+	return out
+}
+
+// Wakes are items whose message is due.
+type Wakes struct {
+	Wakes []registry.Wake `json:"wakes"`
+}
+
+// SweepRequest says how long a lease is.
+type SweepRequest struct {
+	Lease time.Duration `json:"lease" doc:"In nanoseconds"`
+}
+
+// Lost are the attempts that a sweep took away.
+type Lost struct {
+	Lost []registry.Lease `json:"lost"`
+}
+
+// Rung says whether there was news while a long poll waited.
+type Rung struct {
+	Rung bool `json:"rung"`
+}
