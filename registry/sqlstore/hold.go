@@ -98,9 +98,9 @@ func (t *tx) removeHold(scope registry.HoldScope, key, actor string) error {
 		if err != nil {
 			return err
 		}
-	}
-	if err := t.putBack(scope, key); err != nil {
-		return err
+		if err := t.putBack(scope, key); err != nil {
+			return err
+		}
 	}
 	t.wake = true
 	return t.event(key, 0, string(registry.ActUnhold), actor, heldEvent{Scope: scope, Key: key, Apart: apart})

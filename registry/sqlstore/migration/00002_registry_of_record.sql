@@ -23,7 +23,10 @@ CREATE INDEX work_item_express ON work_item (stage, rank, id) WHERE ready = 1 AN
 CREATE INDEX work_item_later ON work_item (run_at) WHERE status = 'pending' AND ready = 0;
 CREATE INDEX work_item_aside_batch ON work_item (parent_id, id) WHERE ready = 3;
 CREATE INDEX work_item_aside_volume ON work_item (volume, id) WHERE ready = 3;
-CREATE INDEX work_item_room ON work_item (stage, rank, id) WHERE status = 'pending' AND wait_reason = 'no-space';
+-- (stage, status) stands in front, although status is always the same here: SQLite would prefer work_item_place otherwise.
+DROP INDEX work_item_offered;
+CREATE INDEX work_item_offered ON work_item (stage, status, nudges, nudge_at) WHERE status = 'pending' AND nudges > 0;
+CREATE INDEX work_item_room ON work_item (stage, status, rank, id) WHERE status = 'pending' AND wait_reason = 'no-space';
 CREATE INDEX lock_wait_turn ON lock_wait (key, submitted_at, item_id);
 
 -- Whose turn it is in a stage: the collection that was served longest ago (design section 7, estimate). active is 1 for
@@ -203,6 +206,8 @@ DROP TABLE putback;
 DROP TABLE lane;
 DROP INDEX lock_wait_turn;
 DROP INDEX work_item_room;
+DROP INDEX work_item_offered;
+CREATE INDEX work_item_offered ON work_item (stage) WHERE status = 'pending' AND nudges > 0;
 DROP INDEX work_item_aside_volume;
 DROP INDEX work_item_aside_batch;
 DROP INDEX work_item_later;
