@@ -54,7 +54,7 @@ func (s *Store) SetAccepting(ctx context.Context, a registry.Accepting) error {
 	a.Reason, a.Actor = clean(a.Reason), clean(a.Actor)
 	err := s.write(ctx, func(t *tx) error {
 		// A repeat says the same since the same time.
-		_, err := t.exec(`INSERT INTO setting (name, value, reason, actor, at) VALUES ('accepting', $1, $2, $3, $4)
+		err := t.do(`INSERT INTO setting (name, value, reason, actor, at) VALUES ('accepting', $1, $2, $3, $4)
 			ON CONFLICT (name) DO UPDATE SET value = $1, reason = $2, actor = $3,
 				at = CASE WHEN setting.value = $1 THEN setting.at ELSE $4 END`, value, a.Reason, a.Actor, t.now)
 		if err != nil {

@@ -36,7 +36,7 @@ func (s *Store) PutCollection(ctx context.Context, c registry.Collection, actor 
 		return fmt.Errorf("encode profile of %s: %w", c.Mnemonic, err)
 	}
 	err = s.write(ctx, func(t *tx) error {
-		_, err := t.exec(`INSERT INTO collection (mnemonic, tenant, profile, created_at) VALUES ($1, $2, $3, $4)
+		err := t.do(`INSERT INTO collection (mnemonic, tenant, profile, created_at) VALUES ($1, $2, $3, $4)
 			ON CONFLICT (mnemonic) DO UPDATE SET profile = $3`, c.Mnemonic, Tenant, string(profile), t.now)
 		if err != nil {
 			return err
@@ -107,7 +107,7 @@ func (s *Store) AddUpload(ctx context.Context, u registry.Upload) error {
 		return fmt.Errorf("encode digest of upload %s: %w", u.ID, err)
 	}
 	err = s.write(ctx, func(t *tx) error {
-		_, err := t.exec(`INSERT INTO upload (id, filename, size_bytes, digest, created_by, created_at)
+		err := t.do(`INSERT INTO upload (id, filename, size_bytes, digest, created_by, created_at)
 			VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
 			u.ID, clean(u.Filename), u.SizeBytes, string(digest), clean(u.CreatedBy), t.now)
 		return err

@@ -108,7 +108,7 @@ func (t *tx) claimed(r registry.ClaimRequest) (c registry.Claim, over bool, err 
 func (t *tx) start(it registry.WorkItem, r registry.ClaimRequest) (registry.Claim, error) {
 	l := registry.Lease{ItemID: it.ID, N: it.Attempt + 1}
 	t.wake = true // its place in the relay's window is free
-	_, err := t.exec(`UPDATE work_item SET status = 'running', ready = 0, attempt = $2, wait_reason = '', nudge_at = NULL, nudges = 0,
+	err := t.do(`UPDATE work_item SET status = 'running', ready = 0, attempt = $2, wait_reason = '', nudge_at = NULL, nudges = 0,
 		updated_at = $3 WHERE id = $1`, it.ID, l.N, t.now)
 	if err != nil {
 		return registry.Claim{}, err
@@ -126,7 +126,7 @@ func (t *tx) start(it registry.WorkItem, r registry.ClaimRequest) (registry.Clai
 		return registry.Claim{}, err
 	}
 	if again == 0 {
-		_, err = t.exec(`INSERT INTO attempt (item_id, n, request_id, stage, worker, version, started_at, lease_until,
+		err = t.do(`INSERT INTO attempt (item_id, n, request_id, stage, worker, version, started_at, lease_until,
 			stuck_after, progress_at, max_attempts) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $7, $10)`, row...)
 		if err != nil {
 			return registry.Claim{}, err

@@ -108,7 +108,7 @@ func (t *tx) requeue(it registry.WorkItem, c registry.Command) error {
 	if err := t.move(it, ch); err != nil {
 		return err
 	}
-	if _, err := t.exec(`UPDATE work_item SET retry_count = retry_count + 1 WHERE id = $1`, it.ID); err != nil {
+	if err := t.do(`UPDATE work_item SET retry_count = retry_count + 1 WHERE id = $1`, it.ID); err != nil {
 		return err
 	}
 	// An item that is sent further back is to be looked at anew. Where it failed it goes on from the last checkpoint: what was

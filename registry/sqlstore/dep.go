@@ -50,7 +50,7 @@ func openNeeds(needs []need) (n int64) {
 func (t *tx) require(itemID string, needs []need) error {
 	for _, r := range needs {
 		satisfied := sql.NullInt64{Int64: t.now, Valid: r.satisfied}
-		_, err := t.exec(`INSERT INTO work_dep (item_id, requires_id, wait_for, satisfied_at, at_start) VALUES ($1, $2, $3, $4, 1)`,
+		err := t.do(`INSERT INTO work_dep (item_id, requires_id, wait_for, satisfied_at, at_start) VALUES ($1, $2, $3, $4, 1)`,
 			itemID, r.id, r.waitFor, satisfied)
 		if err != nil {
 			return fmt.Errorf("require %s of %s: %w", r.id, itemID, err)
@@ -68,7 +68,7 @@ func (t *tx) satisfy(itemID string, to registry.Status) error {
 		return fmt.Errorf("close edges to %s: %w", itemID, err)
 	}
 	for _, id := range dependents {
-		if _, err := t.exec(`UPDATE work_item SET blocker_count = blocker_count - 1 WHERE id = $1`, id); err != nil {
+		if err := t.do(`UPDATE work_item SET blocker_count = blocker_count - 1 WHERE id = $1`, id); err != nil {
 			return fmt.Errorf("unblock %s: %w", id, err)
 		}
 		if err := t.unblocked(id); err != nil {
@@ -101,7 +101,7 @@ func (t *tx) reopen(itemID string) error {
 		return fmt.Errorf("reopen edges to %s: %w", itemID, err)
 	}
 	for _, id := range dependents {
-		if _, err := t.exec(`UPDATE work_item SET blocker_count = blocker_count + 1 WHERE id = $1`, id); err != nil {
+		if err := t.do(`UPDATE work_item SET blocker_count = blocker_count + 1 WHERE id = $1`, id); err != nil {
 			return fmt.Errorf("block %s: %w", id, err)
 		}
 		if err := t.place(id); err != nil {

@@ -137,7 +137,7 @@ func (t *tx) offerLane(stage registry.Stage, collection string, d registry.DueRe
 		found = slices.DeleteFunc(found, func(o offered) bool { return o.waiting })
 	}
 	for _, o := range found {
-		_, err := t.exec(`UPDATE work_item SET nudges = nudges + 1, nudge_at = $2 WHERE id = $1`, o.ItemID, t.now+renudge(d, o.nudges))
+		err := t.do(`UPDATE work_item SET nudges = nudges + 1, nudge_at = $2 WHERE id = $1`, o.ItemID, t.now+renudge(d, o.nudges))
 		if err != nil {
 			return nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -44,20 +45,70 @@ func (t *tx) note(e entry) error {
 	if e.data == nil {
 		text = []byte("{}")
 	}
-	t.wrote = true
-	audited := 0
+	audited := int64(0)
 	if !e.part && t.audit == "" && isAct(e.kind, e.actor) {
 		audited = 1
 	}
-	_, err = t.exec(`INSERT INTO event (id, feed_seq, item_id, attempt, type, actor, at, data, collection, audit_id, audited)
-		VALUES ($1, (SELECT COALESCE(MAX(feed_seq), 0) + 1 FROM event), $2, $3, $4, $5, $6, $7,
-			COALESCE((SELECT collection FROM work_item WHERE id = $2), $8), $9, $10)`,
-		newID(), clean(e.itemID), e.attempt, clean(e.kind), clean(e.actor), t.now, string(text),
-		clean(e.collection), t.audit, audited)
-	if err != nil {
-		return fmt.Errorf("write event %s of %s: %w", e.kind, e.itemID, err)
+	t.wrote = true
+	t.events = append(t.events, []any{
+		newID(), clean(e.itemID), e.attempt, clean(e.kind), clean(e.actor), t.now, string(text), clean(e.collection), t.audit, audited,
+	})
+	return nil
+}
+
+// writeEvents writes what was noted, many events a statement. They get their numbers here, in the order in which they were
+// noted. Only the end of the transaction calls it: written inside a savepoint, they could be undone with another write.
+func (t *tx) writeEvents() error {
+	if len(t.events) == 0 {
+		return nil
+	}
+	var last int64
+	if err := t.get(`SELECT COALESCE(MAX(feed_seq), 0) FROM event`, nil, &last); err != nil {
+		return fmt.Errorf("look for the feed's end: %w", err)
+	}
+	for most := 32; len(t.events) > 0; {
+		for most > len(t.events) {
+			most /= 2 // few statements to prepare, whatever the number of events
+		}
+		args := make([]any, 0, most*eventColumns)
+		for _, e := range t.events[:most] {
+			last++
+			args = append(append(args, last), e...)
+		}
+		if err := t.do(insertEvents(most), args...); err != nil {
+			return fmt.Errorf("write events: %w", err)
+		}
+		t.events = t.events[most:]
 	}
 	return nil
+}
+
+// keepCollection tells noted events of an item whose row goes which collection it was in.
+func (t *tx) keepCollection(it registry.WorkItem) {
+	const itemID, collection = 1, 7
+	for _, e := range t.events {
+		if e[itemID] == it.ID {
+			e[collection] = it.Collection
+		}
+	}
+}
+
+// eventColumns is how many parameters an event has.
+const eventColumns = 11
+
+// insertEvents is the statement that writes n events.
+func insertEvents(n int) string {
+	var b strings.Builder
+	b.WriteString(`INSERT INTO event (feed_seq, id, item_id, attempt, type, actor, at, data, collection, audit_id, audited) VALUES `)
+	for i := range n {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		p := func(column int) string { return "$" + strconv.Itoa(i*eventColumns+column) }
+		fmt.Fprintf(&b, "(%s, %s, %s, %s, %s, %s, %s, %s, COALESCE((SELECT collection FROM work_item WHERE id = %s), %s), %s, %s)",
+			p(1), p(2), p(3), p(4), p(5), p(6), p(7), p(8), p(3), p(9), p(10), p(11))
+	}
+	return b.String()
 }
 
 // isAct says whether an event is what a person did or was refused.

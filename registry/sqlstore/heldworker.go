@@ -29,7 +29,7 @@ func (t *tx) workerHolds() ([]registry.Hold, error) {
 
 // turnAway refuses a held worker. The message that brought the hint is used up, so the item is due again soon (R20).
 func (t *tx) turnAway(r registry.ClaimRequest) (*registry.NotClaimable, error) {
-	_, err := t.exec(`UPDATE work_item SET nudge_at = $3, nudges = 0
+	err := t.do(`UPDATE work_item SET nudge_at = $3, nudges = 0
 		WHERE id = $1 AND stage = $2 AND status = 'pending' AND nudges > 0 AND nudge_at > $3`,
 		r.Hint, r.Stage, t.now+turnedAway.Microseconds())
 	if err != nil {
@@ -48,7 +48,7 @@ func (t *tx) closeWindow(h registry.Hold) error {
 	var errs []error
 	for _, id := range ids {
 		if h.CoversWorker(id) {
-			_, err := t.exec(`UPDATE worker_stage SET capacity = 0 WHERE worker_id = $1`, id)
+			err := t.do(`UPDATE worker_stage SET capacity = 0 WHERE worker_id = $1`, id)
 			errs = append(errs, err)
 		}
 	}

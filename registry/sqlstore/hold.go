@@ -42,7 +42,7 @@ func (t *tx) addHold(h registry.Hold) error {
 	if err := checkHold(h); err != nil {
 		return err
 	}
-	_, err := t.exec(`INSERT INTO hold (scope, key, reason, actor, created_at) VALUES ($1, $2, $3, $4, $5)
+	err := t.do(`INSERT INTO hold (scope, key, reason, actor, created_at) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (scope, key) DO UPDATE SET reason = $3, actor = $4`, h.Scope, h.Key, clean(h.Reason), clean(h.Actor), t.now)
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func (t *tx) removeHold(scope registry.HoldScope, key, actor string) error {
 	if scope != registry.HoldWorker {
 		// Ring for what waited; what another hold covers is skipped when it is offered. Only what was offered before the
 		// hold has its next message in the future, so these are few.
-		_, err = t.exec(`UPDATE work_item SET nudge_at = $1, nudges = 0 WHERE status = 'pending' AND nudge_at > $1 AND run_at <= $1`, t.now)
+		err = t.do(`UPDATE work_item SET nudge_at = $1, nudges = 0 WHERE status = 'pending' AND nudge_at > $1 AND run_at <= $1`, t.now)
 		if err != nil {
 			return err
 		}

@@ -45,7 +45,7 @@ func (t *tx) answer(key, args, itemID string, act registry.Act, actor string) er
 	if key == "" {
 		return nil
 	}
-	_, err := t.exec(`INSERT INTO command (id, tenant, idem_key, fingerprint, item_id, kind, actor, created_at)
+	err := t.do(`INSERT INTO command (id, tenant, idem_key, fingerprint, item_id, kind, actor, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, newID(), Tenant, key, args, itemID, act, clean(actor), t.now)
 	if err != nil {
 		return fmt.Errorf("record idempotency key: %w", err)

@@ -135,13 +135,13 @@ func (t *tx) owned(it registry.WorkItem, r registry.IdentifyRequest, ark string)
 // bind makes the name durable before anybody uses it (R8, I10).
 func (t *tx) bind(it registry.WorkItem, r registry.IdentifyRequest, id registry.Identity) error {
 	for _, local := range r.LocalIDs {
-		_, err := t.exec(`INSERT INTO identifier (owner, local_id, ark) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
+		err := t.do(`INSERT INTO identifier (owner, local_id, ark) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
 			r.Owner, local, id.ARK)
 		if err != nil {
 			return fmt.Errorf("bind local id %q: %w", local, err)
 		}
 	}
-	_, err := t.exec(`INSERT INTO object (id, minted_for, tenant, collection, owner, created_at, updated_at)
+	err := t.do(`INSERT INTO object (id, minted_for, tenant, collection, owner, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $6) ON CONFLICT DO NOTHING`, id.ARK, it.ID, it.Tenant, it.Collection, r.Owner, t.now)
 	if err != nil {
 		return fmt.Errorf("bind %s: %w", id.ARK, err)
@@ -184,7 +184,7 @@ func (t *tx) lock(it registry.WorkItem, keys []string) (*registry.LockedError, e
 		}
 	}
 	for _, key := range keys {
-		if _, err := t.exec(`INSERT INTO lock (key, item_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`, key, it.ID); err != nil {
+		if err := t.do(`INSERT INTO lock (key, item_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`, key, it.ID); err != nil {
 			return nil, fmt.Errorf("take lock %s: %w", key, err)
 		}
 	}
@@ -210,7 +210,7 @@ func (t *tx) queueForLocks(it registry.WorkItem, keys []string) error {
 // standInLine gives an item its place, by its time of submission, in the queues for locks.
 func (t *tx) standInLine(itemID string, submitted int64, keys []string) error {
 	for _, key := range keys {
-		_, err := t.exec(`INSERT INTO lock_wait (key, item_id, submitted_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
+		err := t.do(`INSERT INTO lock_wait (key, item_id, submitted_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
 			key, itemID, submitted)
 		if err != nil {
 			return fmt.Errorf("wait for lock %s: %w", key, err)

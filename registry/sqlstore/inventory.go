@@ -40,7 +40,7 @@ func (s *Store) Intend(ctx context.Context, l registry.Lease, in registry.Intent
 		if in.Version != head+1 {
 			return fmt.Errorf("head is %d: %w", head, registry.ErrIntentOpen)
 		}
-		_, err = t.exec(`INSERT INTO object_version (object_id, version, item_id, status, plan, created_at)
+		err = t.do(`INSERT INTO object_version (object_id, version, item_id, status, plan, created_at)
 			VALUES ($1, $2, $3, 'intended', $4, $5)`, in.ObjectID, in.Version, l.ItemID, string(in.Plan), t.now)
 		if err != nil {
 			return err
@@ -114,7 +114,7 @@ func (t *tx) recordFile(objectID string, version int, f registry.File) error {
 	if err != nil {
 		return fmt.Errorf("encode digests: %w", err)
 	}
-	_, err = t.exec(`INSERT INTO file (object_id, path, version, content_path, size_bytes, digests, mime_type, deleted)
+	err = t.do(`INSERT INTO file (object_id, path, version, content_path, size_bytes, digests, mime_type, deleted)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
 		objectID, []byte(f.Path), version, []byte(f.ContentPath), f.SizeBytes, string(digests), f.MIMEType, bit(f.Deleted))
 	return err
@@ -127,19 +127,19 @@ func (s *Store) RecordVersion(ctx context.Context, l registry.Lease, v registry.
 		if err != nil || recorded {
 			return err
 		}
-		_, err = t.exec(`UPDATE object_version SET status = 'recorded', files = $3, size_bytes = $4, created_at = $5,
+		err = t.do(`UPDATE object_version SET status = 'recorded', files = $3, size_bytes = $4, created_at = $5,
 			recorded_at = $6 WHERE object_id = $1 AND version = $2`,
 			v.ObjectID, v.Version, v.Files, v.SizeBytes, micros(v.CreatedAt), t.now)
 		if err != nil {
 			return err
 		}
-		_, err = t.exec(`UPDATE object SET head = $2, collection = $3, owner = $4, title = $5, creator = $6, date = $7,
+		err = t.do(`UPDATE object SET head = $2, collection = $3, owner = $4, title = $5, creator = $6, date = $7,
 			files = $8, size_bytes = $9, updated_at = $10 WHERE id = $1 AND head < $2`,
 			v.ObjectID, v.Version, v.Collection, v.Owner, v.Title, v.Creator, v.Date, v.Files, v.SizeBytes, t.now)
 		if err != nil {
 			return err
 		}
-		_, err = t.exec(`INSERT INTO replica (object_id, version, storage, verified_at) VALUES ($1, $2, $3, $4)
+		err = t.do(`INSERT INTO replica (object_id, version, storage, verified_at) VALUES ($1, $2, $3, $4)
 			ON CONFLICT DO NOTHING`, v.ObjectID, v.Version, v.Storage, micros(v.VerifiedAt))
 		if err != nil {
 			return err
@@ -158,7 +158,7 @@ func (s *Store) RecordVersion(ctx context.Context, l registry.Lease, v registry.
 }
 
 func (t *tx) premis(e registry.Premis) error {
-	_, err := t.exec(`INSERT INTO premis_event (id, object_id, version, item_id, type, at, agent, outcome, detail)
+	err := t.do(`INSERT INTO premis_event (id, object_id, version, item_id, type, at, agent, outcome, detail)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`,
 		e.ID, e.ObjectID, e.Version, e.ItemID, e.Type, micros(e.At), e.Agent, e.Outcome, clean(e.Detail))
 	if err != nil {

@@ -167,14 +167,12 @@ func (t *tx) items(query string, args ...any) (out []registry.WorkItem, err erro
 
 // live returns the item of a lease, or ErrClaimLost when its attempt is not the live one: the fence of every write.
 func (t *tx) live(l registry.Lease) (registry.WorkItem, error) {
-	var open bool
-	err := t.get(`SELECT a.finished_at IS NULL AND i.attempt = a.n AND i.status = 'running'
-		FROM attempt a JOIN work_item i ON i.id = a.item_id WHERE a.item_id = $1 AND a.n = $2`, []any{l.ItemID, l.N}, &open)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+	it, err := scanItem(t.row(selectItem+`JOIN attempt a ON a.item_id = i.id AND a.n = i.attempt
+		WHERE i.id = $1 AND i.attempt = $2 AND i.status = 'running' AND a.finished_at IS NULL`, l.ItemID, l.N))
+	if errors.Is(err, sql.ErrNoRows) {
+		return registry.WorkItem{}, fmt.Errorf("attempt %d of item %s: %w", l.N, l.ItemID, registry.ErrClaimLost)
+	} else if err != nil {
 		return registry.WorkItem{}, fmt.Errorf("check lease %s/%d: %w", l.ItemID, l.N, err)
 	}
-	if !open {
-		return registry.WorkItem{}, fmt.Errorf("attempt %d of item %s: %w", l.N, l.ItemID, registry.ErrClaimLost)
-	}
-	return t.item(l.ItemID)
+	return it, nameHolds(t.query, &it)
 }

@@ -40,7 +40,7 @@ func (s *Store) AddJobs(ctx context.Context, l registry.Lease, jobs []registry.N
 			}
 		}
 		// One update of the parent for all rows: it is the hot row of a large batch (R23).
-		_, err = t.exec(`UPDATE work_item SET blocker_count = blocker_count + $2, updated_at = $3 WHERE id = $1`,
+		err = t.do(`UPDATE work_item SET blocker_count = blocker_count + $2, updated_at = $3 WHERE id = $1`,
 			batch.ID, open, t.now)
 		return err
 	})
@@ -81,7 +81,7 @@ func (t *tx) addJob(batch registry.WorkItem, j registry.NewJob) (added, open boo
 	if n.status.Settled() {
 		satisfied = t.now
 	}
-	_, err = t.exec(`INSERT INTO work_dep (item_id, requires_id, wait_for, satisfied_at) VALUES ($1, $2, 'settled', $3)`,
+	err = t.do(`INSERT INTO work_dep (item_id, requires_id, wait_for, satisfied_at) VALUES ($1, $2, 'settled', $3)`,
 		batch.ID, n.id, satisfied)
 	return true, satisfied == nil, err
 }

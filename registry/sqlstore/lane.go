@@ -79,7 +79,7 @@ func (t *tx) next(stage registry.Stage) (string, error) {
 // openLane gives a collection its turns in a stage, where it has a ready item now. One that is new comes next; one that
 // was there before keeps its place, so that nobody gains by coming and going.
 func (t *tx) openLane(stage registry.Stage, collection string) error {
-	_, err := t.exec(`INSERT INTO lane (stage, collection, served, active) VALUES ($1, $2, 0, 1)
+	err := t.do(`INSERT INTO lane (stage, collection, served, active) VALUES ($1, $2, 0, 1)
 		ON CONFLICT (stage, collection) DO UPDATE SET active = 1 WHERE lane.active = 0`, stage, collection)
 	if err != nil {
 		return fmt.Errorf("open the lane of %s at %s: %w", collection, stage, err)
@@ -89,7 +89,7 @@ func (t *tx) openLane(stage registry.Stage, collection string) error {
 
 // closeLane ends the turns of a collection that has no ready item.
 func (t *tx) closeLane(stage registry.Stage, collection string) error {
-	_, err := t.exec(`UPDATE lane SET active = 0 WHERE stage = $1 AND collection = $2`, stage, collection)
+	err := t.do(`UPDATE lane SET active = 0 WHERE stage = $1 AND collection = $2`, stage, collection)
 	if err != nil {
 		return fmt.Errorf("close the lane of %s at %s: %w", collection, stage, err)
 	}
@@ -98,7 +98,7 @@ func (t *tx) closeLane(stage registry.Stage, collection string) error {
 
 // served notes that a collection had its turn.
 func (t *tx) served(stage registry.Stage, collection string) error {
-	_, err := t.exec(`UPDATE lane SET served = (SELECT COALESCE(MAX(m.served), 0) + 1 FROM lane m WHERE m.stage = $1)
+	err := t.do(`UPDATE lane SET served = (SELECT COALESCE(MAX(m.served), 0) + 1 FROM lane m WHERE m.stage = $1)
 		WHERE stage = $1 AND collection = $2`, stage, collection)
 	if err != nil {
 		return fmt.Errorf("note the turn of %s at %s: %w", collection, stage, err)

@@ -42,7 +42,7 @@ func (t *tx) move(it registry.WorkItem, c change) error {
 	if c.stage != it.Stage {
 		c.losses = 0
 	}
-	_, err := t.exec(`UPDATE work_item SET stage = $2, status = $3, tries = $4, losses = $5, error_class = $6, note = $7,
+	err := t.do(`UPDATE work_item SET stage = $2, status = $3, tries = $4, losses = $5, error_class = $6, note = $7,
 		wait_reason = $8, run_at = $9, nudge_at = $10, nudges = 0, updated_at = $11, finished_at = $12, ready = $13 WHERE id = $1`,
 		it.ID, c.stage, c.status, c.tries, c.losses, c.class, c.note, c.wait, runAt, nudge, t.now, finished, ready)
 	if err != nil {

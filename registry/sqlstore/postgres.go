@@ -119,6 +119,26 @@ func (d postgres) gone(err error) bool {
 		errors.As(err, &connect) || pgconn.Timeout(err) || err != nil && strings.Contains(err.Error(), "conn closed")
 }
 
+func (d postgres) pipelines() bool { return true }
+
+func (d postgres) run(ctx context.Context, conn any, statements []statement) error {
+	c, ok := conn.(*stdlib.Conn)
+	if !ok {
+		return fmt.Errorf("connection is a %T", conn)
+	}
+	batch := &pgx.Batch{}
+	for _, s := range statements {
+		batch.Queue(s.query, s.args...)
+	}
+	results := c.Conn().SendBatch(ctx, batch)
+	for _, s := range statements {
+		if _, err := results.Exec(); err != nil {
+			return errors.Join(fmt.Errorf("run %q: %w", s.query, err), results.Close())
+		}
+	}
+	return results.Close()
+}
+
 func (d postgres) noText(err error) bool {
 	var answered *pgconn.PgError
 	return errors.As(err, &answered) && answered.Code == "22021" // character_not_in_repertoire

@@ -74,6 +74,7 @@ func (t *tx) purgeRows(it registry.WorkItem, c registry.Command) error {
 	if err := t.event(it.ID, it.Attempt, string(c.Act), c.Actor, moved{Stage: it.Stage, Status: it.Status, Reason: clean(c.Reason)}); err != nil {
 		return err
 	}
+	t.keepCollection(it)
 	for _, query := range []string{
 		`DELETE FROM work_dep WHERE item_id = $1 OR requires_id = $1`,
 		`DELETE FROM lock_wait WHERE item_id = $1`,
@@ -82,14 +83,14 @@ func (t *tx) purgeRows(it registry.WorkItem, c registry.Command) error {
 		`DELETE FROM report WHERE batch_id = $1`,
 		`DELETE FROM work_item WHERE id = $1`,
 	} {
-		if _, err := t.exec(query, it.ID); err != nil {
+		if err := t.do(query, it.ID); err != nil {
 			return fmt.Errorf("purge item %s: %w", it.ID, err)
 		}
 	}
 	if it.ParentID == "" {
 		return nil
 	}
-	_, err := t.exec(`DELETE FROM report_job WHERE batch_id = $1 AND row_no = $2
+	err := t.do(`DELETE FROM report_job WHERE batch_id = $1 AND row_no = $2
 		AND closing IN (SELECT closing FROM report WHERE batch_id = $1)`, it.ParentID, it.Row)
 	if err != nil {
 		return fmt.Errorf("purge reports of item %s: %w", it.ID, err)

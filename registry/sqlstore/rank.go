@@ -26,7 +26,7 @@ func (t *tx) setPriority(it registry.WorkItem, p int) error {
 	if err := registry.CheckExpress(&p); err != nil {
 		return err
 	}
-	_, err := t.exec(`UPDATE work_item SET priority = $2, rank = $3, updated_at = $4 WHERE id = $1`,
+	err := t.do(`UPDATE work_item SET priority = $2, rank = $3, updated_at = $4 WHERE id = $1`,
 		it.ID, p, rank(micros(it.CreatedAt), p), t.now)
 	if err != nil {
 		return fmt.Errorf("change priority of item %s: %w", it.ID, err)

@@ -120,7 +120,7 @@ func (t *tx) putBack(scope registry.HoldScope, key string) error {
 	case registry.HoldAll, registry.HoldStage, registry.HoldCollection, registry.HoldWorker:
 		return nil // they set nothing aside
 	}
-	_, err := t.exec(`INSERT INTO putback (scope, key, after_id) VALUES ($1, $2, '')
+	err := t.do(`INSERT INTO putback (scope, key, after_id) VALUES ($1, $2, '')
 		ON CONFLICT (scope, key) DO UPDATE SET after_id = ''`, scope, key)
 	if err != nil {
 		return fmt.Errorf("put back what the hold on %s %s set aside: %w", scope, key, err)
@@ -157,12 +157,12 @@ func (t *tx) putBackMore() error {
 		return fmt.Errorf("put back what the hold on %s %s set aside: %w", scope, key, err)
 	}
 	if len(ids) < groupWrites {
-		_, err := t.exec(`DELETE FROM putback WHERE scope = $1 AND key = $2`, scope, key)
+		err := t.do(`DELETE FROM putback WHERE scope = $1 AND key = $2`, scope, key)
 		return err
 	}
 	for _, id := range ids {
 		after = max(after, id) // RETURNING has no order
 	}
-	_, err = t.exec(`UPDATE putback SET after_id = $3 WHERE scope = $1 AND key = $2`, scope, key, after)
+	err = t.do(`UPDATE putback SET after_id = $3 WHERE scope = $1 AND key = $2`, scope, key, after)
 	return err
 }

@@ -46,7 +46,7 @@ func (t *tx) beat(b registry.Beat, lease int64) (bool, error) {
 		return false, err
 	}
 	if b.Advanced {
-		_, err := t.exec(`UPDATE attempt SET progress_at = $3, advanced = 1 WHERE item_id = $1 AND n = $2`,
+		err := t.do(`UPDATE attempt SET progress_at = $3, advanced = 1 WHERE item_id = $1 AND n = $2`,
 			b.Lease.ItemID, b.Lease.N, t.now)
 		if err != nil {
 			return false, err
@@ -58,7 +58,7 @@ func (t *tx) beat(b registry.Beat, lease int64) (bool, error) {
 		}
 	}
 	if b.DoneBytes >= 0 || b.DoneFiles >= 0 {
-		_, err := t.exec(`UPDATE work_item SET
+		err := t.do(`UPDATE work_item SET
 			done_bytes = CASE WHEN $2 >= 0 THEN $2 ELSE done_bytes END,
 			done_files = CASE WHEN $3 >= 0 THEN $3 ELSE done_files END WHERE id = $1`,
 			b.Lease.ItemID, b.DoneBytes, b.DoneFiles)
@@ -77,7 +77,7 @@ func (t *tx) progress(l registry.Lease, p []registry.Progress) error {
 	if err != nil {
 		return fmt.Errorf("encode progress: %w", err)
 	}
-	_, err = t.exec(`UPDATE attempt SET progress = $3 WHERE item_id = $1 AND n = $2`, l.ItemID, l.N, string(text))
+	err = t.do(`UPDATE attempt SET progress = $3 WHERE item_id = $1 AND n = $2`, l.ItemID, l.N, string(text))
 	return err
 }
 
@@ -96,7 +96,7 @@ func (t *tx) seen(w registry.WorkerInfo, held bool) error {
 	if err != nil {
 		return err
 	}
-	_, err = t.exec(`INSERT INTO worker (id, version, slots, draining, seen_at) VALUES ($1, $2, $3, $4, $5)
+	err = t.do(`INSERT INTO worker (id, version, slots, draining, seen_at) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (id) DO UPDATE SET version = $2, slots = $3, draining = $4, seen_at = $5`,
 		w.ID, w.Version, string(slots), bit(w.Draining), t.now)
 	if err != nil {
@@ -106,7 +106,7 @@ func (t *tx) seen(w registry.WorkerInfo, held bool) error {
 		if w.Draining || held {
 			capacity = 0
 		}
-		_, err := t.exec(`INSERT INTO worker_stage (worker_id, stage, capacity, seen_at) VALUES ($1, $2, $3, $4)
+		err := t.do(`INSERT INTO worker_stage (worker_id, stage, capacity, seen_at) VALUES ($1, $2, $3, $4)
 			ON CONFLICT (worker_id, stage) DO UPDATE SET capacity = $3, seen_at = $4`, w.ID, stage, capacity, t.now)
 		if err != nil {
 			return err
@@ -115,7 +115,7 @@ func (t *tx) seen(w registry.WorkerInfo, held bool) error {
 			continue
 		}
 		// What was offered before there was this worker may be lost, or not be looked at for a while.
-		_, err = t.exec(`UPDATE work_item SET nudge_at = $2, nudges = 0
+		err = t.do(`UPDATE work_item SET nudge_at = $2, nudges = 0
 			WHERE stage = $1 AND status = 'pending' AND nudges > 0 AND nudge_at > $2`, stage, t.now)
 		if err != nil {
 			return err

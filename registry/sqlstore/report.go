@@ -28,13 +28,13 @@ func (s *Store) CloseReport(ctx context.Context, l registry.Lease) (registry.Bat
 		if err != nil || there > 0 {
 			return err
 		}
-		_, err = t.exec(`INSERT INTO report_job (batch_id, closing, row_no, item_id, name, status, state, spec, error, error_class)
+		err = t.do(`INSERT INTO report_job (batch_id, closing, row_no, item_id, name, status, state, spec, error, error_class)
 			SELECT parent_id, $2, row_no, id, name, status, state, spec, note, error_class FROM work_item WHERE parent_id = $1`,
 			batch.ID, closing)
 		if err != nil {
 			return err
 		}
-		_, err = t.exec(`INSERT INTO report (batch_id, closing, created_at, jobs, completed, failed)
+		err = t.do(`INSERT INTO report (batch_id, closing, created_at, jobs, completed, failed)
 			SELECT $1, $2, $3, COUNT(*), COUNT(CASE WHEN status = 'completed' THEN 1 END),
 				COUNT(CASE WHEN status <> 'completed' THEN 1 END)
 			FROM report_job WHERE batch_id = $1 AND closing = $2`, batch.ID, closing, t.now)

@@ -49,7 +49,7 @@ func (t *tx) reserve(it registry.WorkItem, r registry.Reservation) (*registry.No
 	if _, err := t.dropReservation(it.ID); err != nil {
 		return nil, err
 	}
-	_, err = t.exec(`INSERT INTO reservation (item_id, volume, bytes, remaining) VALUES ($1, $2, $3, $4)`,
+	err = t.do(`INSERT INTO reservation (item_id, volume, bytes, remaining) VALUES ($1, $2, $3, $4)`,
 		it.ID, r.Volume, r.Bytes, need)
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (t *tx) reserve(it registry.WorkItem, r registry.Reservation) (*registry.No
 
 // promise keeps the sum of what is still to come to a volume, so that nobody has to add up thousands of reservations.
 func (t *tx) promise(volume string, more int64) error {
-	_, err := t.exec(`INSERT INTO promised (volume, bytes) VALUES ($1, $2)
+	err := t.do(`INSERT INTO promised (volume, bytes) VALUES ($1, $2)
 		ON CONFLICT (volume) DO UPDATE SET bytes = promised.bytes + $2`, volume, more)
 	if err != nil {
 		return fmt.Errorf("add up reservations of %s: %w", volume, err)
@@ -79,7 +79,7 @@ func (t *tx) staged(itemID string) error {
 	} else if err != nil {
 		return fmt.Errorf("look up reservation of %s: %w", itemID, err)
 	}
-	if _, err := t.exec(`UPDATE reservation SET remaining = $2 WHERE item_id = $1`, itemID, is); err != nil {
+	if err := t.do(`UPDATE reservation SET remaining = $2 WHERE item_id = $1`, itemID, is); err != nil {
 		return fmt.Errorf("update reservation of %s: %w", itemID, err)
 	}
 	return t.promise(volume, is-was)

@@ -38,6 +38,6 @@ func (t *tx) setResult(it registry.WorkItem, name string, value json.RawMessage)
 	if err != nil {
 		return fmt.Errorf("encode results: %w", err)
 	}
-	_, err = t.exec(`UPDATE work_item SET state = $2 WHERE id = $1`, it.ID, string(state))
+	err = t.do(`UPDATE work_item SET state = $2 WHERE id = $1`, it.ID, string(state))
 	return err
 }

@@ -33,7 +33,7 @@ func (t *tx) seal(graphID, actor string) error {
 			return err
 		}
 	}
-	_, err = t.exec(`UPDATE graph SET sealed_at = $2 WHERE id = $1`, graphID, t.now)
+	err = t.do(`UPDATE graph SET sealed_at = $2 WHERE id = $1`, graphID, t.now)
 	return err
 }
 

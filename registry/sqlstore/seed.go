@@ -68,7 +68,7 @@ func (s *Store) withoutIndexes(ctx context.Context, fill func() error) error {
 	var again []string
 	err := s.write(ctx, func(t *tx) error {
 		again = nil
-		if _, err := t.exec(`PRAGMA cache_size = -262144`); err != nil {
+		if err := t.do(`PRAGMA cache_size = -262144`); err != nil {
 			return err
 		}
 		drops, err := t.strings(`SELECT 'DROP ' || type || ' ' || name FROM sqlite_master
@@ -79,7 +79,7 @@ func (s *Store) withoutIndexes(ctx context.Context, fill func() error) error {
 		again, err = t.strings(`SELECT sql FROM sqlite_master
 			WHERE tbl_name = 'work_item' AND type IN ('index', 'trigger') AND sql IS NOT NULL ORDER BY type, name`)
 		for i := 0; i < len(drops) && err == nil; i++ {
-			_, err = t.exec(drops[i])
+			err = t.do(drops[i])
 		}
 		return err
 	})
@@ -91,7 +91,7 @@ func (s *Store) withoutIndexes(ctx context.Context, fill func() error) error {
 	}
 	for _, statement := range append(again, `INSERT INTO item_text (item_text) VALUES ('rebuild')`) {
 		err := s.write(ctx, func(t *tx) error {
-			_, err := t.exec(statement)
+			err := t.do(statement)
 			return err
 		})
 		if err != nil {
@@ -217,7 +217,7 @@ func (g *seeder) write(t *tx, it seeded, at int64) error {
 	}
 	g.seq++
 	priority := 5 + g.rand.IntN(3)
-	_, err := t.exec(`INSERT INTO work_item (seq, id, tenant, collection, parent_id, row_no, action, stage, status, priority, rank,
+	err := t.do(`INSERT INTO work_item (seq, id, tenant, collection, parent_id, row_no, action, stage, status, priority, rank,
 		name, spec, error_class, note, run_at, nudge_at, created_by, created_at, updated_at, finished_at, attempt, retry_count,
 		blocker_count, size_bytes, ready)
 		VALUES ($25, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
@@ -228,7 +228,7 @@ func (g *seeder) write(t *tx, it seeded, at int64) error {
 	if err != nil || !g.Events {
 		return err
 	}
-	_, err = t.exec(`INSERT INTO event (id, feed_seq, item_id, attempt, type, actor, at, data)
+	err = t.do(`INSERT INTO event (id, feed_seq, item_id, attempt, type, actor, at, data)
 		VALUES ($1, (SELECT COALESCE(MAX(feed_seq), 0) + 1 FROM event), $2, 0, 'submit', $3, $4, '{}')`, newID(), it.id, g.by, at)
 	return err
 }

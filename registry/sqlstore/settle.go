@@ -25,10 +25,12 @@ func (s *Store) Settle(ctx context.Context, se registry.Settlement) (registry.Ve
 }
 
 func (t *tx) settle(se registry.Settlement) (registry.Verdict, error) {
-	if v, ok, err := t.settled(se); err != nil || ok {
-		return v, err
-	}
 	it, err := t.live(se.Lease)
+	if errors.Is(err, registry.ErrClaimLost) {
+		if v, ok, err := t.settled(se); err != nil || ok {
+			return v, err
+		}
+	}
 	if err != nil {
 		return registry.Verdict{}, err
 	}
@@ -81,16 +83,10 @@ func (t *tx) learn(it *registry.WorkItem, se registry.Settlement) error {
 	if it.Priority >= 0 { // what an operator put in front of everything stays there
 		it.Priority += se.PriorityAdd
 	}
-	state, err := json.Marshal(it.Results)
-	if err != nil {
-		return fmt.Errorf("encode results: %w", err)
-	}
-	_, err = t.exec(`UPDATE work_item SET state = $2, size_bytes = $3, files = $4, done_bytes = $5, done_files = $6,
-		priority = $7, rank = $8 WHERE id = $1`,
-		it.ID, string(state), it.SizeBytes, it.Files, it.DoneBytes, it.DoneFiles, it.Priority,
-		rank(micros(it.CreatedAt), it.Priority))
-	if err != nil {
-		return fmt.Errorf("write results: %w", err)
+	if len(se.Results) > 0 || se.SizeBytes != nil || se.Files != nil || se.DoneBytes != nil || se.DoneFiles != nil || se.PriorityAdd != 0 {
+		if err := t.writeLearnt(it); err != nil {
+			return err
+		}
 	}
 	if se.DoneBytes != nil {
 		if err := t.staged(it.ID); err != nil {
@@ -101,6 +97,21 @@ func (t *tx) learn(it *registry.WorkItem, se registry.Settlement) error {
 		if err := t.event(it.ID, se.Lease.N, e.Type, "worker", e.Data); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+func (t *tx) writeLearnt(it *registry.WorkItem) error {
+	state, err := json.Marshal(it.Results)
+	if err != nil {
+		return fmt.Errorf("encode results: %w", err)
+	}
+	err = t.do(`UPDATE work_item SET state = $2, size_bytes = $3, files = $4, done_bytes = $5, done_files = $6,
+		priority = $7, rank = $8 WHERE id = $1`,
+		it.ID, string(state), it.SizeBytes, it.Files, it.DoneBytes, it.DoneFiles, it.Priority,
+		rank(micros(it.CreatedAt), it.Priority))
+	if err != nil {
+		return fmt.Errorf("write results: %w", err)
 	}
 	return nil
 }
@@ -122,7 +133,7 @@ func (t *tx) closeAttempt(se registry.Settlement, v registry.Verdict) error {
 			return err
 		}
 	}
-	_, err = t.exec(`UPDATE attempt SET finished_at = $3, outcome = $4, error = $5, response = $6 WHERE item_id = $1 AND n = $2`,
+	err = t.do(`UPDATE attempt SET finished_at = $3, outcome = $4, error = $5, response = $6 WHERE item_id = $1 AND n = $2`,
 		se.Lease.ItemID, se.Lease.N, t.now, se.Outcome, se.Error, string(response))
 	if err != nil {
 		return fmt.Errorf("close attempt: %w", err)

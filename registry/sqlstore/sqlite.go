@@ -47,6 +47,10 @@ func (d sqlite) committed(context.Context, *sql.DB, string) (bool, error) { retu
 
 func (d sqlite) gone(error) bool { return false }
 
+func (d sqlite) pipelines() bool { return false }
+
+func (d sqlite) run(context.Context, any, []statement) error { return nil } // nothing is kept back
+
 func (d sqlite) noText(error) bool { return false }
 
 func (d sqlite) patience() time.Duration { return 0 }

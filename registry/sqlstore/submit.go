@@ -206,7 +206,7 @@ func (t *tx) insert(n newItem) error {
 	if err != nil {
 		return fmt.Errorf("encode spec: %w", err)
 	}
-	_, err = t.exec(`INSERT INTO work_item (seq, id, tenant, collection, parent_id, row_no, action, stage, status, priority, rank,
+	err = t.do(`INSERT INTO work_item (seq, id, tenant, collection, parent_id, row_no, action, stage, status, priority, rank,
 		name, spec, fingerprint, error_class, note, run_at, nudge_at, created_by, created_at, updated_at, finished_at,
 		graph_id, blocker_count, volume, ready)
 		VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM work_item), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $19, $20, $21, $22, $23, $24)`,

@@ -46,10 +46,10 @@ func (s *Store) Reclaim(ctx context.Context) ([]registry.Lease, error) {
 	for {
 		var lost []registry.Lease
 		err := s.write(ctx, func(t *tx) (err error) {
-			if _, err := t.exec(`DELETE FROM worker_stage`); err != nil {
+			if err := t.do(`DELETE FROM worker_stage`); err != nil {
 				return err
 			}
-			if _, err := t.exec(`DELETE FROM worker`); err != nil {
+			if err := t.do(`DELETE FROM worker`); err != nil {
 				return err
 			}
 			lost, err = t.takeAway(`TRUE`)
@@ -77,7 +77,7 @@ func (t *tx) pulse(name string, lease int64) (quiet bool, err error) {
 		quietUntil = t.now + lease
 	}
 	quietUntil = min(quietUntil, t.now+lease) // a clock that was set back must not keep it quiet for longer
-	_, err = t.exec(`INSERT INTO pulse (name, at, quiet_until) VALUES ($1, $2, $3)
+	err = t.do(`INSERT INTO pulse (name, at, quiet_until) VALUES ($1, $2, $3)
 		ON CONFLICT (name) DO UPDATE SET at = $2, quiet_until = $3`, name, t.now, quietUntil)
 	if err != nil {
 		return false, fmt.Errorf("write pulse: %w", err)
@@ -160,7 +160,7 @@ func (t *tx) lose(l lapsed) error {
 	if err != nil {
 		return fmt.Errorf("encode verdict: %w", err)
 	}
-	_, err = t.exec(`UPDATE attempt SET finished_at = $3, outcome = 'lost', error = $4, response = $5
+	err = t.do(`UPDATE attempt SET finished_at = $3, outcome = 'lost', error = $4, response = $5
 		WHERE item_id = $1 AND n = $2`, l.lease.ItemID, l.lease.N, t.now, l.story(), string(v))
 	return err
 }

@@ -145,7 +145,7 @@ func (t *tx) revoke(id, actor string) error {
 			return registry.ErrLastAdmin
 		}
 	}
-	if _, err := t.exec(`UPDATE token SET revoked_at = $2 WHERE id = $1`, id, t.now); err != nil {
+	if err := t.do(`UPDATE token SET revoked_at = $2 WHERE id = $1`, id, t.now); err != nil {
 		return err
 	}
 	return t.event(id, 0, registry.EventTokenRevoked, actor, tokenNote{tok.Name, tok.Role, tok.Collections, tok.ExpiresAt})

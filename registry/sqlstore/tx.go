@@ -16,12 +16,14 @@ type tx struct {
 	giveUp context.CancelFunc
 	conn   *sql.Conn // nil: there is none yet, or the last one is gone
 	stmts  map[string]stmt
-	now    int64  // microseconds; one moment for the whole group
-	mark   string // by which the database tells what became of the transaction
-	wake   bool   // a message became due, or the relay may offer more
-	wrote  bool   // an event
-	taken  bool   // an attempt, from a worker that shall hear of it
-	audit  string // the bulk act that the events now written are a part of
+	now    int64       // microseconds; one moment for the whole group
+	mark   string      // by which the database tells what became of the transaction
+	wake   bool        // a message became due, or the relay may offer more
+	wrote  bool        // an event
+	events [][]any     // noted and not yet written
+	later  []statement // asked for and not yet sent
+	taken  bool        // an attempt, from a worker that shall hear of it
+	audit  string      // the bulk act that the events now written are a part of
 }
 
 // bit is a truth as the tables hold it.
@@ -38,7 +40,7 @@ type stmt struct{ *sql.Stmt }
 // begin starts a transaction, on a new connection when the last one is gone.
 func (t *tx) begin(ctx context.Context) error {
 	t.ctx, t.giveUp, t.wake, t.mark = ctx, func() {}, false, ""
-	t.wrote, t.taken = false, false
+	t.wrote, t.taken, t.events, t.later = false, false, nil, nil
 	if patience := t.store.dialect.patience(); patience > 0 {
 		t.ctx, t.giveUp = context.WithTimeout(ctx, patience)
 	}
@@ -59,7 +61,14 @@ func (t *tx) begin(ctx context.Context) error {
 
 // commit makes the transaction durable. When the answer is lost, the database is asked what became of it (R10).
 func (t *tx) commit(ctx context.Context) error {
-	_, err := t.exec("COMMIT")
+	err := t.writeEvents()
+	if err == nil {
+		err = t.send()
+	}
+	if err != nil {
+		return t.undo(err)
+	}
+	_, err = t.exec("COMMIT")
 	if err == nil {
 		return t.over(nil)
 	}
@@ -93,6 +102,7 @@ const (
 
 // undo rolls the transaction back after err, and lets go of a connection that is of no more use.
 func (t *tx) undo(err error) error {
+	t.later = nil
 	if t.store.dialect.gone(err) {
 		t.disconnect()
 	} else if _, rollback := t.exec("ROLLBACK"); rollback != nil {
@@ -142,10 +152,16 @@ func (t *tx) savepoint(w *write) error {
 		return err
 	}
 	t.audit = ""
-	if w.err = w.fn(t); w.err != nil {
+	noted := len(t.events)
+	if w.err = w.fn(t); w.err == nil {
+		w.err = t.send()
+	}
+	if w.err != nil {
 		if t.store.dialect.gone(w.err) {
 			return w.err
 		}
+		t.later = nil
+		t.events = t.events[:min(noted, len(t.events))]
 		if _, err := t.exec("ROLLBACK TO SAVEPOINT w"); err != nil {
 			return errors.Join(w.err, err)
 		}
@@ -154,11 +170,57 @@ func (t *tx) savepoint(w *write) error {
 	return err
 }
 
+// statement is one whose result nobody waits for.
+type statement struct {
+	query string
+	args  []any
+}
+
+// mostLater is how many statements are kept back.
+const mostLater = 64
+
+// do runs a statement of which nothing but its success is of interest. Where a statement costs a trip over a network it is
+// kept back and travels with the next one that is waited for, so that an error may come from there: it ends the write, or
+// the transaction, all the same.
+func (t *tx) do(query string, args ...any) error {
+	if !t.store.dialect.pipelines() {
+		_, err := t.exec(query, args...)
+		return err
+	}
+	if err := t.hurt(query); err != nil {
+		return err
+	}
+	t.later = append(t.later, statement{query, args})
+	if len(t.later) < mostLater {
+		return nil
+	}
+	return t.send()
+}
+
+// send runs what was kept back.
+func (t *tx) send() error {
+	if len(t.later) == 0 {
+		return nil
+	}
+	later := t.later
+	t.later = nil
+	return t.conn.Raw(func(driverConn any) error { return t.store.dialect.run(t.ctx, driverConn, later) })
+}
+
+// hurt is the error that a test wants of a statement.
+func (t *tx) hurt(query string) error {
+	if t.store.fault == nil {
+		return nil
+	}
+	return t.store.fault(query)
+}
+
 func (t *tx) prepare(query string) (stmt, error) {
-	if t.store.fault != nil {
-		if err := t.store.fault(query); err != nil {
-			return stmt{}, err
-		}
+	if err := t.send(); err != nil {
+		return stmt{}, err
+	}
+	if err := t.hurt(query); err != nil {
+		return stmt{}, err
 	}
 	if st, ok := t.stmts[query]; ok {
 		return st, nil

@@ -8,8 +8,13 @@ func (t *tx) try(part func() error) (refused, err error) {
 	if _, err := t.exec("SAVEPOINT part"); err != nil {
 		return nil, err
 	}
-	refused = part()
+	noted := len(t.events)
+	if refused = part(); refused == nil {
+		refused = t.send()
+	}
 	if refused != nil {
+		t.later = nil
+		t.events = t.events[:min(noted, len(t.events))]
 		if _, err := t.exec("ROLLBACK TO SAVEPOINT part"); err != nil {
 			return nil, errors.Join(refused, err)
 		}

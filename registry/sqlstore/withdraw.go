@@ -30,7 +30,7 @@ func (t *tx) withdraw(it registry.WorkItem, why string, to registry.Status) erro
 	if err != nil {
 		return fmt.Errorf("look up what was taken from worker %s: %w", worker, err)
 	}
-	_, err = t.exec(`UPDATE attempt SET finished_at = $3, outcome = 'withdrawn', error = $4, response = $5
+	err = t.do(`UPDATE attempt SET finished_at = $3, outcome = 'withdrawn', error = $4, response = $5
 		WHERE item_id = $1 AND n = $2 AND finished_at IS NULL`, it.ID, it.Attempt, max(t.now, last+1), why, string(response))
 	if err != nil {
 		return fmt.Errorf("withdraw attempt %d of item %s: %w", it.Attempt, it.ID, err)
