@@ -99,8 +99,8 @@ func (s *Store) together(ctx context.Context, t *tx, ws []*write, more <-chan *w
 		} else if err := run(t, ws[i]); err != nil {
 			return ws, finished(ws, t.undo(err))
 		}
-		if len(ws) == groupWrites || time.Since(begun) > groupTime {
-			break
+		if len(ws) >= groupWrites || time.Since(begun) > groupTime {
+			continue // no more are taken; those that were are all run
 		}
 		select {
 		case w := <-more:
