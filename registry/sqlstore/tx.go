@@ -45,14 +45,15 @@ type stmt struct{ *sql.Stmt }
 
 // begin starts a transaction, on a new connection when the last one is gone.
 func (t *tx) begin(ctx context.Context) error {
-	t.ctx, t.giveUp, t.wake, t.mark = ctx, func() {}, false, ""
+	t.giveUp, t.wake, t.mark = func() {}, false, ""
 	t.wrote, t.taken, t.events, t.later = false, false, nil, nil
 	t.forget()
 	if patience := t.store.dialect.patience(); patience > 0 {
-		t.ctx, t.giveUp = context.WithTimeout(ctx, patience)
+		ctx, t.giveUp = context.WithTimeout(ctx, patience)
 	}
+	t.ctx = ctx
 	if t.conn == nil {
-		conn, err := t.store.db.Conn(t.ctx)
+		conn, err := t.store.db.Conn(ctx)
 		if err != nil {
 			return t.over(fmt.Errorf("connect: %w", err))
 		}
