@@ -70,6 +70,7 @@ type itemList struct {
 	w     *where // the whole condition, which holds at every spot
 	order order
 	limit int
+	with  string // what stands before the statement
 	spots []spot // none: no row is selected
 }
 
@@ -94,23 +95,35 @@ func (s *Store) planList(ctx context.Context, q registry.ItemQuery, limit int) (
 	if err != nil {
 		return l, err
 	}
+	if err := s.checkShort(ctx, q, r); err != nil {
+		return l, err
+	}
 	words, err := s.searchFor(ctx, q, r)
 	if err != nil {
 		return l, err
 	}
 	switch {
 	case words.planned && r.batches == nil && r.graphs == nil:
-		// Places would each ask the text index anew.
-		if len(r.places) > 0 {
-			l.look(nil)
+		many, empty, err := s.crowded(ctx, &r)
+		if err != nil || empty {
+			return l, err
 		}
+		if many {
+			l.look(nil) // places would each ask the text index anew
+			break
+		}
+		conds, empty, err := s.narrow(ctx, &r, l.w)
+		if err != nil || empty {
+			return l, err
+		}
+		l.first(conds)
 	case !words.few:
 		conds, empty, err := s.narrow(ctx, &r, l.w)
 		if err != nil || empty {
 			return l, err
 		}
 		if l.order == byAge && at.order != byAge.name && words.clause != "" {
-			many, err := s.moreThan(ctx, l.w, conds, someRows)
+			many, _, err := s.crowded(ctx, &r)
 			if err != nil {
 				return l, err
 			}
@@ -137,6 +150,17 @@ func (l *itemList) look(conds []string) {
 	}
 }
 
+// first reads all rows at some places, which are few, before their text is looked at. The planner takes words to be spread
+// evenly and would rather look for one where it is said to be common, which may be where it does not occur at all.
+func (l *itemList) first(conds []string) {
+	at := make([]string, len(conds))
+	for i, c := range conds {
+		at[i] = `SELECT i.* FROM work_item i WHERE i.tenant = '` + Tenant + `' AND ` + c
+	}
+	l.with = `WITH few AS MATERIALIZED (` + strings.Join(at, ` UNION `) + `) `
+	l.spots = []spot{{from: "few i", order: l.order.by}}
+}
+
 // read reads the list by way of the text index, which has no ids.
 func (l *itemList) read(words search) {
 	by := l.order.by
@@ -153,7 +177,7 @@ func (l *itemList) read(words search) {
 
 // statement is the list's SQL.
 func (l *itemList) statement() string {
-	columns := `SELECT ` + itemColumns + `, i.seq FROM `
+	columns := l.with + `SELECT ` + itemColumns + `, i.seq FROM `
 	if len(l.spots) == 1 {
 		return columns + l.rows(l.spots[0])
 	}

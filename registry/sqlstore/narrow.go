@@ -26,6 +26,7 @@ type reach struct {
 	graphs      []string
 	ids         []string
 	requeued    bool
+	noted       bool
 	held        bool
 }
 
@@ -93,6 +94,8 @@ func (r *reach) term(t registry.Term) {
 		r.only(&r.graphs, values)
 	case "id":
 		r.only(&r.ids, values)
+	case "error":
+		r.noted = true // an empty text is not asked for
 	case "retries":
 		op, n, err := registry.CompareNumber(t.Value)
 		r.requeued = r.requeued || err == nil && (op == ">" && n >= 0 || (op == ">=" || op == "=") && n > 0)
@@ -175,6 +178,10 @@ func (r *reach) conds(w *where) (conds []string, known bool) {
 	case r.collections != nil && r.narrowed && len(r.collections)*len(r.places) <= mostPlaces:
 		for _, p := range r.places {
 			each("i.collection", r.collections, " AND "+atPlace(p))
+		}
+	case r.noted && r.narrowed:
+		for _, p := range r.places {
+			conds = append(conds, "i.tenant = '"+Tenant+"' AND "+atPlace(p)+" AND i.note <> ''")
 		}
 	case r.by != nil:
 		each("i.created_by", r.by, "")

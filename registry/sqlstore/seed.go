@@ -128,6 +128,9 @@ func (s *Store) seedCollections(ctx context.Context, g *seeder) error {
 	return nil
 }
 
+// seedApart is a collection with a title of its own.
+const seedApart = 3
+
 func seedCollection(i int) string { return fmt.Sprintf("collection_%02d", i) }
 
 // seeder makes one item after another.
@@ -175,7 +178,11 @@ func (g *seeder) item() {
 		it.action, it.name = registry.Batch, fmt.Sprintf("batch-%06d.checkm", g.made)
 	} else {
 		it.parent, it.row = g.batch, g.Jobs-g.left+1
-		it.name = fmt.Sprintf("%s %s %06d.%s", g.one(seedTitles), g.one(seedTopics), g.made, g.one(seedEndings))
+		title := g.one(seedTitles)
+		if g.collection == seedApart {
+			title = "Manuscript" // which no other collection has
+		}
+		it.name = fmt.Sprintf("%s %s %06d.%s", title, g.one(seedTopics), g.made, g.one(seedEndings))
 		g.left--
 	}
 	g.fate(&it)

@@ -38,9 +38,9 @@ func sheetOfDeps() sheet {
 // add puts a row on the sheet.
 func (s *sheet) add(values ...any) { s.rows = append(s.rows, values) }
 
-// write writes all rows, at most some hundred in one statement: databases bound how many values one may have.
+// write writes all rows, some in one statement. SQLite takes time by the square of how many values one has.
 func (s *sheet) write(t *tx) error {
-	const most = 500
+	most := 1000 / len(s.columns)
 	for begin := 0; begin < len(s.rows); begin += most {
 		rows := s.rows[begin:min(begin+most, len(s.rows))]
 		args := make([]any, 0, len(rows)*len(s.columns))
