@@ -177,4 +177,4 @@ func (a *app) benchWork(ctx context.Context, full *sqlstore.Store, beside string
 	return nil
 }
 
-func ms(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond)) }
+func ms(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond)) }

@@ -33,9 +33,24 @@ func (s *Store) Items(ctx context.Context, q registry.ItemQuery) (page registry.
 	if len(l.spots) == 0 {
 		return page, nil
 	}
-	rows, err := s.read.QueryContext(ctx, l.statement(), l.w.args...)
+	if l.sample != nil {
+		page, err = s.page(ctx, l.sample.itemList, l.sample.statement())
+	}
+	if err == nil && page.Next == "" {
+		page, err = s.page(ctx, l, l.statement())
+	}
 	if err != nil {
 		return page, fmt.Errorf("list items: %w", err)
+	}
+	return page, s.nameHolds(ctx, pointers(page.Rows)...)
+}
+
+// page reads a page of a list.
+func (s *Store) page(ctx context.Context, l itemList, statement string) (page registry.Page[registry.WorkItem], err error) {
+	limit := l.limit - 1
+	rows, err := s.read.QueryContext(ctx, statement, l.w.args...)
+	if err != nil {
+		return page, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	var seq int64
@@ -43,7 +58,7 @@ func (s *Store) Items(ctx context.Context, q registry.ItemQuery) (page registry.
 		before := seq
 		it, err := scanItem(withSeq{rows, &seq})
 		if err != nil {
-			return page, fmt.Errorf("list items: %w", err)
+			return page, err
 		}
 		if len(page.Rows) == limit {
 			page.Next = l.cursor(page.Rows[limit-1], before)
@@ -51,10 +66,7 @@ func (s *Store) Items(ctx context.Context, q registry.ItemQuery) (page registry.
 		}
 		page.Rows = append(page.Rows, it)
 	}
-	if err := rows.Err(); err != nil {
-		return page, fmt.Errorf("list items: %w", err)
-	}
-	return page, s.nameHolds(ctx, pointers(page.Rows)...)
+	return page, rows.Err()
 }
 
 // withSeq scans a row of itemColumns and the seq behind them.
@@ -67,11 +79,12 @@ func (r withSeq) Scan(dest ...any) error { return r.row.Scan(append(dest, r.seq)
 
 // itemList is how a page of items is read: at spots that together have every row of it.
 type itemList struct {
-	w     *where // the whole condition, which holds at every spot
-	order order
-	limit int
-	with  string // what stands before the statement
-	spots []spot // none: no row is selected
+	w      *where // the whole condition, which holds at every spot
+	order  order
+	limit  int
+	with   string  // what stands before the statement
+	sample *sample // what is looked at first; nil for none
+	spots  []spot  // none: no row is selected
 }
 
 // spot is a part of an index, in the order of the list.
@@ -109,7 +122,10 @@ func (s *Store) planList(ctx context.Context, q registry.ItemQuery, limit int) (
 			return l, err
 		}
 		if many {
-			l.look(nil) // places would each ask the text index anew
+			if !r.anywhere() {
+				return s.planText(ctx, q, l, &r, at)
+			}
+			l.look(nil)
 			break
 		}
 		conds, empty, err := s.narrow(ctx, &r, l.w)

@@ -132,6 +132,12 @@ func (r *reach) apart() bool {
 	return r.actions != nil && !slices.Contains(r.actions, string(registry.Ingest))
 }
 
+// anywhere says that nothing narrows the places to look at.
+func (r *reach) anywhere() bool {
+	_, known := r.conds(&where{})
+	return !known
+}
+
 // narrow returns the conditions of the places to look at, none for everything in order. empty says that nothing can match.
 func (s *Store) narrow(ctx context.Context, r *reach, w *where) (conds []string, empty bool, err error) {
 	if len(r.places) == 0 {
@@ -181,7 +187,9 @@ func (r *reach) conds(w *where) (conds []string, known bool) {
 		}
 	case r.noted && r.narrowed:
 		for _, p := range r.places {
-			conds = append(conds, "i.tenant = '"+Tenant+"' AND "+atPlace(p)+" AND i.note <> ''")
+			// The action follows from the stage; SQLite counts the columns by which it may choose an index.
+			a, _ := registry.ActionOf(p.stage)
+			conds = append(conds, "i.tenant = '"+Tenant+"' AND i.action = '"+string(a)+"' AND "+atPlace(p)+" AND i.note <> ''")
 		}
 	case r.by != nil:
 		each("i.created_by", r.by, "")

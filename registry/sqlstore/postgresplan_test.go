@@ -28,7 +28,7 @@ func TestQueryPlans_PostgreSQL(t *testing.T) {
 	address := migrated(t)
 	l := &life{clock: &clock{at: time.Now().UTC().Truncate(time.Microsecond)}}
 	l.s = openURL(t, address, l.clock.now)
-	if err := l.s.Seed(t.Context(), sqlstore.Seeding{Items: 20_000, Collections: 10, Jobs: 50, History: true, Seed: 1}); err != nil {
+	if err := l.s.Seed(t.Context(), sqlstore.Seeding{Items: 20_000, Collections: 30, Jobs: 50, History: true, Seed: 1}); err != nil {
 		t.Fatal(err)
 	}
 	db, err := sql.Open("pgx", address)
@@ -51,6 +51,7 @@ func TestQueryPlans_PostgreSQL(t *testing.T) {
 	if err := l.s.SetReader(sql.OpenDB(rec)); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(sqlstore.LookAt(100, 60))
 	l.readLists(t)
 
 	conn, err := db.Conn(t.Context())
@@ -120,9 +121,9 @@ func (l *life) readLists(t *testing.T) {
 	var some registry.WorkItem
 	for _, text := range []string{
 		"", "state:failed", "state:pending", "state:held", "-state:completed", "status:running", "status:failed", "stage:download", "action:batch", "collection:collection_00",
-		"collection:collection_09", "class:content", "by:\"depositor 7\"", "by:nobody", "held:yes", "held:no", "retries:>0", "older:1h", "newer:1h", "name:thesis",
+		"collection:collection_19", "class:content", "by:\"depositor 7\"", "by:nobody", "held:yes", "held:no", "retries:>0", "older:1h", "newer:1h", "name:thesis",
 		"name:nowhere", "error:timeout", "error:nowhere", "error:timeout state:completed", "error:timeout state:failed", "thesis", "nowhere", "thesis glaciers",
-		"manuscript collection:collection_00", "graph:g", "pd collection:collection_09", "x4 stage:download",
+		"manuscript collection:collection_00", "graph:g", "pd collection:collection_19", "x4 stage:download",
 	} {
 		match, err := registry.ParseQuery(text)
 		if err != nil {

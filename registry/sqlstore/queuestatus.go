@@ -108,17 +108,18 @@ func (s *Store) holdScopes(ctx context.Context) (scopes map[registry.HoldScope]b
 }
 
 // What keeps the pending rows i from starting beside holds, by their readiness: each has an index that the count can be
-// read from. An item that became due is ready although no claim has looked at it yet.
-var waitingByReadiness = []struct{ readiness, waits string }{
-	{"i.ready = 1", lockedOut},
-	{"i.status = 'pending' AND i.ready = 0 AND i.run_at >= 0", "i.run_at > $1"},
-	{"i.ready IN (2, 3)", "1 = 1"},
+// read from. An item that became due is ready although no claim has looked at it yet. Where the index is in another order
+// than the groups, an expression for the stage keeps SQLite from preferring another one, of all items, for its order.
+var waitingByReadiness = []struct{ readiness, waits, stage string }{
+	{"i.ready = 1", lockedOut, "i.stage"},
+	{"i.status = 'pending' AND i.ready = 0 AND i.run_at >= 0", "i.run_at > $1", "i.stage || ''"},
+	{"i.ready IN (2, 3)", "1 = 1", "i.stage"},
 }
 
 // waitingQuery counts the pending rows of a readiness by what shared holds look at, and by whether they are held apart;
 // columns that no hold makes a difference for are not read.
-func waitingQuery(readiness, waits string, scopes map[registry.HoldScope]bool) string {
-	volume, apart, group := `''`, `0`, `i.stage, i.collection`
+func waitingQuery(readiness, waits, stage string, scopes map[registry.HoldScope]bool) string {
+	volume, apart, group := `''`, `0`, stage+`, i.collection`
 	if scopes[registry.HoldVolume] {
 		volume = `i.volume`
 		group += `, 3`
@@ -127,9 +128,9 @@ func waitingQuery(readiness, waits string, scopes map[registry.HoldScope]bool) s
 		apart = heldApart
 		group += `, 4`
 	}
-	return fmt.Sprintf(`SELECT i.stage, i.collection, %[1]s, %[2]s, COUNT(*), SUM(CASE WHEN %[3]s THEN 1 ELSE 0 END),
+	return fmt.Sprintf(`SELECT %[6]s, i.collection, %[1]s, %[2]s, COUNT(*), SUM(CASE WHEN %[3]s THEN 1 ELSE 0 END),
 			COALESCE(MIN(CASE WHEN %[3]s THEN NULL ELSE i.run_at END), 0)
-		FROM work_item i WHERE %[4]s GROUP BY %[5]s`, volume, apart, waits, readiness, group)
+		FROM work_item i WHERE %[4]s GROUP BY %[5]s`, volume, apart, waits, readiness, group, stage)
 }
 
 // addWaiting counts each waiting item once: as held, as waiting for something else, or as ready.
@@ -143,7 +144,7 @@ func (s *Store) addWaiting(ctx context.Context, q *registry.QueueStatus) error {
 		return err
 	}
 	for _, r := range waitingByReadiness {
-		query := waitingQuery(r.readiness, r.waits, scopes)
+		query := waitingQuery(r.readiness, r.waits, r.stage, scopes)
 		var args []any
 		if strings.Contains(query, "$1") {
 			args = append(args, micros(s.now()))

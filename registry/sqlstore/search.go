@@ -10,10 +10,10 @@ import (
 
 // On PostgreSQL the planner knows how often a word occurs and whether to begin with the index of trigrams or with another.
 // SQLite has no statistics: here it is counted, up to what it costs to look at.
-const (
-	fewMatches = 500  // are all read and sorted
-	someRows   = 5000 // are read one by one, rather than more of them by way of the text
-)
+const fewMatches = 500 // are all read and sorted
+
+// someRows are read one by one, rather than more of them by way of the text. Tests, whose databases are small, make it less.
+var someRows = 5000
 
 // fromText makes SQLite begin with the text index.
 const fromText = "item_text x CROSS JOIN work_item i ON i.seq = x.rowid"

@@ -110,7 +110,8 @@ INSERT INTO setting (name, value, reason, actor, at) VALUES ('schema-serves', '2
 ALTER TABLE work_item ADD COLUMN seq BIGINT NOT NULL DEFAULT 0;
 UPDATE work_item SET seq = r.n FROM (SELECT id AS item_id, ROW_NUMBER() OVER (ORDER BY created_at, id) AS n FROM work_item) r
   WHERE work_item.id = r.item_id;
-CREATE UNIQUE INDEX work_item_seq ON work_item (seq);
+-- The collection spares the row where it does not match what was found by its text.
+CREATE UNIQUE INDEX work_item_seq ON work_item (seq, collection);
 -- Lists, newest first. Each column that a query narrows stands before created_at in one of them; where several values
 -- are asked for, each is read by itself. What stands behind seq spares the row where it does not match. Jobs are nearly all items, so only the others have their action in an index.
 DROP INDEX work_item_new;
@@ -126,7 +127,7 @@ CREATE INDEX work_item_collection_place ON work_item (collection, stage, status,
 CREATE INDEX work_item_by ON work_item (created_by, created_at, seq);
 CREATE INDEX work_item_class ON work_item (error_class, created_at, seq, tenant, collection) WHERE error_class <> '';
 -- Few items have a note: what is looked for in it is looked for among them.
-CREATE INDEX work_item_noted ON work_item (stage, status, tenant, created_at, seq, collection) WHERE note <> '';
+CREATE INDEX work_item_noted ON work_item (stage, status, tenant, action, created_at, seq) WHERE note <> '';
 CREATE INDEX work_item_requeued ON work_item (tenant, created_at, seq) WHERE retry_count > 0;
 CREATE INDEX work_item_children ON work_item (parent_id, status, row_no) WHERE parent_id IS NOT NULL;
 -- +dialect sqlite
