@@ -104,7 +104,7 @@ func Glances(ctx context.Context, s registry.Store, runs int) ([]Figure, error) 
 		if err != nil {
 			return nil, err
 		}
-		page, err := s.Items(ctx, registry.ItemQuery{Match: q, Limit: 500})
+		page, err := s.Items(ctx, registry.ItemQuery{Match: q, Limit: 100})
 		if err != nil {
 			return nil, err
 		}
