@@ -88,6 +88,11 @@ func (p *pages) found(r *http.Request, match registry.Query, s *statusPage) erro
 		q.Action = registry.Batch
 	}
 	list, err := p.registry.Items(r.Context(), q)
+	var tooMuch *registry.QueryError
+	if errors.As(err, &tooMuch) {
+		s.Wrong = tooMuch.Error()
+		return nil
+	}
 	if err != nil {
 		return badCursor(r, err)
 	}

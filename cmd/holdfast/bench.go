@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/holdfast/holdfast/cmd/config"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/registrybench"
 	"github.com/holdfast/holdfast/registry/sqlstore"
@@ -23,34 +23,36 @@ func (a *app) benchCommand() *cobra.Command {
 	return g
 }
 
-// benchDatabase is where a database to be measured lies.
-type benchDatabase struct{ dir, url string }
-
-func (d *benchDatabase) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&d.dir, "dir", "", "the folder `DIR` with the database registry.db; nothing else may be using it")
-	cmd.Flags().StringVar(&d.url, "database", "", "the database's address, sqlite:PATH, instead of --dir")
+// openBench opens a database to be measured, which is made, or brought up to date, first. Without an address it is the
+// configured one.
+func (a *app) openBench(ctx context.Context, address string) (*sqlstore.Store, error) {
+	if address == "" {
+		c, err := config.Load(config.Default())
+		if err != nil {
+			return nil, err
+		}
+		address = c.DatabaseURL
+	}
+	if address == "" {
+		return nil, usage("no database: give --database or HOLDFAST_DATABASE_URL")
+	}
+	if _, _, err := sqlstore.Migrate(ctx, address); err != nil {
+		return nil, err
+	}
+	return sqlstore.Open(ctx, sqlstore.Options{URL: address})
 }
 
-func (d *benchDatabase) open(ctx context.Context) (*sqlstore.Store, error) {
-	path, ok := strings.CutPrefix(d.url, "sqlite:")
-	switch {
-	case (d.dir == "") == (d.url == ""):
-		return nil, usage("one of --dir and --database must be given")
-	case d.url == "":
-		path = filepath.Join(d.dir, "registry.db")
-	case !ok || path == "":
-		return nil, usage("--database must be sqlite:PATH")
-	}
-	return sqlstore.Open(ctx, sqlstore.Options{Path: path})
+func benchFlag(cmd *cobra.Command, address *string) {
+	cmd.Flags().StringVar(address, "database", "", "sqlite:PATH or postgres://... that nothing else uses (default HOLDFAST_DATABASE_URL)")
 }
 
 func (a *app) benchSeedCommand() *cobra.Command {
-	var d benchDatabase
+	var address string
 	o := sqlstore.Seeding{Seed: 1}
 	cmd := &cobra.Command{
 		Use: "seed", Short: "Fill a database with items as years of work leave them; it is of no other use afterwards", Args: needs(),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			s, err := d.open(cmd.Context())
+			s, err := a.openBench(cmd.Context(), address)
 			if err != nil {
 				return err
 			}
@@ -69,33 +71,33 @@ func (a *app) benchSeedCommand() *cobra.Command {
 			return err
 		},
 	}
-	d.flags(cmd)
+	benchFlag(cmd, &address)
 	cmd.Flags().IntVar(&o.Items, "items", 1_000_000, "how many items")
 	cmd.Flags().IntVar(&o.Collections, "collections", 24, "in how many collections")
 	cmd.Flags().IntVar(&o.Jobs, "jobs", 100, "jobs of each batch")
-	cmd.Flags().BoolVar(&o.Events, "events", false, "with an event for each item")
+	cmd.Flags().BoolVar(&o.History, "history", true, "with an event and an attempt for each item")
 	return cmd
 }
 
 func (a *app) benchRegistryCommand() *cobra.Command {
-	var d, empty benchDatabase
+	var address, empty string
 	var runs, jobs int
 	cmd := &cobra.Command{
 		Use: "registry", Short: "Measure lists, filters, searches and counts, and claims and settles beside those on an empty database", Args: needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.benchRegistry(cmd.Context(), d, empty, runs, jobs)
+			return a.benchRegistry(cmd.Context(), address, empty, runs, jobs)
 		},
 	}
-	d.flags(cmd)
-	cmd.Flags().StringVar(&empty.url, "empty", "", "the address of an empty database to compare with (default a new one beside the other)")
+	benchFlag(cmd, &address)
+	cmd.Flags().StringVar(&empty, "empty", "", "the address of an empty database to compare claims and settles with (default a new sqlite one)")
 	cmd.Flags().IntVar(&runs, "runs", 40, "how often each query is asked")
 	cmd.Flags().IntVar(&jobs, "jobs", 200, "jobs that are brought through all stages on each database; 0 for none")
 	cmd.Flags().BoolVar(&a.json, "json", false, "print JSON, one figure a line")
 	return cmd
 }
 
-func (a *app) benchRegistry(ctx context.Context, d, empty benchDatabase, runs, jobs int) (err error) {
-	s, err := d.open(ctx)
+func (a *app) benchRegistry(ctx context.Context, address, empty string, runs, jobs int) (err error) {
+	s, err := a.openBench(ctx, address)
 	if err != nil {
 		return err
 	}
@@ -119,7 +121,7 @@ func (a *app) benchRegistry(ctx context.Context, d, empty benchDatabase, runs, j
 	for _, part := range []struct {
 		name    string
 		measure func(context.Context, registry.Store, int) ([]registrybench.Figure, error)
-	}{{"list", registrybench.Queries}, {"later page", registrybench.Pages}, {"count", registrybench.Counts}} {
+	}{{"list", registrybench.Queries}, {"later page", registrybench.Pages}, {"glance", registrybench.Glances}, {"count", registrybench.Counts}} {
 		figures, err := part.measure(ctx, s, runs)
 		if err != nil {
 			return err
@@ -129,7 +131,7 @@ func (a *app) benchRegistry(ctx context.Context, d, empty benchDatabase, runs, j
 		}
 	}
 	if jobs > 0 {
-		if err := a.benchWork(ctx, s, empty, d, jobs, print); err != nil {
+		if err := a.benchWork(ctx, s, empty, jobs, print); err != nil {
 			return err
 		}
 	}
@@ -137,18 +139,16 @@ func (a *app) benchRegistry(ctx context.Context, d, empty benchDatabase, runs, j
 }
 
 // benchWork brings jobs through their stages on both databases in turns, so that both meet the same machine.
-func (a *app) benchWork(ctx context.Context, full *sqlstore.Store, at, beside benchDatabase, jobs int, print func(string, ...registrybench.Figure) error) (err error) {
-	if at.url == "" {
-		parent := beside.dir
-		if parent == "" {
-			parent = filepath.Dir(strings.TrimPrefix(beside.url, "sqlite:"))
-		}
-		if at.dir, err = os.MkdirTemp(parent, "empty-"); err != nil {
+func (a *app) benchWork(ctx context.Context, full *sqlstore.Store, beside string, jobs int, print func(string, ...registrybench.Figure) error) (err error) {
+	if beside == "" {
+		dir, err := os.MkdirTemp("", "holdfast-bench-")
+		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, os.RemoveAll(at.dir)) }()
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+		beside = "sqlite:" + filepath.Join(dir, "registry.db")
 	}
-	empty, err := at.open(ctx)
+	empty, err := a.openBench(ctx, beside)
 	if err != nil {
 		return err
 	}
@@ -177,4 +177,4 @@ func (a *app) benchWork(ctx context.Context, full *sqlstore.Store, at, beside be
 	return nil
 }
 
-func ms(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond)) }
+func ms(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond)) }

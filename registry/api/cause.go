@@ -19,7 +19,10 @@ func contractRefusal(err error) *wire.Problem {
 	case errors.As(err, &claim), errors.As(err, &owner):
 		return wire.NewProblem(http.StatusConflict, wire.CodeConflict, err.Error())
 	case errors.As(err, &query):
-		return wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid, err.Error())
+		// A query can be read and be too much to ask all the same.
+		p := wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid, query.Error())
+		p.Faults = []wire.Fault{queryFault("query.q", query)}
+		return p
 	case errors.Is(err, errors.ErrUnsupported):
 		return wire.NewProblem(http.StatusNotImplemented, wire.CodeInternal, "this Registry does not have that yet; update it")
 	}

@@ -22,11 +22,16 @@ func readQuery(location, text string) (registry.Query, []wire.Fault) {
 	q, err := registry.ParseQuery(text)
 	var wrong *registry.QueryError
 	if errors.As(err, &wrong) {
-		return q, []wire.Fault{{
-			Location: location, Column: wrong.Position, Message: wrong.Error(), Found: wrong.Word, Expected: strings.Join(wrong.Known, ", "),
-		}}
+		return q, []wire.Fault{queryFault(location, wrong)}
 	}
 	return q, nil
+}
+
+// queryFault is what is wrong with a query at a location of the request.
+func queryFault(location string, wrong *registry.QueryError) wire.Fault {
+	return wire.Fault{
+		Location: location, Column: wrong.Position, Message: wrong.Error(), Found: wrong.Word, Expected: strings.Join(wrong.Known, ", "),
+	}
 }
 
 type countInput struct {

@@ -4,7 +4,9 @@ package registrybench
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"syscall"
 	"time"
@@ -16,7 +18,7 @@ import (
 type Figure struct {
 	Name  string        `json:"name"`
 	Query string        `json:"query,omitempty"`
-	Rows  int           `json:"rows"`
+	Rows  int           `json:"rows"` // -1: the query is refused as too much to look through
 	P50   time.Duration `json:"p50_ns"`
 	P95   time.Duration `json:"p95_ns"`
 	Max   time.Duration `json:"max_ns"`
@@ -33,7 +35,7 @@ func listed() []string {
 		"collection:collection_23 state:failed", "collection:collection_23 state:pending", "collection:collection_23 action:batch", "class:content", "class:jobs", "class:system collection:collection_23",
 		"by:\"depositor 7\"", "by:\"depositor 7\" state:failed", "retries:>0", "priority:<6", "older:30d", "older:100d state:failed", "newer:1h", "held:yes", "held:no",
 		"timeout", "thesis", "\"host-4711\"", "nowherenowhere", "error:timeout", "error:timeout state:failed", "error:timeout collection:collection_23 older:2h", "error:timeout state:completed",
-		"thesis glaciers", "thesis state:failed", "thesis collection:collection_23 state:pending", "name:0471", "-thesis state:failed", "pd", "00", "x4 state:failed",
+		"error:timeout state:cancelled", "error:timeout collection:collection_00 state:completed", "thesis glaciers", "thesis state:failed", "thesis collection:collection_23 state:pending", "manuscript", "manuscript collection:collection_00", "manuscript state:failed", "name:0471", "-thesis state:failed", "pd collection:collection_23", "x4 stage:download",
 	}
 }
 
@@ -94,6 +96,41 @@ func Counts(ctx context.Context, s registry.Store, runs int) ([]Figure, error) {
 	})
 }
 
+// Glances measures what pages ask beside lists: the whole queue, and why items wait that are ready, not due and blocked.
+func Glances(ctx context.Context, s registry.Store, runs int) ([]Figure, error) {
+	ids := map[string]string{}
+	for _, text := range []string{"state:pending stage:estimate", "stage:download status:pending"} {
+		q, err := registry.ParseQuery(text)
+		if err != nil {
+			return nil, err
+		}
+		page, err := s.Items(ctx, registry.ItemQuery{Match: q, Limit: 100})
+		if err != nil {
+			return nil, err
+		}
+		for _, it := range page.Rows {
+			why, err := s.Why(ctx, it.ID)
+			if err != nil {
+				return nil, err
+			}
+			ids["why "+string(it.Stage)+", "+string(why.Reason)] = it.ID
+		}
+	}
+	names := append([]string{"queue status"}, slices.Sorted(maps.Keys(ids))...)
+	return measureAll(ctx, names, runs, func(ctx context.Context, name string) (int, error) {
+		if id, ok := ids[name]; ok {
+			_, err := s.Why(ctx, id)
+			return 1, err
+		}
+		q, err := s.QueueStatus(ctx)
+		n := 0
+		for _, stage := range q.Stages {
+			n += int(stage.Ready + stage.Waiting + stage.Held)
+		}
+		return n, err
+	})
+}
+
 func measureAll(ctx context.Context, texts []string, runs int, ask func(context.Context, string) (int, error)) ([]Figure, error) {
 	took := make([][]time.Duration, len(texts))
 	rows := make([]int, len(texts))
@@ -102,6 +139,10 @@ func measureAll(ctx context.Context, texts []string, runs int, ask func(context.
 		for i, text := range texts {
 			before, begun := cpu(), time.Now()
 			n, err := ask(ctx, text)
+			var refused *registry.QueryError
+			if errors.As(err, &refused) {
+				n, err = -1, nil // which takes its time, too
+			}
 			if err != nil {
 				return nil, fmt.Errorf("query %q: %w", text, err)
 			}

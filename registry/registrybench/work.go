@@ -33,7 +33,7 @@ func Work(ctx context.Context, s registry.Store, collection string, jobs int) (c
 	if err := w.settle(ctx, c.Lease); err != nil {
 		return claims, settles, err
 	}
-	w.claims, w.settles = nil, nil // those of the batch were for warming up
+	w = worker{Store: s, n: w.n} // those of the batch were for warming up
 	route, _ := registry.RouteOf(registry.Ingest)
 	for _, step := range route.Steps {
 		for range jobs {
@@ -46,23 +46,29 @@ func Work(ctx context.Context, s registry.Store, collection string, jobs int) (c
 			}
 		}
 	}
-	return figure("claim", w.claims), figure("settle", w.settles), nil
+	claims, settles = figure("claim", w.claims), figure("settle", w.settles)
+	claims.CPU = w.claiming / time.Duration(max(len(w.claims), 1))
+	settles.CPU = w.settling / time.Duration(max(len(w.settles), 1))
+	return claims, settles, nil
 }
 
 type worker struct {
 	registry.Store
 	n               int
 	claims, settles []time.Duration
+	claiming        time.Duration // of the processor
+	settling        time.Duration
 }
 
 func (w *worker) claim(ctx context.Context, stage registry.Stage, hint string) (registry.Claim, error) {
 	w.n++
-	begun := time.Now()
+	begun, used := time.Now(), cpu()
 	c, err := w.Claim(ctx, registry.ClaimRequest{
 		RequestID: fmt.Sprintf("bench %d %d", begun.UnixNano(), w.n), Stage: stage, Hint: hint, Worker: "bench", Version: "bench",
 		Lease: time.Minute, MaxAttempts: 5, StuckAfter: time.Hour,
 	})
 	w.claims = append(w.claims, time.Since(begun))
+	w.claiming += cpu() - used
 	if err != nil {
 		return c, fmt.Errorf("claim at %s: %w", stage, err)
 	}
@@ -70,9 +76,10 @@ func (w *worker) claim(ctx context.Context, stage registry.Stage, hint string) (
 }
 
 func (w *worker) settle(ctx context.Context, l registry.Lease) error {
-	begun := time.Now()
+	begun, used := time.Now(), cpu()
 	_, err := w.Settle(ctx, registry.Settlement{Lease: l, Outcome: registry.OutcomeDone, MaxAttempts: 5})
 	w.settles = append(w.settles, time.Since(begun))
+	w.settling += cpu() - used
 	if err != nil {
 		return fmt.Errorf("settle item %s: %w", l.ItemID, err)
 	}

@@ -19,6 +19,9 @@ func (s *Store) CountItems(ctx context.Context, q registry.ItemQuery) (map[regis
 	if err != nil {
 		return nil, fmt.Errorf("count items: %w", err)
 	}
+	if err := s.checkShort(ctx, q, r); err != nil {
+		return nil, fmt.Errorf("count items: %w", err)
+	}
 	words, err := s.searchFor(ctx, q, r)
 	if err != nil {
 		return nil, fmt.Errorf("count items: %w", err)

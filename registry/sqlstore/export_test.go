@@ -11,6 +11,14 @@ import (
 // SetFault makes the writer ask f before each of its statements. It must be called while no write is under way.
 func (s *Store) SetFault(f func(query string) error) { s.fault = f }
 
+// LookAt makes lists take fewer rows for many than they do, as in a database that is as many times larger. It returns what
+// undoes that.
+func LookAt(some, newest int) (undo func()) {
+	beforeSome, beforeLooked := someRows, looked
+	someRows, looked = some, newest
+	return func() { someRows, looked = beforeSome, beforeLooked }
+}
+
 // SetReader replaces the pool that reads go through. It must be called before the first read.
 func (s *Store) SetReader(db *sql.DB) error {
 	old := s.read.DB

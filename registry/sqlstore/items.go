@@ -33,9 +33,24 @@ func (s *Store) Items(ctx context.Context, q registry.ItemQuery) (page registry.
 	if len(l.spots) == 0 {
 		return page, nil
 	}
-	rows, err := s.read.QueryContext(ctx, l.statement(), l.w.args...)
+	if l.sample != nil {
+		page, err = s.page(ctx, l.sample.itemList, l.sample.statement())
+	}
+	if err == nil && page.Next == "" {
+		page, err = s.page(ctx, l, l.statement())
+	}
 	if err != nil {
 		return page, fmt.Errorf("list items: %w", err)
+	}
+	return page, s.nameHolds(ctx, pointers(page.Rows)...)
+}
+
+// page reads a page of a list.
+func (s *Store) page(ctx context.Context, l itemList, statement string) (page registry.Page[registry.WorkItem], err error) {
+	limit := l.limit - 1
+	rows, err := s.read.QueryContext(ctx, statement, l.w.args...)
+	if err != nil {
+		return page, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	var seq int64
@@ -43,7 +58,7 @@ func (s *Store) Items(ctx context.Context, q registry.ItemQuery) (page registry.
 		before := seq
 		it, err := scanItem(withSeq{rows, &seq})
 		if err != nil {
-			return page, fmt.Errorf("list items: %w", err)
+			return page, err
 		}
 		if len(page.Rows) == limit {
 			page.Next = l.cursor(page.Rows[limit-1], before)
@@ -51,10 +66,7 @@ func (s *Store) Items(ctx context.Context, q registry.ItemQuery) (page registry.
 		}
 		page.Rows = append(page.Rows, it)
 	}
-	if err := rows.Err(); err != nil {
-		return page, fmt.Errorf("list items: %w", err)
-	}
-	return page, s.nameHolds(ctx, pointers(page.Rows)...)
+	return page, rows.Err()
 }
 
 // withSeq scans a row of itemColumns and the seq behind them.
@@ -67,10 +79,12 @@ func (r withSeq) Scan(dest ...any) error { return r.row.Scan(append(dest, r.seq)
 
 // itemList is how a page of items is read: at spots that together have every row of it.
 type itemList struct {
-	w     *where // the whole condition, which holds at every spot
-	order order
-	limit int
-	spots []spot // none: no row is selected
+	w      *where // the whole condition, which holds at every spot
+	order  order
+	limit  int
+	with   string  // what stands before the statement
+	sample *sample // what is looked at first; nil for none
+	spots  []spot  // none: no row is selected
 }
 
 // spot is a part of an index, in the order of the list.
@@ -94,23 +108,38 @@ func (s *Store) planList(ctx context.Context, q registry.ItemQuery, limit int) (
 	if err != nil {
 		return l, err
 	}
+	if err := s.checkShort(ctx, q, r); err != nil {
+		return l, err
+	}
 	words, err := s.searchFor(ctx, q, r)
 	if err != nil {
 		return l, err
 	}
 	switch {
 	case words.planned && r.batches == nil && r.graphs == nil:
-		// Places would each ask the text index anew.
-		if len(r.places) > 0 {
-			l.look(nil)
+		many, empty, err := s.crowded(ctx, &r)
+		if err != nil || empty {
+			return l, err
 		}
+		if many {
+			if !r.anywhere() {
+				return s.planText(ctx, q, l, &r, at)
+			}
+			l.look(nil)
+			break
+		}
+		conds, empty, err := s.narrow(ctx, &r, l.w)
+		if err != nil || empty {
+			return l, err
+		}
+		l.first(conds)
 	case !words.few:
 		conds, empty, err := s.narrow(ctx, &r, l.w)
 		if err != nil || empty {
 			return l, err
 		}
 		if l.order == byAge && at.order != byAge.name && words.clause != "" {
-			many, err := s.moreThan(ctx, l.w, conds, someRows)
+			many, _, err := s.crowded(ctx, &r)
 			if err != nil {
 				return l, err
 			}
@@ -137,6 +166,17 @@ func (l *itemList) look(conds []string) {
 	}
 }
 
+// first reads all rows at some places, which are few, before their text is looked at. The planner takes words to be spread
+// evenly and would rather look for one where it is said to be common, which may be where it does not occur at all.
+func (l *itemList) first(conds []string) {
+	at := make([]string, len(conds))
+	for i, c := range conds {
+		at[i] = `SELECT i.* FROM work_item i WHERE i.tenant = '` + Tenant + `' AND ` + c
+	}
+	l.with = `WITH few AS MATERIALIZED (` + strings.Join(at, ` UNION `) + `) `
+	l.spots = []spot{{from: "few i", order: l.order.by}}
+}
+
 // read reads the list by way of the text index, which has no ids.
 func (l *itemList) read(words search) {
 	by := l.order.by
@@ -153,7 +193,7 @@ func (l *itemList) read(words search) {
 
 // statement is the list's SQL.
 func (l *itemList) statement() string {
-	columns := `SELECT ` + itemColumns + `, i.seq FROM `
+	columns := l.with + `SELECT ` + itemColumns + `, i.seq FROM `
 	if len(l.spots) == 1 {
 		return columns + l.rows(l.spots[0])
 	}

@@ -26,6 +26,7 @@ type reach struct {
 	graphs      []string
 	ids         []string
 	requeued    bool
+	noted       bool
 	held        bool
 }
 
@@ -93,6 +94,8 @@ func (r *reach) term(t registry.Term) {
 		r.only(&r.graphs, values)
 	case "id":
 		r.only(&r.ids, values)
+	case "error":
+		r.noted = true // an empty text is not asked for
 	case "retries":
 		op, n, err := registry.CompareNumber(t.Value)
 		r.requeued = r.requeued || err == nil && (op == ">" && n >= 0 || (op == ">=" || op == "=") && n > 0)
@@ -127,6 +130,12 @@ func (r *reach) statuses() []registry.Status {
 // apart says that no jobs are asked for: the few other items have an index of their own.
 func (r *reach) apart() bool {
 	return r.actions != nil && !slices.Contains(r.actions, string(registry.Ingest))
+}
+
+// anywhere says that nothing narrows the places to look at.
+func (r *reach) anywhere() bool {
+	_, known := r.conds(&where{})
+	return !known
 }
 
 // narrow returns the conditions of the places to look at, none for everything in order. empty says that nothing can match.
@@ -175,6 +184,12 @@ func (r *reach) conds(w *where) (conds []string, known bool) {
 	case r.collections != nil && r.narrowed && len(r.collections)*len(r.places) <= mostPlaces:
 		for _, p := range r.places {
 			each("i.collection", r.collections, " AND "+atPlace(p))
+		}
+	case r.noted && r.narrowed:
+		for _, p := range r.places {
+			// The action follows from the stage; SQLite counts the columns by which it may choose an index.
+			a, _ := registry.ActionOf(p.stage)
+			conds = append(conds, "i.tenant = '"+Tenant+"' AND i.action = '"+string(a)+"' AND "+atPlace(p)+" AND i.note <> ''")
 		}
 	case r.by != nil:
 		each("i.created_by", r.by, "")

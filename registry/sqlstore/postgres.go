@@ -67,6 +67,7 @@ func (d postgres) open() (write, read *sql.DB, err error) {
 func (d postgres) with(settings map[string]string) *pgx.ConnConfig {
 	c := d.config.Copy()
 	c.RuntimeParams["application_name"] = "holdfast"
+	c.RuntimeParams["jit"] = "off" // it takes longer than what it makes faster
 	for name, value := range settings {
 		c.RuntimeParams[name] = value
 	}

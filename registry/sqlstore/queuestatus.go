@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/holdfast/holdfast/registry"
 )
 
-// QueueStatus implements registry.Reading. It reads the rows that wait or run, however many are settled.
+// QueueStatus implements registry.Reading. It reads an index entry for each item that waits or runs, however many are
+// settled; while single items or batches are held, it reads the rows of those that wait.
 func (s *Store) QueueStatus(ctx context.Context) (registry.QueueStatus, error) {
 	q, err := s.queueStatus(ctx)
 	if err != nil {
@@ -87,47 +89,103 @@ func (s *Store) sharedHolds(ctx context.Context) ([]registry.Hold, error) {
 	return scanHolds(rows)
 }
 
-var waitingByGroup = `SELECT stage, collection, volume, apart, waits, COUNT(*), MIN(run_at)
-	FROM (SELECT i.stage AS stage, i.collection AS collection, i.volume AS volume, i.run_at AS run_at, ` + heldApart + ` AS apart,
-			CASE WHEN i.run_at > $2 OR ` + blocked + ` OR ` + lockedOut + ` THEN 1 ELSE 0 END AS waits
-		FROM work_item i WHERE i.tenant = $1 AND i.status = 'pending') w
-	GROUP BY stage, collection, volume, apart, waits`
+// holdScopes are the scopes of the holds that there are.
+func (s *Store) holdScopes(ctx context.Context) (scopes map[registry.HoldScope]bool, err error) {
+	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT scope FROM hold`)
+	if err != nil {
+		return nil, fmt.Errorf("look up holds: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	scopes = map[registry.HoldScope]bool{}
+	for rows.Next() {
+		var scope registry.HoldScope
+		if err := rows.Scan(&scope); err != nil {
+			return nil, fmt.Errorf("look up holds: %w", err)
+		}
+		scopes[scope] = true
+	}
+	return scopes, rows.Err()
+}
+
+// What keeps the pending rows i from starting beside holds, by their readiness: each has an index that the count can be
+// read from. An item that became due is ready although no claim has looked at it yet. Where the index is in another order
+// than the groups, an expression for the stage keeps SQLite from preferring another one, of all items, for its order.
+var waitingByReadiness = []struct{ readiness, waits, stage string }{
+	{"i.ready = 1", lockedOut, "i.stage"},
+	{"i.status = 'pending' AND i.ready = 0 AND i.run_at >= 0", "i.run_at > $1", "i.stage || ''"},
+	{"i.ready IN (2, 3)", "1 = 1", "i.stage"},
+}
+
+// waitingQuery counts the pending rows of a readiness by what shared holds look at, and by whether they are held apart;
+// columns that no hold makes a difference for are not read.
+func waitingQuery(readiness, waits, stage string, scopes map[registry.HoldScope]bool) string {
+	volume, apart, group := `''`, `0`, stage+`, i.collection`
+	if scopes[registry.HoldVolume] {
+		volume = `i.volume`
+		group += `, 3`
+	}
+	if scopes[registry.HoldItem] || scopes[registry.HoldBatch] {
+		apart = heldApart
+		group += `, 4`
+	}
+	return fmt.Sprintf(`SELECT %[6]s, i.collection, %[1]s, %[2]s, COUNT(*), SUM(CASE WHEN %[3]s THEN 1 ELSE 0 END),
+			COALESCE(MIN(CASE WHEN %[3]s THEN NULL ELSE i.run_at END), 0)
+		FROM work_item i WHERE %[4]s GROUP BY %[5]s`, volume, apart, waits, readiness, group, stage)
+}
 
 // addWaiting counts each waiting item once: as held, as waiting for something else, or as ready.
-func (s *Store) addWaiting(ctx context.Context, q *registry.QueueStatus) (err error) {
+func (s *Store) addWaiting(ctx context.Context, q *registry.QueueStatus) error {
 	holds, err := s.sharedHolds(ctx)
 	if err != nil {
 		return err
 	}
-	rows, err := s.read.QueryContext(ctx, waitingByGroup, Tenant, micros(s.now()))
+	scopes, err := s.holdScopes(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range waitingByReadiness {
+		query := waitingQuery(r.readiness, r.waits, r.stage, scopes)
+		var args []any
+		if strings.Contains(query, "$1") {
+			args = append(args, micros(s.now()))
+		}
+		if err := s.addGroups(ctx, q, holds, query, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addGroups adds up the rows of a waitingQuery.
+func (s *Store) addGroups(ctx context.Context, q *registry.QueueStatus, holds []registry.Hold, query string, args ...any) (err error) {
+	rows, err := s.read.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		group := registry.WorkItem{Status: registry.Pending}
-		var apart, waits, n, oldest int64
-		if err := rows.Scan(&group.Stage, &group.Collection, &group.Volume, &apart, &waits, &n, &oldest); err != nil {
+		var apart, n, waits, oldest int64
+		if err := rows.Scan(&group.Stage, &group.Collection, &group.Volume, &apart, &n, &waits, &oldest); err != nil {
 			return err
 		}
 		line := stageOf(q, group.Stage)
-		switch {
-		case apart == 1 || slices.ContainsFunc(holds, func(h registry.Hold) bool { return h.Covers(group) }):
+		if apart == 1 || slices.ContainsFunc(holds, func(h registry.Hold) bool { return h.Covers(group) }) {
 			line.Held += n
-		case waits == 1:
-			line.Waiting += n
-		default:
-			line.Ready += n
-			if at := fromMicros(oldest); line.OldestReady == nil || at.Before(*line.OldestReady) {
-				line.OldestReady = &at
-			}
+			continue
+		}
+		line.Waiting += waits
+		line.Ready += n - waits
+		if at := fromMicros(oldest); n > waits && (line.OldestReady == nil || at.Before(*line.OldestReady)) {
+			line.OldestReady = &at
 		}
 	}
 	return rows.Err()
 }
 
 func (s *Store) addRunning(ctx context.Context, q *registry.QueueStatus) (err error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT stage, COUNT(*) FROM work_item WHERE tenant = $1 AND status = 'running' GROUP BY stage`, Tenant)
+	rows, err := s.read.QueryContext(ctx, `SELECT stage, COUNT(*) FROM work_item
+		WHERE tenant = $1 AND status = 'running' AND stage IN `+names(registry.Stages())+` GROUP BY stage`, Tenant)
 	if err != nil {
 		return err
 	}

@@ -65,10 +65,6 @@ func (t *tx) promote() error {
 // enter runs an update that makes items ready, opens their lanes, and returns their ids. The update returns id, stage
 // and collection.
 func (t *tx) enter(query string, args ...any) (ids []string, err error) {
-	type lane struct {
-		stage      registry.Stage
-		collection string
-	}
 	lanes := map[lane]bool{}
 	collect := func() (err error) {
 		rows, err := t.query(query, args...)

@@ -4,17 +4,16 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/holdfast/holdfast/registry"
 )
 
 // On PostgreSQL the planner knows how often a word occurs and whether to begin with the index of trigrams or with another.
 // SQLite has no statistics: here it is counted, up to what it costs to look at.
-const (
-	fewMatches = 500  // are all read and sorted
-	someRows   = 5000 // are read one by one, rather than more of them by way of the text
-)
+const fewMatches = 500 // are all read and sorted
+
+// someRows are read one by one, rather than more of them by way of the text. Tests, whose databases are small, make it less.
+var someRows = 5000
 
 // fromText makes SQLite begin with the text index.
 const fromText = "item_text x CROSS JOIN work_item i ON i.seq = x.rowid"
@@ -48,12 +47,11 @@ func (s *Store) searchFor(ctx context.Context, q registry.ItemQuery, r reach) (w
 }
 
 // searchClause is what SQLite's text index is asked for all the text that a query wants: every row that the query selects
-// answers to it, but for those that match by their ids, and a few others may. A trigram needs three letters.
+// answers to it, but for those that match by their ids, and a few others may.
 func searchClause(q registry.ItemQuery) (clause string, ids []string) {
-	const least = 3
 	var parts []string
 	find := func(column, text string) {
-		if utf8.RuneCountInString(text) >= least {
+		if indexed(text) {
 			parts = append(parts, column+`"`+strings.ReplaceAll(text, `"`, `""`)+`"`)
 		}
 	}
@@ -80,17 +78,28 @@ func searchClause(q registry.ItemQuery) (clause string, ids []string) {
 	return strings.Join(parts, " AND "), ids
 }
 
-// moreThan says whether there are as many items as a bound at some places; where there are none, everywhere, there are.
-func (s *Store) moreThan(ctx context.Context, w *where, conds []string, bound int) (bool, error) {
+// crowded says whether there are many rows at the places to look at, and whether nothing can match.
+func (s *Store) crowded(ctx context.Context, r *reach) (many, empty bool, err error) {
+	var w where // a statement must use all its arguments
+	conds, empty, err := s.narrow(ctx, r, &w)
+	if err != nil || empty {
+		return false, empty, err
+	}
+	many, err = s.asMany(ctx, w.args, conds, someRows)
+	return many, false, err
+}
+
+// asMany says whether there are as many items as a bound at some places; where there are none, everywhere, there are.
+func (s *Store) asMany(ctx context.Context, args []any, conds []string, bound int) (bool, error) {
 	if len(conds) == 0 {
 		return true, nil
 	}
 	at := make([]string, len(conds))
 	for i, c := range conds {
-		at[i] = `SELECT 1 FROM work_item i WHERE i.tenant = '` + Tenant + `' AND ` + c
+		at[i] = `SELECT 1 AS n FROM work_item i WHERE i.tenant = '` + Tenant + `' AND ` + c
 	}
 	var n int
-	err := s.read.QueryRowContext(ctx, `SELECT COUNT(*) FROM (`+strings.Join(at, ` UNION ALL `)+fmt.Sprintf(` LIMIT %d)`, bound), w.args...).Scan(&n)
+	err := s.read.QueryRowContext(ctx, `SELECT COUNT(*) FROM (`+strings.Join(at, ` UNION ALL `)+fmt.Sprintf(` LIMIT %d) found`, bound), args...).Scan(&n)
 	if err != nil {
 		return false, fmt.Errorf("count rows of places: %w", err)
 	}

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -13,50 +14,66 @@ import (
 type Seeding struct {
 	Items       int
 	Collections int
-	Jobs        int // of a batch
-	Events      bool
+	Jobs        int  // of a batch
+	History     bool // with an event and, of what was begun, an attempt of each item
 	Seed        uint64
 	// Told is called now and then with how many items there are; nil is none.
 	Told func(items int)
 }
 
 // Seed fills the database with items as years of work leave them: 85 in 100 are completed, 8 failed with notes of many
-// kinds, the others cancelled, waiting for their turn, for a time or for other items. It writes past the state machine
-// and the feed and is for databases that are measured and thrown away; it may be called while nothing else writes.
+// kinds, the others cancelled, waiting for their turn, for a time or for other items. What is kept beside the facts for
+// claims is true of them. It writes past the state machine and the feed and is for databases that are measured and thrown
+// away; it may be called while nothing else writes. PostgreSQL has looked through the tables when it returns, as its
+// housekeeping would have by and by; SQLite works without statistics.
 func (s *Store) Seed(ctx context.Context, o Seeding) error {
 	o.Collections, o.Jobs = max(o.Collections, 1), max(o.Jobs, 1)
-	g := &seeder{Seeding: o, rand: rand.New(rand.NewPCG(o.Seed, 1))}
-	if err := s.seedCollections(ctx, g); err != nil {
+	g := &seeder{Seeding: o, now: micros(s.now()), items: sheetOfItems(), events: sheetOfEvents(), attempts: sheetOfAttempts(), deps: sheetOfDeps()}
+	err := s.seedCollections(ctx, g)
+	if err != nil {
 		return err
 	}
 	if s.dialect.name() == "sqlite" {
 		return s.withoutIndexes(ctx, func() error { return s.seedItems(ctx, g) })
 	}
-	return s.seedItems(ctx, g)
+	if err := s.seedItems(ctx, g); err != nil {
+		return err
+	}
+	return s.lookThrough(ctx)
 }
 
 func (s *Store) seedItems(ctx context.Context, g *seeder) error {
-	if err := s.read.QueryRowContext(ctx, `SELECT COALESCE(MAX(seq), 0) FROM work_item`).Scan(&g.seq); err != nil {
+	err := s.read.QueryRowContext(ctx, `SELECT COALESCE((SELECT MAX(seq) FROM work_item), 0), COALESCE((SELECT MAX(feed_seq) FROM event), 0)`).
+		Scan(&g.seq, &g.feed)
+	if err != nil {
 		return fmt.Errorf("seed items: %w", err)
 	}
-	for made := 0; made < g.Items; {
-		n := min(5000, g.Items-made)
-		before := *g
-		err := s.write(ctx, func(t *tx) error {
-			*g = before // a write may be run again
-			g.rand = rand.New(rand.NewPCG(g.Seed+1, uint64(made)))
-			for range n {
-				if err := g.item(t); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
+	for g.made < g.Items {
+		g.rand = rand.New(rand.NewPCG(g.Seed+1, uint64(g.made)))
+		g.clear()
+		for range min(5000, g.Items-g.made) {
+			g.item()
+		}
+		if err := s.write(ctx, g.write); err != nil {
 			return fmt.Errorf("seed items: %w", err)
 		}
-		if made += n; g.Told != nil {
-			g.Told(made)
+		if g.Told != nil {
+			g.Told(g.made)
+		}
+	}
+	return nil
+}
+
+// lookThrough does what PostgreSQL's housekeeping does after many changes.
+func (s *Store) lookThrough(ctx context.Context) (err error) {
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("look through the tables: %w", err)
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	for _, statement := range []string{"SET statement_timeout = 0", "VACUUM (ANALYZE)", "RESET statement_timeout"} {
+		if _, err := conn.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("%s: %w", statement, err)
 		}
 	}
 	return nil
@@ -111,19 +128,33 @@ func (s *Store) seedCollections(ctx context.Context, g *seeder) error {
 	return nil
 }
 
+// seedApart is a collection with a title of its own.
+const seedApart = 3
+
 func seedCollection(i int) string { return fmt.Sprintf("collection_%02d", i) }
 
 // seeder makes one item after another.
 type seeder struct {
 	Seeding
 	rand *rand.Rand
+	now  int64
 
 	made       int
-	seq        int64
+	seq, feed  int64
 	batch      string
 	collection int
 	by         string
-	left       int // jobs of the batch
+	left       int    // jobs of the batch
+	open       string // an item that is not settled
+
+	items, events, attempts, deps sheet // to be written
+	lanes                         map[lane]bool
+}
+
+// lane is named by its stage and collection.
+type lane struct {
+	stage      registry.Stage
+	collection string
 }
 
 // seeded is an item as it is written.
@@ -134,11 +165,11 @@ type seeded struct {
 	place                  place
 	class                  registry.ErrorClass
 	attempt, retries       int
-	blocked                int
-	runIn                  time.Duration
+	requires               string        // an item; "" for none
+	runIn                  time.Duration // 0: it is due
 }
 
-func (g *seeder) item(t *tx) error {
+func (g *seeder) item() {
 	it := seeded{id: newID(), action: registry.Ingest}
 	if g.left == 0 {
 		// The first collections get more than the last ones, as in life.
@@ -147,13 +178,17 @@ func (g *seeder) item(t *tx) error {
 		it.action, it.name = registry.Batch, fmt.Sprintf("batch-%06d.checkm", g.made)
 	} else {
 		it.parent, it.row = g.batch, g.Jobs-g.left+1
-		it.name = fmt.Sprintf("%s %s %06d.%s", g.one(seedTitles), g.one(seedTopics), g.made, g.one(seedEndings))
+		title := g.one(seedTitles)
+		if g.collection == seedApart {
+			title = "Manuscript" // which no other collection has
+		}
+		it.name = fmt.Sprintf("%s %s %06d.%s", title, g.one(seedTopics), g.made, g.one(seedEndings))
 		g.left--
 	}
 	g.fate(&it)
-	at := t.now - int64(time.Duration(g.Items-g.made)*20*time.Second/time.Microsecond)
+	at := g.now - int64(time.Duration(g.Items-g.made)*20*time.Second/time.Microsecond)
 	g.made++
-	return g.write(t, it, at)
+	g.add(it, at)
 }
 
 func (g *seeder) one(words []string) string { return words[g.rand.IntN(len(words))] }
@@ -182,55 +217,78 @@ func (g *seeder) fate(it *seeded) {
 		it.place, it.attempt = place{route.First(), registry.Pending}, 0
 	case n < 975:
 		it.place = place{anywhere, registry.Pending}
-	case n < 985: // not due
-		it.place, it.runIn, it.note = place{anywhere, registry.Pending}, time.Duration(g.rand.IntN(3600))*time.Second, "connection reset by peer"
+	case n < 985:
+		it.place, it.runIn, it.note = place{anywhere, registry.Pending}, time.Duration(1+g.rand.IntN(24))*time.Hour, "connection reset by peer"
 	case n < 995:
-		it.place, it.blocked, it.attempt = place{route.First(), registry.Pending}, 1+g.rand.IntN(3), 0
+		it.place, it.requires, it.attempt = place{route.First(), registry.Pending}, g.open, 0
 	default:
 		it.place, it.attempt = place{anywhere, registry.Pending}, 0
 	}
 }
 
-func (g *seeder) write(t *tx, it seeded, at int64) error {
+// add puts an item on the sheets, with what is kept beside it.
+func (g *seeder) add(it seeded, at int64) {
 	const spec = `{"route_version":1,"type":"file","mode":"add","url":"https://example.org/payload","filename":"payload","size_bytes":0,` +
 		`"submitted_at":"2026-01-01T00:00:00Z","profile":{"name":"Demo","owner":"ark:/99999/seed","collections":null,"noid_template":"","digest_algorithm":""}}`
-	var finished, nudge any
-	if it.place.status.Settled() {
-		finished = at
-	} else if it.blocked == 0 {
-		nudge = t.now + int64(time.Hour/time.Microsecond) + int64(g.made)
-	}
-	var parent any
+	collection, runAt, ready, blockers := seedCollection(g.collection), at, 0, 0
+	var finished, nudge, parent any
 	if it.parent != "" {
 		parent = it.parent
 	}
-	ready := 0
 	switch {
 	case it.place.status != registry.Pending:
-	case it.blocked > 0:
-		ready = 2
-	case it.runIn == 0:
-		ready = 1
-		if err := t.openLane(it.place.stage, seedCollection(g.collection)); err != nil {
-			return err
-		}
+		finished = at
+	case it.requires != "":
+		ready, blockers = 2, 1
+		g.deps.add(it.id, it.requires, registry.WaitSuccess, 1)
+	case it.runIn > 0:
+		runAt = g.now + it.runIn.Microseconds()
+		nudge = runAt
+	default:
+		// It was rung for just now, and there is no worker.
+		ready, nudge = 1, g.now+time.Hour.Microseconds()+int64(g.made)
+		g.lanes[lane{it.place.stage, collection}] = true
+	}
+	if finished == nil {
+		g.open = it.id
 	}
 	g.seq++
 	priority := 5 + g.rand.IntN(3)
-	err := t.do(`INSERT INTO work_item (seq, id, tenant, collection, parent_id, row_no, action, stage, status, priority, rank,
-		name, spec, error_class, note, run_at, nudge_at, created_by, created_at, updated_at, finished_at, attempt, retry_count,
-		blocker_count, size_bytes, ready)
-		VALUES ($25, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
-		$17, $18, $18, $19, $20, $21, $22, $23, $24)`,
-		it.id, Tenant, seedCollection(g.collection), parent, it.row, it.action, it.place.stage, it.place.status, priority,
-		rank(at, priority), it.name, spec, it.class, it.note, at+int64(it.runIn/time.Microsecond), nudge, g.by, at, finished,
-		it.attempt, it.retries, it.blocked, g.rand.Int64N(1<<30), ready, g.seq)
-	if err != nil || !g.Events {
-		return err
+	g.items.add(g.seq, it.id, Tenant, collection, parent, it.row, it.action, it.place.stage, it.place.status, priority,
+		rank(at, priority), it.name, spec, it.class, it.note, runAt, nudge, g.by, at, at, finished, it.attempt, it.retries,
+		blockers, g.rand.Int64N(1<<30), volumeOf(it.action, registry.Profile{}), ready)
+	if !g.History {
+		return
 	}
-	err = t.do(`INSERT INTO event (id, feed_seq, item_id, attempt, type, actor, at, data)
-		VALUES ($1, (SELECT COALESCE(MAX(feed_seq), 0) + 1 FROM event), $2, 0, 'submit', $3, $4, '{}')`, newID(), it.id, g.by, at)
-	return err
+	g.feed++
+	g.events.add(newID(), g.feed, it.id, 0, registry.ActSubmit, g.by, at, "{}", collection)
+	if it.attempt > 0 {
+		g.attempts.add(it.id, it.attempt, "seed "+it.id, it.place.stage, "worker", "seed", at, at, 0, at, 5, at, registry.OutcomeDone, "{}")
+	}
+}
+
+func (g *seeder) clear() {
+	for _, s := range g.sheets() {
+		s.rows = s.rows[:0]
+	}
+	g.lanes = map[lane]bool{}
+}
+
+func (g *seeder) sheets() []*sheet { return []*sheet{&g.items, &g.events, &g.attempts, &g.deps} }
+
+// write writes what is on the sheets.
+func (g *seeder) write(t *tx) error {
+	for _, s := range g.sheets() {
+		if err := s.write(t); err != nil {
+			return err
+		}
+	}
+	for l := range g.lanes {
+		if err := t.openLane(l.stage, l.collection); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 var (

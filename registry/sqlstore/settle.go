@@ -76,6 +76,9 @@ func (t *tx) learn(it *registry.WorkItem, se registry.Settlement) error {
 		}
 		it.Results[name] = value
 	}
+	if se.Results == nil && se.SizeBytes == nil && se.Files == nil && se.DoneBytes == nil && se.DoneFiles == nil && se.PriorityAdd == 0 {
+		return t.tell(*it, se)
+	}
 	set(&it.SizeBytes, se.SizeBytes)
 	set(&it.Files, se.Files)
 	set(&it.DoneBytes, se.DoneBytes)
@@ -93,8 +96,13 @@ func (t *tx) learn(it *registry.WorkItem, se registry.Settlement) error {
 			return err
 		}
 	}
+	return t.tell(*it, se)
+}
+
+// tell writes the events that the attempt reports.
+func (t *tx) tell(it registry.WorkItem, se registry.Settlement) error {
 	for _, e := range se.Events {
-		if err := t.event(it.ID, se.Lease.N, e.Type, "worker", e.Data); err != nil {
+		if err := t.event(it.ID, se.Lease.N, e.Type, actorWorker, e.Data); err != nil {
 			return err
 		}
 	}

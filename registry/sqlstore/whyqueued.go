@@ -2,50 +2,76 @@ package sqlstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
+	"strconv"
 
 	"github.com/holdfast/holdfast/registry"
 )
 
-var selectPosition = `SELECT collection, volume, SUM(ahead), COUNT(*)
-	FROM (SELECT i.collection AS collection, i.volume AS volume,
-			CASE WHEN (i.rank, i.id) <= (m.rank, m.id) THEN 1 ELSE 0 END AS ahead
-		FROM work_item m JOIN work_item i ON i.tenant = m.tenant AND i.status = 'pending' AND i.stage = m.stage
-		WHERE m.id = $1 AND i.run_at <= $2 AND NOT ` + blocked + ` AND NOT ` + lockedOut + ` AND ` + heldApart + ` = 0) w
-	GROUP BY collection, volume`
+// mostCounted bounds how many items are counted to tell a position.
+const mostCounted = 10_000
 
-// position is an item's place by rank among those of its stage that nothing keeps from starting, and how many collections
-// these are of.
-func (s *Store) position(ctx context.Context, it registry.WorkItem) (place, ready int64, collections int, err error) {
-	holds, err := s.sharedHolds(ctx)
+// line is where an item stands in its stage.
+type line struct {
+	place, of   int64 // more than mostCounted: at least so many
+	collections int64 // that take turns
+}
+
+// String tells the place.
+func (l line) String() string {
+	most := humanCount(mostCounted)
+	switch {
+	case l.place > mostCounted:
+		return "position beyond " + most
+	case l.of > mostCounted:
+		return fmt.Sprintf("position %d of more than %s", l.place, most)
+	}
+	return fmt.Sprintf("position %d of %d", l.place, l.of)
+}
+
+// humanCount groups the digits of a number.
+func humanCount(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
+}
+
+// lineOf finds an item's place by rank among those of its stage that nothing keeps from starting.
+func (s *Store) lineOf(ctx context.Context, it registry.WorkItem) (l line, err error) {
+	scopes, err := s.holdScopes(ctx)
 	if err != nil {
-		return 0, 0, 0, err
+		return l, err
 	}
-	rows, err := s.read.QueryContext(ctx, selectPosition, it.ID, micros(s.now()))
+	others := `FROM lane l CROSS JOIN work_item i WHERE l.stage = $1 AND l.active = 1 AND NOT ` + shut("l") + `
+		AND i.stage = l.stage AND i.collection = l.collection AND i.ready = 1 AND i.id <> $2 AND NOT ` + lockedOut
+	if scopes[registry.HoldItem] || scopes[registry.HoldBatch] || scopes[registry.HoldVolume] {
+		others += ` AND NOT ` + heldBy
+	}
+	bound := fmt.Sprintf(` LIMIT %d) found`, mostCounted)
+	err = s.read.QueryRowContext(ctx, `SELECT COUNT(*) FROM (SELECT 1 `+others+` AND i.rank <= $3 AND (i.rank < $3 OR i.id < $2)`+bound,
+		it.Stage, it.ID, rank(micros(it.CreatedAt), it.Priority)).Scan(&l.place)
 	if err != nil {
-		return 0, 0, 0, err
+		return l, fmt.Errorf("count the items before it: %w", err)
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	seen := map[string]bool{}
-	for rows.Next() {
-		group := registry.WorkItem{Stage: it.Stage, Status: registry.Pending}
-		var ahead, n int64
-		if err := rows.Scan(&group.Collection, &group.Volume, &ahead, &n); err != nil {
-			return 0, 0, 0, err
-		}
-		if slices.ContainsFunc(holds, func(h registry.Hold) bool { return h.Covers(group) }) {
-			continue
-		}
-		place, ready, seen[group.Collection] = place+ahead, ready+n, true
+	err = s.read.QueryRowContext(ctx, `SELECT COUNT(*) FROM (SELECT 1 `+others+bound, it.Stage, it.ID).Scan(&l.of)
+	if err != nil {
+		return l, fmt.Errorf("count the items of its stage: %w", err)
 	}
-	return place, ready, len(seen), rows.Err()
+	l.place, l.of = l.place+1, l.of+1 // itself
+	err = s.read.QueryRowContext(ctx, `SELECT COUNT(*) FROM lane l WHERE l.stage = $1 AND l.active = 1 AND NOT `+shut("l")+`
+		AND EXISTS (SELECT 1 FROM work_item i WHERE i.stage = l.stage AND i.collection = l.collection AND i.ready = 1)`,
+		it.Stage).Scan(&l.collections)
+	if err != nil {
+		return l, fmt.Errorf("count the collections of its stage: %w", err)
+	}
+	return l, nil
 }
 
 // whyQueued gives the item's place, and says when there is nobody to take it.
 func (s *Store) whyQueued(ctx context.Context, it registry.WorkItem, w *registry.Why) error {
-	place, ready, collections, err := s.position(ctx, it)
+	l, err := s.lineOf(ctx, it)
 	if err != nil {
 		return err
 	}
@@ -54,9 +80,9 @@ func (s *Store) whyQueued(ctx context.Context, it registry.WorkItem, w *registry
 		return err
 	}
 	w.Reason, w.Since = registry.ReasonQueued, it.RunAt
-	w.Sentence = fmt.Sprintf("position %d of %d for %s", place, ready, it.Stage)
-	if collections > 1 {
-		w.Sentence += fmt.Sprintf(", where %d collections take turns", collections)
+	w.Sentence = fmt.Sprintf("%s for %s", l, it.Stage)
+	if l.collections > 1 {
+		w.Sentence += fmt.Sprintf(", where %d collections take turns", l.collections)
 	}
 	w.Act = "nothing: it is taken in its turn; a lower priority number would bring it forward"
 	switch c := f.of(it.Stage); {

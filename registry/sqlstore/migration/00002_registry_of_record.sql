@@ -18,9 +18,11 @@ CREATE INDEX work_item_graph ON work_item (graph_id) WHERE graph_id <> '';
 ALTER TABLE work_item ADD COLUMN ready BIGINT NOT NULL DEFAULT 0;
 UPDATE work_item SET ready = 2 WHERE status = 'pending' AND blocker_count > 0 AND stage <> 'expand';
 DROP INDEX work_item_ready;
-CREATE INDEX work_item_ready ON work_item (stage, collection, rank, id) WHERE ready = 1;
+-- What stands behind the columns that claims look for is for counting what waits without reading its rows.
+CREATE INDEX work_item_ready ON work_item (stage, collection, rank, id, run_at, volume) WHERE ready = 1;
 CREATE INDEX work_item_express ON work_item (stage, rank, id) WHERE ready = 1 AND rank < 0;
-CREATE INDEX work_item_later ON work_item (run_at) WHERE status = 'pending' AND ready = 0;
+CREATE INDEX work_item_later ON work_item (run_at, stage, collection, volume) WHERE status = 'pending' AND ready = 0;
+CREATE INDEX work_item_kept ON work_item (stage, collection, volume) WHERE ready IN (2, 3);
 CREATE INDEX work_item_aside_batch ON work_item (parent_id, id) WHERE ready = 3;
 CREATE INDEX work_item_aside_volume ON work_item (volume, id) WHERE ready = 3;
 -- (stage, status) stands in front, although status is always the same here: SQLite would prefer work_item_place otherwise.
@@ -108,7 +110,8 @@ INSERT INTO setting (name, value, reason, actor, at) VALUES ('schema-serves', '2
 ALTER TABLE work_item ADD COLUMN seq BIGINT NOT NULL DEFAULT 0;
 UPDATE work_item SET seq = r.n FROM (SELECT id AS item_id, ROW_NUMBER() OVER (ORDER BY created_at, id) AS n FROM work_item) r
   WHERE work_item.id = r.item_id;
-CREATE UNIQUE INDEX work_item_seq ON work_item (seq);
+-- The collection spares the row where it does not match what was found by its text.
+CREATE UNIQUE INDEX work_item_seq ON work_item (seq, collection);
 -- Lists, newest first. Each column that a query narrows stands before created_at in one of them; where several values
 -- are asked for, each is read by itself. What stands behind seq spares the row where it does not match. Jobs are nearly all items, so only the others have their action in an index.
 DROP INDEX work_item_new;
@@ -123,6 +126,8 @@ CREATE INDEX work_item_place ON work_item (stage, status, tenant, created_at, se
 CREATE INDEX work_item_collection_place ON work_item (collection, stage, status, tenant, created_at, seq);
 CREATE INDEX work_item_by ON work_item (created_by, created_at, seq);
 CREATE INDEX work_item_class ON work_item (error_class, created_at, seq, tenant, collection) WHERE error_class <> '';
+-- Few items have a note: what is looked for in it is looked for among them.
+CREATE INDEX work_item_noted ON work_item (stage, status, tenant, action, created_at, seq) WHERE note <> '';
 CREATE INDEX work_item_requeued ON work_item (tenant, created_at, seq) WHERE retry_count > 0;
 CREATE INDEX work_item_children ON work_item (parent_id, status, row_no) WHERE parent_id IS NOT NULL;
 -- +dialect sqlite
@@ -147,6 +152,8 @@ CREATE TRIGGER item_text_gone AFTER DELETE ON work_item BEGIN
 END;
 -- +goose StatementEnd
 -- +dialect postgres
+-- Which statuses there are depends on the stage, and what an item waits for on its place.
+CREATE STATISTICS work_item_places (mcv) ON stage, status FROM work_item;
 -- The text of items, by its trigrams. The extension may lie in whatever schema; the lock is for several schemas of one
 -- database that are migrated at once.
 -- +goose StatementBegin
@@ -169,9 +176,11 @@ DROP TRIGGER item_text_new;
 DROP TABLE item_text;
 -- +dialect postgres
 DROP INDEX work_item_text;
+DROP STATISTICS work_item_places;
 -- +dialect all
 DROP INDEX work_item_children;
 DROP INDEX work_item_requeued;
+DROP INDEX work_item_noted;
 DROP INDEX work_item_class;
 DROP INDEX work_item_by;
 DROP INDEX work_item_collection_place;
@@ -210,6 +219,7 @@ DROP INDEX work_item_offered;
 CREATE INDEX work_item_offered ON work_item (stage) WHERE status = 'pending' AND nudges > 0;
 DROP INDEX work_item_aside_volume;
 DROP INDEX work_item_aside_batch;
+DROP INDEX work_item_kept;
 DROP INDEX work_item_later;
 DROP INDEX work_item_express;
 DROP INDEX work_item_ready;
