@@ -299,7 +299,7 @@ func (a *app) command(ctx context.Context, args []string, command registry.Comma
 		case ctx.Err() != nil:
 			return err
 		case err != nil:
-			if p := new(wire.Problem); !errors.As(err, &p) { // a problem names the act and the item itself
+			if !as[*wire.Problem](err) && !as[*undecidedError](err) { // which name the act and the item themselves
 				err = fmt.Errorf("%s %s: %w", command.Act, id, err)
 			}
 			a.complain(err)
