@@ -42,7 +42,7 @@ func bulkKilled(t *testing.T, h *holdfast, jobs int) {
 		h.start()
 	}
 	attempts("1")
-	s, code := h.submit("-q", url + "/batch.checkm")
+	s, code := h.submit("-q", url+"/batch.checkm")
 	if code != 1 || s.Failed != jobs {
 		t.Fatalf("exit=%d, %d failed, want %d", code, s.Failed, jobs)
 	}

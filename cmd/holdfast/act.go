@@ -183,7 +183,12 @@ func (a *app) cleanupCommand() *cobra.Command {
 			return a.command(cmd.Context(), ids, command)
 		},
 	}
-	cmd.Flags().DurationVar(&older, "older", 0, "without ids: all that ended longer ago than this, such as 720h")
+	cmd.Flags().Func("older", "without ids: all that ended longer ago than this `AGE`, such as 12h or 30d", func(text string) (err error) {
+		if older, err = registry.Age(strings.ToLower(text)); err != nil {
+			return errors.New("it must be a whole number and s, m, h, d or w, such as 30d")
+		}
+		return nil
+	})
 	cmd.Flags().StringVar(&reason, "reason", "", "why; it is kept with the act")
 	return a.clientFlags(cmd)
 }

@@ -134,7 +134,7 @@ func (a *app) resultTable(ctx context.Context, c *client.Client, entries []entry
 
 func jobColumns() []column {
 	return []column{
-		{name: "item"}, {name: "state"}, {name: "ark"}, {name: "version", right: true}, {name: "name", flex: true}, {name: "error", flex: true},
+		{name: "item"}, {name: "state"}, {name: "ark", spare: 1}, {name: "version", right: true, spare: 2}, {name: "name", flex: true}, {name: "error", flex: true},
 	}
 }
 
