@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -63,6 +64,7 @@ func bulkKilled(t *testing.T, h *holdfast, jobs int) {
 		t.Logf("%d of %d were requeued at a kill", len(h.list("retries:>0")), jobs)
 	}
 	h.becomes(bulk, "Completed")
+	says(t, "item show of a bulk act", h.run("item", "show", bulk).stdout, fmt.Sprintf("%d items", jobs), which, "the source is mended")
 	h.until("all jobs have completed", func() bool { return len(h.list("state:completed", "batch:"+s.BatchID)) == jobs })
 	all := h.list("batch:" + s.BatchID)
 	for _, it := range all {

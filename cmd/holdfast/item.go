@@ -80,7 +80,7 @@ func (a *app) listItems(ctx context.Context, q registry.ItemQuery, none string) 
 
 func itemRow(it registry.WorkItem) []string {
 	size := ""
-	if it.Action != registry.Batch { // whose jobs have the sizes
+	if it.Action != registry.Batch && it.Action != registry.Bulk { // whose jobs have the sizes
 		size = sizeText(it.SizeBytes)
 	}
 	return []string{
@@ -169,7 +169,11 @@ func itemFacts(it registry.WorkItem) *facts {
 	f.add("local ids", strings.Join(spec.LocalIDs, "; "))
 	f.add("submitter", spec.Submitter)
 	f.add("priority", strconv.Itoa(it.Priority))
-	if it.Action != registry.Batch {
+	switch it.Action {
+	case registry.Batch: // whose jobs have the sizes
+	case registry.Bulk:
+		addBulk(f, it)
+	default:
 		f.add("size", exactSize(it.SizeBytes))
 		f.add("files", countText(it.Files))
 	}
@@ -184,6 +188,21 @@ func itemFacts(it registry.WorkItem) *facts {
 	}
 	f.add("allowed acts", strings.Join(acts, ", "))
 	return f
+}
+
+// addBulk adds how far an act on many items is, and what was refused.
+func addBulk(f *facts, it registry.WorkItem) {
+	f.add("asked", bulkText(it.Spec))
+	var p registry.BulkProgress
+	_ = json.Unmarshal(it.Results[registry.ResultBulk], &p) // before it has begun there is none
+	f.add("done", plural(p.Applied, "item", "items"))
+	f.add("refused", plural(p.Refused, "item", "items"))
+	for _, text := range p.Refusals {
+		f.add("", text)
+	}
+	if more := p.Refused - int64(len(p.Refusals)); more > 0 && len(p.Refusals) > 0 {
+		f.add("", fmt.Sprintf("and %s more", countText(more)))
+	}
 }
 
 func (a *app) itemHistoryCommand() *cobra.Command {

@@ -181,7 +181,11 @@ func (f *facts) write(w io.Writer) error {
 	}
 	var b strings.Builder
 	for _, l := range f.lines {
-		b.WriteString(l[0] + ":" + strings.Repeat(" ", longest-cells(l[0])+2) + l[1] + "\n")
+		name := l[0]
+		if name != "" { // else the line belongs to the one above
+			name += ":"
+		}
+		b.WriteString(name + strings.Repeat(" ", max(1, longest+3-cells(name))) + l[1] + "\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
