@@ -67,8 +67,10 @@ func (t *tx) claim(r registry.ClaimRequest) (registry.Claim, *registry.NotClaima
 	if err := registry.CheckAct(it.Position(), registry.ActClaim, registry.Running); err != nil {
 		return registry.Claim{}, nil, err
 	}
-	if err := t.ringAgain(it, r.Hint); err != nil {
-		return registry.Claim{}, nil, err
+	if it.ID != r.Hint { // a message for another item fetched it
+		if err := t.ringAgain(it, r.Hint); err != nil {
+			return registry.Claim{}, nil, err
+		}
 	}
 	if err := t.served(it.Stage, it.Collection); err != nil {
 		return registry.Claim{}, nil, err
@@ -137,9 +139,9 @@ func (t *tx) start(it registry.WorkItem, r registry.ClaimRequest) (registry.Clai
 			return registry.Claim{}, err
 		}
 	}
-	c := registry.Claim{Lease: l}
-	c.Item, err = t.item(it.ID)
-	return c, err
+	it.Status, it.Attempt, it.HeldBy, it.UpdatedAt = registry.Running, l.N, nil, fromMicros(t.now)
+	it.State, it.AllowedActs = registry.StateOf(it.Position()), registry.AllowedActs(it.Position())
+	return registry.Claim{Item: it, Lease: l}, nil
 }
 
 // refuse says why the hinted item cannot be had, and frees its place in the relay's window (R20): the message that

@@ -27,14 +27,9 @@ func (s *Store) Due(ctx context.Context, d registry.DueRequest) ([]registry.Wake
 		if err := t.promote(); err != nil {
 			return err
 		}
-		for _, stage := range registry.Stages() {
-			ws, err := t.due(stage, d)
-			if err != nil {
-				return fmt.Errorf("stage %s: %w", stage, err)
-			}
-			wakes = append(wakes, ws...)
-		}
-		return nil
+		var err error
+		wakes, err = t.allDue(d)
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("offer due items: %w", err)
@@ -51,26 +46,40 @@ func (s *Store) anyDue(ctx context.Context) (found bool, err error) {
 	return found, nil
 }
 
-// due offers a stage's items while its window has room. Outstanding is counted from rows (R19): items that
-// were offered and not yet claimed or refused. Held and locked rows are skipped (R20); unhold and unlock ring again.
-func (t *tx) due(stage registry.Stage, d registry.DueRequest) ([]registry.Wake, error) {
-	var capacity, outstanding int
-	err := t.get(`SELECT COALESCE(SUM(capacity), 0) FROM worker_stage WHERE stage = $1 AND seen_at > $2`,
-		[]any{stage, t.now - workerAlive.Microseconds()}, &capacity)
+// allDue offers items of every stage that has any, while its window has room. Outstanding is counted from rows (R19): items
+// that were offered and not yet claimed or refused. Held and locked rows are skipped (R20); unhold and unlock ring again.
+func (t *tx) allDue(d registry.DueRequest) (wakes []registry.Wake, err error) {
+	open, err := t.numbers(`SELECT stage, COUNT(*) FROM lane WHERE active = 1 GROUP BY stage`)
+	if err != nil || len(open) == 0 {
+		return nil, err
+	}
+	capacity, err := t.numbers(`SELECT stage, SUM(capacity) FROM worker_stage WHERE seen_at > $1 GROUP BY stage`,
+		t.now-workerAlive.Microseconds())
 	if err != nil {
 		return nil, err
 	}
-	err = t.get(`SELECT COUNT(*) FROM work_item WHERE stage = $1 AND status = 'pending' AND nudges > 0 AND nudge_at > $2`,
-		[]any{stage, t.now}, &outstanding)
-	if err != nil {
-		return nil, err
+	for _, stage := range registry.Stages() {
+		if open[string(stage)] == 0 {
+			continue
+		}
+		var outstanding int
+		err := t.get(`SELECT COUNT(*) FROM work_item WHERE stage = $1 AND status = 'pending' AND nudges > 0 AND nudge_at > $2`,
+			[]any{stage, t.now}, &outstanding)
+		if err != nil {
+			return nil, fmt.Errorf("stage %s: %w", stage, err)
+		}
+		// A stage without workers gets messages too: what waits there is what such a fleet is started for.
+		room := d.Window*max(int(capacity[string(stage)]), 1) - outstanding
+		if room <= 0 {
+			continue
+		}
+		ws, err := t.offer(stage, d, room)
+		if err != nil {
+			return nil, fmt.Errorf("stage %s: %w", stage, err)
+		}
+		wakes = append(wakes, ws...)
 	}
-	// A stage without workers gets messages too: what waits there is what such a fleet is started for.
-	room := d.Window*max(capacity, 1) - outstanding
-	if room <= 0 {
-		return nil, nil
-	}
-	return t.offer(stage, d, room)
+	return wakes, nil
 }
 
 // offer shares the window's room out among the lanes, those whose turn is next first. Which items bear the messages decides

@@ -26,6 +26,9 @@ type write struct {
 	done chan struct{}
 }
 
+// givenUp is why its caller does not want it any more, nil while they do.
+func (w *write) givenUp() error { return context.Cause(w.ctx) }
+
 // write runs fn in a transaction and returns when it is committed, or fn's error when it was rolled back.
 func (s *Store) write(ctx context.Context, fn func(*tx) error) error {
 	w := &write{ctx: ctx, fn: fn, done: make(chan struct{})}
@@ -94,13 +97,13 @@ func (s *Store) together(ctx context.Context, t *tx, ws []*write, more <-chan *w
 		return ws, err
 	}
 	for i := 0; i < len(ws); i++ {
-		if gone := context.Cause(ws[i].ctx); gone != nil {
+		if gone := ws[i].givenUp(); gone != nil {
 			ws[i].err = gone
 		} else if err := run(t, ws[i]); err != nil {
 			return ws, finished(ws, t.undo(err))
 		}
-		if len(ws) == groupWrites || time.Since(begun) > groupTime {
-			break
+		if len(ws) >= groupWrites || time.Since(begun) > groupTime {
+			continue // no more are taken; those that were are all run
 		}
 		select {
 		case w := <-more:

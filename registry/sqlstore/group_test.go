@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/registrytest"
@@ -104,12 +105,33 @@ func TestGroup(t *testing.T) {
 			t.Fatal(err)
 		}
 		errs := crowd(t, s, n, func(q string) error {
-			if q == "ROLLBACK TO w" {
+			if q == "ROLLBACK TO SAVEPOINT w" {
 				return errFault
 			}
 			return nil
 		})
 		checkCrowd(t, s, errs, func(i int) bool { return i == 7 })
+	})
+	t.Run("R10 a group that is run again takes its time and is run whole", func(t *testing.T) {
+		s := newStore(t)
+		if err := s.AddToken(t.Context(), registry.Token{ID: "7", Hash: "x"}); err != nil {
+			t.Fatal(err)
+		}
+		slow := 0
+		errs := crowd(t, s, n, func(q string) error {
+			if q == "SAVEPOINT w" {
+				// Longer than a group may go on taking more writes.
+				for begun := time.Now(); time.Since(begun) < 60*time.Millisecond; {
+					runtime.Gosched()
+				}
+				slow++
+			}
+			return nil
+		})
+		checkCrowd(t, s, errs, func(i int) bool { return i == 7 })
+		if slow == 0 {
+			t.Error("no group was run again")
+		}
 	})
 	t.Run("R10 a commit that fails once", func(t *testing.T) {
 		s := newStore(t)

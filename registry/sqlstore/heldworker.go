@@ -20,11 +20,19 @@ func (t *tx) heldWorker(id string) (bool, error) {
 }
 
 func (t *tx) workerHolds() ([]registry.Hold, error) {
+	if t.onWorkers != nil {
+		return t.onWorkers, nil
+	}
 	rows, err := t.query(selectHold + `WHERE scope = 'worker'`)
 	if err != nil {
 		return nil, fmt.Errorf("look up holds on workers: %w", err)
 	}
-	return scanHolds(rows)
+	holds, err := scanHolds(rows)
+	if err != nil {
+		return nil, err
+	}
+	t.onWorkers = append([]registry.Hold{}, holds...)
+	return t.onWorkers, nil
 }
 
 // turnAway refuses a held worker. The message that brought the hint is used up, so the item is due again soon (R20).

@@ -39,6 +39,7 @@ func (s *Store) AddHold(ctx context.Context, h registry.Hold) error {
 }
 
 func (t *tx) addHold(h registry.Hold) error {
+	t.forget()
 	if err := checkHold(h); err != nil {
 		return err
 	}
@@ -74,6 +75,7 @@ func (s *Store) RemoveHold(ctx context.Context, scope registry.HoldScope, key, a
 }
 
 func (t *tx) removeHold(scope registry.HoldScope, key, actor string) error {
+	t.forget()
 	h := registry.Hold{Scope: scope, Key: key}
 	if clean(key) != key {
 		return registry.ErrNotFound // it cannot even be asked for

@@ -38,12 +38,16 @@ func (t *tx) place(id string) error {
 // promote makes ready what has become due by time, and goes on with putting back what released holds had set aside. It
 // takes a bounded number of items; what is left follows with the next call.
 func (t *tx) promote() error {
+	if t.promoted {
+		return nil
+	}
 	var due, released bool
 	err := t.get(`SELECT EXISTS (SELECT 1 FROM work_item WHERE status = 'pending' AND ready = 0 AND run_at <= $1),
 		EXISTS (SELECT 1 FROM putback)`, []any{t.now}, &due, &released)
 	if err != nil {
 		return fmt.Errorf("look for what became due: %w", err)
 	}
+	t.promoted = !due && !released
 	if due {
 		_, err := t.enter(`UPDATE work_item SET ready = 1, nudge_at = COALESCE(nudge_at, $1) WHERE id IN (
 				SELECT id FROM work_item WHERE status = 'pending' AND ready = 0 AND run_at <= $1 ORDER BY run_at LIMIT $2)

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/holdfast/holdfast/registry"
 )
 
 // tx is the open transaction of the writing connection. Statements are prepared once for each connection and kept.
@@ -22,8 +24,12 @@ type tx struct {
 	wrote  bool        // an event
 	events [][]any     // noted and not yet written
 	later  []statement // asked for and not yet sent
-	taken  bool        // an attempt, from a worker that shall hear of it
-	audit  string      // the bulk act that the events now written are a part of
+
+	// What many writes of a group ask, and only few of them change.
+	promoted  bool            // nothing more becomes due by time
+	onWorkers []registry.Hold // the holds on workers; nil: not looked up
+	taken     bool            // an attempt, from a worker that shall hear of it
+	audit     string          // the bulk act that the events now written are a part of
 }
 
 // bit is a truth as the tables hold it.
@@ -39,13 +45,15 @@ type stmt struct{ *sql.Stmt }
 
 // begin starts a transaction, on a new connection when the last one is gone.
 func (t *tx) begin(ctx context.Context) error {
-	t.ctx, t.giveUp, t.wake, t.mark = ctx, func() {}, false, ""
+	t.giveUp, t.wake, t.mark = func() {}, false, ""
 	t.wrote, t.taken, t.events, t.later = false, false, nil, nil
+	t.forget()
 	if patience := t.store.dialect.patience(); patience > 0 {
-		t.ctx, t.giveUp = context.WithTimeout(ctx, patience)
+		ctx, t.giveUp = context.WithTimeout(ctx, patience)
 	}
+	t.ctx = ctx
 	if t.conn == nil {
-		conn, err := t.store.db.Conn(t.ctx)
+		conn, err := t.store.db.Conn(ctx)
 		if err != nil {
 			return t.over(fmt.Errorf("connect: %w", err))
 		}
@@ -133,6 +141,9 @@ func (t *tx) disconnect() {
 	_ = t.close() // nothing of it is left to save
 }
 
+// forget makes the transaction look anew at what it keeps of answers.
+func (t *tx) forget() { t.promoted, t.onWorkers = false, nil }
+
 // bare runs one write. Its error, which it notes in w, means that the transaction has to be undone.
 func (t *tx) bare(w *write) error {
 	t.audit = ""
@@ -161,6 +172,7 @@ func (t *tx) savepoint(w *write) error {
 			return w.err
 		}
 		t.later = nil
+		t.forget()
 		t.events = t.events[:min(noted, len(t.events))]
 		if _, err := t.exec("ROLLBACK TO SAVEPOINT w"); err != nil {
 			return errors.Join(w.err, err)
@@ -287,6 +299,25 @@ func (t *tx) strings(query string, args ...any) (out []string, err error) {
 			return nil, err
 		}
 		out = append(out, s)
+	}
+	return out, rows.Err()
+}
+
+// numbers collects a query's rows of a text and a number.
+func (t *tx) numbers(query string, args ...any) (out map[string]int64, err error) {
+	rows, err := t.query(query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	out = map[string]int64{}
+	for rows.Next() {
+		var name string
+		var n int64
+		if err := rows.Scan(&name, &n); err != nil {
+			return nil, err
+		}
+		out[name] = n
 	}
 	return out, rows.Err()
 }

@@ -14,6 +14,7 @@ func (t *tx) try(part func() error) (refused, err error) {
 	}
 	if refused != nil {
 		t.later = nil
+		t.forget()
 		t.events = t.events[:min(noted, len(t.events))]
 		if _, err := t.exec("ROLLBACK TO SAVEPOINT part"); err != nil {
 			return nil, errors.Join(refused, err)
