@@ -12,14 +12,14 @@ import (
 // TestBulk_Killed requeues very many failed jobs at once, and kills the process while it does.
 func TestBulk_Killed(t *testing.T) {
 	t.Parallel()
-	bulkKilled(t, up(t), 220)
+	bulkKilled(t, up(t), 150)
 }
 
 // TestPostgreSQL_Bulk does it on PostgreSQL, where the lease of the killed worker has to run out.
 func TestPostgreSQL_Bulk(t *testing.T) {
 	t.Parallel()
 	h, _ := onPostgreSQL(t, "HOLDFAST_LEASE=1s")
-	bulkKilled(t, h, 120)
+	bulkKilled(t, h, 110)
 }
 
 func bulkKilled(t *testing.T, h *holdfast, jobs int) {

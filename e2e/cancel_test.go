@@ -56,6 +56,7 @@ func TestCancel_Running(t *testing.T) {
 	if it.RetryCount != 1 || it.Tries != 0 {
 		t.Errorf("after it was requeued and has completed it is %+v", it)
 	}
+	says(t, "watch of a batch whose job was requeued", h.must(3, "watch", batch).stderr, "all its jobs have completed since", "batch update-report "+batch)
 	h.must(0, "batch", "update-report", batch)
 	h.watch(batch)
 	d.check(t, size, hold, true)

@@ -355,7 +355,11 @@ func (a *app) command(ctx context.Context, args []string, command registry.Comma
 		case a.json:
 			err = a.printJSON(it)
 		default:
-			_, err = fmt.Fprintf(a.out, "%s %s\n", it.ID, it.State)
+			state := string(it.State)
+			if command.Act == registry.ActPurge {
+				state = "removed"
+			}
+			_, err = fmt.Fprintf(a.out, "%s %s\n", it.ID, state)
 		}
 		if err != nil {
 			return err
