@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"os"
@@ -25,6 +26,8 @@ type holdfast struct {
 	proc *exec.Cmd
 	log  *bytes.Buffer
 	done chan error
+
+	listen string // its address; "": a new one at each start
 }
 
 // up starts Holdfast on a new folder, with loopback sources allowed, and stops it at the end of the test.
@@ -44,7 +47,7 @@ func up(t *testing.T, env ...string) *holdfast {
 // start starts the process and waits until it is ready.
 func (h *holdfast) start() {
 	h.t.Helper()
-	h.proc = exec.Command(binary, "up", "--dir", h.dir, "--listen", "127.0.0.1:0")
+	h.proc = exec.Command(binary, "up", "--dir", h.dir, "--listen", cmp.Or(h.listen, "127.0.0.1:0"))
 	h.proc.Env = h.environment()
 	h.log = &bytes.Buffer{}
 	h.proc.Stderr = h.log

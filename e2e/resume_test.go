@@ -34,6 +34,7 @@ type dribble struct {
 	ranged  []string // the Range of every request for the body
 	served  int64
 	resumed int64 // where the last answer began
+	left    bool  // the other side of the held answer is gone
 }
 
 func newDribble(t *testing.T, size, hold int64, prepare func(*dribble)) *dribble {
@@ -127,6 +128,9 @@ func (c *countedReader) Read(b []byte) (int, error) {
 			c.d.held = true
 			c.d.mu.Unlock()
 			<-c.r.Context().Done()
+			c.d.mu.Lock()
+			c.d.left = true
+			c.d.mu.Unlock()
 			return 0, io.ErrUnexpectedEOF
 		}
 	}

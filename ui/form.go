@@ -119,7 +119,8 @@ func (p *pages) act(w http.ResponseWriter, r *http.Request) {
 	case errors.As(err, &needed):
 		form.Consequences = needed.Consequences
 		p.write(w, r, actForm(form), http.StatusConflict)
-	case errors.As(err, &transition), errors.As(err, &late), errors.Is(err, registry.ErrIdempotencyConflict):
+	case errors.As(err, &transition), errors.As(err, &late), errors.Is(err, registry.ErrIdempotencyConflict),
+		errors.Is(err, registry.ErrNotFound): // a hold that is released: another one, elsewhere, keeps the item
 		form.Refused = err.Error()
 		form.Command.IdempotencyKey = "page " + rand.Text()
 		p.write(w, r, actForm(form), http.StatusConflict)

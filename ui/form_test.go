@@ -209,3 +209,45 @@ func TestPages_Holds(t *testing.T) {
 		t.Errorf("holds:\n%s", text)
 	}
 }
+
+// The page of an act on many items says what was asked, how far it is and what was refused, in words.
+func TestPages_Bulk(t *testing.T) {
+	s, _ := withClerk(t)
+	s.fill(t)
+	match, err := registry.ParseQuery("state:failed,completed")
+	must(t, err)
+	bulk, err := s.store.Bulk(t.Context(), registry.BulkRequest{Match: match, Act: registry.ActDelete, Reason: hostile, Actor: hostile, Confirmed: true})
+	must(t, err)
+	lease := s.claim(t, registry.Apply)
+	for { // a portion at a time
+		p, err := s.store.ApplyNext(t.Context(), lease)
+		must(t, err)
+		if p.Done {
+			break
+		}
+	}
+	text := s.get(t, "/items/"+bulk.ID, http.StatusOK)
+	wantTame(t, "bulk", text)
+	for _, want := range []string{"<dt>Done</dt><dd>1 item</dd>", "asked: delete state:failed,completed"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not say %q:\n%s", want, text)
+		}
+	}
+	for _, unwanted := range []string{"map[", "<dt>Size", "<dd></dd>"} {
+		if strings.Contains(text, unwanted) {
+			t.Errorf("the page says %q", unwanted)
+		}
+	}
+}
+
+// A release of an item that another hold covers is refused in the form, not by a page that is not there.
+func TestForms_ReleaseOfAnother(t *testing.T) {
+	s, _ := withClerk(t)
+	receipt, err := s.store.Submit(t.Context(), registry.Submission{Collection: "default", Name: "a", Spec: registry.Spec{URL: "http://h.test/"}})
+	must(t, err)
+	must(t, s.store.AddHold(t.Context(), registry.Hold{Scope: registry.HoldAll, Reason: "disks", Actor: "ann"}))
+	w := s.post(t, "/items/"+receipt.BatchID+"/acts", url.Values{"act": {"release-hold"}})
+	if w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "Not done") {
+		t.Errorf("%d: %s", w.Code, w.Body)
+	}
+}

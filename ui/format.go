@@ -139,18 +139,38 @@ func contentURL(id string, version int, path string) string {
 
 // details writes what an event carries as words and values in the order of their names.
 func details(raw json.RawMessage) string {
-	var fields map[string]any
+	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil {
 		return string(raw)
 	}
 	parts := make([]string, 0, len(fields))
 	for name, value := range fields {
-		if text, ok := value.(string); !ok || text != "" {
-			parts = append(parts, fmt.Sprintf("%s: %v", strings.ReplaceAll(name, "_", " "), value))
+		text := string(value)
+		if s := ""; json.Unmarshal(value, &s) == nil {
+			text = s
+		}
+		if bulk, ok := bulkOf(value); ok {
+			name, text = "asked", bulk
+		}
+		if text != "" {
+			parts = append(parts, strings.ReplaceAll(name, "_", " ")+": "+text)
 		}
 	}
 	slices.Sort(parts)
 	return strings.Join(parts, " · ")
+}
+
+// bulkOf says what an act on many items was asked to do; ok is false when raw is no such act.
+func bulkOf(raw json.RawMessage) (text string, ok bool) {
+	var b registry.BulkSpec
+	if json.Unmarshal(raw, &b) != nil || b.Act == "" {
+		return "", false
+	}
+	text = fmt.Sprintf("%s (%s)", b.Title(), counted(b.Matched, "item"))
+	if b.Reason != "" {
+		text += ", reason: " + b.Reason
+	}
+	return text, true
 }
 
 // short cuts a digest or an id for a narrow column.

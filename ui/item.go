@@ -81,6 +81,7 @@ type itemPage struct {
 	Events   []registry.Event
 	Next     string
 	Told     bool // Why says what the item's note says
+	Bulk     *registry.BulkProgress
 }
 
 func (p *pages) item(r *http.Request) (page, error) {
@@ -99,6 +100,10 @@ func (p *pages) item(r *http.Request) (page, error) {
 		return page{}, err
 	}
 	i.ARK, i.Version = objectOf(it)
+	if it.Action == registry.Bulk {
+		i.Bulk = &registry.BulkProgress{}
+		_ = json.Unmarshal(it.Results[registry.ResultBulk], i.Bulk) // before it has begun there is none
+	}
 	if i.Why, err = p.registry.Why(ctx, it.ID); err != nil {
 		return page{}, err
 	}

@@ -166,6 +166,8 @@ func (a *app) cleanupCommand() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use: "cleanup [ID...]", Short: "Remove completed and deleted batches with their jobs from the queue; events and objects stay",
+		Long: "Remove from the queue the completed and deleted batches with their jobs, and the items that carried out acts on many\n" +
+			"items or tidied staging. What happened stays in the history, and what was stored is not touched.",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			command := registry.Command{Act: registry.ActPurge, Reason: reason}
@@ -177,29 +179,38 @@ func (a *app) cleanupCommand() *cobra.Command {
 				return err
 			}
 			if len(ids) == 0 {
-				a.note("no batch is completed or deleted for that long")
+				a.note("nothing is completed or deleted for that long")
 				return exitNothing
 			}
 			return a.command(cmd.Context(), ids, command)
 		},
 	}
-	cmd.Flags().DurationVar(&older, "older", 0, "without ids: all that ended longer ago than this, such as 720h")
+	cmd.Flags().Func("older", "without ids: all that ended longer ago than this `AGE`, such as 12h or 30d", func(text string) (err error) {
+		if older, err = registry.Age(strings.ToLower(text)); err != nil {
+			return errors.New("it must be a whole number and s, m, h, d or w, such as 30d")
+		}
+		return nil
+	})
 	cmd.Flags().StringVar(&reason, "reason", "", "why; it is kept with the act")
 	return a.clientFlags(cmd)
 }
 
-// purgeable lists the batches that are done with, and have been for a while.
+// purgeable lists the batches, and the items of admin acts, that are done with and have been for a while.
 func (a *app) purgeable(ctx context.Context, older time.Duration) (ids []string, err error) {
 	c, err := a.connect()
 	if err != nil {
 		return nil, err
 	}
 	until := time.Now().Add(-older)
-	for _, status := range []registry.Status{registry.Completed, registry.Deleted} {
-		q := registry.ItemQuery{Status: status}
+	for _, q := range []registry.ItemQuery{
+		{Action: registry.Batch, Status: registry.Completed},
+		{Action: registry.Batch, Status: registry.Deleted},
+		{Action: registry.Bulk, Status: registry.Completed},
+		{Action: registry.Tidy, Status: registry.Completed},
+	} {
 		_, err := eachRow(ctx, 0, func(ctx context.Context, after string, limit int) (registry.Page[registry.WorkItem], error) {
 			q.After, q.Limit = after, limit
-			return c.Batches(ctx, q)
+			return c.Items(ctx, q)
 		}, func(it registry.WorkItem) error {
 			if it.FinishedAt != nil && !it.FinishedAt.After(until) {
 				ids = append(ids, it.ID)

@@ -61,6 +61,13 @@ func TestActs(t *testing.T) {
 			t.Errorf("state %s", got)
 		}
 	})
+	t.Run("mistakes", func(t *testing.T) {
+		in("item", "priority", jobs[0]).wants(t, exitUsage).says(t, "--to N is missing")
+		in("item", "priority", jobs[0], "--to", "high").wants(t, exitUsage).says(t, "whole number")
+		in("item", "cancel", "").wants(t, exitUsage).says(t, "an id is empty")
+		in("item", "why", "").wants(t, exitUsage).says(t, "ID is empty")
+		in("batch", "cleanup", "--older", "3").wants(t, exitUsage).says(t, "30d")
+	})
 	t.Run("match acts", func(t *testing.T) {
 		mended.Store(true)
 		r := in("item", "requeue", "--match", "state:failed action:ingest", "--yes", "--reason", "the source was mended").wants(t, exitOK)
@@ -72,7 +79,7 @@ func TestActs(t *testing.T) {
 		eventually(t, func() bool { return state(batches[0]) == "Completed" && state(batches[1]) == "Completed" })
 	})
 	t.Run("cleanup", func(t *testing.T) {
-		in("batch", "cleanup", "--older", "1000h").wants(t, exitNothing)
+		in("batch", "cleanup", "--older", "30d").wants(t, exitNothing)
 		in("batch", "cleanup").wants(t, exitOK)
 		for _, id := range append(batches, jobs...) {
 			in("item", "show", id).wants(t, exitNotFound)

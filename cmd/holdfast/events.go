@@ -44,7 +44,7 @@ func (a *app) listEvents(ctx context.Context, q registry.FeedQuery) error {
 		return err
 	}
 	l := lister[registry.Event]{none: "no events", row: feedRow, columns: []column{
-		{name: "no", right: true}, {name: "time"}, {name: "event"}, {name: "item"}, {name: "by", flex: true}, {name: "what", flex: true},
+		{name: "no", right: true}, {name: "time"}, {name: "event"}, {name: "item"}, {name: "by"}, {name: "what"},
 	}}
 	return l.print(a, func(yield func(registry.Event) error) (bool, error) {
 		return eachRow(ctx, q.Limit, func(ctx context.Context, after string, limit int) (registry.Page[registry.Event], error) {
@@ -116,8 +116,8 @@ func (a *app) auditListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			l := lister[registry.Event]{none: "nobody did anything yet", row: auditRow, columns: []column{
-				{name: "time"}, {name: "by", flex: true}, {name: "act"}, {name: "on"}, {name: "what", flex: true},
+			l := lister[registry.Event]{none: "no entries", row: auditRow, columns: []column{
+				{name: "time"}, {name: "by"}, {name: "act"}, {name: "on"}, {name: "what"},
 			}}
 			return l.print(a, func(yield func(registry.Event) error) (bool, error) {
 				return eachRow(cmd.Context(), q.Limit, func(ctx context.Context, after string, limit int) (registry.Page[registry.Event], error) {

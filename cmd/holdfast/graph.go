@@ -193,10 +193,28 @@ func (a *app) graphSealCommand() *cobra.Command {
 
 func (a *app) sealGraph(ctx context.Context, c *client.Client, id string) error {
 	if err := c.Seal(ctx, id, ""); err != nil {
+		a.noteCycle(ctx, c, id, err)
 		return err
 	}
 	a.note("sealed %s; to see how far it is: %s", id, a.commandLine("graph show", id))
 	return nil
+}
+
+// noteCycle names the nodes that wait for each other by the keys that they were given. The error has their ids.
+func (a *app) noteCycle(ctx context.Context, c *client.Client, id string, err error) {
+	p := new(wire.Problem)
+	if !errors.As(err, &p) || len(p.Cycle) == 0 {
+		return
+	}
+	g, err := c.Graph(ctx, id)
+	if err != nil {
+		return // the ids must do
+	}
+	var names []string
+	for _, item := range append(slices.Clone(p.Cycle), p.Cycle[0]) {
+		names = append(names, cmp.Or(g.Keys[item], item))
+	}
+	a.note("these wait for each other: %s", strings.Join(names, " -> "))
 }
 
 func (a *app) graphShowCommand() *cobra.Command {

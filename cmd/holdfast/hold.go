@@ -52,7 +52,7 @@ func heldText(h *registry.Hold) string {
 	if h == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s, since %s by %s (%s)", holdName(h.Scope, h.Key), timeText(h.CreatedAt), h.Actor, h.Reason)
+	return fmt.Sprintf("%s (%s), since %s by %s", holdName(h.Scope, h.Key), h.Reason, timeText(h.CreatedAt), h.Actor)
 }
 
 // scopeFlags adds what says which items a hold is about.

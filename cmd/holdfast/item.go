@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -56,17 +57,17 @@ func (a *app) listItems(ctx context.Context, q registry.ItemQuery, none string) 
 	}
 	l := lister[registry.WorkItem]{none: none, row: itemRow, columns: []column{
 		{name: "id"},
-		{name: "action"},
+		{name: "action", spare: 1},
 		{name: "state"},
-		{name: "collection"},
-		{name: "size", right: true},
-		{name: "updated"},
+		{name: "collection", spare: 2},
+		{name: "size", right: true, spare: 3},
+		{name: "updated", spare: 4},
 		{name: "name", flex: true},
 		{name: "note", flex: true},
 	}}
 	if q.Action == registry.Batch {
 		l.row, l.columns = batchRow, []column{
-			{name: "id"}, {name: "state"}, {name: "collection"}, {name: "updated"}, {name: "name", flex: true}, {name: "note", flex: true},
+			{name: "id"}, {name: "state"}, {name: "collection", spare: 1}, {name: "updated", spare: 2}, {name: "name", flex: true}, {name: "note", flex: true},
 		}
 	}
 	return l.print(a, func(yield func(registry.WorkItem) error) (bool, error) {
@@ -79,7 +80,7 @@ func (a *app) listItems(ctx context.Context, q registry.ItemQuery, none string) 
 
 func itemRow(it registry.WorkItem) []string {
 	size := ""
-	if it.Action != registry.Batch { // whose jobs have the sizes
+	if it.Action != registry.Batch && it.Action != registry.Bulk { // whose jobs have the sizes
 		size = sizeText(it.SizeBytes)
 	}
 	return []string{
@@ -132,7 +133,7 @@ func (a *app) showItem(ctx context.Context, id string) error {
 		return err
 	}
 	l := lister[registry.Attempt]{row: attemptRow, columns: []column{
-		{name: "attempt", right: true}, {name: "stage"}, {name: "started"}, {name: "ended"}, {name: "outcome"}, {name: "worker", flex: true}, {name: "error", flex: true},
+		{name: "attempt", right: true}, {name: "stage"}, {name: "started"}, {name: "ended", spare: 1}, {name: "outcome"}, {name: "worker"}, {name: "error"}, // which is read here
 	}}
 	return l.print(a, whole(attempts))
 }
@@ -168,7 +169,11 @@ func itemFacts(it registry.WorkItem) *facts {
 	f.add("local ids", strings.Join(spec.LocalIDs, "; "))
 	f.add("submitter", spec.Submitter)
 	f.add("priority", strconv.Itoa(it.Priority))
-	if it.Action != registry.Batch {
+	switch it.Action {
+	case registry.Batch: // whose jobs have the sizes
+	case registry.Bulk:
+		addBulk(f, it)
+	default:
 		f.add("size", exactSize(it.SizeBytes))
 		f.add("files", countText(it.Files))
 	}
@@ -185,6 +190,21 @@ func itemFacts(it registry.WorkItem) *facts {
 	return f
 }
 
+// addBulk adds how far an act on many items is, and what was refused.
+func addBulk(f *facts, it registry.WorkItem) {
+	f.add("asked", bulkText(it.Spec))
+	var p registry.BulkProgress
+	_ = json.Unmarshal(it.Results[registry.ResultBulk], &p) // before it has begun there is none
+	f.add("done", plural(p.Applied, "item", "items"))
+	f.add("refused", plural(p.Refused, "item", "items"))
+	for _, text := range p.Refusals {
+		f.add("", text)
+	}
+	if more := p.Refused - int64(len(p.Refusals)); more > 0 && len(p.Refusals) > 0 {
+		f.add("", fmt.Sprintf("and %s more", countText(more)))
+	}
+}
+
 func (a *app) itemHistoryCommand() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
@@ -195,7 +215,7 @@ func (a *app) itemHistoryCommand() *cobra.Command {
 				return err
 			}
 			l := lister[registry.Event]{none: "nothing yet", row: eventRow, columns: []column{
-				{name: "time"}, {name: "event"}, {name: "attempt", right: true}, {name: "by", flex: true}, {name: "what", flex: true},
+				{name: "time"}, {name: "event"}, {name: "attempt", right: true}, {name: "by"}, {name: "what"},
 			}}
 			return l.print(a, func(yield func(registry.Event) error) (bool, error) {
 				return eachRow(cmd.Context(), limit, historyPage(c, args[0]), yield)
@@ -226,11 +246,27 @@ func detailsText(raw json.RawMessage) string {
 		if s := ""; json.Unmarshal(value, &s) == nil {
 			text = s
 		}
+		if bulk := bulkText(value); name == "spec" && bulk != "" {
+			name, text = "asked", bulk
+		}
 		if text != "" {
 			parts = append(parts, strings.ReplaceAll(name, "_", " ")+": "+text)
 		}
 	}
 	return strings.Join(sorted(parts), ", ")
+}
+
+// bulkText says what an act on many items was asked to do, "" when raw is none.
+func bulkText(raw json.RawMessage) string {
+	var b registry.BulkSpec
+	if json.Unmarshal(raw, &b) != nil || b.Act == "" {
+		return ""
+	}
+	text := fmt.Sprintf("%s (%s)", b.Title(), plural(b.Matched, "item", "items"))
+	if b.Reason != "" {
+		text += ", reason: " + b.Reason
+	}
+	return text
 }
 
 func (a *app) itemWhyCommand() *cobra.Command {
@@ -274,8 +310,20 @@ func (a *app) steering() []*cobra.Command {
 		a.actCommand("abort", "End items for good, and what waits for their success", registry.ActAbort, nil),
 		a.actCommand("delete", "Give up items that failed or are held; what was stored stays", registry.ActDelete, nil),
 		a.actCommand("priority", "Change when items have their turn", registry.ActPriority, func(cmd *cobra.Command, c *registry.Command) {
-			c.Priority = cmd.Flags().Int("to", 0, "the new priority, lower first; below 0 goes before everything else")
-			_ = cmd.MarkFlagRequired("to") // there is this flag
+			cmd.Flags().Func("to", "the new priority `N`, lower first; below 0 goes before everything else", func(text string) error {
+				n, err := strconv.Atoi(text)
+				if err != nil {
+					return errors.New("it must be a whole number")
+				}
+				c.Priority = &n
+				return nil
+			})
+			cmd.PreRunE = func(*cobra.Command, []string) error {
+				if c.Priority == nil {
+					return usage("--to N is missing: the new priority, lower first")
+				}
+				return nil
+			}
 		}),
 	}
 }
@@ -299,7 +347,7 @@ func (a *app) command(ctx context.Context, args []string, command registry.Comma
 		case ctx.Err() != nil:
 			return err
 		case err != nil:
-			if p := new(wire.Problem); !errors.As(err, &p) { // a problem names the act and the item itself
+			if !as[*wire.Problem](err) && !as[*undecidedError](err) { // which name the act and the item themselves
 				err = fmt.Errorf("%s %s: %w", command.Act, id, err)
 			}
 			a.complain(err)
@@ -307,7 +355,11 @@ func (a *app) command(ctx context.Context, args []string, command registry.Comma
 		case a.json:
 			err = a.printJSON(it)
 		default:
-			_, err = fmt.Fprintf(a.out, "%s %s\n", it.ID, it.State)
+			state := string(it.State)
+			if command.Act == registry.ActPurge {
+				state = "removed"
+			}
+			_, err = fmt.Fprintf(a.out, "%s %s\n", it.ID, state)
 		}
 		if err != nil {
 			return err
@@ -333,8 +385,11 @@ func (a *app) ids(args []string) ([]string, error) {
 			return nil, fmt.Errorf("read ids: %w", err)
 		}
 	}
-	if len(ids) == 0 {
-		return nil, &usageError{errors.New("no ids were given")}
+	switch {
+	case len(ids) == 0:
+		return nil, usage("no ids were given")
+	case slices.Contains(ids, ""):
+		return nil, usage("an id is empty")
 	}
 	return ids, nil
 }

@@ -27,8 +27,8 @@ func (a *app) objectListCommand() *cobra.Command {
 				{name: "version", right: true},
 				{name: "files", right: true},
 				{name: "size", right: true},
-				{name: "collection"},
-				{name: "updated"},
+				{name: "collection", spare: 1},
+				{name: "updated", spare: 2},
 				{name: "title", flex: true},
 				{name: "local ids", flex: true},
 			}}
@@ -155,7 +155,7 @@ func (a *app) objectEventsCommand() *cobra.Command {
 				return err
 			}
 			l := lister[registry.Premis]{none: "no events", row: premisRow, columns: []column{
-				{name: "time"}, {name: "version", right: true}, {name: "event"}, {name: "outcome"}, {name: "agent", flex: true}, {name: "detail", flex: true},
+				{name: "time"}, {name: "version", right: true}, {name: "event"}, {name: "outcome"}, {name: "agent"}, {name: "detail"},
 			}}
 			return l.print(a, whole(events))
 		},

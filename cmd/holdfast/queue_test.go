@@ -75,7 +75,7 @@ func TestQueue(t *testing.T) {
 		t.Errorf("queue %+v, want it drained and paused", q)
 	}
 	in("watch", batch).wants(t, exitHeld)
-	if r := in("item", "list", "--batch", batch).wants(t, exitOK); !strings.Contains(r.out, "held: all, since") || !strings.Contains(r.out, "storage moves") {
+	if r := in("item", "list", "--batch", batch).wants(t, exitOK); !strings.Contains(r.out, "held: all (storage moves), since ") {
 		t.Errorf("list:\n%s", r.out)
 	}
 	if r := in("item", "list", "--batch", batch, "--json").wants(t, exitOK); !strings.Contains(r.out, `"held_by":{"scope":"all"`) {

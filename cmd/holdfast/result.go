@@ -127,6 +127,9 @@ func (a *app) resultTable(ctx context.Context, c *client.Client, entries []entry
 		}
 		if p.Error != "" && p.Jobs > 0 && !entries[i].target.job {
 			a.note("%s: %s", entries[i].target.id, clean(p.Error))
+			if p.Completed == p.Jobs { // they were requeued after the report
+				a.note("all its jobs have completed since; to have it reported: %s", a.commandLine("batch update-report", entries[i].target.id))
+			}
 		}
 	}
 	return nil
@@ -134,7 +137,7 @@ func (a *app) resultTable(ctx context.Context, c *client.Client, entries []entry
 
 func jobColumns() []column {
 	return []column{
-		{name: "item"}, {name: "state"}, {name: "ark"}, {name: "version", right: true}, {name: "name", flex: true}, {name: "error", flex: true},
+		{name: "item"}, {name: "state"}, {name: "ark", spare: 1}, {name: "version", right: true, spare: 2}, {name: "name", flex: true}, {name: "error", flex: true},
 	}
 }
 

@@ -96,6 +96,11 @@ func needs(names ...string) cobra.PositionalArgs {
 		case len(args) > len(names) && !open:
 			return fmt.Errorf("%q is one argument too many", args[len(names)])
 		}
+		for i, arg := range args {
+			if arg == "" { // a variable of a script that was not set
+				return fmt.Errorf("%s is empty", strings.TrimSuffix(names[min(i, len(names)-1)], "..."))
+			}
+		}
 		return nil
 	}
 }

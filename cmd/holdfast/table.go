@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"io"
+	"math"
 	"strings"
 )
 
@@ -11,13 +12,17 @@ type column struct {
 	name  string
 	right bool // numbers
 	flex  bool // may be shortened to fit the terminal; identifiers may not, for they are copied
+	spare int  // above 0: left out on a terminal that is too narrow for all, the highest first
 }
 
 // tableBuffer is how many rows a table looks at to find its widths; later rows follow, and may stick out.
 const tableBuffer = 500
 
-// flexLeast is what a column is not shortened below.
-const flexLeast = 8
+// flexLeast is what a column is not shortened below. Rather than shorten one below flexGood, spare columns are left out.
+const (
+	flexLeast = 8
+	flexGood  = 16
+)
 
 // table writes aligned rows for people. Rows beyond the first few hundred are written as they come, so a table may have
 // any length.
@@ -25,6 +30,7 @@ type table struct {
 	w       *bufio.Writer
 	limit   int // columns of the terminal; 0: no limit
 	columns []column
+	hidden  []bool // of the columns: left out
 	pending [][]string
 	widths  []int
 }
@@ -61,7 +67,7 @@ func (t *table) end() error {
 
 // begin fixes the widths and writes the head and the rows that were held back for it.
 func (t *table) begin() error {
-	t.widths = make([]int, len(t.columns))
+	t.widths, t.hidden = make([]int, len(t.columns)), make([]bool, len(t.columns))
 	head := make([]string, len(t.columns))
 	for i, c := range t.columns {
 		head[i] = strings.ToUpper(c.name)
@@ -83,19 +89,18 @@ func (t *table) begin() error {
 	return nil
 }
 
-// fit shortens the widest of the columns that may be shortened until the table is no wider than the terminal.
+// fit makes the table no wider than the terminal: it leaves out what can be spared, then it shortens the widest of the
+// columns that may be shortened.
 func (t *table) fit() {
 	if t.limit <= 0 {
 		return
 	}
-	total := 2 * (len(t.columns) - 1)
-	for _, w := range t.widths {
-		total += w
+	for t.total(flexGood) > t.limit && t.leaveOut() {
 	}
-	for total > t.limit {
+	for total := t.total(math.MaxInt); total > t.limit; total-- {
 		widest := -1
 		for i, c := range t.columns {
-			if c.flex && t.widths[i] > flexLeast && (widest < 0 || t.widths[i] > t.widths[widest]) {
+			if c.flex && !t.hidden[i] && t.widths[i] > flexLeast && (widest < 0 || t.widths[i] > t.widths[widest]) {
 				widest = i
 			}
 		}
@@ -103,18 +108,51 @@ func (t *table) fit() {
 			return
 		}
 		t.widths[widest]--
-		total--
 	}
+}
+
+// total is the width of the table with no flexible column wider than flex.
+func (t *table) total(flex int) int {
+	total := -2
+	for i, c := range t.columns {
+		switch {
+		case t.hidden[i]:
+			continue
+		case c.flex:
+			total += min(t.widths[i], flex)
+		default:
+			total += t.widths[i]
+		}
+		total += 2
+	}
+	return total
+}
+
+// leaveOut hides the column that can be spared first, and says whether there was one.
+func (t *table) leaveOut() bool {
+	first := -1
+	for i, c := range t.columns {
+		if c.spare > 0 && !t.hidden[i] && (first < 0 || c.spare > t.columns[first].spare) {
+			first = i
+		}
+	}
+	if first >= 0 {
+		t.hidden[first] = true
+	}
+	return first >= 0
 }
 
 func (t *table) write(values []string) error {
 	var line strings.Builder
 	for i, v := range values {
+		if t.hidden[i] {
+			continue
+		}
 		if t.limit > 0 && t.columns[i].flex {
 			v = cut(v, t.widths[i])
 		}
 		gap := strings.Repeat(" ", max(0, t.widths[i]-cells(v)))
-		if i > 0 {
+		if line.Len() > 0 {
 			line.WriteString("  ")
 		}
 		if t.columns[i].right {
@@ -143,7 +181,11 @@ func (f *facts) write(w io.Writer) error {
 	}
 	var b strings.Builder
 	for _, l := range f.lines {
-		b.WriteString(l[0] + ":" + strings.Repeat(" ", longest-cells(l[0])+2) + l[1] + "\n")
+		name := l[0]
+		if name != "" { // else the line belongs to the one above
+			name += ":"
+		}
+		b.WriteString(name + strings.Repeat(" ", max(1, longest+3-cells(name))) + l[1] + "\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -91,3 +91,24 @@ func TestTable_NoRows(t *testing.T) {
 		t.Errorf("wrote %q, %v; want nothing", out.String(), err)
 	}
 }
+
+// On a narrow terminal columns that can be spared are left out before others are shortened beyond use.
+func TestTable_Spare(t *testing.T) {
+	columns := []column{{name: "id"}, {name: "size", spare: 1}, {name: "updated", spare: 2}, {name: "note", flex: true}}
+	for limit, want := range map[int]string{
+		0:  "ID        SIZE  UPDATED   NOTE\n01a1fd25  7 B   20:32:23  a note of a certain length\n",
+		46: "ID        SIZE  UPDATED   NOTE\n01a1fd25  7 B   20:32:23  a note of a certain…\n",
+		40: "ID        SIZE  NOTE\n01a1fd25  7 B   a note of a certain len…\n",
+		28: "ID        NOTE\n01a1fd25  a note of a certa…\n",
+		20: "ID        NOTE\n01a1fd25  a note of…\n",
+	} {
+		var out bytes.Buffer
+		table := newTable(&out, limit, columns...)
+		if err := table.row("01a1fd25", "7 B", "20:32:23", "a note of a certain length"); err != nil {
+			t.Fatal(err)
+		}
+		if err := table.end(); err != nil || out.String() != want {
+			t.Errorf("%d columns wide: %v\n%swant\n%s", limit, err, out.String(), want)
+		}
+	}
+}

@@ -101,7 +101,7 @@ func (a *app) tokenListCommand() *cobra.Command {
 				return err
 			}
 			l := lister[registry.Token]{none: "no tokens", row: tokenRow, columns: []column{
-				{name: "id"}, {name: "role"}, {name: "state"}, {name: "created"}, {name: "by", flex: true}, {name: "collections", flex: true}, {name: "name", flex: true},
+				{name: "id"}, {name: "role"}, {name: "state"}, {name: "created", spare: 2}, {name: "by", flex: true, spare: 1}, {name: "collections", flex: true}, {name: "name", flex: true},
 			}}
 			return l.print(a, whole(all))
 		},

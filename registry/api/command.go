@@ -64,7 +64,7 @@ func checkCommand(c wire.CommandRequest) []wire.Fault {
 	if act == registry.ActHold && strings.TrimSpace(c.Reason) == "" {
 		fault("reason", "missing: whoever finds an item held is shown why")
 	}
-	faults = append(faults, priorityFault("body.priority", c.Priority)...)
+	faults = append(faults, expressFault("body.priority", c.Priority)...)
 	return append(faults, textFault("body.reason", c.Reason, maxText)...)
 }
 

@@ -44,7 +44,15 @@ func nameFault(location, name string) []wire.Fault {
 
 // priorityFault returns a fault unless a submission or a profile may ask for the priority.
 func priorityFault(location string, priority *int) []wire.Fault {
-	err := registry.CheckPriority(priority)
+	return refused(location, registry.CheckPriority(priority))
+}
+
+// expressFault returns a fault unless an operator may ask for the priority.
+func expressFault(location string, priority *int) []wire.Fault {
+	return refused(location, registry.CheckExpress(priority))
+}
+
+func refused(location string, err error) []wire.Fault {
 	if err == nil {
 		return nil
 	}
