@@ -14,11 +14,12 @@ func contractRefusal(err error) *wire.Problem {
 		claim *registry.NotClaimable
 		owner *registry.OwnerMismatch
 		query *registry.QueryError
+		turn  *registry.PriorityError
 	)
 	switch {
 	case errors.As(err, &claim), errors.As(err, &owner):
 		return wire.NewProblem(http.StatusConflict, wire.CodeConflict, err.Error())
-	case errors.As(err, &query):
+	case errors.As(err, &query), errors.As(err, &turn):
 		return wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid, err.Error())
 	case errors.Is(err, errors.ErrUnsupported):
 		return wire.NewProblem(http.StatusNotImplemented, wire.CodeInternal, "this Registry does not have that yet; update it")

@@ -47,7 +47,7 @@ func (d sqlite) committed(context.Context, *sql.DB, string) (bool, error) { retu
 
 func (d sqlite) gone(error) bool { return false }
 
-func (d sqlite) noText(error) bool { return false }
+func (d sqlite) unfit(error) bool { return false }
 
 func (d sqlite) patience() time.Duration { return 0 }
 
