@@ -105,8 +105,9 @@ func (s *Store) together(ctx context.Context, t *tx, ws []*write, more <-chan *w
 		} else if err := run(t, ws[i]); err != nil {
 			return ws, finished(ws, t.undo(err))
 		}
-		if len(ws) == groupWrites || time.Since(begun) > groupTime {
-			break
+		// The bounds are for what joins. What is in already is run, however long it takes: its callers are told that it is done.
+		if len(ws) >= groupWrites || time.Since(begun) > groupTime {
+			continue
 		}
 		select {
 		case w := <-more:

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/registrytest"
@@ -104,11 +105,29 @@ func TestGroup(t *testing.T) {
 			t.Fatal(err)
 		}
 		errs := crowd(t, s, n, func(q string) error {
-			if q == "ROLLBACK TO w" {
+			if q == "ROLLBACK TO SAVEPOINT w" {
 				return errFault
 			}
 			return nil
 		})
+		checkCrowd(t, s, errs, func(i int) bool { return i == 7 })
+	})
+	t.Run("R10 a bad write among many on a slow disk", func(t *testing.T) {
+		s := newStore(t)
+		if err := s.AddToken(t.Context(), registry.Token{ID: "7", Hash: "x"}); err != nil {
+			t.Fatal(err)
+		}
+		slow := false
+		errs := crowd(t, s, n, func(q string) error {
+			if q == "SAVEPOINT w" && !slow { // they run again, one by one
+				slow = true
+				time.Sleep(100 * time.Millisecond) // is longer than others may join
+			}
+			return nil
+		})
+		if !slow {
+			t.Error("the writes did not run again")
+		}
 		checkCrowd(t, s, errs, func(i int) bool { return i == 7 })
 	})
 	t.Run("R10 a commit that fails once", func(t *testing.T) {
