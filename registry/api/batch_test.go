@@ -104,8 +104,10 @@ func TestBatch_ListPagesAndHidesSecrets(t *testing.T) {
 		q    registry.ItemQuery
 		want int
 	}{
-		{registry.ItemQuery{Text: "thr"}, 1}, {registry.ItemQuery{Status: registry.Failed}, 0},
-		{registry.ItemQuery{Collection: "default"}, 3}, {registry.ItemQuery{Collection: "none"}, 0},
+		{registry.ItemQuery{Text: "thr"}, 1},
+		{registry.ItemQuery{Status: registry.Failed}, 0},
+		{registry.ItemQuery{Collection: "default"}, 3},
+		{registry.ItemQuery{Collection: "none"}, 0},
 	} {
 		q, want := tt.q, tt.want
 		if page, err := c.Batches(t.Context(), q); err != nil || len(page.Rows) != want || page.Rows == nil {

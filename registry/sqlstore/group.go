@@ -100,7 +100,7 @@ func (s *Store) together(ctx context.Context, t *tx, ws []*write, more <-chan *w
 		return ws, err
 	}
 	for i := 0; i < len(ws); i++ {
-		if gone := context.Cause(ws[i].ctx); gone != nil {
+		if gone := context.Cause(ws[i].ctx); gone != nil { //nolint:contextcheck // each write brings its own
 			ws[i].err = gone
 		} else if err := run(t, ws[i]); err != nil {
 			return ws, finished(ws, t.undo(err))

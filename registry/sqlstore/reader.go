@@ -13,7 +13,7 @@ type reader struct {
 
 // QueryContext is as of sql.DB.
 func (r reader) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	rows, err := r.DB.QueryContext(ctx, query, args...) //nolint:sqlclosecheck // the caller's
+	rows, err := r.DB.QueryContext(ctx, query, args...)
 	if err != nil && r.dialect.unfit(err) {
 		return nil, unfit(err)
 	}

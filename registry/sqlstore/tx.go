@@ -43,7 +43,7 @@ func (t *tx) begin(ctx context.Context) error {
 		t.ctx, t.giveUp = context.WithTimeout(ctx, patience)
 	}
 	if t.conn == nil {
-		conn, err := t.store.db.Conn(t.ctx)
+		conn, err := t.store.db.Conn(t.ctx) //nolint:contextcheck // it is begin's, with a bound
 		if err != nil {
 			return t.over(fmt.Errorf("connect: %w", err))
 		}
