@@ -14,6 +14,7 @@ func contractRefusal(err error) *wire.Problem {
 		claim *registry.NotClaimable
 		owner *registry.OwnerMismatch
 		query *registry.QueryError
+		turn  *registry.PriorityError
 	)
 	switch {
 	case errors.As(err, &claim), errors.As(err, &owner):
@@ -23,6 +24,8 @@ func contractRefusal(err error) *wire.Problem {
 		p := wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid, query.Error())
 		p.Faults = []wire.Fault{queryFault("query.q", query)}
 		return p
+	case errors.As(err, &turn):
+		return wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid, err.Error())
 	case errors.Is(err, errors.ErrUnsupported):
 		return wire.NewProblem(http.StatusNotImplemented, wire.CodeInternal, "this Registry does not have that yet; update it")
 	}

@@ -46,7 +46,8 @@ func (s *server) prepareGraph(ctx context.Context, in *prepareInput) (*output[re
 		g.Nodes = append(g.Nodes, registry.Node{Key: n.Key, Submission: s.nodeSubmission(ctx, in, n, spec)})
 	}
 	faults = append(faults, uploadsTwice(in.Body.Nodes)...)
-	if err := invalidGraph("nothing was prepared", graphFaults(g), faults); err != nil {
+	at := func(key string) string { return nodeLocation(g, key) }
+	if err := invalidGraph("nothing was prepared", g.Problems(), at, faults); err != nil {
 		return nil, err
 	}
 	done, err := s.acceptUploads(ctx, in.Body.Nodes, g)
@@ -57,7 +58,7 @@ func (s *server) prepareGraph(ctx context.Context, in *prepareInput) (*output[re
 	p, err := s.registry.Prepare(ctx, g)
 	var wrong *registry.GraphError
 	if errors.As(err, &wrong) {
-		return nil, invalidGraph("nothing was prepared", []wire.Fault{graphFault(nodeLocation(g, wrong.Key), wrong)}, nil)
+		return nil, invalidGraph("nothing was prepared", []*registry.GraphError{wrong}, at, nil)
 	} else if err != nil {
 		return nil, err
 	}
@@ -182,14 +183,6 @@ func (s *server) edges(ctx context.Context, in *ItemID) (*output[wire.EdgesRespo
 	}}, nil
 }
 
-// requireFaults is what is wrong with a plain submission's requirements.
-func requireFaults(sub registry.Submission) (faults []wire.Fault) {
-	for _, e := range sub.Problems() {
-		faults = append(faults, graphFault("body.requires", e))
-	}
-	return faults
-}
-
 // nodeLocation is where in a request a node stands; the last of those with its key, which is the one too many.
 func nodeLocation(g registry.Graph, key string) string {
 	for i, n := range slices.Backward(g.Nodes) {
@@ -204,19 +197,17 @@ func graphFault(location string, e *registry.GraphError) wire.Fault {
 	return wire.Fault{Location: location, Message: e.Problem, Found: e.Key}
 }
 
-// graphFaults is what is wrong with a graph taken by itself.
-func graphFaults(g registry.Graph) (faults []wire.Fault) {
-	for _, e := range g.Problems() {
-		faults = append(faults, graphFault(nodeLocation(g, e.Key), e))
-	}
-	return faults
-}
-
-// invalidGraph is the problem of a graph, or of a submission's requirements, with faults, and of what else is wrong with the
-// request; nil when nothing is.
-func invalidGraph(what string, faults, others []wire.Fault) error {
-	if len(faults) == 0 {
+// invalidGraph is the problem of a graph, or of a submission's requirements, in which this is wrong, and of what else is wrong
+// with the request; nil when nothing is. at is where in the request a node stands.
+func invalidGraph(what string, wrong []*registry.GraphError, at func(key string) string, others []wire.Fault) error {
+	if len(wrong) == 0 {
 		return invalid(what, others...)
 	}
-	return wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeGraph, what+"; correct what the errors name", append(faults, others...)...)
+	var faults []wire.Fault
+	for _, e := range wrong {
+		faults = append(faults, graphFault(at(e.Key), e))
+	}
+	p := wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeGraph, what+"; correct what the errors name", append(faults, others...)...)
+	p.Cause = wire.CauseOf(wrong[0])
+	return p
 }

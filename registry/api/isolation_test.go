@@ -23,25 +23,25 @@ import (
 const beeMark = "HONEYPOT"
 
 // foreign is what lies in that collection.
-type foreign struct{ batch, job, object, upload, hold, collection string }
+type foreign struct{ batch, job, object, upload, hold, collection, graph, node string }
 
 // unknown has ids of the same kinds that nothing has.
 func unknown() foreign {
 	const id = "01999999-9999-7999-8999-999999999999"
-	return foreign{batch: id, job: id, object: "ark:/99999/nothing", upload: id, collection: "zzz"}
+	return foreign{batch: id, job: id, object: "ark:/99999/nothing", upload: id, collection: "zzz", graph: id, node: id}
 }
 
 // fill puts ids into a template.
 func (f foreign) fill(template string) string {
 	return strings.NewReplacer("BATCH", f.batch, "JOB", f.job, "ARK", strings.ReplaceAll(f.object, "/", "%2F"),
-		"OBJECT", f.object, "UPLOAD", f.upload, "COLLECTION", f.collection).Replace(template)
+		"OBJECT", f.object, "UPLOAD", f.upload, "COLLECTION", f.collection, "GRAPH", f.graph, "NODE", f.node).Replace(template)
 }
 
 // strip takes what a request itself said, and what is its own, out of an answer.
 func (f foreign) strip(text string) string {
 	text = regexp.MustCompile(`urn:holdfast:request:\w+`).ReplaceAllString(text, "REQUEST")
 	text = regexp.MustCompile(`datetime="[^"]*">[^<]*`).ReplaceAllString(text, "TIME")
-	for _, own := range []string{strings.ReplaceAll(f.object, "/", "%2F"), f.object, f.batch, f.job, f.upload, f.collection} {
+	for _, own := range []string{strings.ReplaceAll(f.object, "/", "%2F"), f.object, f.batch, f.job, f.upload, f.collection, f.graph, f.node} {
 		if own != "" {
 			text = strings.ReplaceAll(text, own, "ID")
 		}
@@ -67,28 +67,45 @@ func probes() map[string][]probe {
 		"submit": {
 			{"POST", "/api/v1/batches", `{"url":"http://h.test/x","collection":"COLLECTION"}`},
 			{"POST", "/api/v1/batches", `{"upload_id":"UPLOAD","collection":"default"}`},
+			{"POST", "/api/v1/batches", `{"url":"http://h.test/x","requires":[{"item_id":"JOB"}]}`},
+			{"POST", "/api/v1/batches", `{"url":"http://h.test/x","requires":[{"item_id":"NODE","wait_for":"settled"}]}`},
 		},
+		"prepare-graph": {
+			{"POST", "/api/v1/graphs", `{"nodes":[{"key":"a","url":"http://h.test/x","collection":"COLLECTION"}]}`},
+			{"POST", "/api/v1/graphs", `{"nodes":[{"key":"a","url":"http://h.test/x","requires":[{"item_id":"JOB"}]}]}`},
+			{"POST", "/api/v1/graphs", `{"nodes":[{"key":"a","upload_id":"UPLOAD"}]}`},
+			{"POST", "/api/v1/graphs", `{"graph_id":"GRAPH","nodes":[{"key":"a","url":"http://h.test/x"}]}`},
+			{"POST", "/api/v1/graphs", `{"graph_id":"GRAPH","nodes":[{"key":"a","url":"http://h.test/x","requires":[{"key":"k` + beeMark + `"}]}]}`},
+		},
+		"seal-graph": {{"POST", "/api/v1/graphs/GRAPH/seal", ""}},
+		"read-graph": get("/graphs/GRAPH"),
+		"item-edges": get("/items/JOB/edges", "/items/NODE/edges"),
+		"count-items": get("/items/count", "/items/count?q=collection:COLLECTION", "/items/count?q=batch:BATCH", "/items/count?q=graph:GRAPH",
+			"/items/count?q=id:JOB", "/items/count?q="+beeMark),
+		"queue-status":      get("/queue"),
+		"read-accepting":    get("/queue/accepting"),
 		"list-batches":      get("/batches", "/batches?collection=COLLECTION", "/batches?text="+beeMark, "/batches?status=completed"),
 		"read-batch":        get("/batches/BATCH"),
 		"batch-progress":    get("/batches/BATCH/progress"),
 		"list-batch-jobs":   get("/batches/BATCH/jobs"),
 		"batch-report":      get("/batches/BATCH/report", "/batches/BATCH/report?closing=1"),
 		"batch-report-jobs": get("/batches/BATCH/report/jobs"),
-		"list-items":        get("/items", "/items?parent=BATCH", "/items?collection=COLLECTION", "/items?text="+beeMark),
-		"read-item":         get("/items/JOB", "/items/BATCH"),
-		"item-history":      get("/items/JOB/history", "/items/COLLECTION/history"),
-		"item-attempts":     get("/items/JOB/attempts"),
-		"item-why":          get("/items/JOB/why"),
-		"list-holds":        get("/holds"),
-		"list-collections":  get("/collections"),
-		"read-collection":   get("/collections/COLLECTION"),
-		"list-objects":      get("/objects", "/objects?collection=COLLECTION", "/objects?text="+beeMark, "/objects?local_id=local"+beeMark),
-		"read-object":       get("/objects/ARK"),
-		"object-files":      get("/objects/ARK/files", "/objects/ARK/files?version=1"),
-		"object-content":    get("/objects/ARK/content?path=producer/a"),
-		"object-events":     get("/objects/ARK/events"),
-		"list-feed":         get("/feed?limit=500", "/feed?limit=500&item=JOB", "/feed?limit=500&collections=COLLECTION", "/feed?types=token-created,hold,refused"),
-		"events":            get("/events?item=JOB"), // and TestIsolation_Stream
+		"list-items": get("/items", "/items?parent=BATCH", "/items?collection=COLLECTION", "/items?text="+beeMark, "/items?q=collection:COLLECTION",
+			"/items?q=graph:GRAPH", "/items?q=id:JOB", "/items?q=batch:BATCH"),
+		"read-item":        get("/items/JOB", "/items/BATCH"),
+		"item-history":     get("/items/JOB/history", "/items/COLLECTION/history"),
+		"item-attempts":    get("/items/JOB/attempts"),
+		"item-why":         get("/items/JOB/why"),
+		"list-holds":       get("/holds"),
+		"list-collections": get("/collections"),
+		"read-collection":  get("/collections/COLLECTION"),
+		"list-objects":     get("/objects", "/objects?collection=COLLECTION", "/objects?text="+beeMark, "/objects?local_id=local"+beeMark),
+		"read-object":      get("/objects/ARK"),
+		"object-files":     get("/objects/ARK/files", "/objects/ARK/files?version=1"),
+		"object-content":   get("/objects/ARK/content?path=producer/a"),
+		"object-events":    get("/objects/ARK/events"),
+		"list-feed":        get("/feed?limit=500", "/feed?limit=500&item=JOB", "/feed?limit=500&collections=COLLECTION", "/feed?types=token-created,hold,refused"),
+		"events":           get("/events?item=JOB"), // and TestIsolation_Stream
 		"pages": {
 			{"GET", "/", ""},
 			{"GET", "/?text=" + beeMark, ""},
@@ -135,6 +152,11 @@ func isolated(t *testing.T) (*bench, foreign) {
 	u, err := bee.SendUpload(ctx, client.Upload{Filename: beeMark + ".txt", Body: strings.NewReader(beeMark), Size: int64(len(beeMark))})
 	must(t, err)
 	f.upload = u.ID
+	g, err := bee.Prepare(ctx, registry.Graph{Nodes: []registry.Node{{Key: "k" + beeMark, Submission: registry.Submission{
+		Collection: "hiveb", Name: beeMark, Spec: registry.Spec{URL: "http://h.test/" + beeMark}, Requires: []registry.Requirement{{ItemID: held}},
+	}}}})
+	must(t, err)
+	f.graph, f.node = g.GraphID, g.Items["k"+beeMark]
 	return b, f
 }
 
@@ -157,7 +179,7 @@ func TestIsolation_EveryOperation(t *testing.T) {
 			name := p.method + " " + p.path
 			answer, text := b.ask(t, p, theirs, registry.RoleDepositor)
 			there := theirs.strip(text)
-			for _, found := range []string{beeMark, theirs.batch, theirs.job, theirs.object, theirs.hold, theirs.upload, "hiveb"} {
+			for _, found := range []string{beeMark, theirs.batch, theirs.job, theirs.object, theirs.hold, theirs.upload, theirs.graph, theirs.node, "hiveb"} {
 				if strings.Contains(asked.Replace(there), found) {
 					t.Errorf("%s tells %s: %s", name, found, text)
 				}
@@ -177,6 +199,12 @@ func TestIsolation_EveryOperation(t *testing.T) {
 	}
 	if _, err := b.store.UploadByID(t.Context(), theirs.upload); err != nil || !slices.Contains(b.staged(t), "uploads/"+theirs.upload+"/payload") {
 		t.Errorf("the other depositor's upload is gone: %v, staged %v", err, b.staged(t))
+	}
+	if g, err := b.store.Graph(t.Context(), theirs.graph); err != nil || g.Sealed || len(g.Items) != 1 {
+		t.Errorf("the other depositor's graph was changed: %+v %v", g, err)
+	}
+	if page, err := b.store.Items(t.Context(), registry.ItemQuery{Within: []string{"default"}}); err != nil || len(page.Rows) != 2 {
+		t.Errorf("%d items of the depositor's own %v, want a batch and its job: something was submitted that names another's", len(page.Rows), err)
 	}
 }
 
@@ -319,4 +347,82 @@ func TestScoped_WithoutAToken(t *testing.T) {
 	if holds, err := r.Holds(ctx); err != nil || len(holds) > 0 {
 		t.Errorf("holds %+v %v, want none", holds, err)
 	}
+}
+
+// A graph may have items of two collections, made by somebody who sees both; each depositor is told of their own.
+func TestIsolation_MixedGraph(t *testing.T) {
+	b, _ := isolated(t)
+	node := func(key, collection string, requires ...registry.Requirement) registry.Node {
+		return registry.Node{Key: key, Submission: registry.Submission{
+			Collection: collection, Spec: registry.Spec{URL: "http://h.test/" + key}, Requires: requires,
+		}}
+	}
+	g, err := b.as(t, registry.RoleAdmin).Prepare(t.Context(), registry.Graph{Nodes: []registry.Node{
+		node("first", "default"), node("theirs"+beeMark, "hiveb"),
+		node("last", "default", registry.Requirement{Key: "first"}, registry.Requirement{Key: "theirs" + beeMark}),
+	}})
+	must(t, err)
+	c := b.as(t, registry.RoleDepositor)
+	seen, err := c.Graph(t.Context(), g.GraphID)
+	must(t, err)
+	requires, required, err := c.Edges(t.Context(), g.Items["last"])
+	must(t, err)
+	why, err := c.Why(t.Context(), g.Items["last"])
+	must(t, err)
+	text, err := json.Marshal([]any{seen, requires, required, why})
+	must(t, err)
+	if strings.Contains(string(text), beeMark) || strings.Contains(string(text), g.Items["theirs"+beeMark]) {
+		t.Errorf("the depositor is told of the other collection's item: %s", text)
+	}
+	if len(seen.Items) != 2 || len(seen.Keys) != 2 || len(seen.Edges) != 1 || len(requires) != 1 || requires[0].RequiresID != g.Items["first"] {
+		t.Errorf("graph %+v, edges %+v, want what is the depositor's own", seen, requires)
+	}
+	for what, err := range map[string]error{
+		"seal": c.Seal(t.Context(), g.GraphID, ""),
+		"add":  second(c.Prepare(t.Context(), registry.Graph{ID: g.GraphID, Nodes: []registry.Node{node("more", "default")}})),
+	} {
+		if !errors.Is(err, registry.ErrNotFound) {
+			t.Errorf("%s: %v, want that there is no such graph", what, err)
+		}
+	}
+}
+
+// What happened to an item, and who worked at it, outlives it: whoever saw it sees that still, and nobody else does.
+func TestIsolation_PurgedItem(t *testing.T) {
+	b, theirs := isolated(t)
+	for id, sees := range map[string][]registry.Role{
+		theirs.batch:   {registry.RoleViewer, registry.RoleOperator, registry.RoleAdmin},
+		ownBatch(t, b): {registry.RoleDepositor, registry.RoleViewer, registry.RoleOperator, registry.RoleAdmin},
+	} {
+		_, err := b.store.Command(t.Context(), registry.Command{ItemID: id, Act: registry.ActPurge, Actor: "boss", Confirmed: true})
+		must(t, err)
+		for _, role := range []registry.Role{registry.RoleDepositor, registry.RoleViewer, registry.RoleOperator, registry.RoleAdmin} {
+			c := b.as(t, role)
+			if _, err := c.Item(t.Context(), id); !errors.Is(err, registry.ErrNotFound) {
+				t.Errorf("item as %s: %v, want that it is gone", role, err)
+			}
+			events, err := c.Events(t.Context(), id, 0, 100)
+			attempts, gone := c.Attempts(t.Context(), id)
+			if !slices.Contains(sees, role) {
+				if !errors.Is(err, registry.ErrNotFound) || !errors.Is(gone, registry.ErrNotFound) {
+					t.Errorf("history of another collection's item as %s: %+v %v, attempts %+v %v", role, events, err, attempts, gone)
+				}
+				continue
+			}
+			if err != nil || len(events) < 3 || events[len(events)-1].Type != string(registry.ActPurge) {
+				t.Errorf("history as %s: %+v %v, want all of it", role, events, err)
+			}
+			if gone != nil || len(attempts) == 0 {
+				t.Errorf("attempts as %s: %+v %v", role, attempts, gone)
+			}
+		}
+	}
+}
+
+// ownBatch is the depositor's one batch.
+func ownBatch(t *testing.T, b *bench) string {
+	t.Helper()
+	page, err := b.as(t, registry.RoleDepositor).Batches(t.Context(), registry.ItemQuery{})
+	must(t, err)
+	return page.Rows[0].ID
 }

@@ -98,8 +98,9 @@ type historyInput struct {
 	Limit int   `query:"limit" minimum:"1" maximum:"500" doc:"Rows of a page; 50 when not given"`
 }
 
+// history outlives the item: that of one that was purged is there, too.
 func (s *server) history(ctx context.Context, in *historyInput) (*output[registry.Page[registry.Event]], error) {
-	if _, err := s.registry.Item(ctx, in.ID); err != nil {
+	if err := s.past(ctx, in.ID); err != nil {
 		return nil, err
 	}
 	limit := Paging{Limit: in.Limit}.size()
@@ -115,8 +116,13 @@ func (s *server) history(ctx context.Context, in *historyInput) (*output[registr
 	return page(p), nil
 }
 
+// past returns an error unless there is, or was before it was purged, such an item that the request may see.
+func (s *server) past(ctx context.Context, id string) error {
+	return sight{s.all, callOf(ctx).token}.past(ctx, id)
+}
+
 func (s *server) attempts(ctx context.Context, in *ItemID) (*output[registry.Page[registry.Attempt]], error) {
-	if _, err := s.registry.Item(ctx, in.ID); err != nil {
+	if err := s.past(ctx, in.ID); err != nil {
 		return nil, err
 	}
 	attempts, err := s.registry.Attempts(ctx, in.ID)

@@ -101,6 +101,8 @@ func register[I, O any](s *server, api huma.API, o operation, handle func(contex
 		next(huma.WithValue(ctx, requestKey{}, r))
 	}}
 	op.MaxBodyBytes = maxBody + 1 // bounded has been here before
+	// And it has read the body. A deadline that stands after that would cut off an answer that takes longer, after 5 s.
+	op.BodyReadTimeout = -1
 	if o.contract {
 		op.MaxBodyBytes, op.SkipValidateBody = maxContractBody+1, true
 		s.contract[o.method+" "+wire.Base+o.path] = o.id

@@ -159,7 +159,7 @@ func (s *server) problem(r *http.Request, err error) *wire.Problem {
 	} else {
 		log.InfoContext(r.Context(), "request refused", "err", err)
 	}
-	if isRefusal(&answer) {
+	if s.notable(r, &answer) {
 		s.refused(r, &answer)
 	}
 	return &answer

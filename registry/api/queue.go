@@ -22,6 +22,7 @@ func (s *server) queueStatus(ctx context.Context, _ *struct{}) (*output[registry
 	if err != nil {
 		return nil, err
 	}
+	q.Stages = append([]registry.StageQueue{}, q.Stages...) // never null
 	return &output[registry.QueueStatus]{Body: q}, nil
 }
 

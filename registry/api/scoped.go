@@ -57,7 +57,10 @@ func (v sight) sees(collection string) bool {
 // narrow is a list's own limit and the token's.
 func (v sight) narrow(asked []string) []string {
 	within := v.within()
-	if within == nil || asked == nil {
+	switch {
+	case within == nil:
+		return asked
+	case asked == nil:
 		return within
 	}
 	return slices.DeleteFunc(slices.Clone(within), func(c string) bool { return !slices.Contains(asked, c) })
@@ -73,6 +76,25 @@ func (v sight) item(ctx context.Context, id string) (registry.WorkItem, error) {
 		return registry.WorkItem{}, absent("item", id)
 	}
 	return it, err
+}
+
+// past returns an error unless there is, or was before it was purged, such an item that may be seen: its events and attempts
+// outlive it, and the events say which collection it was in.
+func (v sight) past(ctx context.Context, id string) error {
+	_, err := v.item(ctx, id)
+	if !errors.Is(err, registry.ErrNotFound) {
+		return err
+	}
+	purges, failed := v.all.Feed(ctx, registry.FeedQuery{
+		ItemID: id, Types: []string{string(registry.ActPurge)}, Within: v.within(), Limit: 1,
+	})
+	if failed != nil {
+		return failed
+	}
+	if len(purges) == 0 {
+		return err
+	}
+	return nil
 }
 
 // seesItem says whether there is such an item that may be seen.

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"maps"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -14,7 +15,22 @@ func (s scoped) Item(ctx context.Context, id string) (registry.WorkItem, error) 
 	if err != nil {
 		return it, err
 	}
-	return it, v.mask(ctx, &it.Note)
+	return it, v.maskItem(ctx, &it)
+}
+
+// maskItem leaves out of an item what it says of items that may not be seen.
+func (v sight) maskItem(ctx context.Context, it *registry.WorkItem) error {
+	if !v.limited() {
+		return nil
+	}
+	if it.HeldBy != nil {
+		h := *it.HeldBy // several items may share it
+		it.HeldBy = &h
+		if err := v.mask(ctx, &h.Reason); err != nil {
+			return err
+		}
+	}
+	return v.mask(ctx, &it.Note)
 }
 
 // Items implements registry.Reading.
@@ -24,7 +40,7 @@ func (s scoped) Items(ctx context.Context, q registry.ItemQuery) (registry.Page[
 	page, err := s.all.Items(ctx, q)
 	for i := range page.Rows {
 		if err == nil {
-			err = v.mask(ctx, &page.Rows[i].Note)
+			err = v.maskItem(ctx, &page.Rows[i])
 		}
 	}
 	return page, err
@@ -55,10 +71,11 @@ func (s scoped) Graph(ctx context.Context, id string) (registry.GraphView, error
 		return registry.GraphView{}, absent("graph", id)
 	}
 	for i := range g.Items {
-		if err := v.mask(ctx, &g.Items[i].Note); err != nil {
+		if err := v.maskItem(ctx, &g.Items[i]); err != nil {
 			return registry.GraphView{}, err
 		}
 	}
+	maps.DeleteFunc(g.Keys, func(id, _ string) bool { return !seen[id] })
 	may := func(id string) (bool, error) {
 		if ok, known := seen[id]; known {
 			return ok, nil
@@ -176,12 +193,12 @@ func (s scoped) FeedEnd(ctx context.Context) (int64, error) { return s.all.FeedE
 // AwaitFeed implements registry.Reading.
 func (s scoped) AwaitFeed(ctx context.Context, after int64) error { return s.all.AwaitFeed(ctx, after) }
 
-// Audit implements registry.Reading. There is none for those who do not see everything.
+// Accepting implements registry.Reading. Whoever may submit is told.
 func (s scoped) Accepting(ctx context.Context) (registry.Accepting, error) {
 	return s.all.Accepting(ctx)
 }
 
-// Audit implements registry.Reading.
+// Audit implements registry.Reading. There is none for those who do not see everything.
 func (s scoped) Audit(ctx context.Context, q registry.AuditQuery) (registry.Page[registry.Event], error) {
 	if s.sight(ctx).limited() {
 		return registry.Page[registry.Event]{}, nil
@@ -189,11 +206,13 @@ func (s scoped) Audit(ctx context.Context, q registry.AuditQuery) (registry.Page
 	return s.all.Audit(ctx, q)
 }
 
-// Attempts implements registry.Reading.
+// Attempts implements registry.Reading. Those of an item that was purged are there, as its events are.
 func (s scoped) Attempts(ctx context.Context, itemID string) ([]registry.Attempt, error) {
 	v := s.sight(ctx)
-	if _, err := v.item(ctx, itemID); err != nil {
-		return nil, err
+	if v.limited() {
+		if err := v.past(ctx, itemID); err != nil {
+			return nil, err
+		}
 	}
 	attempts, err := s.all.Attempts(ctx, itemID)
 	for i := range attempts {

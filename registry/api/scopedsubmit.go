@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -85,10 +86,9 @@ func (v sight) graph(ctx context.Context, id string) error {
 	} else if err != nil {
 		return err
 	}
-	for _, it := range g.Items {
-		if !v.sees(it.Collection) {
-			return absent("graph", id)
-		}
+	theirs := func(it registry.WorkItem) bool { return !v.sees(it.Collection) }
+	if len(g.Items) == 0 || slices.ContainsFunc(g.Items, theirs) {
+		return absent("graph", id)
 	}
 	return nil
 }

@@ -20,8 +20,9 @@ type submitInput struct {
 func (s *server) submit(ctx context.Context, in *submitInput) (*output[wire.SubmitResponse], error) {
 	spec, faults := specOf(in.Body)
 	faults = append(faults, textFault("header.Idempotency-Key", in.Key, maxText)...)
-	required := requireFaults(registry.Submission{Requires: in.Body.Requires})
-	if err := invalidGraph("nothing was submitted", required, faults); err != nil {
+	required := registry.Submission{Requires: in.Body.Requires}.Problems()
+	at := func(string) string { return "body.requires" }
+	if err := invalidGraph("nothing was submitted", required, at, faults); err != nil {
 		return nil, err
 	}
 	if spec.Submitter == "" {

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/wire"
@@ -9,11 +10,17 @@ import (
 
 // Command implements registry.Administering.
 func (s *Store) Command(ctx context.Context, c registry.Command) (registry.WorkItem, error) {
+	if err := checkKeys("command", c.ItemID, c.IdempotencyKey); err != nil {
+		return registry.WorkItem{}, err
+	}
 	return call[registry.WorkItem](ctx, s, "command", c)
 }
 
 // Bulk implements registry.Administering.
 func (s *Store) Bulk(ctx context.Context, b registry.BulkRequest) (registry.WorkItem, error) {
+	if err := checkKeys("bulk act", append([]string{b.IdempotencyKey}, b.Within...)...); err != nil {
+		return registry.WorkItem{}, err
+	}
 	return call[registry.WorkItem](ctx, s, "bulk", b)
 }
 
@@ -24,21 +31,33 @@ func (s *Store) SetAccepting(ctx context.Context, a registry.Accepting) error {
 
 // AddHold implements registry.Administering.
 func (s *Store) AddHold(ctx context.Context, h registry.Hold) error {
+	if err := checkKeys("hold", h.Key); err != nil {
+		return err
+	}
 	return s.tell(ctx, "add-hold", h)
 }
 
 // RemoveHold implements registry.Administering.
 func (s *Store) RemoveHold(ctx context.Context, scope registry.HoldScope, key, actor string) error {
+	if checkKeys("hold", key) != nil {
+		return fmt.Errorf("release hold on %s %q: %w", scope, key, registry.ErrNotFound) // there can be none
+	}
 	return s.tell(ctx, "remove-hold", wire.HoldRemoval{Scope: scope, Key: key, Actor: actor})
 }
 
 // PutCollection implements registry.Administering.
 func (s *Store) PutCollection(ctx context.Context, c registry.Collection, actor string) error {
+	if err := checkKeys("collection", c.Mnemonic, c.Profile.Owner, c.Profile.Storage); err != nil {
+		return err
+	}
 	return s.tell(ctx, "put-collection", wire.CollectionRecord{Collection: c, Actor: actor})
 }
 
 // AddToken implements registry.Administering.
 func (s *Store) AddToken(ctx context.Context, t registry.Token) error {
+	if err := checkKeys("token", append([]string{t.ID, t.Hash}, t.Collections...)...); err != nil {
+		return err
+	}
 	return s.tell(ctx, "add-token", wire.RecordOf(t))
 }
 

@@ -471,7 +471,7 @@ func TestStore_Roles(t *testing.T) {
 	local := sqlite(t)(t, time.Now)
 	server := serverOf(t, local, time.Now, nil)
 	for _, role := range registry.Roles() {
-		hash := registry.Token{ID: "as-" + string(role), Hash: hashOf("secret-" + string(role)), Name: "x", Role: role}
+		hash := registry.Token{ID: "as-" + string(role), Hash: hashOf("secret-" + string(role)), Name: "the " + string(role), Role: role}
 		must(t, local.AddToken(t.Context(), hash))
 		s := client.NewStore(client.New(server.URL, "secret-"+string(role), client.Options{}))
 		t.Cleanup(func() { must(t, s.Close()) })
@@ -491,6 +491,10 @@ func TestStore_Roles(t *testing.T) {
 		for _, err := range []error{
 			s.PutCollection(t.Context(), registry.Collection{Mnemonic: "c"}, "forged"),
 			s.AddToken(t.Context(), registry.Token{ID: "t", Hash: "h", Role: registry.RoleAdmin}),
+			s.Refused(t.Context(), registry.Refusal{Code: "forged"}),
+			second(s.Tokens(t.Context())),
+			second(s.TokenByHash(t.Context(), "h")),
+			second(s.Audit(t.Context(), registry.AuditQuery{})),
 		} {
 			if forbidden(err) == administers {
 				t.Errorf("%s administers: %v", role, err)
@@ -498,6 +502,8 @@ func TestStore_Roles(t *testing.T) {
 		}
 	}
 }
+
+func second[T any](_ T, err error) error { return err }
 
 // After Close nothing is asked, and Close may be called again.
 func TestStore_Close(t *testing.T) {

@@ -23,6 +23,9 @@ func (s *Store) Submit(ctx context.Context, sub registry.Submission) (registry.R
 	if wrong := sub.Problems(); len(wrong) > 0 {
 		return registry.Receipt{}, fmt.Errorf("submit to collection %s: %w", sub.Collection, wrong[0])
 	}
+	if err := checkKeys("submit", sub.Collection, sub.IdempotencyKey); err != nil {
+		return registry.Receipt{}, err
+	}
 	return call[registry.Receipt](ctx, s, "submit", sub)
 }
 
@@ -31,6 +34,13 @@ func (s *Store) Prepare(ctx context.Context, g registry.Graph) (registry.Prepare
 	// What is no text would become another one on its way.
 	if wrong := g.Problems(); len(wrong) > 0 {
 		return registry.PreparedGraph{}, fmt.Errorf("prepare graph: %w", wrong[0])
+	}
+	keys := []string{g.IdempotencyKey}
+	for _, n := range g.Nodes {
+		keys = append(keys, n.Submission.Collection)
+	}
+	if err := checkKeys("prepare graph", keys...); err != nil {
+		return registry.PreparedGraph{}, err
 	}
 	return call[registry.PreparedGraph](ctx, s, "prepare", g)
 }

@@ -12,6 +12,9 @@ import (
 
 // Claim implements registry.Working. It may travel with others.
 func (s *Store) Claim(ctx context.Context, r registry.ClaimRequest) (registry.Claim, error) {
+	if err := checkKeys("claim", r.RequestID, r.Worker); err != nil {
+		return registry.Claim{}, err
+	}
 	return s.claims.do(ctx, r)
 }
 
@@ -82,11 +85,17 @@ func (s *Store) ApplyNext(ctx context.Context, l registry.Lease) (registry.BulkP
 
 // Identify implements registry.Preserving.
 func (s *Store) Identify(ctx context.Context, l registry.Lease, r registry.IdentifyRequest) (registry.Identity, error) {
+	if err := checkKeys("identify", append([]string{r.Owner, r.Supplied, r.Proposed}, r.LocalIDs...)...); err != nil {
+		return registry.Identity{}, err
+	}
 	return fenced[registry.Identity](ctx, s, l, "identity", r)
 }
 
 // Intend implements registry.Preserving.
 func (s *Store) Intend(ctx context.Context, l registry.Lease, in registry.Intent) (registry.Intent, error) {
+	if err := checkKeys("intend", in.ObjectID); err != nil {
+		return registry.Intent{}, err
+	}
 	return fenced[registry.Intent](ctx, s, l, "intents", in)
 }
 

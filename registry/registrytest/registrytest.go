@@ -6,6 +6,7 @@
 package registrytest
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -20,13 +21,14 @@ type test struct {
 	run  func(*fixture)
 }
 
-// Run runs the whole suite. Every test gets a store of its own.
-func Run(t *testing.T, open Open) {
-	t.Helper()
-	topics := []struct {
-		name  string
-		tests []test
-	}{
+// topic is the tests of one part of the contract.
+type topic struct {
+	name  string
+	tests []test
+}
+
+func topics() []topic {
+	return []topic{
 		{"submit", submitTests()},
 		{"claim", claimTests()},
 		{"renew", renewTests()},
@@ -63,14 +65,35 @@ func Run(t *testing.T, open Open) {
 		{"token", tokenTests()},
 		{"feed", feedTests()},
 	}
+}
+
+// Topics returns the names of the suite's topics.
+func Topics() (names []string) {
+	for _, topic := range topics() {
+		names = append(names, topic.name)
+	}
+	return names
+}
+
+// Run runs the whole suite, or these topics of it. Every test gets a store of its own.
+func Run(t *testing.T, open Open, only ...string) {
+	t.Helper()
 	known := map[string]bool{}
-	for _, topic := range topics {
+	for _, topic := range topics() {
 		for _, tt := range topic.tests {
 			known[topic.name+"/"+tt.name] = true
 		}
 	}
 	checkScenarios(t, known)
-	for _, topic := range topics {
+	for _, name := range only {
+		if !slices.Contains(Topics(), name) {
+			t.Fatalf("there is no topic %q", name)
+		}
+	}
+	for _, topic := range topics() {
+		if len(only) > 0 && !slices.Contains(only, topic.name) {
+			continue
+		}
 		t.Run(topic.name, func(t *testing.T) {
 			for _, tt := range topic.tests {
 				t.Run(tt.name, func(t *testing.T) {

@@ -84,7 +84,7 @@ func (s *Store) applyNext(ctx context.Context, l registry.Lease) (registry.BulkP
 
 func decodeBulk(it registry.WorkItem) (spec registry.BulkSpec, p applied, err error) {
 	if it.Action != registry.Bulk {
-		return spec, p, fmt.Errorf("item %s is no bulk act", it.ID)
+		return spec, p, fmt.Errorf("%w: item %s is no bulk act", registry.ErrInvalid, it.ID)
 	}
 	if err := json.Unmarshal(it.Spec, &spec); err != nil {
 		return spec, p, fmt.Errorf("decode spec of item %s: %w", it.ID, err)

@@ -63,7 +63,7 @@ func bulkSpec(b registry.BulkRequest) (registry.BulkSpec, error) {
 		return registry.BulkSpec{}, registry.ErrEmptyQuery
 	}
 	if acts := registry.AdminActs(); !slices.Contains(acts, b.Act) {
-		return registry.BulkSpec{}, fmt.Errorf("%q is not one of %v", b.Act, acts)
+		return registry.BulkSpec{}, fmt.Errorf("%w: %q is not one of %v", registry.ErrInvalid, b.Act, acts)
 	}
 	return registry.BulkSpec{
 		Match: b.Match, Within: b.Within, Act: b.Act, From: b.From, Priority: b.Priority, Reason: clean(b.Reason), Confirm: b.Confirmed,

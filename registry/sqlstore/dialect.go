@@ -21,12 +21,13 @@ type dialect interface {
 	committed(ctx context.Context, db *sql.DB, mark string) (bool, error)
 	// gone says that an error means that the connection cannot be used any more.
 	gone(err error) bool
-	// noText says that an error means that an argument is no text that the database could hold.
-	noText(err error) bool
 	// pipelines says that statements whose results nobody waits for are better sent together, by run.
 	pipelines() bool
 	// run runs statements in their order on a connection of the driver's own kind.
 	run(ctx context.Context, conn any, statements []statement) error
+	// unfit says that an error means that an argument is nothing that the database could hold: no text, too long a key, too
+	// large a number.
+	unfit(err error) bool
 	// patience is how long a transaction may take before its connection is given up; 0: for ever.
 	patience() time.Duration
 	// name is as in the marker lines of the migrations.

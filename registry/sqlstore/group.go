@@ -41,8 +41,14 @@ func (s *Store) write(ctx context.Context, fn func(*tx) error) error {
 	}
 	// Once the writer has it, its outcome is waited for: giving up here would leave the caller not knowing.
 	<-w.done
+	if w.err != nil && s.dialect.unfit(w.err) {
+		return unfit(w.err)
+	}
 	return w.err
 }
+
+// unfit is the error of an argument that the database cannot hold, which it would refuse again.
+func unfit(err error) error { return fmt.Errorf("%w: %w", registry.ErrInvalid, err) }
 
 // writer owns the one writing connection until Close.
 func (s *Store) writer(ctx context.Context) {

@@ -12,21 +12,21 @@ import (
 // checkHold refuses what would cover nothing, or everything by mistake.
 func checkHold(h registry.Hold) error {
 	if clean(h.Key) != h.Key {
-		return errors.New("the key is too long, or no text")
+		return fmt.Errorf("%w: the key is too long, or no text", registry.ErrInvalid)
 	}
 	switch h.Scope {
 	case registry.HoldAll:
 		if h.Key != "" {
-			return errors.New("a hold on everything has no key")
+			return fmt.Errorf("%w: a hold on everything has no key", registry.ErrInvalid)
 		}
 		return nil
 	case registry.HoldStage, registry.HoldCollection, registry.HoldVolume, registry.HoldBatch, registry.HoldItem, registry.HoldWorker:
 		if h.Key == "" {
-			return errors.New("a hold needs a key")
+			return fmt.Errorf("%w: a hold needs a key", registry.ErrInvalid)
 		}
 		return nil
 	}
-	return errors.New("unknown scope")
+	return fmt.Errorf("%w: unknown scope", registry.ErrInvalid)
 }
 
 // AddHold implements registry.Administering.

@@ -140,9 +140,16 @@ func (d postgres) run(ctx context.Context, conn any, statements []statement) err
 	return results.Close()
 }
 
-func (d postgres) noText(err error) bool {
+func (d postgres) unfit(err error) bool {
 	var answered *pgconn.PgError
-	return errors.As(err, &answered) && answered.Code == "22021" // character_not_in_repertoire
+	if !errors.As(err, &answered) {
+		return false
+	}
+	switch answered.Code {
+	case "22021", "22003", "54000": // character_not_in_repertoire, numeric_value_out_of_range, program_limit_exceeded
+		return true
+	}
+	return false
 }
 
 func (d postgres) patience() time.Duration { return turnWhole }

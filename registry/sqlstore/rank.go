@@ -1,14 +1,13 @@
 package sqlstore
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/holdfast/holdfast/registry"
 )
 
 // errNoPriority refuses a change of priority that names none.
-var errNoPriority = errors.New("no priority was given")
+var errNoPriority = fmt.Errorf("%w: no priority was given", registry.ErrInvalid)
 
 // rank orders a lane's ready items: age, with every point of priority worth a minute of it. It never changes while
 // an item waits, so that nothing starves and nothing has to be updated (R20). Below 0 a priority is express: its rank is

@@ -14,6 +14,9 @@ type reader struct {
 // QueryContext is as of sql.DB.
 func (r reader) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	rows, err := r.DB.QueryContext(ctx, query, args...)
+	if err != nil && r.dialect.unfit(err) {
+		return nil, unfit(err)
+	}
 	return rows, r.told(err)
 }
 
@@ -36,7 +39,7 @@ func (r reader) told(err error) error {
 		return nil
 	case r.dialect.gone(err):
 		return unavailable(err)
-	case r.dialect.noText(err):
+	case r.dialect.unfit(err):
 		return sql.ErrNoRows // nothing is called so
 	}
 	return err

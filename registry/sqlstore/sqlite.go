@@ -51,7 +51,7 @@ func (d sqlite) pipelines() bool { return false }
 
 func (d sqlite) run(context.Context, any, []statement) error { return nil } // nothing is kept back
 
-func (d sqlite) noText(error) bool { return false }
+func (d sqlite) unfit(error) bool { return false }
 
 func (d sqlite) patience() time.Duration { return 0 }
 
