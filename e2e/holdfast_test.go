@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -24,10 +25,30 @@ type holdfast struct {
 	dir  string
 	env  []string
 	proc *exec.Cmd
-	log  *bytes.Buffer
+	log  *logText
 	done chan error
 
 	listen string // its address; "": a new one at each start
+}
+
+// logText is what a process has written to its log so far.
+type logText struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (l *logText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// String implements fmt.Stringer.
+func (l *logText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 // up starts Holdfast on a new folder, with loopback sources allowed, and stops it at the end of the test.
@@ -49,7 +70,7 @@ func (h *holdfast) start() {
 	h.t.Helper()
 	h.proc = exec.Command(binary, "up", "--dir", h.dir, "--listen", cmp.Or(h.listen, "127.0.0.1:0"))
 	h.proc.Env = h.environment()
-	h.log = &bytes.Buffer{}
+	h.log = &logText{}
 	h.proc.Stderr = h.log
 	out, err := h.proc.StdoutPipe()
 	if err != nil {

@@ -110,8 +110,11 @@ func (p *Producer) publish(ctx context.Context, topic string, ids []string) erro
 	for i := range uint64(len(p.outlets)) {
 		o := p.outlets[(first+i)%uint64(len(p.outlets))]
 		err := o.publish(ctx, topic, bodies)
-		if err == nil || errors.Is(err, ErrRefused) || ctx.Err() != nil {
+		switch {
+		case err == nil || errors.Is(err, ErrRefused):
 			return err
+		case ctx.Err() != nil: // whatever the server said meanwhile
+			return errors.Join(context.Cause(ctx), err)
 		}
 		errs = append(errs, err)
 	}
