@@ -30,6 +30,7 @@ demo: build ## Show one deposit go through the whole pipeline on this machine
 .PHONY: test
 test: deps vet lint tidy ## What CI runs: everything, with all services required, under -race
 	REQUIRE_SERVICES=1 $(GO_TEST)
+	REQUIRE_SERVICES=1 $(GO) test -run '^TestPostgreSQL$$' -timeout 10m ./registry/sqlstore
 
 .PHONY: check
 check: fmt-check vet staticcheck tidy ## What to run before a commit: absent services are skipped
