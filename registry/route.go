@@ -67,27 +67,33 @@ type Route struct {
 
 // Routes returns every route, in a fixed order. The slices are the caller's own.
 func Routes() []Route {
-	return []Route{
-		{Action: Batch, Version: 1, Steps: []Step{
-			{Stage: Expand, State: StateProcessing},
-			{Stage: Report, State: StateReporting, Gated: true},
-		}},
-		{Action: Ingest, Version: 1, Steps: []Step{
-			{Stage: Estimate, State: StateEstimating, NeverFails: true, Gated: true},
-			{Stage: Provision, State: StateProvisioning, Gated: true, Writes: StagingVolume},
-			{Stage: Download, State: StateDownloading, Gated: true, Writes: StagingVolume},
-			{Stage: Process, State: StateProcessing, Gated: true, Locked: true, Writes: StorageVolume},
-			{Stage: Record, State: StateRecording, Gated: true, Locked: true},
-			{Stage: Notify, State: StateNotify, Gated: true, Locked: true},
-		}},
-		{Action: Bulk, Version: 1, Steps: []Step{{Stage: Apply, State: StateProcessing}}},
-		{Action: Tidy, Version: 1, Steps: []Step{{Stage: Cleanup, State: StateProcessing}}},
+	out := slices.Clone(routes)
+	for i := range out {
+		out[i].Steps = slices.Clone(out[i].Steps)
 	}
+	return out
 }
 
-// RouteOf returns the route of an action; ok is false for an unknown one.
+// routes are asked of for every row that is read and every act that is checked.
+var routes = []Route{
+	{Action: Batch, Version: 1, Steps: []Step{
+		{Stage: Expand, State: StateProcessing},
+		{Stage: Report, State: StateReporting, Gated: true},
+	}},
+	{Action: Ingest, Version: 1, Steps: []Step{
+		{Stage: Estimate, State: StateEstimating, NeverFails: true, Gated: true},
+		{Stage: Provision, State: StateProvisioning, Gated: true, Writes: StagingVolume},
+		{Stage: Download, State: StateDownloading, Gated: true, Writes: StagingVolume},
+		{Stage: Process, State: StateProcessing, Gated: true, Locked: true, Writes: StorageVolume},
+		{Stage: Record, State: StateRecording, Gated: true, Locked: true},
+		{Stage: Notify, State: StateNotify, Gated: true, Locked: true},
+	}},
+	{Action: Bulk, Version: 1, Steps: []Step{{Stage: Apply, State: StateProcessing}}},
+	{Action: Tidy, Version: 1, Steps: []Step{{Stage: Cleanup, State: StateProcessing}}},
+}
+
+// RouteOf returns the route of an action, whose steps are not to be changed; ok is false for an unknown one.
 func RouteOf(a Action) (r Route, ok bool) {
-	routes := Routes()
 	i := slices.IndexFunc(routes, func(r Route) bool { return r.Action == a })
 	if i < 0 {
 		return Route{}, false
@@ -98,7 +104,7 @@ func RouteOf(a Action) (r Route, ok bool) {
 // Stages returns every stage of every route, each once, in route order.
 func Stages() []Stage {
 	var out []Stage
-	for _, r := range Routes() {
+	for _, r := range routes {
 		for _, s := range r.Steps {
 			if !slices.Contains(out, s.Stage) {
 				out = append(out, s.Stage)
@@ -110,7 +116,7 @@ func Stages() []Stage {
 
 // ActionOf returns the action on whose route a stage lies; ok is false for an unknown stage.
 func ActionOf(s Stage) (a Action, ok bool) {
-	for _, r := range Routes() {
+	for _, r := range routes {
 		if _, found := r.Step(s); found {
 			return r.Action, true
 		}
@@ -120,7 +126,7 @@ func ActionOf(s Stage) (a Action, ok bool) {
 
 // writes says to which kind of volume the step of a stage writes.
 func writes(s Stage) VolumeKind {
-	for _, r := range Routes() {
+	for _, r := range routes {
 		if step, ok := r.Step(s); ok {
 			return step.Writes
 		}

@@ -66,8 +66,14 @@ type Transition struct {
 	Ours bool
 }
 
-// Transitions returns the state machine: every allowed change of (stage, status). What is not listed is refused.
-func Transitions() []Transition {
+// Transitions returns the state machine: every allowed change of (stage, status). What is not listed is refused. The slice
+// is the caller's own, what its rows refer to is not.
+func Transitions() []Transition { return slices.Clone(transitions) }
+
+// transitions is asked of for every row that is read and every act that is checked.
+var transitions = table()
+
+func table() []Transition {
 	// What an item has left in staging goes in any case, so nobody may stop that; and a report that is due goes out.
 	all, early := actionsBut(Tidy), stagesBut(Report)
 	return []Transition{
@@ -124,7 +130,7 @@ func Transitions() []Transition {
 // CheckAct returns nil when the state machine allows act on an item at p with the outcome to, and a *[TransitionError]
 // otherwise.
 func CheckAct(p Position, act Act, to Status) error {
-	for _, t := range Transitions() {
+	for _, t := range transitions {
 		if t.Act == act && t.To == to && t.Concerns(p) {
 			return nil
 		}
@@ -168,7 +174,7 @@ func target(p Position, act Act, to Status) State {
 // AllowedActs returns the acts that a person may ask of an item at p, each once.
 func AllowedActs(p Position) []Act {
 	var acts []Act
-	for _, t := range Transitions() {
+	for _, t := range transitions {
 		if t.By == "admin" && t.Concerns(p) && !slices.Contains(acts, t.Act) {
 			acts = append(acts, t.Act)
 		}
@@ -179,7 +185,7 @@ func AllowedActs(p Position) []Act {
 // AdminActs returns the acts that people ask of items, each once.
 func AdminActs() []Act {
 	var acts []Act
-	for _, t := range Transitions() {
+	for _, t := range transitions {
 		if t.By == "admin" && !slices.Contains(acts, t.Act) {
 			acts = append(acts, t.Act)
 		}
@@ -194,7 +200,7 @@ func (t Transition) Concerns(p Position) bool {
 }
 
 func actionsBut(one Action) (out []Action) {
-	for _, r := range Routes() {
+	for _, r := range routes {
 		if r.Action != one {
 			out = append(out, r.Action)
 		}

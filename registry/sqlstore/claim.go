@@ -64,7 +64,7 @@ func (t *tx) claim(r registry.ClaimRequest) (registry.Claim, *registry.NotClaima
 	if err != nil {
 		return registry.Claim{}, nil, err
 	}
-	if err := registry.CheckAct(it.Position(), registry.ActClaim, registry.Running); err != nil {
+	if err := check(it, registry.ActClaim, registry.Running); err != nil {
 		return registry.Claim{}, nil, err
 	}
 	if it.ID != r.Hint { // a message for another item fetched it

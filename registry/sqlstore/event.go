@@ -119,10 +119,18 @@ func isAct(kind, actor string) bool {
 	case actor == "" || actor == actorRegistry || actor == actorWorker:
 		return false
 	}
-	return !slices.ContainsFunc(registry.Transitions(), func(t registry.Transition) bool {
-		return string(t.Act) == kind && (t.By == "worker" || t.By == "registry")
-	})
+	return !slices.Contains(systemActs, kind)
 }
+
+// systemActs are the types of events that workers and the Registry bring about, whoever their actor is.
+var systemActs = func() (kinds []string) {
+	for _, t := range registry.Transitions() {
+		if t.By == "worker" || t.By == "registry" {
+			kinds = append(kinds, string(t.Act))
+		}
+	}
+	return kinds
+}()
 
 // moved is the data of a transition's event.
 type moved struct {

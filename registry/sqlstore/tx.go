@@ -22,14 +22,14 @@ type tx struct {
 	mark   string      // by which the database tells what became of the transaction
 	wake   bool        // a message became due, or the relay may offer more
 	wrote  bool        // an event
+	taken  bool        // an attempt, from a worker that shall hear of it
+	audit  string      // the bulk act that the events now written are a part of
 	events [][]any     // noted and not yet written
 	later  []statement // asked for and not yet sent
 
 	// What many writes of a group ask, and only few of them change.
 	promoted  bool            // nothing more becomes due by time
 	onWorkers []registry.Hold // the holds on workers; nil: not looked up
-	taken     bool            // an attempt, from a worker that shall hear of it
-	audit     string          // the bulk act that the events now written are a part of
 }
 
 // bit is a truth as the tables hold it.
