@@ -17,7 +17,7 @@ func (s *Store) Graph(ctx context.Context, id string) (registry.GraphView, error
 		return g, fmt.Errorf("graph %s: %w", id, registry.ErrNotFound)
 	}
 	if err == nil {
-		g.Items, err = s.graphItems(ctx, id)
+		g.Items, err = s.readItems(ctx, selectItem+`WHERE i.graph_id = $1 AND i.graph_id <> '' ORDER BY i.id`, id)
 	}
 	if err == nil {
 		err = s.graphKeys(ctx, &g)
@@ -30,25 +30,6 @@ func (s *Store) Graph(ctx context.Context, id string) (registry.GraphView, error
 		return g, fmt.Errorf("read graph %s: %w", id, err)
 	}
 	return g, nil
-}
-
-func (s *Store) graphItems(ctx context.Context, id string) (out []registry.WorkItem, err error) {
-	rows, err := s.read.QueryContext(ctx, selectItem+`WHERE i.graph_id = $1 AND i.graph_id <> '' ORDER BY i.id`, id)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		it, err := scanItem(rows)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, it)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return out, s.nameHolds(ctx, pointers(out)...)
 }
 
 func (s *Store) graphKeys(ctx context.Context, g *registry.GraphView) (err error) {

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -142,13 +143,12 @@ func (t *tx) item(id string) (registry.WorkItem, error) {
 	return it, nameHolds(t.query, &it)
 }
 
-// items reads the items that a query of itemColumns selects.
-func (t *tx) items(query string, args ...any) (out []registry.WorkItem, err error) {
-	rows, err := t.query(query, args...)
+// scanItems reads the rows of itemColumns that a query gave, and closes them: the next statement may come at once.
+func scanItems(rows *sql.Rows, err error) (out []registry.WorkItem, _ error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
+	defer func() { _ = rows.Close() }() // after an error, which counts
 	for rows.Next() {
 		it, err := scanItem(rows)
 		if err != nil {
@@ -156,13 +156,25 @@ func (t *tx) items(query string, args ...any) (out []registry.WorkItem, err erro
 		}
 		out = append(out, it)
 	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	if err := rows.Close(); err != nil { // before the next statement
+	return out, errors.Join(rows.Err(), rows.Close())
+}
+
+// items reads the items that a query of itemColumns selects, with their holds.
+func (t *tx) items(query string, args ...any) ([]registry.WorkItem, error) {
+	out, err := scanItems(t.query(query, args...))
+	if err != nil {
 		return nil, err
 	}
 	return out, nameHolds(t.query, pointers(out)...)
+}
+
+// readItems is items on the reading connections.
+func (s *Store) readItems(ctx context.Context, query string, args ...any) ([]registry.WorkItem, error) {
+	out, err := scanItems(s.read.QueryContext(ctx, query, args...))
+	if err != nil {
+		return nil, err
+	}
+	return out, s.nameHolds(ctx, pointers(out)...)
 }
 
 // live returns the item of a lease, or ErrClaimLost when its attempt is not the live one: the fence of every write.

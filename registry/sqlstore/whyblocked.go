@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -15,11 +14,13 @@ func whyPrepared(it registry.WorkItem, w *registry.Why) {
 	w.Sentence = fmt.Sprintf("its graph %s is still being built; nothing of it starts before it is sealed", it.GraphID)
 }
 
-// whyBlocked names what an item requires, and what would help those that need a person.
+// whyBlocked names what an item requires, what needs a person first, and what would help it.
 func (s *Store) whyBlocked(ctx context.Context, it registry.WorkItem, w *registry.Why) error {
 	const named = 3
 	w.Reason = registry.ReasonBlocked
-	required, err := s.openRequired(ctx, it.ID)
+	required, err := s.readItems(ctx, selectItem+`JOIN work_dep d ON d.requires_id = i.id
+		WHERE d.item_id = $1 AND d.at_start = 1 AND d.satisfied_at IS NULL
+		ORDER BY CASE WHEN i.status IN ('failed', 'cancelled', 'prepare') THEN 0 ELSE 1 END, i.id`, it.ID)
 	if err != nil {
 		return err
 	}
@@ -43,23 +44,4 @@ func (s *Store) whyBlocked(ctx context.Context, it registry.WorkItem, w *registr
 	}
 	w.Sentence, w.Act = "waits for "+strings.Join(parts, ", and for "), strings.Join(acts, "; ")
 	return nil
-}
-
-// openRequired lists what an item requires and has not got, what needs a person first.
-func (s *Store) openRequired(ctx context.Context, id string) (out []registry.WorkItem, err error) {
-	rows, err := s.read.QueryContext(ctx, selectItem+`JOIN work_dep d ON d.requires_id = i.id
-		WHERE d.item_id = $1 AND d.at_start = 1 AND d.satisfied_at IS NULL
-		ORDER BY CASE WHEN i.status IN ('failed', 'cancelled', 'prepare') THEN 0 ELSE 1 END, i.id`, id)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		it, err := scanItem(rows)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, it)
-	}
-	return out, rows.Err()
 }

@@ -13,7 +13,8 @@ import (
 // whyJobsOpen names the first few jobs that a batch waits for, and what these need.
 func (s *Store) whyJobsOpen(ctx context.Context, it registry.WorkItem, w *registry.Why) error {
 	const shown = 3
-	required, err := s.required(ctx, it.ID, shown)
+	required, err := s.readItems(ctx, `SELECT `+itemColumns+` FROM work_dep d JOIN work_item i ON i.id = d.requires_id
+		WHERE d.item_id = $1 AND d.satisfied_at IS NULL ORDER BY d.requires_id LIMIT $2`, it.ID, shown)
 	if err != nil {
 		return err
 	}
@@ -36,27 +37,6 @@ func (s *Store) whyJobsOpen(ctx context.Context, it registry.WorkItem, w *regist
 		w.Act = "nothing: it goes on when they are settled"
 	}
 	return nil
-}
-
-// required are the first items that an item still waits for.
-func (s *Store) required(ctx context.Context, id string, limit int) (out []registry.WorkItem, err error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT `+itemColumns+` FROM work_dep d JOIN work_item i ON i.id = d.requires_id
-		WHERE d.item_id = $1 AND d.satisfied_at IS NULL ORDER BY d.requires_id LIMIT $2`, id, limit)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		it, err := scanItem(rows)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, it)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return out, s.nameHolds(ctx, pointers(out)...)
 }
 
 // lets says what would let an item go that others wait for, "" when it goes by itself.
