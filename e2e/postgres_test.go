@@ -47,21 +47,7 @@ func TestPostgreSQL_ServerKilled(t *testing.T) {
 		}
 		server.Restart(t)
 	}
-	batches := rows[struct {
-		ID string `json:"id"`
-	}](h, "batch", "list")
-	if len(batches) != 1 {
-		t.Fatalf("%d batches, want 1", len(batches))
-	}
-	h.watch(batches[0].ID)
-	for _, it := range rows[struct {
-		ID    string `json:"id"`
-		Tries int    `json:"tries"`
-	}](h, "item", "list", "--limit", "500") {
-		if it.Tries != 0 {
-			t.Errorf("item %s was charged with %d tries for an outage of the database", it.ID, it.Tries)
-		}
-	}
+	h.finishUncharged("an outage of the database")
 }
 
 // TestPostgreSQL_NotMigrated: a process refuses a database without its schema, and says what to run.

@@ -117,6 +117,30 @@ func (h *holdfast) watch(batch string) {
 	h.t.Fatalf("watch ended with %d: %s%s", r.code, r.stdout, r.stderr)
 }
 
+// finishUncharged watches the only batch to its end and checks that no item was charged with a try for what happened.
+func (h *holdfast) finishUncharged(event string) {
+	h.t.Helper()
+	batches := rows[struct {
+		ID string `json:"id"`
+	}](h, "batch", "list")
+	if len(batches) != 1 {
+		h.t.Fatalf("%d batches after %s, want 1", len(batches), event)
+	}
+	h.watch(batches[0].ID)
+	items := rows[struct {
+		ID    string `json:"id"`
+		Tries int    `json:"tries"`
+	}](h, "item", "list", "--limit", "500")
+	if len(items) == 0 {
+		h.t.Fatal("no items are listed")
+	}
+	for _, it := range items {
+		if it.Tries != 0 {
+			h.t.Errorf("item %s was charged with %d tries for %s", it.ID, it.Tries, event)
+		}
+	}
+}
+
 // TestStopped_GoesOn stops the process cleanly in the middle of a batch: no attempt is counted, and the next one goes on.
 func TestStopped_GoesOn(t *testing.T) {
 	s := serveSlowly(t)
@@ -130,21 +154,7 @@ func TestStopped_GoesOn(t *testing.T) {
 		t.Fatalf("holdfast ended with %v after SIGTERM\n%s", err, h.log)
 	}
 	h.start()
-	batches := rows[struct {
-		ID string `json:"id"`
-	}](h, "batch", "list")
-	if len(batches) != 1 {
-		t.Fatalf("%d batches after the restart, want 1", len(batches))
-	}
-	h.watch(batches[0].ID)
-	for _, it := range rows[struct {
-		ID    string `json:"id"`
-		Tries int    `json:"tries"`
-	}](h, "item", "list", "--limit", "500") {
-		if it.Tries != 0 {
-			t.Errorf("item %s was charged with %d tries for a clean stop", it.ID, it.Tries)
-		}
-	}
+	h.finishUncharged("a clean stop")
 }
 
 // TestDamageIsFound flips one bit of a stored file: verify must name it.
