@@ -31,7 +31,7 @@ func (w *worker) Work(ctx context.Context, item *base.Item) error { return w.wor
 // openRegistry opens a real Registry with one collection.
 func openRegistry(t *testing.T) *sqlstore.Store {
 	t.Helper()
-	s, err := sqlstore.Open(t.Context(), sqlstore.Options{Path: filepath.Join(t.TempDir(), "registry.db")})
+	s, err := sqlstore.Open(t.Context(), sqlstore.Options{URL: "sqlite:" + filepath.Join(t.TempDir(), "registry.db")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ type site struct {
 
 func newSite(t testing.TB) *site {
 	t.Helper()
-	store, err := sqlstore.Open(context.WithoutCancel(t.Context()), sqlstore.Options{Path: filepath.Join(t.TempDir(), "registry.db")})
+	store, err := sqlstore.Open(context.WithoutCancel(t.Context()), sqlstore.Options{URL: "sqlite:" + filepath.Join(t.TempDir(), "registry.db")})
 	must(t, err)
 	t.Cleanup(func() { _ = store.Close() })
 	must(t, store.PutCollection(t.Context(), registry.Collection{Mnemonic: "default"}, "test"))

@@ -50,8 +50,8 @@ func newRig(t testing.TB, change func(d *workers.Deps)) *rig {
 	folder := t.TempDir()
 	var err error
 	r.registry, err = sqlstore.Open(t.Context(), sqlstore.Options{
-		Path: filepath.Join(folder, "registry.db"),
-		Now:  func() time.Time { return time.Now().Add(time.Duration(r.later.Load())) },
+		URL: "sqlite:" + filepath.Join(folder, "registry.db"),
+		Now: func() time.Time { return time.Now().Add(time.Duration(r.later.Load())) },
 	})
 	must(t, err)
 	t.Cleanup(func() { must(t, r.registry.Close()) })

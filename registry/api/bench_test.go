@@ -65,7 +65,7 @@ func newBench(t testing.TB, change ...func(*bench, *api.Options)) *bench {
 	folder := t.TempDir()
 	ctx := context.WithoutCancel(t.Context())
 	var err error
-	b.store, err = sqlstore.Open(ctx, sqlstore.Options{Path: filepath.Join(folder, "registry.db")})
+	b.store, err = sqlstore.Open(ctx, sqlstore.Options{URL: "sqlite:" + filepath.Join(folder, "registry.db")})
 	must(t, err)
 	t.Cleanup(func() { _ = b.store.Close() })
 	b.staging, err = dir.Create(filepath.Join(folder, "staging"))

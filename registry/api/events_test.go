@@ -190,7 +190,7 @@ type restarting struct {
 
 func (r *restarting) start() {
 	r.t.Helper()
-	store, err := sqlstore.Open(context.WithoutCancel(r.t.Context()), sqlstore.Options{Path: r.path})
+	store, err := sqlstore.Open(context.WithoutCancel(r.t.Context()), sqlstore.Options{URL: "sqlite:" + r.path})
 	must(r.t, err)
 	handler, err := api.New(api.Options{
 		Registry: store, Staging: r.base.staging, Objects: r.base.objects, Log: slog.New(slog.DiscardHandler),

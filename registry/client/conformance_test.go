@@ -60,7 +60,7 @@ func conformance(t *testing.T, backing registrytest.Open, topics []string) {
 // sqlite opens stores whose schema is made once and copied.
 func sqlite(t *testing.T) registrytest.Open {
 	empty := filepath.Join(t.TempDir(), "empty.db")
-	s, err := sqlstore.Open(t.Context(), sqlstore.Options{Path: empty})
+	s, err := sqlstore.Open(t.Context(), sqlstore.Options{URL: "sqlite:" + empty})
 	must(t, err)
 	must(t, s.Close())
 	schema, err := os.ReadFile(empty)
@@ -68,7 +68,7 @@ func sqlite(t *testing.T) registrytest.Open {
 	return func(t *testing.T, now func() time.Time) registry.Store {
 		path := filepath.Join(t.TempDir(), "registry.db")
 		must(t, os.WriteFile(path, schema, 0o600))
-		s, err := sqlstore.Open(t.Context(), sqlstore.Options{Path: path, Now: now})
+		s, err := sqlstore.Open(t.Context(), sqlstore.Options{URL: "sqlite:" + path, Now: now})
 		must(t, err)
 		t.Cleanup(func() { _ = s.Close() })
 		return s
@@ -127,7 +127,7 @@ func serverOf(t testing.TB, store registry.Store, now func() time.Time, around f
 
 func benchStore(b *testing.B) registry.Store {
 	b.Helper()
-	s, err := sqlstore.Open(b.Context(), sqlstore.Options{Path: filepath.Join(b.TempDir(), "registry.db")})
+	s, err := sqlstore.Open(b.Context(), sqlstore.Options{URL: "sqlite:" + filepath.Join(b.TempDir(), "registry.db")})
 	must(b, err)
 	b.Cleanup(func() { _ = s.Close() })
 	return s

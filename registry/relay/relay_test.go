@@ -46,7 +46,7 @@ func (p *publisher) Publish(ctx context.Context, topic string, ids ...string) er
 
 func openStore(t *testing.T) *sqlstore.Store {
 	t.Helper()
-	s, err := sqlstore.Open(t.Context(), sqlstore.Options{Path: filepath.Join(t.TempDir(), "registry.db")})
+	s, err := sqlstore.Open(t.Context(), sqlstore.Options{URL: "sqlite:" + filepath.Join(t.TempDir(), "registry.db")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,7 +97,7 @@ func claimSettle(b *testing.B, s *sqlstore.Store, call int64) {
 func filled(b *testing.B, items int) *sqlstore.Store {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "registry.db")
-	s, err := sqlstore.Open(b.Context(), sqlstore.Options{Path: path})
+	s, err := sqlstore.Open(b.Context(), sqlstore.Options{URL: "sqlite:" + path})
 	if err != nil {
 		b.Fatal(err)
 	}

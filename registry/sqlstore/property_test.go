@@ -48,7 +48,7 @@ func TestProperties(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n++
 		m := &model{t: rt, clock: newClock(), items: map[string]*modelled{}}
-		s, err := sqlstore.Open(t.Context(), sqlstore.Options{Path: filepath.Join(dir, fmt.Sprint(n)), Now: m.clock.now})
+		s, err := sqlstore.Open(t.Context(), sqlstore.Options{URL: "sqlite:" + filepath.Join(dir, fmt.Sprint(n)), Now: m.clock.now})
 		if err != nil {
 			rt.Fatal(err)
 		}

@@ -24,10 +24,9 @@ const Tenant = "default"
 
 // Options says what to open.
 type Options struct {
-	URL  string           // sqlite:PATH, whose file is made when it is missing, or postgres://...
-	Path string           // short for URL sqlite:PATH
-	Now  func() time.Time // the clock that all compared times come from (R15); nil: the database's (SQLite: this process's)
-	Log  *slog.Logger     // nil: discard
+	URL string           // sqlite:PATH, whose file is made when it is missing, or postgres://...
+	Now func() time.Time // the clock that all compared times come from (R15); nil: the database's (SQLite: this process's)
+	Log *slog.Logger     // nil: discard
 }
 
 // Store implements registry.Store.
@@ -57,9 +56,6 @@ var _ registry.Store = (*Store)(nil)
 // brought up to date: this process is the only one that uses it, which is cmd's care. A PostgreSQL database is
 // used as it is: *[SchemaError] says that [Migrate] has to be run, or that this program is too old (R27).
 func Open(ctx context.Context, o Options) (*Store, error) {
-	if o.URL == "" {
-		o.URL = "sqlite:" + o.Path
-	}
 	d, err := dialectOf(o.URL)
 	if err != nil {
 		return nil, fmt.Errorf("open registry: %w", err)

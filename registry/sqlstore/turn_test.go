@@ -44,7 +44,7 @@ func TestTurns(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n++
 		m := &turnModel{clock: newClock(), shut: map[string]bool{}, served: map[string]int{}}
-		s, err := sqlstore.Open(t.Context(), sqlstore.Options{Path: filepath.Join(dir, fmt.Sprint(n)), Now: m.clock.now})
+		s, err := sqlstore.Open(t.Context(), sqlstore.Options{URL: "sqlite:" + filepath.Join(dir, fmt.Sprint(n)), Now: m.clock.now})
 		if err != nil {
 			rt.Fatal(err)
 		}

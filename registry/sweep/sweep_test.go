@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // TestI4_TakesItemsBack runs a sweeper on a store whose worker is gone.
 func TestI4_TakesItemsBack(t *testing.T) {
-	s, err := sqlstore.Open(t.Context(), sqlstore.Options{Path: filepath.Join(t.TempDir(), "registry.db")})
+	s, err := sqlstore.Open(t.Context(), sqlstore.Options{URL: "sqlite:" + filepath.Join(t.TempDir(), "registry.db")})
 	if err != nil {
 		t.Fatal(err)
 	}
