@@ -20,12 +20,19 @@ type Source func(ContentFile) (storage.Store, string, error)
 type CommitOptions struct {
 	Workers  int            // files copied and verified at once; 4 for 0
 	Progress func(Progress) // called after each file, by one goroutine at a time
+
+	// Verified says of a content file, by its place in [Inventory.ContentFiles], that an earlier call stored and verified
+	// it. It is not read again, only seen to be there. nil: of none.
+	Verified func(place int) bool
+	// Stored is called with the place and size in bytes of each file that this call stored and verified, by one goroutine
+	// at a time. Its error ends the commit. nil: nobody wants to know.
+	Stored func(place int, size int64) error
 }
 
 // Progress is how far a commit or a validation has come.
 type Progress struct {
-	Files, TotalFiles int
-	Bytes             int64 // that were read back
+	Files, TotalFiles int   // those that an earlier call verified are counted as done
+	Bytes             int64 // that were read back, or seen to be there
 }
 
 // Commit writes the newest version of inv, which NewVersion planned, and returns when it is complete and verified. It
@@ -163,11 +170,11 @@ func (c *committer) writeContent(ctx context.Context) error {
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(workers)
-	for _, f := range files {
+	for place, f := range files {
 		if groupCtx.Err() != nil {
 			break
 		}
-		group.Go(func() error { return c.writeFile(groupCtx, f) })
+		group.Go(func() error { return c.storeFile(groupCtx, place, f) })
 	}
 	if err := group.Wait(); err != nil {
 		return err
@@ -175,29 +182,17 @@ func (c *committer) writeContent(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// writeFile copies one file and reads it back.
-func (c *committer) writeFile(ctx context.Context, f ContentFile) error {
-	store, from, err := c.source(f)
-	if err != nil {
-		return fmt.Errorf("source of %q: %w", f.LogicalPath, err)
-	}
+// storeFile sees to it that one file is stored and verified, and tells so.
+func (c *committer) storeFile(ctx context.Context, place int, f ContentFile) error {
 	key := c.version.base + "/" + f.Path
-	_, err = storage.Copy(ctx, c.root.store, key, store, from)
-	existing := errors.Is(err, storage.ErrExists)
-	if err != nil && !existing {
+	size, there, err := c.verified(ctx, place, key)
+	if err != nil {
 		return err
 	}
-	got, size, err := c.readBack(ctx, key)
-	if err != nil {
-		return fmt.Errorf("read back: %w", err)
-	}
-	if !strings.EqualFold(got, f.Digest) {
-		err := &DigestError{Key: key, Algorithm: c.inv.Algorithm, Want: f.Digest, Got: got, Existing: existing}
-		if existing {
+	if !there {
+		if size, err = c.writeFile(ctx, key, f); err != nil {
 			return err
 		}
-		// This very call made the file and nothing refers to it: it must not stand in the way of good bytes.
-		return errors.Join(err, c.root.store.Delete(context.WithoutCancel(ctx), key))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -206,7 +201,48 @@ func (c *committer) writeFile(ctx context.Context, f ContentFile) error {
 	if c.opts.Progress != nil {
 		c.opts.Progress(c.progress)
 	}
-	return nil
+	if there || c.opts.Stored == nil {
+		return nil
+	}
+	return c.opts.Stored(place, size)
+}
+
+// verified tells whether an earlier call verified the file, and it is there still.
+func (c *committer) verified(ctx context.Context, place int, key string) (size int64, there bool, err error) {
+	if c.opts.Verified == nil || !c.opts.Verified(place) {
+		return 0, false, nil
+	}
+	info, err := c.root.store.Stat(ctx, key)
+	if errors.Is(err, storage.ErrNotFound) {
+		return 0, false, nil
+	}
+	return info.Size, err == nil, err
+}
+
+// writeFile copies one file, reads it back and returns its size in bytes.
+func (c *committer) writeFile(ctx context.Context, key string, f ContentFile) (int64, error) {
+	store, from, err := c.source(f)
+	if err != nil {
+		return 0, fmt.Errorf("source of %q: %w", f.LogicalPath, err)
+	}
+	_, err = storage.Copy(ctx, c.root.store, key, store, from)
+	existing := errors.Is(err, storage.ErrExists)
+	if err != nil && !existing {
+		return 0, err
+	}
+	got, size, err := c.readBack(ctx, key)
+	if err != nil {
+		return 0, fmt.Errorf("read back: %w", err)
+	}
+	if !strings.EqualFold(got, f.Digest) {
+		err := &DigestError{Key: key, Algorithm: c.inv.Algorithm, Want: f.Digest, Got: got, Existing: existing}
+		if existing {
+			return 0, err
+		}
+		// This very call made the file and nothing refers to it: it must not stand in the way of good bytes.
+		return 0, errors.Join(err, c.root.store.Delete(context.WithoutCancel(ctx), key))
+	}
+	return size, nil
 }
 
 // readBack digests what is stored at key.

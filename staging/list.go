@@ -22,14 +22,41 @@ type ListWriter[T any] struct {
 	enc *json.Encoder
 }
 
-// CreateList starts a list under a key of this attempt. Commit makes it readable; Close drops it unless committed.
+// CreateList starts a list under a key of this attempt. Commit makes it readable. Abort throws it away, and Close leaves it at
+// its last checkpoint, unless it was committed.
 func CreateList[T any](ctx context.Context, s storage.Store, key string) (*ListWriter[T], error) {
 	w, err := s.Create(ctx, key)
 	if err != nil {
 		return nil, fmt.Errorf("create list %s: %w", key, err)
 	}
+	return newList[T](w), nil
+}
+
+// ResumeList starts a list under a key of this attempt that begins with the entries of an earlier list's checkpoint. It
+// returns storage.ErrNotFound when these are gone.
+func ResumeList[T any](ctx context.Context, s storage.Store, key string, cp storage.Checkpoint) (*ListWriter[T], error) {
+	w, err := s.Resume(ctx, key, cp)
+	if err != nil {
+		return nil, fmt.Errorf("go on with list %s: %w", key, err)
+	}
+	return newList[T](w), nil
+}
+
+func newList[T any](w storage.Writer) *ListWriter[T] {
 	buf := bufio.NewWriterSize(w, listBuffer)
-	return &ListWriter[T]{w: w, buf: buf, enc: json.NewEncoder(buf)}, nil
+	return &ListWriter[T]{w: w, buf: buf, enc: json.NewEncoder(buf)}
+}
+
+// Checkpoint makes the entries so far durable, for ResumeList.
+func (l *ListWriter[T]) Checkpoint(ctx context.Context) (storage.Checkpoint, error) {
+	if err := l.buf.Flush(); err != nil {
+		return storage.Checkpoint{}, fmt.Errorf("write list: %w", err)
+	}
+	cp, err := l.w.Checkpoint(ctx)
+	if err != nil {
+		return cp, fmt.Errorf("keep list: %w", err)
+	}
+	return cp, nil
 }
 
 // Add appends one entry.
@@ -51,8 +78,11 @@ func (l *ListWriter[T]) Commit(ctx context.Context) error {
 	return nil
 }
 
-// Close drops the list unless it was committed.
-func (l *ListWriter[T]) Close() error { return l.w.Abort() }
+// Abort throws the list away, its checkpoints included, unless it was committed.
+func (l *ListWriter[T]) Abort() error { return l.w.Abort() }
+
+// Close leaves the list at its last checkpoint, unless it was committed or aborted.
+func (l *ListWriter[T]) Close() error { return l.w.Close() }
 
 // ReadList yields a list's entries in order. An error ends it; one that wraps storage.ErrNotFound says that there is no
 // such list.

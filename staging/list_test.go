@@ -67,11 +67,47 @@ func TestList_Faults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(l.Add(1), l.Close()); err != nil {
+	if err := errors.Join(l.Add(1), l.Abort()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Stat(t.Context(), "given up"); !errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("a list that was not committed is there (%v)", err)
+	}
+}
+
+// A list goes on after its checkpoint under a key of the successor's own, without what came after it (R3).
+func TestR03_ListGoesOn(t *testing.T) {
+	s := storagetest.NewMemory()
+	l, err := staging.CreateList[int](t.Context(), s, "first")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(l.Add(1), l.Add(2)); err != nil {
+		t.Fatal(err)
+	}
+	cp, err := l.Checkpoint(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := staging.ResumeList[int](t.Context(), s, "second", cp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The predecessor was only thought dead.
+	if err := errors.Join(l.Add(99), next.Add(3), l.Commit(t.Context()), next.Commit(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string][]int{"first": {1, 2, 99}, "second": {1, 2, 3}} {
+		var got []int
+		for v, err := range staging.ReadList[int](t.Context(), s, key) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, v)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", key, diff)
+		}
 	}
 }
 

@@ -32,7 +32,7 @@ func (w *Process) list(ctx context.Context, item *base.Item, dr *draft, inv *ocf
 	if err != nil {
 		return err
 	}
-	defer list.Close() //nolint:errcheck // nothing depends on a list that is given up
+	defer list.Abort() //nolint:errcheck // nothing depends on a list that is given up
 	progress := item.Progress("files planned", "files")
 	for f, err := range w.files(ctx, dr) {
 		if err != nil {

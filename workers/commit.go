@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/ocfl"
@@ -35,18 +36,31 @@ func (w *Process) commit(ctx context.Context, item *base.Item, p plan) error {
 			staged[e.Content] = e.Staged
 		}
 	}
+	stored, err := newStoring(ctx, item, p)
+	if err != nil {
+		return err
+	}
 	files, bytes := item.Progress("files stored and verified", "files"), item.Progress("bytes stored and verified", "bytes")
-	return w.Objects.Commit(ctx, inv, func(f ocfl.ContentFile) (storage.Store, string, error) {
+	err = w.Objects.Commit(ctx, inv, func(f ocfl.ContentFile) (storage.Store, string, error) {
 		key, ok := staged[f.Path]
 		if !ok {
 			return nil, "", fmt.Errorf("%s is not among the planned files", f.Path)
 		}
 		return w.payloads.staging, key, item.Writable(ctx)
-	}, ocfl.CommitOptions{Progress: func(now ocfl.Progress) {
-		files.SetEnd(int64(now.TotalFiles))
-		files.Set(int64(now.Files))
-		bytes.Set(now.Bytes)
-	}})
+	}, ocfl.CommitOptions{
+		Verified: slices.Clone(stored.now.Places).has, // as earlier attempts left them
+		Stored:   func(place int, size int64) error { return stored.add(ctx, place, size) },
+		Progress: func(now ocfl.Progress) {
+			files.SetEnd(int64(now.TotalFiles))
+			files.Set(int64(now.Files))
+			bytes.Set(now.Bytes)
+		},
+	})
+	if err != nil && ctx.Err() != nil {
+		// Told to stop: the next worker goes on right here.
+		err = errors.Join(err, stored.note(ctx))
+	}
+	return err
 }
 
 // unusable says that what was staged for a version is gone or damaged.

@@ -50,11 +50,24 @@ func (w *Process) contents(ctx context.Context, item *base.Item) (contents, erro
 			return c, err
 		}
 	}
-	return w.unpackAnew(ctx, item, got)
+	return w.unpacked(ctx, item, got)
 }
 
 // unpackAnew takes the container apart whatever was done before.
 func (w *Process) unpackAnew(ctx context.Context, item *base.Item, got downloaded) (contents, error) {
+	if err := forgetUnpacked(ctx, item); err != nil {
+		return contents{}, err
+	}
+	return w.unpacked(ctx, item, got)
+}
+
+// forgetUnpacked makes the next unpacking begin at the first file.
+func forgetUnpacked(ctx context.Context, item *base.Item) error {
+	return base.PutAll(ctx, item, map[string]any{noteUnpacking: unpacked{}, noteContents: contents{}})
+}
+
+// unpacked takes the container apart, from where an earlier attempt stopped.
+func (w *Process) unpacked(ctx context.Context, item *base.Item, got downloaded) (contents, error) {
 	var container staging.File
 	for f, err := range staging.ReadList[staging.File](ctx, w.payloads.staging, got.List) {
 		if err != nil {
@@ -62,27 +75,49 @@ func (w *Process) unpackAnew(ctx context.Context, item *base.Item, got downloade
 		}
 		container = f
 	}
-	c, err := w.unpack(ctx, item, container, contents{From: got.List, Kind: registry.ContainerType})
+	unpack := func() (contents, error) {
+		return w.unpack(ctx, item, container, contents{From: got.List, Kind: registry.ContainerType})
+	}
+	c, err := unpack()
+	if errors.Is(err, errOtherOrder) {
+		err = w.removeUnpacked(ctx, item)
+		if err == nil {
+			c, err = unpack()
+		}
+	}
 	if err != nil {
-		return c, w.blame(ctx, item, got, w.removeUnpacked(ctx, item, err))
+		return c, w.blame(ctx, item, got, w.giveUp(ctx, item, err))
 	}
 	return c, base.Put(ctx, item, noteContents, c)
 }
 
-// removeUnpacked removes what this attempt unpacked, which may be much, and to which nothing refers before a version is
-// announced. It returns err, with its own.
-func (w *Process) removeUnpacked(ctx context.Context, item *base.Item, err error) error {
-	folder := staging.Key(item.Lease(), unpackedFolder)
-	return errors.Join(err, w.payloads.staging.DeletePrefix(context.WithoutCancel(ctx), folder))
-}
-
-// clear removes what this attempt unpacked when err says that the deposit is at fault. A job that only has to wait
-// keeps it.
-func (w *Process) clear(ctx context.Context, item *base.Item, err error) error {
-	if !contentFault(err) {
+// giveUp removes what was unpacked, which may be much, and to which nothing refers before a version is announced, when
+// nobody is to go on with it: the deposit is at fault, part of it is gone, or others wait for the room that it takes. In
+// all other cases the next attempt goes on after it. It returns err, with its own.
+func (w *Process) giveUp(ctx context.Context, item *base.Item, err error) error {
+	var full *registry.NoSpaceError
+	useless := contentFault(err) || errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrNoSpace) || errors.As(err, &full)
+	if !useless || ctx.Err() != nil {
 		return err
 	}
-	return w.removeUnpacked(ctx, item, err)
+	return errors.Join(err, w.removeUnpacked(ctx, item))
+}
+
+// removeUnpacked removes what all attempts so far have unpacked.
+func (w *Process) removeUnpacked(ctx context.Context, item *base.Item) error {
+	if err := forgetUnpacked(ctx, item); err != nil {
+		return err
+	}
+	if err := item.Writable(ctx); err != nil { // of what a successor may follow nothing is taken away
+		return err
+	}
+	for n := range item.Lease().N {
+		earlier := registry.Lease{ItemID: item.ID, N: n + 1}
+		if err := w.payloads.staging.DeletePrefix(ctx, staging.Key(earlier, unpackedFolder)); err != nil {
+			return fmt.Errorf("remove what was unpacked: %w", err)
+		}
+	}
+	return nil
 }
 
 // result returns a durable result of an earlier stage, which is there unless somebody sent the item past it.

@@ -70,7 +70,7 @@ func (w *Download) list(ctx context.Context, item *base.Item, f *fetcher) (downl
 	if err != nil {
 		return sum, err
 	}
-	defer list.Close() //nolint:errcheck // nothing depends on a list that is given up
+	defer list.Abort() //nolint:errcheck // nothing depends on a list that is given up
 	progress := item.Progress("files listed", "files")
 	err = w.payloads.each(ctx, item, func(m member) error {
 		file, ok, err := f.noted(ctx, m.seq)

@@ -129,7 +129,7 @@ func (w *Process) digested(ctx context.Context, item *base.Item, c contents, alg
 	if err != nil {
 		return c, err
 	}
-	defer list.Close() //nolint:errcheck // nothing depends on a list that is given up
+	defer list.Abort() //nolint:errcheck // nothing depends on a list that is given up
 	for f, err := range c.all(ctx, w.payloads.staging) {
 		if err != nil {
 			return c, err

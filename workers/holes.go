@@ -75,7 +75,7 @@ func (w *Process) filled(ctx context.Context, item *base.Item, c contents, repor
 	if err != nil {
 		return c, err
 	}
-	defer list.Close() //nolint:errcheck // nothing depends on a list that is given up
+	defer list.Abort() //nolint:errcheck // nothing depends on a list that is given up
 	seq := int64(0)
 	for file, err := range c.all(ctx, w.payloads.staging) {
 		if err != nil {

@@ -76,11 +76,11 @@ func (w *Process) plan(ctx context.Context, item *base.Item) (plan, error) {
 	}
 	d, err := w.describe(ctx, item, files)
 	if err != nil {
-		return plan{}, w.clear(ctx, item, err)
+		return plan{}, w.giveUp(ctx, item, err)
 	}
 	id, err := w.identify(ctx, item, d)
 	if err != nil {
-		return plan{}, w.clear(ctx, item, err)
+		return plan{}, w.giveUp(ctx, item, err)
 	}
 	p, err := w.draft(ctx, item, d, id, plan{
 		Created: time.Now().UTC().Truncate(time.Second), Software: "Holdfast " + w.Version,

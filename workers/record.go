@@ -51,19 +51,43 @@ func (w *Record) Work(ctx context.Context, item *base.Item) error {
 	})
 }
 
+// noteRecorded is the name under which an attempt notes how many files it has recorded.
+const noteRecorded = "recorded"
+
+// recorded is how many of a list's files, from the first on, are in the inventory.
+type recorded struct {
+	List  string `json:"list"`
+	Files int64  `json:"files"`
+}
+
+// files enters the list's files, from where an earlier attempt stopped.
 func (w *Record) files(ctx context.Context, item *base.Item, p plan) error {
+	done, ok, err := base.Get[recorded](ctx, item, noteRecorded)
+	if err != nil {
+		return err
+	}
+	if !ok || done.List != p.List {
+		done = recorded{List: p.List}
+	}
 	progress := item.Progress("files recorded", "files")
 	progress.SetEnd(p.Files)
+	progress.Set(done.Files)
 	rows := make([]registry.File, 0, filesAtATime)
 	flush := func() error {
 		err := w.Registry.RecordFiles(ctx, item.Lease(), p.ObjectID, p.Version, rows)
 		progress.Add(int64(len(rows)))
+		done.Files += int64(len(rows))
 		rows = rows[:0]
 		return err
 	}
+	skip := done.Files
 	for e, err := range staging.ReadList[planned](ctx, w.Staging, p.List) {
 		if err != nil {
 			return fmt.Errorf("read what was stored: %w", err)
+		}
+		if skip > 0 {
+			skip--
+			continue
 		}
 		rows = append(rows, registry.File{
 			Path: e.Path, Version: p.Version, ContentPath: e.Content, SizeBytes: e.Size, Digests: e.Digests,
@@ -71,6 +95,9 @@ func (w *Record) files(ctx context.Context, item *base.Item, p plan) error {
 		})
 		if len(rows) == filesAtATime {
 			if err := flush(); err != nil {
+				return err
+			}
+			if err := base.Put(ctx, item, noteRecorded, done); err != nil {
 				return err
 			}
 		}

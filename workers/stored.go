@@ -1,0 +1,45 @@
+package workers
+
+import (
+	"context"
+
+	"github.com/holdfast/holdfast/base"
+)
+
+// noteStored is the name under which an attempt notes which files of a version are stored and verified.
+const noteStored = "stored"
+
+// storedFiles are those content files of a version that are stored and verified, by their place in its inventory. Storage
+// creates a file once and never changes it, so none has to be read a second time.
+type storedFiles struct {
+	Inventory string `json:"inventory"` // its digest
+	Places    places `json:"places"`
+}
+
+// storing keeps track of them while a version is written. Its methods are called one at a time.
+type storing struct {
+	item *base.Item
+	now  storedFiles
+	pace pace
+}
+
+// newStoring begins with what an earlier attempt noted of the same version.
+func newStoring(ctx context.Context, item *base.Item, p plan) (*storing, error) {
+	s := &storing{item: item, now: storedFiles{Inventory: p.Digest}}
+	before, ok, err := base.Get[storedFiles](ctx, item, noteStored)
+	if ok && before.Inventory == p.Digest {
+		s.now = before
+	}
+	return s, err
+}
+
+// add notes one more file, now and then.
+func (s *storing) add(ctx context.Context, place int, bytes int64) error {
+	s.now.Places = s.now.Places.add(place)
+	if !s.pace.add(bytes) {
+		return nil
+	}
+	return s.note(ctx)
+}
+
+func (s *storing) note(ctx context.Context) error { return base.Put(ctx, s.item, noteStored, s.now) }

@@ -1,0 +1,144 @@
+package workers
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+
+	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/source/unpack"
+	"github.com/holdfast/holdfast/staging"
+	"github.com/holdfast/holdfast/storage"
+)
+
+// noteUnpacking is the name under which an attempt notes how far it has unpacked a container.
+const noteUnpacking = "unpacking"
+
+// unpacked is how far a container has been taken apart: the first files of it are staged, and listed.
+type unpacked struct {
+	From  string             `json:"from"` // key of the list of what was downloaded
+	List  storage.Checkpoint `json:"list"` // of these files
+	Files int64              `json:"files"`
+	Bytes int64              `json:"bytes"`
+	Names string             `json:"names"` // what their names and sizes come to: another walk may come by in another order
+}
+
+// errOtherOrder says that a container was walked in another order than by the program that began with it.
+var errOtherOrder = errors.New("what was unpacked before does not fit")
+
+// unpacking stages the entries of one container.
+type unpacking struct {
+	item         *base.Item
+	container    staging.File
+	store        storage.Store
+	room         *staging.Room
+	buffers      *staging.Buffers
+	list         *staging.ListWriter[staging.File]
+	files, bytes *base.Progress
+	algorithm    string
+	before, now  unpacked // as it began, and as it is
+	seq          int64    // of the entry in hand
+	names        hash.Hash
+	pace         pace
+	top          topFolder
+}
+
+// unpacking begins where an earlier attempt stopped, if what that one noted is there and fits.
+func (w *Process) unpacking(ctx context.Context, item *base.Item, container staging.File, c contents) (*unpacking, error) {
+	u := &unpacking{
+		item: item, container: container, algorithm: item.Spec().Profile.Digests(), buffers: w.payloads.buffers,
+		files: item.Progress("files unpacked", "files"), bytes: item.Progress("bytes unpacked", "bytes"),
+		names: sha256.New(), now: unpacked{From: c.From},
+	}
+	before, ok, err := base.Get[unpacked](ctx, item, noteUnpacking)
+	if err != nil {
+		return nil, err
+	}
+	if ok && before.From == c.From && before.Files > 0 {
+		u.list, err = staging.ResumeList[staging.File](ctx, w.payloads.staging, c.List, before.List)
+		if err == nil {
+			u.before, u.now = before, before
+		} else if !errors.Is(err, storage.ErrNotFound) {
+			return nil, err
+		}
+	}
+	if u.list == nil {
+		if u.list, err = staging.CreateList[staging.File](ctx, w.payloads.staging, c.List); err != nil {
+			return nil, err
+		}
+	}
+	u.files.Set(u.before.Files)
+	u.bytes.Set(u.before.Bytes)
+	if u.room, err = w.unpackRoom(item, container, u.before.Bytes); err != nil {
+		return nil, errors.Join(err, u.list.Close())
+	}
+	u.store = u.room.Within(w.payloads.staging)
+	return u, nil
+}
+
+// walk stages the entries. When it is interrupted, it notes how far it came.
+func (u *unpacking) walk(ctx context.Context, s storage.Store) error {
+	err := unpack.Walk(ctx, unpack.Input{
+		Size: u.container.SizeBytes,
+		Open: func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
+			return s.Open(ctx, u.container.Key, offset, length)
+		},
+	}, unpack.Limits{}, func(e unpack.Entry, r io.Reader) error { return u.take(ctx, e, r) })
+	if err == nil && u.seq < u.before.Files {
+		err = errOtherOrder
+	}
+	if err != nil && ctx.Err() != nil {
+		// Told to stop: the next worker goes on right here.
+		err = errors.Join(err, u.note(context.WithoutCancel(ctx)))
+	}
+	return err
+}
+
+// take stages one entry, unless an earlier attempt has.
+func (u *unpacking) take(ctx context.Context, e unpack.Entry, r io.Reader) error {
+	u.seq++
+	u.top.meet(e.Name)
+	fmt.Fprintf(u.names, "%q %d\n", e.Raw, e.Size) //nolint:errcheck // it never fails
+	if u.seq <= u.before.Files {
+		if u.seq == u.before.Files && u.sum() != u.before.Names {
+			return errOtherOrder
+		}
+		return nil
+	}
+	w, err := stage(ctx, u.store, staging.FileKey(u.item.Lease(), unpackedFolder, u.seq), u.algorithm)
+	if err != nil {
+		return err
+	}
+	defer w.Close() //nolint:errcheck // nothing depends on a writer that is given up
+	if _, err := u.buffers.Copy(w, &counted{r: r, count: u.bytes.Add}); err != nil {
+		return err
+	}
+	f, err := w.Commit(ctx)
+	if err != nil {
+		return err
+	}
+	f.Seq, f.Name, f.Modified = u.seq, e.Name, e.Modified
+	if err := u.list.Add(f); err != nil {
+		return err
+	}
+	u.files.Add(1)
+	u.now.Files, u.now.Bytes, u.now.Names = u.seq, u.now.Bytes+f.SizeBytes, u.sum()
+	if !u.pace.add(f.SizeBytes) {
+		return nil
+	}
+	return u.note(ctx)
+}
+
+func (u *unpacking) sum() string { return hex.EncodeToString(u.names.Sum(nil)) }
+
+// note keeps how far it has come: the files are durable, so is then their list, and at last what names it (R4).
+func (u *unpacking) note(ctx context.Context) (err error) {
+	if u.now.List, err = u.list.Checkpoint(ctx); err != nil {
+		return err
+	}
+	return base.Put(ctx, u.item, noteUnpacking, u.now)
+}
