@@ -105,7 +105,7 @@ func (it *Item) Progress(title, unit string) *Progress { return it.track.measure
 
 // Transfer returns the two measures that an item's done_bytes and done_files are taken from.
 func (it *Item) Transfer() (bytes, files *Progress) {
-	return it.Progress(TransferredBytes, "bytes"), it.Progress(TransferredFiles, "files")
+	return it.Progress(TransferredBytes, "bytes").Kept(), it.Progress(TransferredFiles, "files").Kept()
 }
 
 // SetSize notes the item's size as it is now known, -1 for unknown. It is written with the settlement when the step is

@@ -22,6 +22,14 @@ type Progress struct {
 	title, unit string
 	track       *track
 	pos, end    atomic.Int64
+	kept        atomic.Bool
+}
+
+// Kept says that what is counted is not done again: the next attempt goes on where this one stands. People are told so. It
+// returns the measure itself.
+func (p *Progress) Kept() *Progress {
+	p.kept.Store(true)
+	return p
 }
 
 // Add moves the position by n.
@@ -90,7 +98,7 @@ func (t *track) snapshot() []registry.Progress {
 	defer t.mu.Unlock()
 	var out []registry.Progress
 	for _, p := range t.measures {
-		out = append(out, registry.Progress{Title: p.title, Unit: p.unit, Position: p.pos.Load(), End: p.end.Load()})
+		out = append(out, registry.Progress{Title: p.title, Unit: p.unit, Position: p.pos.Load(), End: p.end.Load(), Kept: p.kept.Load()})
 	}
 	return out
 }

@@ -228,5 +228,6 @@ type Progress struct {
 	Title    string `json:"title"`
 	Unit     string `json:"unit"` // files, bytes, rows
 	Position int64  `json:"position"`
-	End      int64  `json:"end"` // -1 unknown
+	End      int64  `json:"end"`            // -1 unknown
+	Kept     bool   `json:"kept,omitempty"` // a later attempt goes on where this one stood, see [ResumePoint]
 }

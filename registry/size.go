@@ -2,8 +2,25 @@ package registry
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
+
+// CountText groups a number by thousands, for people: 48,211. A negative one is unknown: "?".
+func CountText(n int64) string {
+	if n < 0 {
+		return "?"
+	}
+	digits := strconv.FormatInt(n, 10)
+	var b strings.Builder
+	for i, d := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(d)
+	}
+	return b.String()
+}
 
 // SizeText gives a number of bytes in binary units, for people: 12 GiB, 1.5 MiB, 300 bytes.
 func SizeText(n int64) string {

@@ -78,6 +78,7 @@ type itemPage struct {
 	Version  int
 	Why      registry.Why
 	Attempts []registry.Attempt
+	Resume   string // where a restart continues
 	Events   []registry.Event
 	Next     string
 	Told     bool // Why says what the item's note says
@@ -111,6 +112,7 @@ func (p *pages) item(r *http.Request) (page, error) {
 	if i.Attempts, err = p.registry.Attempts(ctx, it.ID); err != nil {
 		return page{}, err
 	}
+	i.Resume = registry.ResumePoint(it, i.Attempts)
 	if i.Events, err = p.registry.Events(ctx, it.ID, after, eventsAtOnce); err != nil {
 		return page{}, err
 	}

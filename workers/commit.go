@@ -40,7 +40,7 @@ func (w *Process) commit(ctx context.Context, item *base.Item, p plan) error {
 	if err != nil {
 		return err
 	}
-	files, bytes := item.Progress("files stored and verified", "files"), item.Progress("bytes stored and verified", "bytes")
+	files, bytes := item.Progress("files stored and verified", "files").Kept(), item.Progress("bytes stored and verified", "bytes").Kept()
 	err = w.Objects.Commit(ctx, inv, func(f ocfl.ContentFile) (storage.Store, string, error) {
 		key, ok := staged[f.Path]
 		if !ok {

@@ -37,7 +37,7 @@ func (w *Process) fillHoles(ctx context.Context, item *base.Item, room *staging.
 		return c, err
 	}
 	// The transfer's own measures are the download's.
-	f.bytes, f.files = item.Progress("bytes of the bag fetched", "bytes"), item.Progress("files of the bag fetched", "files")
+	f.bytes, f.files = item.Progress("bytes of the bag fetched", "bytes").Kept(), item.Progress("files of the bag fetched", "files").Kept()
 	for _, a := range report.Algorithms {
 		if slices.Contains(fixity.Algorithms(), a) { // the others are taken when the bag is judged
 			f.algorithms = append(f.algorithms, a)

@@ -69,7 +69,7 @@ func (w *Record) files(ctx context.Context, item *base.Item, p plan) error {
 	if !ok || done.List != p.List {
 		done = recorded{List: p.List}
 	}
-	progress := item.Progress("files recorded", "files")
+	progress := item.Progress("files recorded", "files").Kept()
 	progress.SetEnd(p.Files)
 	progress.Set(done.Files)
 	rows := make([]registry.File, 0, filesAtATime)

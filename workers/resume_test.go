@@ -73,16 +73,16 @@ func manyFilesZip(t *testing.T) (string, map[string]string) {
 func TestR04_ProcessGoesOnFileByFile(t *testing.T) {
 	const at = 230
 	for name, c := range map[string]struct {
-		staging    bool // interrupted while it unpacks, otherwise while it stores
-		stop       bool // told to stop, otherwise a fault
-		atMost     int  // files done a second time
-		countsTry  int
-		leftToRead int
+		staging   bool // interrupted while it unpacks, otherwise while it stores
+		stop      bool // told to stop, otherwise a fault
+		atMost    int  // files done a second time
+		countsTry int
+		told      string
 	}{
-		"unpacking, fault": {staging: true, atMost: at - 200, countsTry: 1},
-		"unpacking, stop":  {staging: true, stop: true},
-		"storing, fault":   {atMost: at - 200 + 4, countsTry: 1},
-		"storing, stop":    {stop: true, atMost: 4}, // which were in hand
+		"unpacking, fault": {staging: true, atMost: at - 200, countsTry: 1, told: "230 files unpacked, "},
+		"unpacking, stop":  {staging: true, stop: true, told: "230 files unpacked, "},
+		"storing, fault":   {atMost: at - 200 + 4, countsTry: 1, told: "250 files unpacked, "},
+		"storing, stop":    {stop: true, atMost: 4, told: "250 files unpacked, "}, // which were in hand
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -101,12 +101,12 @@ func TestR04_ProcessGoesOnFileByFile(t *testing.T) {
 				return ctx.Err()
 			}
 			r, _, _ := newFaultyRig(t)
+			var err error
 			if c.staging {
 				tap.Store = r.staging
 				r.deps.Staging = tap
 			} else {
 				tap.Store = r.storage
-				var err error
 				r.deps.Objects, err = ocfl.OpenRoot(t.Context(), tap, "", nil)
 				must(t, err)
 			}
@@ -119,6 +119,11 @@ func TestR04_ProcessGoesOnFileByFile(t *testing.T) {
 			}
 			if it := r.item(id); it.Tries != c.countsTry || it.Status != registry.Pending {
 				t.Fatalf("tries=%d status=%s, want %d and pending", it.Tries, it.Status, c.countsTry)
+			}
+			attempts, err := r.registry.Attempts(t.Context(), id)
+			must(t, err)
+			if got := registry.ResumePoint(r.item(id), attempts); !strings.HasPrefix(got, c.told) {
+				t.Errorf("people are told %q, want %q...", got, c.told)
 			}
 			tap.again()
 			r.wait(1 << 50)

@@ -51,7 +51,7 @@ type unpacking struct {
 func (w *Process) unpacking(ctx context.Context, item *base.Item, container staging.File, c contents) (*unpacking, error) {
 	u := &unpacking{
 		item: item, container: container, algorithm: item.Spec().Profile.Digests(), buffers: w.payloads.buffers,
-		files: item.Progress("files unpacked", "files"), bytes: item.Progress("bytes unpacked", "bytes"),
+		files: item.Progress("files unpacked", "files").Kept(), bytes: item.Progress("bytes unpacked", "bytes").Kept(),
 		names: sha256.New(), now: unpacked{From: c.From},
 	}
 	before, ok, err := base.Get[unpacked](ctx, item, noteUnpacking)

@@ -106,7 +106,7 @@ func (a *app) showMatches(ctx context.Context, c *client.Client, q registry.Quer
 		return 0, err
 	}
 	for _, s := range slices.Sorted(maps.Keys(states)) {
-		a.note("%8s %s", countText(states[s]), s)
+		a.note("%8s %s", registry.CountText(states[s]), s)
 		total += states[s]
 	}
 	if total == 0 {

@@ -71,8 +71,8 @@ func (a *app) showBatch(ctx context.Context, c *client.Client, id string, limit 
 	}
 	f := itemFacts(b)
 	if p.Jobs > 0 { // before, nothing is known of what is in it
-		f.add("jobs", of(p.Completed+p.Failed, p.Jobs, p.Expanded, countText)+fmt.Sprintf(" settled, %s completed, %s failed", countText(p.Completed), countText(p.Failed)))
-		f.add("files", of(p.DoneFiles, p.Files, p.SizeKnown, countText))
+		f.add("jobs", of(p.Completed+p.Failed, p.Jobs, p.Expanded, registry.CountText)+fmt.Sprintf(" settled, %s completed, %s failed", registry.CountText(p.Completed), registry.CountText(p.Failed)))
+		f.add("files", of(p.DoneFiles, p.Files, p.SizeKnown, registry.CountText))
 		f.add("size", exactSize(p.DoneBytes))
 	}
 	if p.SizeKnown && p.Bytes > p.DoneBytes {

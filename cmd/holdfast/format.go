@@ -8,6 +8,8 @@ import (
 	"unicode"
 
 	textwidth "golang.org/x/text/width"
+
+	"github.com/holdfast/holdfast/registry"
 )
 
 // sizeText gives a number of bytes in binary units, as in 1.2 GiB; a negative one is unknown.
@@ -34,25 +36,9 @@ func exactSize(n int64) string {
 		return "unknown"
 	}
 	if n < 1024 {
-		return countText(n) + " bytes"
+		return registry.CountText(n) + " bytes"
 	}
-	return fmt.Sprintf("%s (%s bytes)", sizeText(n), countText(n))
-}
-
-// countText groups a number by thousands; a negative one is unknown.
-func countText(n int64) string {
-	if n < 0 {
-		return "?"
-	}
-	digits := strconv.FormatInt(n, 10)
-	var b strings.Builder
-	for i, d := range digits {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(d)
-	}
-	return b.String()
+	return fmt.Sprintf("%s (%s bytes)", sizeText(n), registry.CountText(n))
 }
 
 // timeText gives a time in the zone of whoever reads it; the zero time is empty.
@@ -77,7 +63,7 @@ func plural(n int64, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return countText(n) + " " + many
+	return registry.CountText(n) + " " + many
 }
 
 // clean makes text of a depositor's fit to be shown: a name may hold line breaks, or sequences that a terminal obeys.

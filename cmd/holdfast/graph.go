@@ -269,7 +269,7 @@ func graphCounts(items []registry.WorkItem) string {
 	}
 	parts := make([]string, len(order))
 	for i, s := range order {
-		parts[i] = countText(counts[s]) + " " + string(s)
+		parts[i] = registry.CountText(counts[s]) + " " + string(s)
 	}
 	return strings.Join(parts, ", ")
 }

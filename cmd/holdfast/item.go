@@ -117,15 +117,16 @@ func (a *app) showItem(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.printJSON(it)
-	}
 	attempts, err := c.Attempts(ctx, id)
 	if err != nil {
 		return err
 	}
+	if a.json {
+		return a.printJSON(wire.Item{WorkItem: it, ResumePoint: registry.ResumePoint(it, attempts)})
+	}
 	f := itemFacts(it)
-	f.add("attempts", countText(it.Attempt))
+	f.add("resume point", registry.ResumePoint(it, attempts))
+	f.add("attempts", registry.CountText(it.Attempt))
 	if err := f.write(a.out); err != nil || len(attempts) == 0 {
 		return err
 	}
@@ -159,7 +160,7 @@ func itemFacts(it registry.WorkItem) *facts {
 	f.add("batch", it.ParentID)
 	f.add("graph", it.GraphID)
 	if it.Row > 0 {
-		f.add("row", countText(it.Row))
+		f.add("row", registry.CountText(it.Row))
 	}
 	f.add("collection", it.Collection)
 	f.add("payload", strings.TrimSpace(string(spec.Type)+" "+spec.URL))
@@ -175,7 +176,7 @@ func itemFacts(it registry.WorkItem) *facts {
 		addBulk(f, it)
 	default:
 		f.add("size", exactSize(it.SizeBytes))
-		f.add("files", countText(it.Files))
+		f.add("files", registry.CountText(it.Files))
 	}
 	f.add("created", timeText(it.CreatedAt))
 	f.add("updated", timeText(it.UpdatedAt))
@@ -201,7 +202,7 @@ func addBulk(f *facts, it registry.WorkItem) {
 		f.add("", text)
 	}
 	if more := p.Refused - int64(len(p.Refusals)); more > 0 && len(p.Refusals) > 0 {
-		f.add("", fmt.Sprintf("and %s more", countText(more)))
+		f.add("", fmt.Sprintf("and %s more", registry.CountText(more)))
 	}
 }
 

@@ -55,7 +55,7 @@ func (a *app) eachObject(ctx context.Context, q registry.ObjectQuery, yield func
 
 func objectRow(o registry.Object) []string {
 	return []string{
-		o.ID, strconv.Itoa(o.Head), countText(o.Files), sizeText(o.SizeBytes), o.Collection, timeText(o.UpdatedAt), o.Title,
+		o.ID, strconv.Itoa(o.Head), registry.CountText(o.Files), sizeText(o.SizeBytes), o.Collection, timeText(o.UpdatedAt), o.Title,
 		strings.Join(o.LocalIDs, "; "),
 	}
 }
@@ -124,7 +124,7 @@ func objectFacts(o registry.Object) *facts {
 	f.add("collection", o.Collection)
 	f.add("owner", o.Owner)
 	f.add("version", strconv.Itoa(o.Head))
-	f.add("files", countText(o.Files))
+	f.add("files", registry.CountText(o.Files))
 	f.add("size", exactSize(o.SizeBytes))
 	f.add("created", timeText(o.CreatedAt))
 	f.add("updated", timeText(o.UpdatedAt))
@@ -133,7 +133,7 @@ func objectFacts(o registry.Object) *facts {
 
 func versionRow(v registry.ObjectVersion) []string {
 	return []string{
-		strconv.Itoa(v.Version), countText(v.Files), sizeText(v.SizeBytes), timeText(v.CreatedAt), timeText(v.RecordedAt),
+		strconv.Itoa(v.Version), registry.CountText(v.Files), sizeText(v.SizeBytes), timeText(v.CreatedAt), timeText(v.RecordedAt),
 		timeText(v.VerifiedAt), v.ItemID,
 	}
 }
@@ -215,6 +215,6 @@ func (a *app) verify(ctx context.Context, ids []string, whole bool) error {
 		return err
 	}
 	a.note("verified %s, %s, %s: %s sound, %s damaged", plural(v.objects, "object", "objects"), plural(v.files, "file", "files"),
-		sizeText(v.bytes), countText(v.objects-v.damaged), countText(v.damaged))
+		sizeText(v.bytes), registry.CountText(v.objects-v.damaged), registry.CountText(v.damaged))
 	return asError(v.code())
 }

@@ -118,11 +118,11 @@ func (v view) line() string {
 	if v.batches > 1 {
 		parts = append(parts, plural(int64(v.batches), "batch", "batches"))
 	}
-	jobs := "jobs " + of(v.settled, v.jobs, v.all, countText)
+	jobs := "jobs " + of(v.settled, v.jobs, v.all, registry.CountText)
 	if v.failed > 0 {
-		jobs += " (" + countText(v.failed) + " failed)"
+		jobs += " (" + registry.CountText(v.failed) + " failed)"
 	}
-	parts = append(parts, jobs, "files "+of(v.doneFiles, v.files, v.known, countText))
+	parts = append(parts, jobs, "files "+of(v.doneFiles, v.files, v.known, registry.CountText))
 	parts = append(parts, v.transfer()...)
 	if v.waiting != "" {
 		parts = append(parts, v.waiting)

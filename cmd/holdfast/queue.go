@@ -50,8 +50,8 @@ func (a *app) printQueue(q registry.QueueStatus) error {
 		accepting = "no, " + sinceText(q.Accepting.Since, q.Accepting.Actor, q.Accepting.Reason)
 	}
 	f.add("accepting submissions", accepting)
-	f.add("running", countText(q.Running))
-	f.add("holds", countText(int64(q.Holds)))
+	f.add("running", registry.CountText(q.Running))
+	f.add("holds", registry.CountText(int64(q.Holds)))
 	if err := f.write(a.out); err != nil {
 		return err
 	}
@@ -82,8 +82,8 @@ func stageRow(s registry.StageQueue) []string {
 		oldest = timeText(*s.OldestReady)
 	}
 	return []string{
-		string(s.Stage), countText(s.Ready), countText(s.Waiting), countText(s.Held), countText(s.Running),
-		countText(int64(s.Capacity)), countText(int64(s.Free)), oldest,
+		string(s.Stage), registry.CountText(s.Ready), registry.CountText(s.Waiting), registry.CountText(s.Held), registry.CountText(s.Running),
+		registry.CountText(int64(s.Capacity)), registry.CountText(int64(s.Free)), oldest,
 	}
 }
 

@@ -64,7 +64,7 @@ func (a *app) reportText(r registry.BatchReport, jobs func(func(registry.JobResu
 	f.add("batch", r.BatchID)
 	f.add("report", strconv.FormatInt(r.Closing, 10))
 	f.add("made", timeText(r.CreatedAt))
-	f.add("jobs", fmt.Sprintf("%s, %s completed, %s failed", countText(r.Jobs), countText(r.Completed), countText(r.Failed)))
+	f.add("jobs", fmt.Sprintf("%s, %s completed, %s failed", registry.CountText(r.Jobs), registry.CountText(r.Completed), registry.CountText(r.Failed)))
 	if err := f.write(a.out); err != nil || r.Jobs == 0 {
 		return err
 	}

@@ -123,7 +123,7 @@ func (a *app) resultTable(ctx context.Context, c *client.Client, entries []entry
 		case p.Held && !p.Settled:
 			a.note("%s is held; `%s` says why", entries[i].target.id, a.commandLine("item why", entries[i].target.id))
 		case len(seen) > 1 || p.Jobs != 1:
-			a.note("%s: %s, %s completed, %s failed", entries[i].target.id, p.State, countText(p.Completed), countText(p.Failed))
+			a.note("%s: %s, %s completed, %s failed", entries[i].target.id, p.State, registry.CountText(p.Completed), registry.CountText(p.Failed))
 		}
 		if p.Error != "" && p.Jobs > 0 && !entries[i].target.job {
 			a.note("%s: %s", entries[i].target.id, clean(p.Error))

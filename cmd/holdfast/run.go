@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/wire"
 )
 
@@ -128,7 +129,7 @@ func (a *app) complain(err error) {
 				a.note("  %s", faultText(f))
 			}
 			if more := p.Total - int64(len(p.Faults)); more > 0 {
-				a.note("  and %s more", countText(more))
+				a.note("  and %s more", registry.CountText(more))
 			}
 		}
 	}

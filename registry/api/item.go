@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/wire"
 )
 
 func (s *server) itemRoutes(api huma.API) {
@@ -76,12 +77,19 @@ func (s *server) listItems(ctx context.Context, p Paging, q registry.ItemQuery) 
 	return page(rows), nil
 }
 
-func (s *server) item(ctx context.Context, in *ItemID) (*output[registry.WorkItem], error) {
+func (s *server) item(ctx context.Context, in *ItemID) (*output[wire.Item], error) {
 	it, err := s.registry.Item(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return shown(it)
+	attempts, err := s.registry.Attempts(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := redact(&it); err != nil {
+		return nil, err
+	}
+	return &output[wire.Item]{Body: wire.Item{WorkItem: it, ResumePoint: registry.ResumePoint(it, attempts)}}, nil
 }
 
 // shown is an item as it may be seen.
