@@ -82,6 +82,10 @@ func (it *Item) Spec() registry.Spec { return it.spec }
 // Lease is the attempt's fencing token, for fenced calls to the Registry and for names that belong to this attempt.
 func (it *Item) Lease() registry.Lease { return it.lease }
 
+// Now is the time by the Registry's clock, whatever this machine's own says (R15): that of the claim and what has passed
+// since. It is for what is written down; waits and deadlines are durations.
+func (it *Item) Now() time.Time { return it.UpdatedAt.Add(time.Since(it.track.started)) }
+
 // Writable returns nil while the claim is held and the step is wanted. Ask it right before a write outside SQL under a
 // name that others read. Otherwise it returns ErrClaimLost, or why ctx ended.
 func (it *Item) Writable(ctx context.Context) error {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -202,5 +203,20 @@ func TestNames_Hostile(t *testing.T) {
 				t.Errorf("names and contents (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// What is written down has the Registry's time, however wrong the worker's own clock is.
+func TestR15_TimesAreTheRegistrys(t *testing.T) {
+	r, _, _ := newFaultyRig(t)
+	const ahead = 1000 * time.Hour
+	r.wait(ahead)
+	o := r.complete(r.job(registry.Spec{Type: registry.FileType, URL: r.site.put("f", "content"), Filename: "f"}))
+	for what, at := range map[string]time.Time{
+		"the version's time": o.Versions[0].CreatedAt, "the verification": o.Versions[0].VerifiedAt,
+	} {
+		if off := time.Until(at) - ahead; off.Abs() > time.Hour {
+			t.Errorf("%s is %v off the Registry's clock", what, off)
+		}
 	}
 }

@@ -83,7 +83,7 @@ func (w *Process) plan(ctx context.Context, item *base.Item) (plan, error) {
 		return plan{}, w.giveUp(ctx, item, err)
 	}
 	p, err := w.draft(ctx, item, d, id, plan{
-		Created: time.Now().UTC().Truncate(time.Second), Software: "Holdfast " + w.Version,
+		Created: item.Now().UTC().Truncate(time.Second), Software: "Holdfast " + w.Version,
 	})
 	if err != nil {
 		return plan{}, err

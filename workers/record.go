@@ -3,7 +3,6 @@ package workers
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/premis"
@@ -47,7 +46,7 @@ func (w *Record) Work(ctx context.Context, item *base.Item) error {
 	return w.Registry.RecordVersion(ctx, item.Lease(), registry.VersionRecord{
 		ObjectID: p.ObjectID, Version: p.Version, Collection: item.Collection, Owner: item.Spec().Profile.Owner,
 		LocalIDs: p.LocalIDs, Title: p.Title, Creator: p.Creator, Date: p.Date, Files: p.Files, SizeBytes: p.Bytes,
-		CreatedAt: p.Created, Storage: w.Storage, VerifiedAt: time.Now(), Events: w.events(item, p, got),
+		CreatedAt: p.Created, Storage: w.Storage, VerifiedAt: item.Now(), Events: w.events(item, p, got),
 	})
 }
 
