@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -189,7 +190,7 @@ func TestR04_StoppedAnywhere(t *testing.T) {
 	}
 }
 
-// gate holds a writer back before one of its operations on final keys.
+// gate holds a writer back before one of its writes.
 type gate struct {
 	storage.Store
 	left    atomic.Int64
@@ -214,54 +215,84 @@ func (g *gate) Replace(ctx context.Context, key string, data []byte) error {
 	return g.Store.Replace(ctx, key, data)
 }
 
-// A worker whose lease was taken away in mid-step and that wakes up when its successor is through changes nothing under
-// a final name, and nothing in the Registry.
-func TestR02_SupersededWritesNothing(t *testing.T) {
-	t.Parallel()
-	for n := 1; ; n++ {
-		r := newRig(t, nil)
-		id, want := r.zipJob(n)
-		r.advance(id, registry.Process)
-		zombie := &gate{Store: r.storage, reached: make(chan struct{}), open: make(chan struct{})}
-		zombie.left.Store(int64(n))
-		good := r.deps.Objects
+// A worker whose lease was taken away in mid-step, with a write on its way that nobody can refuse any more, and that wakes up
+// when its successor is through: under final names it changes nothing, in staging only names of its own attempt, in the
+// Registry nothing.
+func TestR00_SupersededWritesOnlyItsOwnNames(t *testing.T) {
+	for name, staging := range map[string]bool{"storage": false, "staging": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for n := 1; supersededAt(t, n, staging); n += 1 + n/8 {
+			}
+		})
+	}
+}
+
+// supersededAt holds a worker back before its n-th write to staging or storage until its successor is through. It returns
+// false when there are fewer.
+func supersededAt(t *testing.T, n int, staging bool) bool {
+	t.Helper()
+	r, _, _ := newFaultyRig(t)
+	id, want := r.zipJob(n)
+	r.advance(id, registry.Process)
+	mine := fmt.Sprintf("items/%s/%d/", id, r.item(id).Attempt+1)
+	zombie := &gate{Store: r.storage, reached: make(chan struct{}), open: make(chan struct{})}
+	zombie.left.Store(int64(n))
+	good := r.deps
+	if staging {
+		zombie.Store = r.staging
+		r.deps.Staging = zombie
+	} else {
 		r.deps.Objects = rootOf(t, zombie)
-		h := r.handler(registry.Process)
-		r.deps.Objects = good
-		ended := make(chan error, 1)
-		go func() {
-			runner := &base.Runner{Registry: r.registry, Interim: r.interim}
-			_, err := runner.RunOne(t.Context(), h, id)
-			ended <- err
-		}()
-		select {
-		case <-zombie.reached:
-		case err := <-ended:
-			if err != nil {
-				t.Fatalf("the step failed before operation %d: %v", n, err)
-			}
-			if n < 8 {
-				t.Fatalf("only %d operations on final names", n-1)
-			}
-			return
+	}
+	h := r.handler(registry.Process)
+	r.deps = good
+	ended := make(chan error, 1)
+	go func() {
+		runner := &base.Runner{Registry: r.registry, Interim: r.interim}
+		_, err := runner.RunOne(t.Context(), h, id)
+		ended <- err
+	}()
+	select {
+	case <-zombie.reached:
+	case err := <-ended:
+		if err != nil {
+			t.Fatalf("the step failed before operation %d: %v", n, err)
 		}
-		_, err := r.registry.Reclaim(t.Context())
-		must(t, err)
-		r.wait(time.Hour)
-		o := r.complete(id)
-		before := snapshot(t, r.storage)
-		close(zombie.open)
-		if err := <-ended; !errors.Is(err, registry.ErrClaimLost) {
-			t.Errorf("operation %d: the superseded step ended with %v", n, err)
+		if n < 8 {
+			t.Fatalf("only %d operations", n-1)
 		}
-		if diff := cmp.Diff(before, snapshot(t, r.storage)); diff != "" {
-			t.Errorf("operation %d: the superseded worker changed storage:\n%s", n, diff)
-		}
-		r.valid(r.object(id), 1)
-		if diff := cmp.Diff(want, r.producer(o, 1)); diff != "" {
-			t.Errorf("operation %d (-want +got):\n%s", n, diff)
+		return false
+	}
+	_, err := r.registry.Reclaim(t.Context())
+	must(t, err)
+	r.wait(time.Hour)
+	o := r.complete(id)
+	before := snapshot(t, r.storage)
+	history, err := r.registry.Events(t.Context(), id, 0, 500)
+	must(t, err)
+	close(zombie.open)
+	if err := <-ended; !errors.Is(err, registry.ErrClaimLost) {
+		t.Errorf("operation %d: the superseded step ended with %v", n, err)
+	}
+	if diff := cmp.Diff(before, snapshot(t, r.storage)); diff != "" {
+		t.Errorf("operation %d: the superseded worker changed storage:\n%s", n, diff)
+	}
+	for _, key := range keys(t, r.staging, "") {
+		if !strings.HasPrefix(key, mine) {
+			t.Errorf("operation %d: %s is left in staging", n, key)
 		}
 	}
+	after, err := r.registry.Events(t.Context(), id, 0, 500)
+	must(t, err)
+	if diff := cmp.Diff(history, after); diff != "" {
+		t.Errorf("operation %d: the superseded worker changed the Registry:\n%s", n, diff)
+	}
+	r.valid(r.object(id), 1)
+	if diff := cmp.Diff(want, r.producer(o, 1)); diff != "" {
+		t.Errorf("operation %d (-want +got):\n%s", n, diff)
+	}
+	return true
 }
 
 func rootOf(t *testing.T, s storage.Store) *ocfl.Root {
