@@ -60,9 +60,12 @@ func (b *bench) profiled(ctx context.Context, name string, d deposit) (err error
 	}
 	folder := b.path("node")
 	defer func() { err = errors.Join(err, restful(folder)) }()
-	n, err := node.Start(ctx, node.Options{
-		Dir: folder, Listen: "127.0.0.1:0", Log: slog.New(slog.DiscardHandler), Version: "bench", Template: template,
-		Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, StagingFull: 1, StagingFullUnestimated: 1,
+	n, err := node.Up(ctx, node.UpOptions{
+		Common: node.Common{Listen: "127.0.0.1:0", Log: slog.New(slog.DiscardHandler), Version: "bench"},
+		Work: node.Work{
+			Template: template, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, StagingFull: 1, StagingFullUnestimated: 1,
+		},
+		Dir: folder,
 	})
 	if err != nil {
 		return err

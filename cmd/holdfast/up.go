@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast/holdfast/cmd/config"
 	"github.com/holdfast/holdfast/cmd/node"
+	"github.com/holdfast/holdfast/mint"
 )
 
 // defaultDir is the folder of `up`, and where client commands look for it.
@@ -54,12 +55,8 @@ func (a *app) up(ctx context.Context, dir, listen string) error {
 		return err
 	}
 	begun := time.Now()
-	n, err := node.Start(ctx, node.Options{
-		Dir: dir, Database: c.DatabaseURL, Listen: listen, Version: version, Template: template, Allow: c.NetAllow,
-		Log:         slog.New(slog.NewJSONHandler(a.err, &slog.HandlerOptions{Level: c.LogLevel})),
-		StagingFull: c.StagingFull.Share(), StagingFullUnestimated: c.StagingFullUnestimated.Share(),
-		TopicPrefix: c.TopicPrefix, Lease: time.Duration(c.Lease), Grace: time.Duration(c.Grace), Policy: c.Worker,
-	})
+	c.Listen = listen
+	n, err := node.Up(ctx, node.UpOptions{Common: a.common(c), Work: work(c, template), Dir: dir, Database: c.DatabaseURL})
 	if err != nil {
 		return fmt.Errorf("start on %s: %w", dir, err)
 	}
@@ -73,6 +70,22 @@ func (a *app) up(ctx context.Context, dir, listen string) error {
 		return n.Close() //nolint:contextcheck // it drains although ctx is over, within its own grace period
 	case err := <-n.Failed():
 		return errors.Join(err, n.Close()) //nolint:contextcheck // likewise
+	}
+}
+
+// common is what every process is told.
+func (a *app) common(c config.Config) node.Common {
+	return node.Common{
+		Listen: c.Listen, Version: version, Grace: time.Duration(c.Grace),
+		Log: slog.New(slog.NewJSONHandler(a.err, &slog.HandlerOptions{Level: c.LogLevel})),
+	}
+}
+
+// work is what every process with workers is told.
+func work(c config.Config, template mint.Template) node.Work {
+	return node.Work{
+		Allow: c.NetAllow, Template: template, TopicPrefix: c.TopicPrefix, Policy: c.Worker,
+		StagingFull: c.StagingFull.Share(), StagingFullUnestimated: c.StagingFullUnestimated.Share(),
 	}
 }
 

@@ -17,15 +17,16 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func options(t *testing.T, dir string) node.Options {
+func options(t *testing.T, dir string) node.UpOptions {
 	t.Helper()
 	template, err := mint.ParseTemplate("99999/fk4{.reeeeeeeek}")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return node.Options{
-		Dir: dir, Listen: "127.0.0.1:0", Version: "test", Template: template, StagingFull: 1, StagingFullUnestimated: 1,
-		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	return node.UpOptions{
+		Common: node.Common{Listen: "127.0.0.1:0", Version: "test", Log: slog.New(slog.NewTextHandler(t.Output(), nil))},
+		Work:   node.Work{Template: template, StagingFull: 1, StagingFullUnestimated: 1},
+		Dir:    dir,
 	}
 }
 
@@ -42,11 +43,11 @@ func readClient(t *testing.T, dir string) node.Client {
 	return c
 }
 
-func TestStart_ClientFile(t *testing.T) {
+func TestUp_ClientFile(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	var tokens []string
 	for range 2 {
-		n, err := node.Start(t.Context(), options(t, dir))
+		n, err := node.Up(t.Context(), options(t, dir))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,19 +75,19 @@ func TestStart_ClientFile(t *testing.T) {
 	}
 }
 
-func TestStart_Refusals(t *testing.T) {
+func TestUp_Refusals(t *testing.T) {
 	dir := t.TempDir()
-	n, err := node.Start(t.Context(), options(t, dir))
+	n, err := node.Up(t.Context(), options(t, dir))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer n.Close()
-	if _, err := node.Start(t.Context(), options(t, dir)); !errors.Is(err, node.ErrInUse) {
+	if _, err := node.Up(t.Context(), options(t, dir)); !errors.Is(err, node.ErrInUse) {
 		t.Errorf("a second node on the folder: %v, want ErrInUse", err)
 	}
 	taken := options(t, t.TempDir())
 	taken.Listen = n.URL()[len("http://"):]
-	if _, err := node.Start(t.Context(), taken); !errors.Is(err, syscall.EADDRINUSE) {
+	if _, err := node.Up(t.Context(), taken); !errors.Is(err, syscall.EADDRINUSE) {
 		t.Errorf("a second node on the address: %v, want EADDRINUSE", err)
 	}
 	if left, _ := os.ReadDir(taken.Dir); len(left) > 1 {

@@ -12,7 +12,7 @@ import (
 
 // A node that is closed ends its event streams properly: they are not broken off when patience runs out.
 func TestClose_EndsStreams(t *testing.T) {
-	n, err := node.Start(t.Context(), options(t, t.TempDir()))
+	n, err := node.Up(t.Context(), options(t, t.TempDir()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,10 +46,10 @@ func TestClose_EndsStreams(t *testing.T) {
 }
 
 // When the client file is lost, the next start makes another token although the name of the last is not free any more.
-func TestStart_LostClientFile(t *testing.T) {
+func TestUp_LostClientFile(t *testing.T) {
 	dir := t.TempDir()
 	for range 3 {
-		n, err := node.Start(t.Context(), options(t, dir))
+		n, err := node.Up(t.Context(), options(t, dir))
 		if err != nil {
 			t.Fatal(err)
 		}

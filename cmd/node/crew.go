@@ -1,0 +1,94 @@
+package node
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/interim"
+	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/queue"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/source"
+	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/workers"
+)
+
+// Work says how workers work. Template must be set.
+type Work struct {
+	Allow    []netip.Prefix // addresses that sources may have although the guard refuses them
+	Template mint.Template  // with its NAAN
+
+	StagingFull, StagingFullUnestimated float64 // shares, 0 to 1
+	TopicPrefix                         string
+
+	Policy func(s registry.Stage) base.Worker // nil: defaults
+}
+
+func (w Work) policy(s registry.Stage) base.Worker {
+	if w.Policy == nil {
+		return base.Worker{}
+	}
+	return w.Policy(s)
+}
+
+// longestLease is the longest lease that a worker of any stage is given.
+func (w Work) longestLease() (longest time.Duration) {
+	for _, s := range registry.Stages() {
+		p := w.policy(s)
+		longest = max(longest, p.Lease())
+	}
+	return longest
+}
+
+// crew is the workers' part of a process.
+type crew struct {
+	Work
+	registry registry.Store
+	interim  interim.Store
+	staging  storage.Store
+	objects  *ocfl.Root
+	storage  string // the preservation storage's name, for the inventory
+	queue    queue.ConsumerConfig
+}
+
+// runCrew runs the workers of some stages.
+func (n *Node) runCrew(c *crew, stages []registry.Stage) {
+	fetcher := source.NewHTTP(source.HTTPOptions{Guard: source.Guard{Allow: c.Allow}, UserAgent: "Holdfast/" + n.Version})
+	n.onClose(func() error { fetcher.Close(); return nil })
+	all := workers.All(&workers.Deps{
+		Registry: c.registry, Interim: c.interim, Staging: c.staging, Volume: "staging", Objects: c.objects,
+		Storage: c.storage, Template: c.Template, Random: rand.Reader, Version: n.Version,
+		StagingFull: c.StagingFull, StagingFullUnestimated: c.StagingFullUnestimated, Policy: c.policy,
+		Source: source.NewMux(map[string]source.Fetcher{
+			"http": fetcher, "https": fetcher, source.UploadScheme: source.NewUploads(c.staging),
+		}),
+	})
+	all = slices.DeleteFunc(all, func(h base.Handler) bool { return !slices.Contains(stages, h.Stage()) })
+	c.queue.Log = n.Log
+	runner := &base.Runner{
+		Registry: c.registry, Interim: c.interim, WorkerID: workerID(), Version: n.Version, Log: n.Log, Grace: n.Grace,
+		Connect: base.Queue(c.queue, c.TopicPrefix),
+	}
+	n.run(func(ctx context.Context) {
+		if err := runner.Run(ctx, all...); err != nil {
+			n.fail(fmt.Errorf("workers: %w", err))
+		}
+	})
+}
+
+// workerID is unique for each start of a process (R9), and tells people where to look.
+func workerID() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
+	return fmt.Sprintf("%s-%d-%s", host, os.Getpid(), strings.ToLower(rand.Text()[:6]))
+}

@@ -1,0 +1,90 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/queue"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/api"
+	"github.com/holdfast/holdfast/registry/relay"
+	"github.com/holdfast/holdfast/registry/sqlstore"
+	"github.com/holdfast/holdfast/registry/sweep"
+	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/ui"
+)
+
+// desk is the Registry's part of a process: API and pages, relay and sweep, over the database.
+type desk struct {
+	registry *sqlstore.Store
+	staging  storage.Store
+	objects  *ocfl.Root
+	prefix   string        // of topics
+	lease    time.Duration // the longest that workers are given
+}
+
+// DefaultCollection is the collection of submissions that name none.
+const DefaultCollection = "default"
+
+// prepare takes back what an earlier process had in hand, and sees to it that there is a collection. alone says that no
+// worker of an earlier process can be left.
+func (d *desk) prepare(ctx context.Context, log *slog.Logger, naan string, alone bool) error {
+	if alone {
+		lost, err := d.registry.Reclaim(ctx)
+		if err != nil {
+			return err
+		}
+		for _, l := range lost {
+			log.InfoContext(ctx, "goes on with an item of an earlier process", "item", l.ItemID, "attempt", l.N)
+		}
+	}
+	// Messages may be gone: a new broker has none, and a process that was killed may not have sent its last.
+	if err := d.registry.Reoffer(ctx); err != nil {
+		return err
+	}
+	_, err := d.registry.Collection(ctx, DefaultCollection)
+	if !errors.Is(err, registry.ErrNotFound) {
+		return err
+	}
+	return d.registry.PutCollection(ctx, registry.Collection{Mnemonic: DefaultCollection, Profile: registry.Profile{
+		Name:  "Default collection",
+		Owner: "ark:/" + naan + "/owner", Collections: []string{"ark:/" + naan + "/default"},
+	}}, "holdfast")
+}
+
+// runDesk serves requests and runs what the Registry does by itself.
+func (n *Node) runDesk(ctx context.Context, d *desk, l net.Listener, q queue.ProducerConfig) error {
+	handler, err := n.handler(d) //nolint:contextcheck // every request brings its own
+	if err != nil {
+		return err
+	}
+	q.Log = n.Log
+	producer, err := queue.OpenProducer(context.WithoutCancel(ctx), q)
+	if err != nil {
+		return err
+	}
+	n.onClose(func() error { producer.Close(); return nil })
+	r := relay.New(d.registry, producer, n.Log)
+	r.Prefix = d.prefix
+	n.run(r.Run)
+	n.run(sweep.New(d.registry, d.lease, n.Log).Run)
+	n.serve(l, handler)
+	return nil
+}
+
+// handler is the API and the pages beside it. Streams end when the server is about to stop.
+func (n *Node) handler(d *desk) (http.Handler, error) {
+	pages, err := ui.New(ui.Options{Registry: api.Scoped(d.registry), Forms: api.NewForms(d.registry), Log: n.Log, Version: n.Version})
+	if err != nil {
+		return nil, fmt.Errorf("prepare the pages: %w", err)
+	}
+	return api.New(api.Options{
+		Registry: d.registry, Staging: d.staging, Objects: d.objects, Log: n.Log, Version: n.Version, UI: pages, Done: n.streams,
+	})
+}

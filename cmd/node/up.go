@@ -1,0 +1,111 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+
+	interimsql "github.com/holdfast/holdfast/interim/sqlstore"
+	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/queue"
+	"github.com/holdfast/holdfast/queue/broker"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqlstore"
+	"github.com/holdfast/holdfast/storage/dir"
+)
+
+// UpOptions says what to run in one process, and how. Dir must be set.
+type UpOptions struct {
+	Common
+	Work
+	Dir string // made when it is missing; everything of this Holdfast lies in it
+	// Database is the Registry's address; "" is a SQLite file in Dir, which is nobody else's.
+	Database string
+}
+
+// Up opens or makes the folder and runs everything in it: Registry, broker, workers, API and pages. What an earlier process
+// left under way goes on. The errors say what is wrong with which setting: [ErrInUse] when another process has the folder,
+// syscall.EADDRINUSE for the address. When it fails, nothing is left running.
+func Up(ctx context.Context, o UpOptions) (*Node, error) {
+	return start(ctx, o.Common, func(n *Node) error { return n.up(ctx, o) })
+}
+
+func (n *Node) up(ctx context.Context, o UpOptions) error {
+	folder, err := openFolder(o.Dir)
+	if err != nil {
+		return err
+	}
+	n.onClose(folder.Close)
+	// The address first: it is what most often is taken, and nothing should have started then.
+	listener, err := n.listen(ctx)
+	if err != nil {
+		return err
+	}
+	desk, crew := &desk{prefix: o.TopicPrefix, lease: o.longestLease()}, &crew{Work: o.Work}
+	if err := n.openUp(ctx, o, desk, crew); err != nil {
+		return err
+	}
+	if err := desk.prepare(ctx, n.Log, o.Template.NAAN, o.Database == ""); err != nil {
+		return err
+	}
+	if n.token, err = folder.client(ctx, desk.registry, n.url); err != nil {
+		return err
+	}
+	b, err := broker.New(broker.Options{Log: n.Log})
+	if err != nil {
+		return err
+	}
+	n.onClose(b.Close)
+	if err := b.Listen("127.0.0.1:0"); err != nil {
+		return fmt.Errorf("start the broker: %w", err)
+	}
+	if err := n.runDesk(ctx, desk, listener, queue.ProducerConfig{Addrs: []string{b.Addr()}}); err != nil {
+		return err
+	}
+	crew.queue = queue.ConsumerConfig{Addrs: []string{b.Addr()}}
+	n.runCrew(crew, registry.Stages())
+	return nil
+}
+
+// openUp opens everything that lies in the folder.
+func (n *Node) openUp(ctx context.Context, o UpOptions, d *desk, c *crew) error {
+	database := cmp.Or(o.Database, "sqlite:"+filepath.Join(o.Dir, "registry.db"))
+	r, err := sqlstore.Open(ctx, sqlstore.Options{URL: database, Log: n.Log})
+	if err != nil {
+		return err
+	}
+	n.onClose(r.Close)
+	d.registry, c.registry = r, r
+	i, err := interimsql.Open(ctx, filepath.Join(o.Dir, "interim.db"), n.Log)
+	if err != nil {
+		return err
+	}
+	n.onClose(i.Close)
+	c.interim = i
+	staging, err := dir.Create(filepath.Join(o.Dir, "staging"))
+	if err != nil {
+		return err
+	}
+	n.onClose(staging.Close)
+	d.staging, c.staging = staging, staging
+	storage, err := dir.Create(filepath.Join(o.Dir, "storage"))
+	if err != nil {
+		return err
+	}
+	n.onClose(storage.Close)
+	objects, err := ocfl.OpenRoot(ctx, storage, "", nil)
+	if err != nil {
+		return fmt.Errorf("open preservation storage: %w", err)
+	}
+	d.objects, c.objects = objects, objects
+	c.storage = "file://" + absolute(o.Dir) + "/storage"
+	return nil
+}
+
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
