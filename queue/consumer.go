@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"sync"
 	"time"
 
@@ -39,7 +38,6 @@ type Consumer struct {
 	cfg    ConsumerConfig
 	config *nsq.Config
 	report *errorLog
-	web    *http.Client // asks nsqlookupd
 	stop   context.CancelCauseFunc
 	force  func()        // gives back what is unanswered and lets the connections go; once
 	forced chan struct{} // closed by force
@@ -71,7 +69,6 @@ func Consume(ctx context.Context, cfg ConsumerConfig, handle Handler) (*Consumer
 	c := &Consumer{
 		cfg: cfg, config: config,
 		report:   newErrorLog(cfg.Log.With("topic", cfg.Topic), cfg.Timing.LogEvery),
-		web:      &http.Client{Timeout: lookupTimeout, Transport: &http.Transport{}},
 		forced:   make(chan struct{}),
 		done:     make(chan struct{}),
 		free:     cfg.Free,
@@ -93,7 +90,6 @@ func Consume(ctx context.Context, cfg ConsumerConfig, handle Handler) (*Consumer
 	go func() {
 		c.loops.Wait()
 		c.handlers.Wait() // no session is left that could start another
-		c.web.CloseIdleConnections()
 		stop(errStopped)
 		close(c.done)
 	}()

@@ -19,34 +19,54 @@ const (
 	maxLookupBody = 4 << 20
 )
 
-// discover asks the nsqlookupds, again and again, which nsqds have the topic, and listens to those.
-func (c *Consumer) discover(ctx context.Context, receive receiveFunc) {
-	report := newErrorLog(c.cfg.Log.With("topic", c.cfg.Topic), c.cfg.Timing.LogEvery)
+// lookups are the nsqlookupds that know the nsqds.
+type lookups struct {
+	addrs  []string // each host:port or http URL
+	timing Timing
+	web    *http.Client
+	report *errorLog
+}
+
+func newLookups(addrs []string, timing Timing, report *errorLog) *lookups {
+	return &lookups{addrs: addrs, timing: timing, report: report, web: &http.Client{Timeout: lookupTimeout, Transport: &http.Transport{}}}
+}
+
+// watch asks, again and again until ctx ends, which nsqds have the topic, or which there are at all when topic is "". found is
+// told the addresses, and whether every nsqlookupd has answered, so that what is not among them is known by none.
+func (l *lookups) watch(ctx context.Context, topic string, found func(addrs map[string]bool, all bool)) {
+	defer l.web.CloseIdleConnections()
 	for {
-		found, all := make(map[string]bool), true
-		for _, lookup := range c.cfg.LookupAddrs {
-			addrs, err := c.lookup(ctx, lookup)
+		known, all := make(map[string]bool), true
+		for _, lookup := range l.addrs {
+			addrs, err := ask(ctx, l.web, lookup, topic)
 			if ctx.Err() != nil {
 				return
 			}
 			if err != nil {
 				all = false
-				report.noted(ctx, fmt.Errorf("ask nsqlookupd %s: %w", lookup, err))
+				l.report.noted(ctx, fmt.Errorf("ask nsqlookupd %s: %w", lookup, err))
 			}
 			for _, addr := range addrs {
-				found[addr] = true
+				known[addr] = true
 			}
 		}
-		for addr := range found {
-			c.addLink(ctx, addr, receive)
-		}
-		if all {
-			c.dropLinks(found)
-		}
-		if wait(ctx, c.cfg.Timing.Poll) != nil {
+		found(known, all)
+		if wait(ctx, l.timing.Poll) != nil {
 			return
 		}
 	}
+}
+
+// discover listens to the nsqds that have the topic, until ctx ends.
+func (c *Consumer) discover(ctx context.Context, receive receiveFunc) {
+	newLookups(c.cfg.LookupAddrs, c.cfg.Timing, c.report).watch(ctx, c.cfg.Topic, func(addrs map[string]bool, all bool) {
+		for addr := range addrs {
+			c.addLink(ctx, addr, receive)
+		}
+		if all {
+			c.dropLinks(addrs)
+		}
+	})
 }
 
 // dropLinks ends the links to nsqds that no lookup knows any more and that are not connected.
@@ -68,9 +88,17 @@ func (c *Consumer) dropLinks(known map[string]bool) {
 	}
 }
 
-// lookup asks one nsqlookupd. A topic that it does not know is served by nobody yet, which is no error.
-func (c *Consumer) lookup(ctx context.Context, addr string) ([]string, error) {
-	target, err := lookupURL(addr, c.cfg.Topic)
+// Nodes asks one nsqlookupd, host:port or an http URL, for the addresses of all nsqds that it knows.
+func Nodes(ctx context.Context, lookup string) ([]string, error) {
+	web := &http.Client{Timeout: lookupTimeout, Transport: &http.Transport{}}
+	defer web.CloseIdleConnections()
+	return ask(ctx, web, lookup, "")
+}
+
+// ask asks one nsqlookupd for the nsqds that have the topic, or for all when topic is "". A topic that it does not know is
+// served by nobody yet, which is no error.
+func ask(ctx context.Context, web *http.Client, addr, topic string) ([]string, error) {
+	target, err := lookupURL(addr, topic)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +107,7 @@ func (c *Consumer) lookup(ctx context.Context, addr string) ([]string, error) {
 		return nil, fmt.Errorf("make request: %w", err)
 	}
 	req.Header.Set("Accept", "application/vnd.nsq; version=1.0")
-	resp, err := c.web.Do(req)
+	resp, err := web.Do(req)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +134,7 @@ func (c *Consumer) lookup(ctx context.Context, addr string) ([]string, error) {
 	return addrs, nil
 }
 
-// lookupURL is where to ask for the topic; addr is host:port or an http URL.
+// lookupURL is where to ask for the topic, or for all nsqds when topic is ""; addr is host:port or an http URL.
 func lookupURL(addr, topic string) (string, error) {
 	if !strings.Contains(addr, "://") {
 		addr = "http://" + addr
@@ -118,9 +146,11 @@ func lookupURL(addr, topic string) (string, error) {
 	if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
 		return "", fmt.Errorf("parse nsqlookupd address: %q is not host:port or an http URL", addr)
 	}
-	if u.Path == "" || u.Path == "/" {
-		u.Path = "/lookup"
+	u.Path = strings.TrimSuffix(strings.TrimSuffix(u.Path, "/"), "/lookup")
+	if topic == "" {
+		return u.JoinPath("nodes").String(), nil
 	}
+	u = u.JoinPath("lookup")
 	query := u.Query()
 	query.Set("topic", topic)
 	u.RawQuery = query.Encode()

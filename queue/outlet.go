@@ -13,11 +13,12 @@ import (
 
 // outlet is a Producer's way to one nsqd: one connection, made again whenever it breaks.
 type outlet struct {
-	addr        string
-	timing      Timing
-	connecting  func(context.Context, *pipe) *nsq.Conn
-	report      *errorLog
-	onReconnect func(addr string)
+	addr       string
+	timing     Timing
+	connecting func(context.Context, *pipe) *nsq.Conn
+	report     *errorLog
+	onChange   func(addr string)
+	unwanted   context.CancelFunc // ends keepUp
 
 	mu      sync.Mutex
 	pipe    *pipe         // nil while there is none
@@ -25,10 +26,7 @@ type outlet struct {
 	changed chan struct{} // closed, and replaced, when pipe or err change
 }
 
-func newOutlet(addr string, cfg ProducerConfig) (*outlet, error) {
-	if err := checkAddrs([]string{addr}); err != nil {
-		return nil, err
-	}
+func newOutlet(addr string, cfg ProducerConfig) *outlet {
 	config := nsq.NewConfig()
 	config.DialTimeout = 2 * time.Second
 	config.WriteTimeout = 2 * time.Second
@@ -36,17 +34,14 @@ func newOutlet(addr string, cfg ProducerConfig) (*outlet, error) {
 	config.HeartbeatInterval = 5 * time.Second
 	config.ReadTimeout = 12 * time.Second
 	config.UserAgent = userAgent
-	if err := config.Validate(); err != nil {
-		return nil, fmt.Errorf("configure client of %s: %w", addr, err)
-	}
 	log := cfg.Log.With("nsqd", addr)
 	return &outlet{
 		addr: addr, timing: cfg.Timing,
-		connecting:  func(ctx context.Context, p *pipe) *nsq.Conn { return newConn(ctx, addr, config, p, log) },
-		report:      newErrorLog(log, cfg.Timing.LogEvery),
-		onReconnect: cfg.OnReconnect,
-		changed:     make(chan struct{}),
-	}, nil
+		connecting: func(ctx context.Context, p *pipe) *nsq.Conn { return newConn(ctx, addr, config, p, log) },
+		report:     newErrorLog(log, cfg.Timing.LogEvery),
+		onChange:   cfg.OnChange,
+		changed:    make(chan struct{}),
+	}
 }
 
 // publish sends the bodies as one MPUB and waits for the answer, or for ctx. When a connection is just being made it
@@ -126,27 +121,37 @@ func (o *outlet) keepUp(ctx context.Context) {
 	pause := o.timing.newBackOff()
 	for again := false; ; again = true {
 		p, err := openPipe(ctx, o.connecting)
-		if err == nil {
+		had, good := err == nil, false
+		if had {
 			o.report.recovered(ctx)
 			o.set(p, nil)
-			if again && o.onReconnect != nil {
-				o.onReconnect(o.addr)
+			if again {
+				o.tell()
 			}
 			since := time.Now()
 			if err = p.wait(ctx); ctx.Err() != nil {
 				return
 			}
-			if time.Since(since) > o.timing.MaxRetry { // it was a good connection: the next try is made without a wait
-				pause.Reset()
-				o.set(nil, nil)
-				o.report.lost(ctx, err)
-				continue
-			}
+			good = time.Since(since) > o.timing.MaxRetry
 		}
-		o.set(nil, err)
+		if good { // the next try is made without a wait, and who publishes waits for it
+			pause.Reset()
+			o.set(nil, nil)
+		} else {
+			o.set(nil, err)
+		}
 		o.report.lost(ctx, err)
-		if wait(ctx, pause.NextBackOff()) != nil {
+		if had {
+			o.tell()
+		}
+		if !good && wait(ctx, pause.NextBackOff()) != nil {
 			return
 		}
+	}
+}
+
+func (o *outlet) tell() {
+	if o.onChange != nil {
+		o.onChange(o.addr)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -14,52 +15,123 @@ const maxPublish = 1 << 20
 
 // ProducerConfig says where a Producer sends to.
 type ProducerConfig struct {
-	// Addrs are the TCP addresses of the nsqds, each host:port. A message goes to one of them.
-	Addrs []string
-	// OnReconnect, if set, is called with the address when a connection is there again after it was lost: the moment
+	// Addrs are the TCP addresses of nsqds, each host:port. LookupAddrs are nsqlookupds, each host:port or http URL, that
+	// know the nsqds. One of the two must be given; both may be. A message goes to one nsqd.
+	Addrs       []string
+	LookupAddrs []string
+	// OnChange, if set, is called with the address when a connection is lost, and when it is there again: the moments
 	// to ring again for what waits, since what that nsqd held may be gone (R19). It must return soon.
-	OnReconnect func(addr string)
-	Timing      Timing
-	Log         *slog.Logger // nil: nothing is logged
+	OnChange func(addr string)
+	Timing   Timing
+	Log      *slog.Logger // nil: nothing is logged
 }
 
 // Producer publishes to several nsqds, one connection to each, and takes another one when one fails. It keeps the
 // connections up by itself. All its methods may be called concurrently.
 type Producer struct {
-	outlets []*outlet
+	cfg     ProducerConfig
 	turn    atomic.Uint64
 	stop    context.CancelFunc
-	loops   sync.WaitGroup // that keep the outlets up
-
-	mu     sync.Mutex
-	closed bool
-	calls  sync.WaitGroup
+	loops   sync.WaitGroup // that keep the outlets up, and the lookup
+	looked  signal         // the nsqlookupds were asked once, or need not be
+	mu      sync.Mutex
+	outlets []*outlet // replaced, never written to
+	closed  bool
+	calls   sync.WaitGroup
 }
 
 var _ Publisher = (*Producer)(nil)
 
-// OpenProducer starts connecting to cfg.Addrs and returns at once; an nsqd that is not there yet is no error. It
-// returns an error when cfg.Addrs is empty or holds an address that is not host:port. The caller must Close it;
-// when ctx ends the connections are closed.
+var errNoneKnown = fmt.Errorf("%w: no nsqlookupd knows one", ErrUnavailable)
+
+// OpenProducer starts connecting to the nsqds and returns at once; one that is not there yet is no error. It returns an
+// error when there is no address, or one that cannot be read. The caller must Close it; when ctx ends the connections are
+// closed.
 func OpenProducer(ctx context.Context, cfg ProducerConfig) (*Producer, error) {
-	if len(cfg.Addrs) == 0 {
-		return nil, errors.New("open producer: no nsqd address")
+	errs := []error{checkAddrs(cfg.Addrs)}
+	if len(cfg.Addrs)+len(cfg.LookupAddrs) == 0 {
+		errs = append(errs, errors.New("no nsqd and no nsqlookupd address"))
+	}
+	for _, addr := range cfg.LookupAddrs {
+		_, err := lookupURL(addr, "")
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("open producer: %w", err)
 	}
 	cfg.Timing = cfg.Timing.withDefaults()
 	cfg.Log = orDiscard(cfg.Log)
-	p := &Producer{}
-	for _, addr := range cfg.Addrs {
-		o, err := newOutlet(addr, cfg)
-		if err != nil {
-			return nil, fmt.Errorf("open producer: %w", err)
-		}
-		p.outlets = append(p.outlets, o)
-	}
+	p := &Producer{cfg: cfg, looked: newSignal()}
 	ctx, p.stop = context.WithCancel(ctx)
-	for _, o := range p.outlets {
-		p.loops.Go(func() { o.keepUp(ctx) })
+	p.set(ctx, cfg.Addrs)
+	if len(cfg.LookupAddrs) == 0 {
+		p.looked.give()
+		return p, nil
 	}
+	p.loops.Go(func() {
+		defer p.looked.give()
+		report := newErrorLog(cfg.Log, cfg.Timing.LogEvery)
+		newLookups(cfg.LookupAddrs, cfg.Timing, report).watch(ctx, "", func(addrs map[string]bool, all bool) {
+			p.found(ctx, addrs, all)
+			p.looked.give()
+		})
+	})
 	return p, nil
+}
+
+// found keeps outlets to the nsqds that the lookups know. One that none of them knows any more is let go of, unless it is
+// connected.
+func (p *Producer) found(ctx context.Context, known map[string]bool, all bool) {
+	want := slices.Clone(p.cfg.Addrs)
+	for _, o := range p.current() {
+		if !slices.Contains(want, o.addr) && (known[o.addr] || !all || o.health() == nil) {
+			want = append(want, o.addr)
+		}
+	}
+	for addr := range known {
+		if !slices.Contains(want, addr) {
+			want = append(want, addr)
+		}
+	}
+	p.set(ctx, want)
+}
+
+// set makes the outlets those of these addresses. Only one goroutine at a time calls it.
+func (p *Producer) set(ctx context.Context, addrs []string) {
+	before := p.current()
+	after := make([]*outlet, 0, len(addrs))
+	for _, addr := range addrs {
+		if i := slices.IndexFunc(before, func(o *outlet) bool { return o.addr == addr }); i >= 0 {
+			after = append(after, before[i])
+			continue
+		}
+		if slices.ContainsFunc(after, func(o *outlet) bool { return o.addr == addr }) {
+			continue // named twice
+		}
+		o := newOutlet(addr, p.cfg)
+		after = append(after, o)
+		ctx, unwanted := context.WithCancel(ctx)
+		o.unwanted = unwanted
+		p.loops.Go(func() {
+			defer unwanted()
+			o.keepUp(ctx)
+		})
+	}
+	p.mu.Lock()
+	p.outlets = after
+	p.mu.Unlock()
+	for _, o := range before {
+		if !slices.Contains(after, o) {
+			o.unwanted()
+		}
+	}
+}
+
+// current is the outlets at this moment.
+func (p *Producer) current() []*outlet {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.outlets
 }
 
 // Publish implements Publisher. The nsqds take turns; one that fails is passed over for the next, and one known to
@@ -105,10 +177,18 @@ func (p *Producer) publish(ctx context.Context, topic string, ids []string) erro
 	for i, id := range ids {
 		bodies[i] = []byte(id)
 	}
-	first := p.turn.Add(1)
+	select {
+	case <-p.looked.done:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	first, outlets := p.turn.Add(1), p.current()
+	if len(outlets) == 0 {
+		return errNoneKnown
+	}
 	var errs []error
-	for i := range uint64(len(p.outlets)) {
-		o := p.outlets[(first+i)%uint64(len(p.outlets))]
+	for i := range uint64(len(outlets)) {
+		o := outlets[(first+i)%uint64(len(outlets))]
 		err := o.publish(ctx, topic, bodies)
 		switch {
 		case err == nil || errors.Is(err, ErrRefused):
@@ -128,8 +208,12 @@ func (p *Producer) Ping() error {
 		return err
 	}
 	defer p.calls.Done()
+	outlets := p.current()
+	if len(outlets) == 0 {
+		return errNoneKnown
+	}
 	var errs []error
-	for _, o := range p.outlets {
+	for _, o := range outlets {
 		err := o.health()
 		if err == nil {
 			return nil

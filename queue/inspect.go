@@ -1,0 +1,85 @@
+package queue
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/nsqio/go-nsq"
+)
+
+// maxFrame bounds the answer to an IDENTIFY.
+const maxFrame = 1 << 20
+
+// Server is what an nsqd says of itself. Its other limits (max-msg-size, mem-queue-size) it tells nobody.
+type Server struct {
+	Version       string
+	MaxMsgTimeout time.Duration // how long a message may be in hand in all, touched or not
+	MaxReady      int           // how many messages one connection may have in hand
+}
+
+// Inspect connects to the nsqd at addr, host:port, and asks what it is. go-nsq asks the same and keeps most of the answer
+// to itself. It returns ErrRefused when something else than an nsqd answers, and the network's error when nothing does.
+func Inspect(ctx context.Context, addr string) (_ Server, err error) {
+	dialer := net.Dialer{Timeout: lookupTimeout}
+	conn, err := dialer.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return Server{}, err
+	}
+	defer conn.Close()
+	deadline := time.Now().Add(lookupTimeout)
+	if sooner, ok := ctx.Deadline(); ok && sooner.Before(deadline) {
+		deadline = sooner
+	}
+	if err := conn.SetDeadline(deadline); err != nil {
+		return Server{}, err
+	}
+	command, err := nsq.Identify(map[string]any{"client_id": userAgent, "user_agent": userAgent, "feature_negotiation": true})
+	if err != nil {
+		return Server{}, fmt.Errorf("encode IDENTIFY: %w", err)
+	}
+	var out bytes.Buffer
+	out.Write(nsq.MagicV2)
+	if _, err := command.WriteTo(&out); err != nil {
+		return Server{}, fmt.Errorf("encode IDENTIFY: %w", err)
+	}
+	if _, err := conn.Write(out.Bytes()); err != nil {
+		return Server{}, err
+	}
+	kind, data, err := readFrame(conn)
+	if err != nil {
+		return Server{}, fmt.Errorf("read its answer to IDENTIFY: %w", err)
+	}
+	var answer struct {
+		Version       string `json:"version"`
+		MaxMsgTimeout int64  `json:"max_msg_timeout"` // milliseconds
+		MaxRdyCount   int    `json:"max_rdy_count"`
+	}
+	if kind != nsq.FrameTypeResponse || json.Unmarshal(data, &answer) != nil {
+		return Server{}, fmt.Errorf("%w: it answers IDENTIFY by %.100q", ErrRefused, data)
+	}
+	return Server{
+		Version: answer.Version, MaxReady: answer.MaxRdyCount, MaxMsgTimeout: time.Duration(answer.MaxMsgTimeout) * time.Millisecond,
+	}, nil
+}
+
+// readFrame reads one frame. go-nsq's own reader believes whatever length it is told, a web server's "HTTP" too.
+func readFrame(r io.Reader) (kind int32, data []byte, err error) {
+	var size uint32
+	if err := binary.Read(r, binary.BigEndian, &size); err != nil {
+		return 0, nil, err
+	}
+	if size > maxFrame {
+		return 0, nil, fmt.Errorf("%w: it does not speak NSQ", ErrRefused)
+	}
+	data = make([]byte, size)
+	if _, err := io.ReadFull(r, data); err != nil {
+		return 0, nil, err
+	}
+	return nsq.UnpackResponse(data)
+}
