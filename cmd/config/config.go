@@ -31,7 +31,7 @@ type Config struct {
 	Grace    Duration   `envconfig:"GRACE" want:"a duration above 0, such as 25s"`
 
 	DatabaseURL     string   `envconfig:"DATABASE_URL" secret:"true" want:"sqlite:PATH or postgres://..."`
-	NSQDAddr        string   `envconfig:"NSQD_ADDR" want:"host:port of nsqd"`
+	NSQDAddrs       []string `envconfig:"NSQD_ADDR" want:"host:port of nsqd, or of several, separated by commas"`
 	NSQLookupdAddrs []string `envconfig:"NSQLOOKUPD_ADDRS" want:"host:port of each nsqlookupd, separated by commas"`
 	TopicPrefix     string   `envconfig:"TOPIC_PREFIX" want:"letters, digits, '.', '_' and '-', at most 32"`
 	RedisURL        string   `envconfig:"REDIS_URL" secret:"true" want:"redis://... or rediss://..."`

@@ -48,7 +48,7 @@ func (e *UnknownError) Error() string {
 }
 
 // Load reads the process's environment over the defaults. The error joins a *Fault or *UnknownError for everything that
-// is wrong.
+// is wrong; what could be read is returned beside it, so that more can be looked for.
 func Load(defaults Config) (Config, error) {
 	c := defaults
 	fields := fieldsOf(&c, Prefix)
@@ -72,10 +72,7 @@ func Load(defaults Config) (Config, error) {
 		}
 	}
 	faults = append(faults, c.check()...)
-	if err := errors.Join(faults...); err != nil {
-		return Config{}, err
-	}
-	return c, nil
+	return c, errors.Join(faults...)
 }
 
 // field is one variable and where its value goes.
@@ -119,7 +116,21 @@ func (f field) read() error {
 		return f.fault(text, err)
 	}
 	f.value.Set(one.Elem().Field(0))
+	if list, ok := f.value.Interface().([]string); ok {
+		f.value.Set(reflect.ValueOf(trimmed(list)))
+	}
 	return nil
+}
+
+// trimmed takes the space around commas away, and what stands between two commas and is nothing.
+func trimmed(list []string) []string {
+	var out []string
+	for _, s := range list {
+		if s = strings.TrimSpace(s); s != "" {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 func (f field) fault(text string, err error) *Fault {
@@ -154,9 +165,11 @@ func (c Config) check() []error {
 	judge("URL", c.URL, isWeb(c.URL))
 	judge("LISTEN", c.Listen, isAddr(c.Listen))
 	judge("DATABASE_URL", c.DatabaseURL, isDatabase(c.DatabaseURL))
-	judge("NSQD_ADDR", c.NSQDAddr, isAddr(c.NSQDAddr))
+	for _, addr := range c.NSQDAddrs {
+		judge("NSQD_ADDR", addr, isAddr(addr))
+	}
 	for _, addr := range c.NSQLookupdAddrs {
-		judge("NSQLOOKUPD_ADDRS", addr, isAddr(strings.TrimSpace(addr)))
+		judge("NSQLOOKUPD_ADDRS", addr, isAddr(addr))
 	}
 	judge("TOPIC_PREFIX", c.TopicPrefix, isTopicPrefix(c.TopicPrefix))
 	judge("REDIS_URL", c.RedisURL, isURL(c.RedisURL, "redis", "rediss", "unix"))

@@ -46,6 +46,7 @@ func exitTable() []exitRow {
 		{as[*usageError], exitUsage, ""},
 		{as[*config.Fault], exitUsage, ""},
 		{as[*config.UnknownError], exitUsage, ""},
+		{as[*config.MissingError], exitUsage, ""},
 		{as[*undecidedError], exitHeld, ""},
 		{is(context.Canceled), exitInterrupted, ""},
 
@@ -67,10 +68,14 @@ func exitTable() []exitRow {
 		{status(http.StatusServiceUnavailable), exitTemporary, ""},
 		{status(http.StatusGatewayTimeout), exitTemporary, ""},
 
+		{need(false), exitUsage, ""},
+		{need(true), exitTemporary, ""},
+
 		{is(errDamaged), exitFailed, ""},
 		{is(errUnsafeName), exitFailed, ""},
 		{is(errNotEmpty), exitRefused, ""},
 		{is(registry.ErrNotFound), exitNotFound, ""},
+		{is(registry.ErrNameTaken), exitRefused, ""},
 		{is(errEmptyFolder), exitContent, ""},
 		{is(errNotAFile), exitContent, ""},
 		{is(errChanged), exitTemporary, "submit it again when nothing writes to it"},
@@ -129,6 +134,16 @@ func isAll(targets ...error) func(error) bool {
 }
 
 func as[T error](err error) bool { return errors.As(err, new(T)) }
+
+// need is whether any of joined errors is something that a role cannot start without, and that does not answer, or is wrong.
+func need(down bool) func(error) bool {
+	return func(err error) bool {
+		return slices.ContainsFunc(parts(err), func(e error) bool {
+			var n *node.NeedError
+			return errors.As(e, &n) && n.Down == down
+		})
+	}
+}
 
 func code(codes ...wire.Code) func(error) bool {
 	return func(err error) bool {

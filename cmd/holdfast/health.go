@@ -2,17 +2,14 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast/holdfast/cmd/config"
-	"github.com/holdfast/holdfast/registry/wire"
+	"github.com/holdfast/holdfast/cmd/node"
 )
 
 // healthTimeout is how long a service may take to say that it is well.
@@ -36,7 +33,7 @@ func (a *app) health(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
-	h, err := askHealth(ctx, address)
+	h, err := node.AskHealth(ctx, address)
 	if err != nil {
 		a.complain(fmt.Errorf("ask %s: %w", address, err))
 		return exitTemporary
@@ -52,27 +49,6 @@ func (a *app) health(ctx context.Context) error {
 		return exitTemporary
 	}
 	return nil
-}
-
-// askHealth asks a service of any role; only the Registry has an API beside it.
-func askHealth(ctx context.Context, address string) (wire.Health, error) {
-	var h wire.Health
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(address, "/")+"/healthz", nil)
-	if err != nil {
-		return h, err
-	}
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return h, err
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return h, fmt.Errorf("it answered %s", answer.Status)
-	}
-	if err := json.NewDecoder(io.LimitReader(answer.Body, 1<<20)).Decode(&h); err != nil {
-		return h, fmt.Errorf("read its answer: %w", err)
-	}
-	return h, nil
 }
 
 func (a *app) healthAddress() (string, error) {

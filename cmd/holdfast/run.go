@@ -29,7 +29,7 @@ type app struct {
 }
 
 // run is the whole program: it obeys args and returns the exit code. Configuration is read from the process's
-// environment. When ctx ends, what is under way is put down and the code is 130, but for `up`, which drains and returns 0.
+// environment. When ctx ends, what is under way is put down and the code is 130, but for `up` and the roles, which drain and return 0.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{in: stdin, out: stdout, err: stderr}
 	root := a.root() //nolint:contextcheck // cobra hands the context to each command
@@ -58,7 +58,7 @@ func (a *app) root() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.AddCommand(
-		a.upCommand(), a.submitCommand(), a.watchCommand(),
+		a.upCommand(), a.registryCommand(), a.workerCommand(), a.brokerCommand(), a.submitCommand(), a.watchCommand(),
 		a.batchCommand(), a.itemCommand(), a.objectCommand(), a.collectionCommand(), a.holdCommand(), a.queueCommand(),
 		a.graphCommand(), a.eventsCommand(), a.auditCommand(), a.tokenCommand(),
 		a.healthCommand(), a.migrateCommand(), a.versionCommand(), a.benchCommand(),

@@ -5,13 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/holdfast/holdfast/cmd/config"
+	"github.com/holdfast/holdfast/cmd/node"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/api"
 	"github.com/holdfast/holdfast/registry/wire"
 )
 
@@ -22,15 +26,20 @@ func (a *app) tokenCommand() *cobra.Command {
 
 func (a *app) tokenCreateCommand() *cobra.Command {
 	var r wire.TokenRequest
-	var expires string
+	var expires, database string
 	cmd := &cobra.Command{
 		Use: "create --name NAME --role ROLE", Short: "Make a token; its secret is printed this once", Args: needs(),
+		Long: "Make a token and print its secret, this once. Only an admin may; the first admin's token is made with --database, which\n" +
+			"needs no token and no Registry that runs, but the right to write to the database.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			at, err := expiry(expires, time.Now())
 			if err != nil {
 				return &usageError{err}
 			}
 			r.ExpiresAt = at
+			if cmd.Flags().Changed("database") {
+				return a.createTokenIn(cmd.Context(), database, r)
+			}
 			return a.createToken(cmd.Context(), r)
 		},
 	}
@@ -38,7 +47,37 @@ func (a *app) tokenCreateCommand() *cobra.Command {
 	cmd.Flags().StringVar(&r.Role, "role", "", "depositor, viewer, operator, admin or worker")
 	cmd.Flags().StringSliceVar(&r.Collections, "collection", nil, "depositor: a collection that the token is good for; may be given again")
 	cmd.Flags().StringVar(&expires, "expires", "", "when it ends: a span (12h, 90d) or a time (2027-01-31T00:00:00Z); never when not given")
+	cmd.Flags().StringVar(&database, "database", "", "make it in the database itself: sqlite:PATH or postgres://... ; without a value, in HOLDFAST_DATABASE_URL")
+	cmd.Flags().Lookup("database").NoOptDefVal = configured
 	return a.clientFlags(cmd)
+}
+
+// configured stands for the database of the environment.
+const configured = "HOLDFAST_DATABASE_URL"
+
+// createTokenIn makes a token without a Registry, which has none before the first.
+func (a *app) createTokenIn(ctx context.Context, database string, r wire.TokenRequest) (err error) {
+	c, err := config.Load(config.Default())
+	if err != nil {
+		return err
+	}
+	if database == configured {
+		if database = c.DatabaseURL; database == "" {
+			return usage("no database: set HOLDFAST_DATABASE_URL or give its address by --database=ADDRESS")
+		}
+	}
+	s, closeAll, err := node.OpenDatabase(ctx, database, slog.New(slog.DiscardHandler))
+	if errors.Is(err, node.ErrInUse) {
+		return fix(err, "make the token through the Registry that runs there, with an admin's token, or stop it first")
+	} else if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeAll()) }()
+	made, err := api.MakeToken(ctx, s, r, "holdfast token create")
+	if err != nil {
+		return err
+	}
+	return a.tellToken(made)
 }
 
 // expiry reads when a token ends, nil for never.
@@ -77,6 +116,10 @@ func (a *app) createToken(ctx context.Context, r wire.TokenRequest) error {
 	if err != nil {
 		return err
 	}
+	return a.tellToken(made)
+}
+
+func (a *app) tellToken(made wire.TokenResponse) error {
 	if a.json {
 		return a.printJSON(made)
 	}

@@ -64,6 +64,11 @@ func (a *app) up(ctx context.Context, dir, listen string) error {
 		return errors.Join(err, n.Close()) //nolint:contextcheck // likewise
 	}
 	a.note("ready after %s; Ctrl-C stops it", time.Since(begun).Round(time.Millisecond))
+	return a.attend(ctx, n)
+}
+
+// attend waits until the process is told to stop, or a part of it ends by itself, and closes it.
+func (a *app) attend(ctx context.Context, n *node.Node) error {
 	select {
 	case <-ctx.Done():
 		a.note("stopping: work under way is put down where it can be taken up again; a second signal stops at once")

@@ -3,11 +3,13 @@ package node
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/holdfast/holdfast/base"
@@ -48,6 +50,15 @@ func (w Work) longestLease() (longest time.Duration) {
 	return longest
 }
 
+// mostSlots is the most items that a worker of these stages works on at once.
+func (w Work) mostSlots(stages []registry.Stage) (most int) {
+	for _, s := range stages {
+		p := w.policy(s)
+		most = max(most, p.Concurrency())
+	}
+	return most
+}
+
 // crew is the workers' part of a process.
 type crew struct {
 	Work
@@ -59,8 +70,8 @@ type crew struct {
 	queue    queue.ConsumerConfig
 }
 
-// runCrew runs the workers of some stages.
-func (n *Node) runCrew(c *crew, stages []registry.Stage) {
+// runCrew runs the workers of some stages. What it returns says whether they hear of work.
+func (n *Node) runCrew(c *crew, stages []registry.Stage) (listening func(context.Context) error) {
 	fetcher := source.NewHTTP(source.HTTPOptions{Guard: source.Guard{Allow: c.Allow}, UserAgent: "Holdfast/" + n.Version})
 	n.onClose(func() error { fetcher.Close(); return nil })
 	all := workers.All(&workers.Deps{
@@ -73,15 +84,58 @@ func (n *Node) runCrew(c *crew, stages []registry.Stage) {
 	})
 	all = slices.DeleteFunc(all, func(h base.Handler) bool { return !slices.Contains(stages, h.Stage()) })
 	c.queue.Log = n.Log
+	n.worker = workerID()
+	ears := &ears{}
 	runner := &base.Runner{
-		Registry: c.registry, Interim: c.interim, WorkerID: workerID(), Version: n.Version, Log: n.Log, Grace: n.Grace,
-		Connect: base.Queue(c.queue, c.TopicPrefix),
+		Registry: c.registry, Interim: c.interim, WorkerID: n.worker, Version: n.Version, Log: n.Log, Grace: n.Grace,
+		Connect: ears.of(base.Queue(c.queue, c.TopicPrefix)),
 	}
 	n.run(func(ctx context.Context) {
 		if err := runner.Run(ctx, all...); err != nil {
 			n.fail(fmt.Errorf("workers: %w", err))
 		}
 	})
+	return ears.check
+}
+
+// ears are the subscriptions of a process's workers.
+type ears struct {
+	mu   sync.Mutex
+	each map[registry.Stage]interface{ Connections() int }
+}
+
+// of notes the subscriptions that are made.
+func (e *ears) of(connect base.ConnectFunc) base.ConnectFunc {
+	return func(ctx context.Context, action registry.Action, stage registry.Stage, free int, handle base.HandleFunc) (base.Consumer, error) {
+		c, err := connect(ctx, action, stage, free, handle)
+		if err != nil {
+			return nil, err
+		}
+		if counts, ok := c.(interface{ Connections() int }); ok {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			if e.each == nil {
+				e.each = map[registry.Stage]interface{ Connections() int }{}
+			}
+			e.each[stage] = counts
+		}
+		return c, nil
+	}
+}
+
+// check is an error while a stage has no nsqd that it hears of work by.
+func (e *ears) check(context.Context) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.each) == 0 {
+		return errors.New("not subscribed yet")
+	}
+	for stage, c := range e.each {
+		if c.Connections() == 0 {
+			return fmt.Errorf("stage %s is subscribed at no nsqd", stage)
+		}
+	}
+	return nil
 }
 
 // workerID is unique for each start of a process (R9), and tells people where to look.

@@ -65,6 +65,13 @@ func (n *Node) runDesk(ctx context.Context, d *desk, l net.Listener, q queue.Pro
 		return err
 	}
 	q.Log = n.Log
+	changed := make(chan struct{}, 1)
+	q.OnChange = func(string) {
+		select {
+		case changed <- struct{}{}:
+		default: // one is waiting already
+		}
+	}
 	producer, err := queue.OpenProducer(context.WithoutCancel(ctx), q)
 	if err != nil {
 		return err
@@ -73,9 +80,25 @@ func (n *Node) runDesk(ctx context.Context, d *desk, l net.Listener, q queue.Pro
 	r := relay.New(d.registry, producer, n.Log)
 	r.Prefix = d.prefix
 	n.run(r.Run)
+	n.run(func(ctx context.Context) { d.reoffer(ctx, n.Log, changed) })
 	n.run(sweep.New(d.registry, d.lease, n.Log).Run)
 	n.serve(l, handler)
 	return nil
+}
+
+// reoffer rings again for what waits whenever an nsqd went away or came back: the messages that it held may be gone, and
+// without this they would be missed until each is repeated by itself (R19).
+func (d *desk) reoffer(ctx context.Context, log *slog.Logger, changed <-chan struct{}) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		}
+		if err := d.registry.Reoffer(ctx); err != nil && ctx.Err() == nil {
+			log.WarnContext(ctx, "what was offered cannot be offered again yet; it will be repeated by itself", "err", err)
+		}
+	}
 }
 
 // handler is the API and the pages beside it. Streams end when the server is about to stop.

@@ -17,8 +17,8 @@ import (
 )
 
 var (
-	// ErrInUse says that another process runs on the folder.
-	ErrInUse = errors.New("another holdfast is running on this folder")
+	// ErrInUse says that another process runs on the folder, or on the SQLite file.
+	ErrInUse = errors.New("another holdfast is running on this")
 	// ErrFolder says that the folder cannot be made or written.
 	ErrFolder = errors.New("data folder cannot be used")
 )
@@ -43,17 +43,28 @@ func openFolder(path string) (*folder, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFolder, err)
 	}
-	lock, err := os.OpenFile(filepath.Join(path, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
+	lock, err := takeLock(filepath.Join(path, "lock"))
+	if errors.Is(err, ErrInUse) {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	} else if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFolder, err)
+	}
+	return &folder{path: path, lock: lock}, nil
+}
+
+// takeLock takes a lock that the kernel gives back however we end. It returns ErrInUse when another process has it.
+func takeLock(name string) (*os.File, error) {
+	lock, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
 	}
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			err = fmt.Errorf("%s: %w", path, ErrInUse)
+			err = ErrInUse
 		}
 		return nil, errors.Join(err, lock.Close())
 	}
-	return &folder{path: path, lock: lock}, nil
+	return lock, nil
 }
 
 // Close gives the lock back.

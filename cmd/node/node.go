@@ -18,18 +18,24 @@ import (
 
 // Common is what every process is told. Log must be set.
 type Common struct {
-	Listen  string // host:port of its HTTP side; port 0 takes a free one
+	Listen  string // host:port of its HTTP side; port 0 takes a free one, "" none, which only a worker may have
 	Log     *slog.Logger
 	Version string        // of the program
 	Grace   time.Duration // the time that stopping may take; 0: 25 s
+	Wait    time.Duration // how long a role waits at its start for services that do not answer; 0: not at all
+	// Faults are what is known to be wrong already. With them a role does not start: it looks at the rest, as far as it is
+	// told of it, and returns everything together.
+	Faults error
 }
 
 // Node is a running process.
 type Node struct {
 	Common
-	url, token string
+	url, token, worker string
 
+	opening sync.Mutex
 	closers []func() error // in the order of opening
+
 	server  *http.Server
 	streams chan struct{}      // closed when the server is about to stop
 	loops   context.Context    //nolint:containedctx // what runs until stop is called
@@ -96,8 +102,11 @@ func (n *Node) fail(err error) {
 	}
 }
 
-// URL is the address of its HTTP side.
+// URL is the address of its HTTP side; "" when it has none.
 func (n *Node) URL() string { return n.url }
+
+// Worker is what the Registry calls the workers of this process; "" when there are none.
+func (n *Node) Worker() string { return n.worker }
 
 // Token is an admin's bearer token, which only [Up] makes.
 func (n *Node) Token() string { return n.token }
@@ -132,4 +141,8 @@ func (n *Node) release() error {
 }
 
 // onClose notes what is to be closed, last opened first.
-func (n *Node) onClose(c func() error) { n.closers = append(n.closers, c) }
+func (n *Node) onClose(c func() error) {
+	n.opening.Lock()
+	defer n.opening.Unlock()
+	n.closers = append(n.closers, c)
+}

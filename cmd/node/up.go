@@ -11,7 +11,6 @@ import (
 	"github.com/holdfast/holdfast/queue"
 	"github.com/holdfast/holdfast/queue/broker"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/registry/sqlstore"
 	"github.com/holdfast/holdfast/storage/dir"
 )
 
@@ -64,18 +63,17 @@ func (n *Node) up(ctx context.Context, o UpOptions) error {
 		return err
 	}
 	crew.queue = queue.ConsumerConfig{Addrs: []string{b.Addr()}}
-	n.runCrew(crew, registry.Stages())
+	_ = n.runCrew(crew, registry.Stages()) // the broker is in this process
 	return nil
 }
 
 // openUp opens everything that lies in the folder.
 func (n *Node) openUp(ctx context.Context, o UpOptions, d *desk, c *crew) error {
 	database := cmp.Or(o.Database, "sqlite:"+filepath.Join(o.Dir, "registry.db"))
-	r, err := sqlstore.Open(ctx, sqlstore.Options{URL: database, Log: n.Log})
+	r, err := n.openDatabase(ctx, database)
 	if err != nil {
 		return err
 	}
-	n.onClose(r.Close)
 	d.registry, c.registry = r, r
 	i, err := interimsql.Open(ctx, filepath.Join(o.Dir, "interim.db"), n.Log)
 	if err != nil {

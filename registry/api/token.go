@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -36,26 +37,40 @@ type createTokenInput struct {
 // createToken makes a token. There is no idempotency key, since a secret cannot be told twice: a repeat is refused by its
 // name, and whoever lost the answer revokes that token and makes another.
 func (s *server) createToken(ctx context.Context, in *createTokenInput) (*output[wire.TokenResponse], error) {
+	made, err := s.makeToken(ctx, in.Body, actor(ctx))
+	if err != nil {
+		return nil, err
+	}
+	s.log.InfoContext(ctx, "token created", "token", made.Token.ID, "name", made.Token.Name, "role", string(made.Token.Role), "actor", actor(ctx))
+	return &output[wire.TokenResponse]{Body: made}, nil
+}
+
+// MakeToken makes a token as the API does, in the name of actor, for whoever holds the database: the first token can be made
+// in no other way. The secret is in the answer and nowhere else.
+func MakeToken(ctx context.Context, r Registry, in wire.TokenRequest, actor string) (wire.TokenResponse, error) {
+	return (&server{registry: r, now: time.Now}).makeToken(ctx, in, actor)
+}
+
+func (s *server) makeToken(ctx context.Context, in wire.TokenRequest, actor string) (wire.TokenResponse, error) {
 	tok := registry.Token{
-		ID: strings.ToLower(rand.Text()), Name: strings.TrimSpace(in.Body.Name), Role: registry.Role(in.Body.Role),
-		Collections: in.Body.Collections, ExpiresAt: in.Body.ExpiresAt, CreatedBy: actor(ctx),
+		ID: strings.ToLower(rand.Text()), Name: strings.TrimSpace(in.Name), Role: registry.Role(in.Role),
+		Collections: in.Collections, ExpiresAt: in.ExpiresAt, CreatedBy: actor,
 	}
 	if err := invalid("no token was made", s.tokenFaults(tok)...); err != nil {
-		return nil, err
+		return wire.TokenResponse{}, err
 	}
 	for _, c := range tok.Collections {
 		if _, err := s.collectionOf(ctx, c); err != nil {
-			return nil, err
+			return wire.TokenResponse{}, err
 		}
 	}
 	secret := "hf_" + rand.Text()
 	tok.Hash = TokenHash(secret)
 	if err := s.registry.AddToken(ctx, tok); err != nil {
-		return nil, err
+		return wire.TokenResponse{}, err
 	}
 	tok.CreatedAt = s.now().UTC()
-	s.log.InfoContext(ctx, "token created", "token", tok.ID, "name", tok.Name, "role", string(tok.Role), "actor", actor(ctx))
-	return &output[wire.TokenResponse]{Body: wire.TokenResponse{Token: tok, Secret: secret}}, nil
+	return wire.TokenResponse{Token: tok, Secret: secret}, nil
 }
 
 func (s *server) tokenFaults(tok registry.Token) []wire.Fault {

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast/holdfast/cmd/config"
+	"github.com/holdfast/holdfast/cmd/node"
+	"github.com/holdfast/holdfast/registry"
+)
+
+// startWait is how long a role waits at its start for services that do not answer.
+const startWait = 30 * time.Second
+
+// The production roles. Each prints one line of key=value words when it is ready, which scripts wait for, and then runs until
+// it is told to stop.
+
+func (a *app) registryCommand() *cobra.Command {
+	var wait time.Duration
+	cmd := &cobra.Command{
+		Use: "registry", Short: "Run the Registry: API, pages, relay and sweep over a database",
+		Long: "Run the Registry of a Holdfast whose workers are processes of their own. On PostgreSQL several may run at once; a SQLite\n" +
+			"file is one process's. It needs HOLDFAST_DATABASE_URL, _STAGING_URL, _STORAGE_URL and _NSQD_ADDR or _NSQLOOKUPD_ADDRS.",
+		Args: needs(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			required := []string{"DATABASE_URL", "STAGING_URL", "STORAGE_URL", "NSQD_ADDR NSQLOOKUPD_ADDRS"}
+			return a.role(cmd.Context(), "registry", wait, config.DefaultListen, required, func(ctx context.Context, c config.Config, o node.Common, w node.Work) (*node.Node, error) {
+				n, err := node.Registry(ctx, node.RegistryOptions{Common: o, Work: w, Places: places(c), NSQ: nsq(c), Database: c.DatabaseURL})
+				if err != nil {
+					return nil, err
+				}
+				return n, a.ready("registry", "url="+n.URL())
+			})
+		},
+	}
+	waitFlag(cmd, &wait)
+	return cmd
+}
+
+func (a *app) workerCommand() *cobra.Command {
+	var wait time.Duration
+	stages := make([]string, 0, len(registry.Stages()))
+	for _, s := range registry.Stages() {
+		stages = append(stages, string(s))
+	}
+	cmd := &cobra.Command{
+		Use: "worker STAGE...", Short: "Run the workers of one stage, or of several",
+		Long: "Run workers. The stages are " + strings.Join(stages, ", ") + ".\n" +
+			"It needs HOLDFAST_URL, _TOKEN (of role worker), _REDIS_URL, _STAGING_URL, _STORAGE_URL and _NSQD_ADDR or _NSQLOOKUPD_ADDRS.\n" +
+			"With HOLDFAST_LISTEN it answers /healthz and /readyz there.",
+		Args: needs("STAGE..."), ValidArgs: stages,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			serve, err := stagesOf(args, stages)
+			if err != nil {
+				return err
+			}
+			required := []string{"URL", "TOKEN", "REDIS_URL", "STAGING_URL", "STORAGE_URL", "NSQD_ADDR NSQLOOKUPD_ADDRS"}
+			return a.role(cmd.Context(), "worker", wait, "", required, func(ctx context.Context, c config.Config, o node.Common, w node.Work) (*node.Node, error) {
+				n, err := node.Worker(ctx, node.WorkerOptions{
+					Common: o, Work: w, Places: places(c), NSQ: nsq(c), Stages: serve,
+					Registry: c.URL, Token: c.Token, Redis: c.RedisURL,
+				})
+				if err != nil {
+					return nil, err
+				}
+				words := []string{"id=" + n.Worker(), "stages=" + strings.Join(args, ",")}
+				if n.URL() != "" {
+					words = append(words, "url="+n.URL())
+				}
+				return n, a.ready("worker", words...)
+			})
+		},
+	}
+	waitFlag(cmd, &wait)
+	return cmd
+}
+
+// stagesOf reads the stages of a command line.
+func stagesOf(args, known []string) ([]registry.Stage, error) {
+	var stages []registry.Stage
+	var faults []error
+	for i, arg := range args {
+		switch {
+		case !slices.Contains(known, arg):
+			faults = append(faults, usage(fmt.Sprintf("there is no stage %q; the stages are %s", arg, strings.Join(known, ", "))))
+		case slices.Contains(args[:i], arg):
+			faults = append(faults, usage(fmt.Sprintf("stage %s is named twice", arg)))
+		}
+		stages = append(stages, registry.Stage(arg))
+	}
+	return stages, errors.Join(faults...)
+}
+
+func (a *app) brokerCommand() *cobra.Command {
+	var o node.BrokerOptions
+	var listen string
+	cmd := &cobra.Command{
+		Use: "broker", Short: "Run an NSQ broker in memory, for tests and small sites; production runs nsqd",
+		Long: "Run a broker that speaks NSQ's protocol and answers lookups for itself, so that its HTTP address can be given as\n" +
+			"HOLDFAST_NSQLOOKUPD_ADDRS. It keeps nothing over a restart: the Registry rings again. The flags are named as nsqd's.",
+		Args: needs(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.role(cmd.Context(), "broker", 0, "127.0.0.1:4151", nil, func(ctx context.Context, _ config.Config, common node.Common, _ node.Work) (*node.Node, error) {
+				o.Common = common
+				for name, address := range map[string]string{"--http-address": listen, "--tcp-address": o.TCP} {
+					if address != "" && !config.IsListen(address) {
+						return nil, usage(name + " " + address + ": it must be an address to listen on, such as 127.0.0.1:4150")
+					}
+				}
+				if listen != "" {
+					o.Listen = listen
+				}
+				b, err := node.NewBroker(ctx, o)
+				if err != nil {
+					return nil, err
+				}
+				return b.Node, a.ready("broker", "nsqd="+b.TCP(), "url="+b.URL())
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.TCP, "tcp-address", "127.0.0.1:4150", "address for NSQ clients")
+	f.StringVar(&listen, "http-address", "", "address of /ping, /stats, /lookup, /nodes, /healthz (default HOLDFAST_LISTEN or 127.0.0.1:4151)")
+	f.StringVar(&o.Broadcast, "broadcast-address", "", "the host that lookups answer (default the one that is listened on)")
+	f.DurationVar(&o.MaxMsgTimeout, "max-msg-timeout", 0, "how long a message may be in hand in all (default 15m)")
+	return cmd
+}
+
+func waitFlag(cmd *cobra.Command, wait *time.Duration) {
+	cmd.Flags().DurationVar(wait, "wait", startWait, "how long to wait at the start for services that do not answer")
+}
+
+// role reads the configuration, starts a process by it and attends to it. One that is told to stop before it is ready has
+// nothing to put down.
+func (a *app) role(
+	ctx context.Context, name string, wait time.Duration, listen string, required []string,
+	begin func(context.Context, config.Config, node.Common, node.Work) (*node.Node, error),
+) error {
+	defaults := config.Default()
+	defaults.Listen = listen
+	c, faults := config.Load(defaults)
+	common := a.common(c)
+	common.Log = common.Log.With("role", name)
+	common.Wait = wait
+	common.Faults = errors.Join(faults, c.Require(name, required...))
+	template, err := c.Template()
+	if err != nil && common.Faults == nil {
+		return err
+	}
+	n, err := begin(ctx, c, common, work(c, template))
+	switch {
+	case n == nil && ctx.Err() != nil:
+		return nil //nolint:nilerr // it was told to stop, and did
+	case err != nil && n != nil:
+		return errors.Join(err, n.Close()) //nolint:contextcheck // it drains although ctx is over
+	case err != nil:
+		return err
+	}
+	return a.attend(ctx, n)
+}
+
+// ready says on standard output that a role is ready.
+func (a *app) ready(role string, words ...string) error {
+	_, err := fmt.Fprintln(a.out, role, strings.Join(words, " "))
+	return err
+}
+
+func places(c config.Config) node.Places {
+	return node.Places{Staging: c.StagingURL, Storage: c.StorageURL}
+}
+
+func nsq(c config.Config) node.NSQ {
+	return node.NSQ{Addrs: c.NSQDAddrs, LookupAddrs: c.NSQLookupdAddrs}
+}

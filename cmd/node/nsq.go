@@ -1,0 +1,85 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast/holdfast/queue"
+)
+
+// NSQ says where the nsqds are: Addrs directly, LookupAddrs the nsqlookupds that know them. One must be set.
+type NSQ struct {
+	Addrs, LookupAddrs []string
+}
+
+// limits are what nsqds must allow at least; 0 anything.
+type limits struct {
+	msgTimeout time.Duration
+	ready      int
+}
+
+// needs is that one nsqd at least can be used, and that each that answers allows enough.
+func (q NSQ) needs(n *Node, l limits) []need {
+	setting := "HOLDFAST_NSQD_ADDR"
+	if len(q.LookupAddrs) > 0 {
+		setting = "HOLDFAST_NSQLOOKUPD_ADDRS"
+	}
+	address := strings.Join(slices.Concat(q.Addrs, q.LookupAddrs), ", ")
+	return []need{{
+		setting, address, "nsqd at " + address,
+		"start nsqd (or holdfast broker) there, or correct the address",
+		func(ctx context.Context) error { return q.check(ctx, n, l) },
+	}}
+}
+
+// check asks every nsqlookupd and every nsqd. That some do not answer is logged, that none does is an error.
+func (q NSQ) check(ctx context.Context, n *Node, l limits) error {
+	addrs := slices.Clone(q.Addrs)
+	var down, wrong []error
+	for _, lookup := range q.LookupAddrs {
+		found, err := queue.Nodes(ctx, lookup)
+		if err != nil {
+			down = append(down, fmt.Errorf("ask nsqlookupd %s: %w", lookup, err))
+		}
+		addrs = append(addrs, found...)
+	}
+	slices.Sort(addrs)
+	good := 0
+	for _, addr := range slices.Compact(addrs) {
+		server, err := queue.Inspect(ctx, addr)
+		switch {
+		case errors.Is(err, queue.ErrRefused):
+			wrong = append(wrong, fmt.Errorf("nsqd %s: %w", addr, err))
+		case err != nil:
+			down = append(down, fmt.Errorf("nsqd %s: %w", addr, err))
+		default:
+			good++
+			wrong = append(wrong, l.check(addr, server)...)
+		}
+	}
+	switch {
+	case len(wrong) > 0:
+		return errors.Join(append(wrong, down...)...)
+	case good == 0 && len(down) == 0:
+		return fmt.Errorf("%w: nsqlookupd knows none", queue.ErrUnavailable)
+	case good == 0:
+		return fmt.Errorf("%w: %w", queue.ErrUnavailable, errors.Join(down...))
+	case len(down) > 0:
+		n.Log.WarnContext(ctx, "some of the nsqds do not answer; the others are used", "err", errors.Join(down...))
+	}
+	return nil
+}
+
+func (l limits) check(addr string, s queue.Server) (wrong []error) {
+	if s.MaxMsgTimeout < l.msgTimeout {
+		wrong = append(wrong, fmt.Errorf("%w: nsqd %s has --max-msg-timeout=%s; start it with %s at least", queue.ErrRefused, addr, s.MaxMsgTimeout, l.msgTimeout))
+	}
+	if s.MaxReady < l.ready {
+		wrong = append(wrong, fmt.Errorf("%w: nsqd %s has --max-rdy-count=%d; start it with %d at least, the workers' concurrency", queue.ErrRefused, addr, s.MaxReady, l.ready))
+	}
+	return wrong
+}

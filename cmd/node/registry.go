@@ -1,0 +1,43 @@
+package node
+
+import (
+	"context"
+	"net"
+
+	"github.com/holdfast/holdfast/queue"
+)
+
+// RegistryOptions says what a Registry's process works on. All must be set, but that one of the fields of NSQ is enough.
+type RegistryOptions struct {
+	Common
+	Work // which workers are to be expected: their leases and topics
+	Places
+	NSQ
+	Database string
+}
+
+// Registry runs API, pages, relay and sweep over a database. On PostgreSQL there may be many such processes; a SQLite file
+// is one process's. The error joins a *[NeedError] for everything that is wrong or does not answer.
+func Registry(ctx context.Context, o RegistryOptions) (*Node, error) {
+	return start(ctx, o.Common, func(n *Node) error {
+		var listener net.Listener
+		d := &desk{prefix: o.TopicPrefix, lease: o.longestLease()}
+		needs := []need{n.listening(&listener), {
+			"HOLDFAST_DATABASE_URL", o.Database, "the Registry's database", "start it, correct the address, or prepare it by holdfast migrate",
+			func(ctx context.Context) (err error) {
+				d.registry, err = n.openDatabase(ctx, o.Database)
+				return err
+			},
+		}}
+		needs = append(needs, o.Places.needs(n, &d.staging, &d.objects)...)
+		needs = append(needs, o.NSQ.needs(n, limits{})...)
+		if err := n.meet(ctx, needs); err != nil {
+			return err
+		}
+		// Workers are processes of their own and may be at work, so that only their leases tell.
+		if err := d.prepare(ctx, n.Log, o.Template.NAAN, false); err != nil {
+			return err
+		}
+		return n.runDesk(ctx, d, listener, queue.ProducerConfig{Addrs: o.Addrs, LookupAddrs: o.LookupAddrs})
+	})
+}

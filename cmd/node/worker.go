@@ -1,0 +1,124 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+
+	"github.com/holdfast/holdfast/interim/redis"
+	"github.com/holdfast/holdfast/queue"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/client"
+	"github.com/holdfast/holdfast/registry/wire"
+	"github.com/holdfast/holdfast/storage"
+)
+
+// WorkerOptions says which stages a process serves, and with what. All must be set, but that one of the fields of NSQ is
+// enough.
+type WorkerOptions struct {
+	Common
+	Work
+	Places
+	NSQ
+	Stages   []registry.Stage
+	Registry string // the address of its API
+	Token    string // of role worker
+	Redis    string // for interim data
+}
+
+// Worker serves stages. The error joins a *[NeedError] for everything that is wrong or does not answer.
+func Worker(ctx context.Context, o WorkerOptions) (*Node, error) {
+	return start(ctx, o.Common, func(n *Node) error { return n.work(ctx, o) })
+}
+
+func (n *Node) work(ctx context.Context, o WorkerOptions) error {
+	var listener net.Listener
+	var kept *redis.Store
+	c := &crew{Work: o.Work, storage: storageName(o.Storage), queue: queue.ConsumerConfig{Addrs: o.Addrs, LookupAddrs: o.LookupAddrs}}
+	store := client.NewStore(client.New(o.Registry, o.Token, client.Options{UserAgent: "holdfast/" + n.Version})) //nolint:contextcheck // it lives until it is closed
+	n.onClose(store.Close)
+	c.registry = store
+	needs := []need{n.listening(&listener), {
+		"HOLDFAST_URL", o.Registry, "the Registry at " + o.Registry, "start it, or correct the address",
+		func(ctx context.Context) error { return n.checkRegistry(ctx, o.Registry, store) },
+	}, {
+		"HOLDFAST_REDIS_URL", o.Redis, "Redis at " + redacted(o.Redis), "start it, or correct the address",
+		func(ctx context.Context) (err error) {
+			if kept == nil { // not opened by an earlier try
+				if kept, err = redis.Open(o.Redis); err != nil {
+					return err
+				}
+				n.onClose(kept.Close)
+				c.interim = kept
+			}
+			return n.checkRedis(ctx, kept)
+		},
+	}}
+	needs = append(needs, o.Places.needs(n, &c.staging, &c.objects)...)
+	needs = append(needs, o.NSQ.needs(n, limits{msgTimeout: queue.DefaultMsgTimeout, ready: o.mostSlots(o.Stages)})...)
+	if err := n.meet(ctx, needs); err != nil {
+		return err
+	}
+	listening := n.runCrew(c, o.Stages)
+	if listener != nil {
+		n.serve(listener, n.healthHandler(checks{
+			"registry": store.Ping, "interim": redisAnswers(kept), "staging": answers(c.staging), "storage": answers(c.objects.Store()),
+			"queue": listening,
+		}))
+	}
+	return nil
+}
+
+func answers(s storage.Store) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if _, err := s.Space(ctx); err != nil && !errors.Is(err, storage.ErrUnlimited) {
+			return err
+		}
+		return nil
+	}
+}
+
+// checkRegistry asks the Registry who it is, and whether it takes this process for a worker.
+func (n *Node) checkRegistry(ctx context.Context, address string, s *client.Store) error {
+	health, err := AskHealth(ctx, address)
+	if err != nil {
+		return err
+	}
+	var refused *wire.Problem
+	if err := s.Ping(ctx); errors.As(err, &refused) {
+		return fmt.Errorf("HOLDFAST_TOKEN is refused: %w; make one by holdfast token create --role worker", err)
+	} else if err != nil {
+		return err
+	}
+	n.Log.InfoContext(ctx, "registry answers", "url", address, "registry_version", health.Version, "version", n.Version)
+	return nil
+}
+
+// checkRedis asks whether Redis answers; that it may forget is a warning, not an error.
+func (n *Node) checkRedis(ctx context.Context, s *redis.Store) error {
+	err := s.Check(ctx)
+	if errors.As(err, new(*redis.Warning)) {
+		n.Log.WarnContext(ctx, "interim data may be lost, at the price of work done twice", "err", err)
+		return nil
+	}
+	return err
+}
+
+func redisAnswers(s *redis.Store) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if err := s.Check(ctx); !errors.As(err, new(*redis.Warning)) {
+			return err
+		}
+		return nil
+	}
+}
+
+func redacted(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "its address"
+	}
+	return u.Redacted()
+}
