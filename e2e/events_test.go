@@ -3,7 +3,6 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
-	"net"
 	"os/exec"
 	"reflect"
 	"sync"
@@ -36,7 +35,7 @@ func TestPostgreSQL_Events(t *testing.T) {
 
 func followKilled(t *testing.T, h *holdfast) {
 	t.Helper()
-	h.restartOn(freePort(t))
+	h.restartOn(freeAddress(t))
 	f := h.follow("--after", "0")
 	s := serveSlowly(t)
 	batch := h.begin(s.server + "/batch.checkm")
@@ -68,16 +67,6 @@ func (h *holdfast) restartOn(address string) {
 	h.stop()
 	h.listen = address
 	h.start()
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // follower is an `events --follow` that runs.

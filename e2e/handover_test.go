@@ -65,11 +65,7 @@ func TestHandOver(t *testing.T) {
 				BatchID string `json:"batch_id"`
 			}](h, "submit", source.url+"/batch.checkm")[0].BatchID
 			const slots = 4 // of each stage
-			for deadline := time.Now().Add(patience); source.stalled.Load() < slots; time.Sleep(5 * time.Millisecond) {
-				if time.Now().After(deadline) {
-					t.Fatalf("%d downloads are under way, want %d", source.stalled.Load(), slots)
-				}
-			}
+			source.await(t, slots)
 			begun := time.Now()
 			if err := h.signal(s); err != nil {
 				t.Errorf("holdfast ended with %v", err)
@@ -78,19 +74,7 @@ func TestHandOver(t *testing.T) {
 			if strings.Contains(h.log.String(), "abandoned") {
 				t.Error("a step did not end when it was told to")
 			}
-			for name, violations := range map[string]string{
-				"live attempts":              `SELECT item_id, n FROM attempt WHERE finished_at IS NULL`,
-				"attempts that were counted": `SELECT id, stage, tries FROM work_item WHERE tries > 0`,
-				"attempts that were lost":    `SELECT item_id, n, outcome FROM attempt WHERE outcome NOT IN ('done', 'cancelled', 'snooze')`,
-				"items that cannot run now":  `SELECT id, stage, status FROM work_item WHERE stage = 'download' AND (status <> 'pending' OR run_at > updated_at)`,
-			} {
-				if found := h.query("registry.db", violations); len(found) > 0 {
-					t.Errorf("%s: %v", name, found)
-				}
-			}
-			if n := h.count(`SELECT COUNT(*) FROM attempt WHERE outcome = 'cancelled'`); n < slots {
-				t.Errorf("%d attempts were released, want %d at least", n, slots)
-			}
+			h.checkHandedOver(slots)
 			source.healed.Store(true)
 			h.start()
 			h.watch(batch)
@@ -101,6 +85,35 @@ func TestHandOver(t *testing.T) {
 	}
 }
 
+// checkHandedOver looks at what steps that were told to stop have left: no attempt is live, counted or lost, and what they
+// did waits for the next worker.
+func (h *holdfast) checkHandedOver(atLeast int) {
+	h.t.Helper()
+	for name, violations := range map[string]string{
+		"live attempts":              `SELECT item_id, n FROM attempt WHERE finished_at IS NULL`,
+		"attempts that were counted": `SELECT id, stage, tries FROM work_item WHERE tries > 0`,
+		"attempts that were lost":    `SELECT item_id, n, outcome FROM attempt WHERE outcome NOT IN ('done', 'cancelled', 'snooze')`,
+		"items that cannot run now":  `SELECT id, stage, status FROM work_item WHERE stage = 'download' AND (status <> 'pending' OR run_at > updated_at)`,
+	} {
+		if found := h.query("registry.db", violations); len(found) > 0 {
+			h.t.Errorf("%s: %v", name, found)
+		}
+	}
+	if n := h.count(`SELECT COUNT(*) FROM attempt WHERE outcome = 'cancelled'`); n < atLeast {
+		h.t.Errorf("%d attempts were released, want %d at least", n, atLeast)
+	}
+}
+
+// await waits until so many answers are held.
+func (s *stalling) await(t *testing.T, answers int64) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); s.stalled.Load() < answers; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d downloads are under way, want %d", s.stalled.Load(), answers)
+		}
+	}
+}
+
 // TestSecondSignal ends the process at once in the middle of its drain, and loses nothing.
 func TestSecondSignal(t *testing.T) {
 	source := newStalling(t, 12)
@@ -108,9 +121,7 @@ func TestSecondSignal(t *testing.T) {
 	batch := rows[struct {
 		BatchID string `json:"batch_id"`
 	}](h, "submit", source.url+"/batch.checkm")[0].BatchID
-	for deadline := time.Now().Add(patience); source.stalled.Load() < 1 && time.Now().Before(deadline); {
-		time.Sleep(5 * time.Millisecond)
-	}
+	source.await(t, 1)
 	if err := h.proc.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,9 @@ type holdfast struct {
 	done chan error
 
 	listen string // its address; "": a new one at each start
+
+	database string // the Registry's address on PostgreSQL; "": registry.db in the folder
+	redis    string // Redis' address for interim data; "": interim.db in the folder
 }
 
 // logText is what a process has written to its log so far.

@@ -4,17 +4,25 @@ import (
 	"database/sql"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
 	_ "modernc.org/sqlite" // the Registry's file is looked into as it lies on the disk, not through our own code
 )
 
-// query reads rows of one of the databases of a Holdfast that is stopped, as text with "|" between columns.
+// query reads rows of one of the databases of a Holdfast that is stopped, as text with "|" between columns. On PostgreSQL
+// it need not be stopped.
 func (h *holdfast) query(file, statement string, args ...any) []string {
 	h.t.Helper()
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(h.dir, file))
+	driver, address := "sqlite", "file:"+filepath.Join(h.dir, file)
+	if h.database != "" && file == "registry.db" {
+		driver, address = "pgx", h.database
+		statement = jsonField.ReplaceAllString(statement, `CAST($1 AS json) ->> '$2'`)
+	}
+	db, err := sql.Open(driver, address)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -49,11 +57,14 @@ func (h *holdfast) query(file, statement string, args ...any) []string {
 	return out
 }
 
+// jsonField is a field of JSON as SQLite reads it.
+var jsonField = regexp.MustCompile(`json_extract\((\w+), '\$\.(\w+)'\)`)
+
 // invariants are statements about a Registry in which everything is settled and has completed. Each must find nothing.
 var invariants = []struct{ name, violations string }{
 	{"items that did not complete", `SELECT id, action, stage, status, tries, note FROM work_item WHERE status <> 'completed'`},
-	{"stages that were not done exactly once", `SELECT i.id, i.action, a.stage, SUM(a.outcome = 'done') FROM work_item i
-		JOIN attempt a ON a.item_id = i.id GROUP BY i.id, a.stage HAVING SUM(a.outcome = 'done') <> 1`},
+	{"stages that were not done exactly once", `SELECT i.id, i.action, a.stage, COUNT(*) FILTER (WHERE a.outcome = 'done') FROM work_item i
+		JOIN attempt a ON a.item_id = i.id GROUP BY i.id, a.stage HAVING COUNT(*) FILTER (WHERE a.outcome = 'done') <> 1`},
 	{"jobs that skipped a stage", `SELECT i.id, COUNT(DISTINCT a.stage) FROM work_item i LEFT JOIN attempt a ON a.item_id = i.id
 		AND a.outcome = 'done' WHERE i.action = 'ingest' GROUP BY i.id HAVING COUNT(DISTINCT a.stage) <> 6`},
 	{"two attempts of an item at a time", `SELECT a.item_id, a.n, b.n FROM attempt a JOIN attempt b ON b.item_id = a.item_id
@@ -102,8 +113,14 @@ func (h *holdfast) checkInvariants() {
 	for _, i := range invariants {
 		report(i.name, h.query("registry.db", i.violations))
 	}
-	report("entries left in the interim store", h.query("interim.db", `SELECT attempt_id, key FROM entry`))
-	report("damage to registry.db", slices.DeleteFunc(h.query("registry.db", `PRAGMA integrity_check`), func(s string) bool { return s == "ok" }))
+	if h.redis != "" {
+		report("keys left in Redis", h.redisKeys())
+	} else {
+		report("entries left in the interim store", h.query("interim.db", `SELECT attempt_id, key FROM entry`))
+	}
+	if h.database == "" {
+		report("damage to registry.db", slices.DeleteFunc(h.query("registry.db", `PRAGMA integrity_check`), func(s string) bool { return s == "ok" }))
+	}
 	var left []string
 	for name := range files(h.t, filepath.Join(h.dir, "staging")) {
 		// An upload that was sent and acknowledged is kept until its sender submits it or takes it back; one that was
@@ -118,6 +135,22 @@ func (h *holdfast) checkInvariants() {
 		}
 	}
 	report("left in staging", left)
+}
+
+// redisKeys lists what is in Redis.
+func (h *holdfast) redisKeys() []string {
+	h.t.Helper()
+	options, err := redis.ParseURL(h.redis)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	client := redis.NewClient(options)
+	defer client.Close()
+	keys, err := client.Keys(h.t.Context(), "*").Result()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return keys
 }
 
 // count returns a number that a statement finds.

@@ -1,0 +1,213 @@
+package e2e
+
+import (
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// few is a fleet of few processes that serves all stages.
+var few = []string{"expand,estimate,provision", "download", "download", "process,record,notify", "report,apply,cleanup"}
+
+// TestRoles brings a batch of everything through roles apart, one process a stage and two of one, on both databases: the
+// result is that of one process, nothing is left over, and each worker served what it was told to.
+func TestRoles(t *testing.T) {
+	for name, spec := range map[string]fleetSpec{"SQLite": {}, "PostgreSQL": {postgres: true, registries: 2, brokers: 2}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			source := newChaosSource(t, 1)
+			f := newFleet(t, spec)
+			for _, payload := range []string{"/files.checkm", "/manifests.checkm", "/containers.checkm", "/bag.zip"} {
+				if s, code := f.submit(source.url + payload); code != 0 {
+					t.Errorf("submit %s: exit=%d summary=%+v", payload, code, s)
+				}
+			}
+			if r := f.run("object", "verify", "--all"); r.code != 0 {
+				t.Errorf("verify ended with %d: %s%s", r.code, r.stdout, r.stderr)
+			}
+			both := f.query("registry.db", `SELECT stage, COUNT(DISTINCT worker) FROM attempt WHERE stage = 'download' GROUP BY stage`)
+			if len(both) != 1 || both[0] != "download|2" {
+				t.Errorf("downloads were served by %v, want both processes", both)
+			}
+			f.stopAll()
+			f.checkInvariants()
+		})
+	}
+}
+
+// TestRoles_BrokerKilled kills one of two brokers in the middle of a batch, with all the messages in it, and later the other
+// one when the first is back. Nothing is stranded, and nothing is charged for it (R19).
+func TestRoles_BrokerKilled(t *testing.T) {
+	t.Parallel()
+	s := serveSlowly(t)
+	f := newFleet(t, fleetSpec{brokers: 2, workers: few})
+	f.run("submit", s.server+"/batch.checkm")
+	until := func(asked int64) {
+		t.Helper()
+		f.until("downloads are under way", func() bool { return s.asked.Load() >= asked })
+	}
+	until(3)
+	f.proc("broker", 0).kill()
+	until(s.asked.Load() + 4)
+	f.proc("broker", 0).start()
+	f.proc("broker", 1).kill()
+	f.finishUncharged("the death of two brokers")
+	f.proc("broker", 1).start()
+	f.stopAll()
+	f.checkInvariants()
+}
+
+// TestRoles_Stopped stops one of two download workers, and then every worker, while all slots wait for a source that sends
+// nothing. Each ends by itself, cleanly and soon, no attempt is counted, and whoever is left or comes later goes on (I5).
+func TestRoles_Stopped(t *testing.T) {
+	t.Parallel()
+	source := newStalling(t, 12)
+	f := newFleet(t, fleetSpec{workers: few})
+	batch := f.begin(source.url + "/batch.checkm")
+	const slots, soon = 4, 5 * time.Second
+	source.await(t, 2*slots)
+	if took := f.proc("download", 0).stop(); took > soon {
+		t.Errorf("a busy worker ended %v after the signal", took)
+	}
+	// Somebody else goes on: what was released, too, as soon as there is a slot.
+	var ending sync.WaitGroup
+	for _, p := range f.workers() {
+		ending.Go(func() {
+			if took := p.stop(); took > soon {
+				t.Errorf("%s ended %v after the signal", p.name, took)
+			}
+		})
+	}
+	ending.Wait()
+	for _, p := range f.workers() {
+		if strings.Contains(p.log(), "abandoned") {
+			t.Errorf("a step of %s did not end when it was told to", p.name)
+		}
+	}
+	f.checkHandedOver(2 * slots)
+	source.healed.Store(true)
+	f.startAll()
+	f.watch(batch)
+	f.stopAll()
+	f.checkInvariants()
+}
+
+// TestRoles_SecondSignal ends busy workers at once in the middle of their drain, and loses nothing.
+func TestRoles_SecondSignal(t *testing.T) {
+	t.Parallel()
+	source := newStalling(t, 12)
+	f := newFleet(t, fleetSpec{workers: few, env: []string{"HOLDFAST_LEASE=2s"}})
+	batch := f.begin(source.url + "/batch.checkm")
+	source.await(t, 8)
+	for n := range 2 {
+		p := f.proc("download", n)
+		for over := false; !over; { // until the second one has come through: it is caught until the first was heard
+			p.send(syscall.SIGTERM)
+			select {
+			case err := <-p.ended:
+				p.ended <- err
+				over = true
+			case <-time.After(time.Millisecond):
+			}
+		}
+		p.wait()
+	}
+	source.healed.Store(true)
+	f.startAll()
+	f.watch(batch)
+	f.stopAll()
+	f.checkInvariants()
+}
+
+// TestRoles_Start is what roles do at their start when something is not as it should be.
+func TestRoles_Start(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, fleetSpec{workers: []string{"download"}})
+	download := f.proc("download", 0)
+
+	t.Run("a token of another role is refused", func(t *testing.T) {
+		secret := f.secret("--name", "ann", "--role", "viewer", "--dir", f.dir)
+		r := f.role(download, []string{"HOLDFAST_TOKEN=" + secret}, "worker", "download")
+		f.refused(r, 8, `"ann" has the role viewer`, "HOLDFAST_TOKEN is refused", "holdfast token create --role worker")
+		r = f.role(download, []string{"HOLDFAST_TOKEN=hf_unknown"}, "worker", "download")
+		f.refused(r, 8, "the token is not known here", "holdfast token create --role worker")
+	})
+	t.Run("a SQLite file is one process's", func(t *testing.T) {
+		database := "sqlite:" + filepath.Join(f.dir, "registry.db")
+		r := f.role(f.proc("registry", 0), []string{"HOLDFAST_LISTEN=127.0.0.1:0"}, "registry", "--wait", "0s")
+		f.refused(r, 5, "HOLDFAST_DATABASE_URL", "another holdfast is running on this")
+		f.refused(f.runIn("", "token", "create", "--name", "eve", "--role", "admin", "--database="+database), 5, "another holdfast", "through the Registry")
+		f.refused(f.runIn("", "up", "--dir", f.dir, "--listen", "127.0.0.1:0"), 5, "another holdfast is running")
+	})
+	t.Run("all faults at once", func(t *testing.T) {
+		r := f.role(download, []string{
+			"HOLDFAST_REDIS_URL=redis://:secret@127.0.0.1:1/0", "HOLDFAST_STAGING_URL=file://" + f.dir + "/nowhere", "HOLDFAST_NSQLOOKUPD_ADDRS=127.0.0.1:1",
+			"HOLDFAST_LISTEN=" + f.proc("broker", 0).words["nsqd"], "HOLDFAST_TOKEN=", "HOLDFAST_LEASES=3s",
+		}, "worker", "download")
+		f.refused(r, 2, "HOLDFAST_LEASES: unknown; did you mean HOLDFAST_LEASE?", "HOLDFAST_TOKEN: not set", "HOLDFAST_REDIS_URL: Redis at redis://:xxxxx@127.0.0.1:1/0",
+			"HOLDFAST_STAGING_URL: staging at file://"+f.dir+"/nowhere", "HOLDFAST_NSQLOOKUPD_ADDRS: nsqd at 127.0.0.1:1", "HOLDFAST_LISTEN: its own address")
+		if strings.Contains(r.stderr, "secret") {
+			t.Errorf("a password is told:\n%s", r.stderr)
+		}
+	})
+	t.Run("what is away is waited for", func(t *testing.T) {
+		r := f.role(download, []string{"HOLDFAST_REDIS_URL=redis://127.0.0.1:1/0", "HOLDFAST_URL=http://127.0.0.1:1"}, "worker", "download", "--wait", "100ms")
+		f.refused(r, 5, "HOLDFAST_REDIS_URL", "HOLDFAST_URL", "start it")
+		download.stop()
+		f.proc("registry", 0).kill()
+		download.begin()
+		f.until("the worker waits for the Registry", func() bool { return strings.Contains(download.log(), "waiting for services") })
+		f.proc("registry", 0).start()
+		download.await()
+	})
+	t.Run("it says how it is", func(t *testing.T) {
+		url := download.words["url"]
+		r := f.role(download, []string{"HOLDFAST_LISTEN=" + strings.TrimPrefix(url, "http://")}, "health")
+		if r.code != 0 || !strings.HasPrefix(r.stdout, "ok") {
+			t.Errorf("health of a worker ended with %d: %s%s", r.code, r.stdout, r.stderr)
+		}
+		f.until("it is ready", func() bool { return get(t, url+"/readyz") == http.StatusOK })
+		f.cache.Kill()
+		if got := get(t, url+"/readyz"); got != http.StatusServiceUnavailable {
+			t.Errorf("without Redis it answers %d, want 503", got)
+		}
+		f.cache.Restart()
+	})
+}
+
+// role runs a command once in the environment of a process of the fleet and settings of its own.
+func (f *fleet) role(like *process, env []string, args ...string) result {
+	f.t.Helper()
+	cmd := exec.Command(binary, args...)
+	cmd.Env = append(like.env[:len(like.env):len(like.env)], env...)
+	return f.finish(cmd)
+}
+
+// refused checks a command that must have ended with a code, and said these things.
+func (f *fleet) refused(r result, code int, says ...string) {
+	f.t.Helper()
+	if r.code != code {
+		f.t.Errorf("it ended with %d, want %d: %s%s", r.code, code, r.stdout, r.stderr)
+	}
+	for _, s := range says {
+		if !strings.Contains(r.stderr, s) {
+			f.t.Errorf("it does not say %q:\n%s", s, r.stderr)
+		}
+	}
+}
+
+// get is the status of an answer.
+func get(t *testing.T, url string) int {
+	t.Helper()
+	r, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Body.Close()
+	return r.StatusCode
+}
