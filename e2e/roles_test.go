@@ -40,9 +40,9 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// TestRoles_BrokerKilled kills one of two brokers in the middle of a batch, with all the messages in it, and later the other
-// one when the first is back. Nothing is stranded, and nothing is charged for it (R19).
-func TestRoles_BrokerKilled(t *testing.T) {
+// TestRoles_ServersKilled kills one of two brokers in the middle of a batch, with all the messages in it, then the Registry, and
+// then the other broker when the first is back. Nothing is stranded, and nothing is charged for it (R19).
+func TestRoles_ServersKilled(t *testing.T) {
 	t.Parallel()
 	s := serveSlowly(t)
 	f := newFleet(t, fleetSpec{brokers: 2, workers: few})
@@ -54,9 +54,11 @@ func TestRoles_BrokerKilled(t *testing.T) {
 	until(3)
 	f.proc("broker", 0).kill()
 	until(s.asked.Load() + 4)
+	f.proc("registry", 0).restart()
+	until(s.asked.Load() + 4)
 	f.proc("broker", 0).start()
 	f.proc("broker", 1).kill()
-	f.finishUncharged("the death of two brokers")
+	f.finishUncharged("the death of servers")
 	f.proc("broker", 1).start()
 	f.stopAll()
 	f.checkInvariants()

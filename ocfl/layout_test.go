@@ -1,6 +1,7 @@
 package ocfl_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -103,6 +104,38 @@ func TestOpenRoot(t *testing.T) {
 }
 
 // TestRootMadeHalf: making a root is killed at every operation and done again.
+// overtaken is a store in which somebody else makes the root just after we have found that there is none.
+type overtaken struct {
+	storage.Store
+	meanwhile func()
+}
+
+func (o *overtaken) Stat(ctx context.Context, key string) (storage.Info, error) {
+	info, err := o.Store.Stat(ctx, key)
+	if do := o.meanwhile; do != nil {
+		o.meanwhile = nil
+		do()
+	}
+	return info, err
+}
+
+// Processes that start side by side on an empty folder make one root.
+func TestOpenRoot_Overtaken(t *testing.T) {
+	store := newStore(t)
+	late := &overtaken{Store: store, meanwhile: func() {
+		if _, err := ocfl.OpenRoot(t.Context(), store, "", ocfl.NewFlatOmitPrefix(":")); err != nil {
+			t.Error(err)
+		}
+	}}
+	root, err := ocfl.OpenRoot(t.Context(), late, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if key, err := root.ObjectKey("x:y"); key != "y" || err != nil {
+		t.Errorf("key = %q, %v, want that of the layout of whoever was first", key, err)
+	}
+}
+
 func TestRootMadeHalf(t *testing.T) {
 	for n := 1; ; n++ {
 		faulty := storagetest.NewFaulty(storagetest.NewMemory())

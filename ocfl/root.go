@@ -63,6 +63,10 @@ func (r *Root) create(ctx context.Context) error {
 		}
 		name := strings.TrimPrefix(info.Key, r.prefix)
 		if name != layoutName && !strings.HasPrefix(name, extensionsFolder+"/") {
+			// Another process may have made the root since we looked for its declaration.
+			if _, err := r.store.Stat(ctx, r.prefix+rootPrefix+Spec11); err == nil {
+				return r.load(ctx)
+			}
 			return fmt.Errorf("%w: no declaration, and it holds %q", ErrLayout, name)
 		}
 	}
