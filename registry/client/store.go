@@ -23,8 +23,8 @@ var ErrClosed = errors.New("registry client is closed")
 // Claims travel together with claims, and settlements with settlements, when they are asked for while an earlier request is
 // under way; each caller gets its own answer. What a caller waits for does not depend on the others' contexts.
 //
-// Errors of the contract are found by errors.Is and errors.As with all their fields. Any other error may be a lost
-// connection, after which the caller cannot know whether the call was carried out, and repeats it.
+// Errors of the contract are found by errors.Is and errors.As with all their fields. No answer, for whatever reason, is
+// registry.ErrUnavailable: the caller cannot know whether the call was carried out, and repeats it.
 type Store struct {
 	c       *Client
 	claims  *gathering[registry.ClaimRequest, registry.Claim]
@@ -82,8 +82,31 @@ func (s *Store) ask(ctx context.Context, q request, in, out any) error {
 	if closed {
 		return ErrClosed
 	}
-	return s.c.ask(ctx, q, in, out)
+	err := s.c.ask(ctx, q, in, out)
+	if err == nil || ctx.Err() != nil || answered(err) {
+		return err
+	}
+	return &unansweredError{err}
 }
+
+// answered says whether an error is the server's, not that of somebody in between or of the network.
+func answered(err error) bool {
+	var p *Problem
+	return errors.As(err, &p) && p.Status != http.StatusBadGateway && p.Status != http.StatusServiceUnavailable && p.Status != http.StatusGatewayTimeout
+}
+
+// unansweredError is a call to which there was no answer: nobody knows whether it was carried out, as when the Registry's
+// database does not answer the Registry. What a step could not be told for this is nobody's fault.
+type unansweredError struct{ err error }
+
+// Error says what kept the answer away.
+func (e *unansweredError) Error() string { return e.err.Error() }
+
+// Unwrap returns what kept the answer away.
+func (e *unansweredError) Unwrap() error { return e.err }
+
+// Is says that the Registry was not available.
+func (e *unansweredError) Is(target error) bool { return target == registry.ErrUnavailable }
 
 // call asks a method of the contract by its name.
 func call[O any](ctx context.Context, s *Store, name string, in any) (O, error) {

@@ -123,7 +123,19 @@ func TestStore_OtherErrorsAreNoneOfTheContract(t *testing.T) {
 	t.Cleanup(func() { must(t, unavailable.Close()) })
 	_, refused := gone.Claim(t.Context(), registry.ClaimRequest{RequestID: "r"})
 	_, busy := unavailable.Claim(t.Context(), registry.ClaimRequest{RequestID: "r"})
-	for _, e := range []error{err, refused, busy} {
+	between := asking(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, client.Options{})
+	proxied := client.NewStore(between)
+	t.Cleanup(func() { must(t, proxied.Close()) })
+	_, hidden := proxied.Item(t.Context(), "x")
+	for name, e := range map[string]error{"no connection": refused, "a busy server": busy, "a proxy without it": hidden} {
+		if !errors.Is(e, registry.ErrUnavailable) {
+			t.Errorf("%s: %v, want ErrUnavailable, which is charged to nobody", name, e)
+		}
+	}
+	if errors.Is(err, registry.ErrUnavailable) {
+		t.Errorf("a server that answers, and fails: %v, want no ErrUnavailable", err)
+	}
+	for _, e := range []error{err, refused, busy, hidden} {
 		if e == nil {
 			t.Fatal("no error")
 		}
