@@ -1,11 +1,13 @@
 package e2e
 
 import (
+	"io"
 	"net/http"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -121,6 +123,58 @@ func TestRoles_SecondSignal(t *testing.T) {
 	}
 	source.healed.Store(true)
 	f.startAll()
+	f.watch(batch)
+	f.stopAll()
+	f.checkInvariants()
+}
+
+// TestRoles_SpotNotice: when EC2 announces that it takes the machine, a busy worker drains as on SIGTERM. Others, of which one
+// finds no metadata and is silent about it, go on.
+func TestRoles_SpotNotice(t *testing.T) {
+	t.Parallel()
+	var taken, asked atomic.Int64
+	metadata := serve(t, map[string]http.HandlerFunc{
+		"/latest/api/token": func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodPut || r.Header.Get("X-Aws-Ec2-Metadata-Token-Ttl-Seconds") == "" {
+				w.WriteHeader(http.StatusBadRequest)
+				return
+			}
+			w.Header().Set("X-Aws-Ec2-Metadata-Token-Ttl-Seconds", "60")
+			io.WriteString(w, "a token")
+		},
+		"/latest/meta-data/spot/instance-action": func(w http.ResponseWriter, r *http.Request) {
+			switch asked.Add(1); {
+			case r.Header.Get("X-Aws-Ec2-Metadata-Token") != "a token":
+				w.WriteHeader(http.StatusUnauthorized)
+			case taken.Load() == 0:
+				w.WriteHeader(http.StatusNotFound)
+			default:
+				io.WriteString(w, `{"action": "terminate", "time": "2026-09-18T08:22:00Z"}`)
+			}
+		},
+	})
+	source := newStalling(t, 12)
+	f := newFleet(t, fleetSpec{workers: few})
+	leaving, staying := f.proc("download", 0), f.proc("download", 1)
+	for p, endpoint := range map[*process]string{leaving: metadata, staying: "http://127.0.0.1:1"} {
+		p.stop()
+		p.env = append(p.env, "AWS_EC2_METADATA_DISABLED=false", "AWS_EC2_METADATA_SERVICE_ENDPOINT="+endpoint)
+		p.start()
+	}
+	batch := f.begin(source.url + "/batch.checkm")
+	source.await(t, 8)
+	f.until("the metadata was asked", func() bool { return asked.Load() > 0 })
+	taken.Store(1)
+	leaving.endsWell()
+	if !strings.Contains(leaving.log(), "EC2 takes this machine") {
+		t.Errorf("it does not say why it ended:\n%s", leaving.log())
+	}
+	if strings.Contains(staying.log(), "metadata") {
+		t.Errorf("a machine without metadata is spoken of:\n%s", staying.log())
+	}
+	source.healed.Store(true)
+	staying.stop() // its downloads stall
+	staying.start()
 	f.watch(batch)
 	f.stopAll()
 	f.checkInvariants()

@@ -69,13 +69,16 @@ func (a *app) up(ctx context.Context, dir, listen string) error {
 
 // attend waits until the process is told to stop, or a part of it ends by itself, and closes it.
 func (a *app) attend(ctx context.Context, n *node.Node) error {
+	var failed error
 	select {
 	case <-ctx.Done():
-		a.note("stopping: work under way is put down where it can be taken up again; a second signal stops at once")
-		return n.Close() //nolint:contextcheck // it drains although ctx is over, within its own grace period
-	case err := <-n.Failed():
-		return errors.Join(err, n.Close()) //nolint:contextcheck // likewise
+	case <-n.Leaving():
+	case failed = <-n.Failed():
 	}
+	if failed == nil {
+		a.note("stopping: work under way is put down where it can be taken up again; a second signal stops at once")
+	}
+	return errors.Join(failed, n.Close()) //nolint:contextcheck // it drains although ctx is over, within its own grace period
 }
 
 // common is what every process is told.

@@ -42,6 +42,7 @@ type Node struct {
 	stop    context.CancelFunc // ends workers and loops
 	running sync.WaitGroup
 	failed  chan error
+	leaving chan struct{} // closed when the machine is taken
 
 	closing sync.Once
 	closed  error
@@ -49,7 +50,7 @@ type Node struct {
 
 // start makes a node of what assemble opens and runs. When that fails, nothing is left running.
 func start(ctx context.Context, c Common, assemble func(*Node) error) (*Node, error) {
-	n := &Node{Common: c, failed: make(chan error, 1), streams: make(chan struct{})}
+	n := &Node{Common: c, failed: make(chan error, 1), streams: make(chan struct{}), leaving: make(chan struct{})}
 	if n.Grace <= 0 {
 		n.Grace = 25 * time.Second
 	}
@@ -113,6 +114,9 @@ func (n *Node) Token() string { return n.token }
 
 // Failed delivers an error when a part ended by itself; the node should then be closed.
 func (n *Node) Failed() <-chan error { return n.failed }
+
+// Leaving is closed when the machine is about to be taken; the node should then be closed, which is no fault.
+func (n *Node) Leaving() <-chan struct{} { return n.leaving }
 
 // Close drains and stops everything: no new work is begun, steps checkpoint and give their items back, uncounted. It
 // returns within the grace period and a little. It may be called again, and answers alike.

@@ -28,7 +28,7 @@ type WorkerOptions struct {
 	Redis    string // for interim data
 }
 
-// Worker serves stages. The error joins a *[NeedError] for everything that is wrong or does not answer.
+// Worker serves stages, until it is closed or EC2 announces that it takes the machine ([Node.Leaving]). The error joins a *[NeedError] for everything that is wrong or does not answer.
 func Worker(ctx context.Context, o WorkerOptions) (*Node, error) {
 	return start(ctx, o.Common, func(n *Node) error { return n.work(ctx, o) })
 }
@@ -68,6 +68,11 @@ func (n *Node) work(ctx context.Context, o WorkerOptions) error {
 			"queue": listening,
 		}))
 	}
+	n.run(func(ctx context.Context) {
+		if watchSpot(ctx, n.Log) {
+			close(n.leaving)
+		}
+	})
 	return nil
 }
 
