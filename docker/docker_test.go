@@ -12,16 +12,12 @@ import (
 	"github.com/compose-spec/compose-go/v2/loader"
 	"github.com/compose-spec/compose-go/v2/types"
 
+	"github.com/holdfast/holdfast/cmd/config"
 	"github.com/holdfast/holdfast/registry"
 )
 
-// settings are the names of the program's environment (design section 8), without the prefix.
-const settings = `DATABASE_URL NSQD_ADDR NSQLOOKUPD_ADDRS REDIS_URL STAGING_URL STORAGE_URL URL TOKEN NET_ALLOW MAX_ATTEMPTS
-	CONCURRENCY LEASE GRACE LISTEN SMTP_URL EZID_URL NAAN NOID_TEMPLATE SECRET_KEY RECEIPT_KEY STAGING_FULL
-	STAGING_FULL_UNESTIMATED TOPIC_PREFIX CLAMD_ADDR SIEGFRIED_URL LOG_LEVEL`
-
 func TestEveryStageHasItsService(t *testing.T) {
-	project := load(t, environment())
+	project := load(t, withTokens())
 	for _, stage := range registry.Stages() {
 		service, err := project.GetService(string(stage))
 		if err != nil {
@@ -35,6 +31,9 @@ func TestEveryStageHasItsService(t *testing.T) {
 			if value := service.Environment["HOLDFAST_"+name]; value == nil || *value == "" {
 				t.Errorf("service %s has no HOLDFAST_%s", stage, name)
 			}
+		}
+		if token := service.Environment["HOLDFAST_TOKEN"]; token != nil && *token != "the "+string(stage)+" token" {
+			t.Errorf("service %s has the token %q, want one of its own", stage, *token)
 		}
 		for _, name := range []string{"DATABASE_URL", "SECRET_KEY"} {
 			if _, ok := service.Environment["HOLDFAST_"+name]; ok {
@@ -86,15 +85,22 @@ func TestOurServicesStopInTimeAndHoldNoPrivileges(t *testing.T) {
 	}
 }
 
-func TestOnlyKnownSettingsAreUsed(t *testing.T) {
-	known := strings.Fields(settings)
-	for name, service := range ours(t) {
-		for variable := range service.Environment {
-			setting, ok := strings.CutPrefix(variable, "HOLDFAST_")
-			if !ok || !slices.Contains(known, setting) {
-				t.Errorf("service %s sets %s, which holdfast refuses to start with", name, variable)
+// TestRolesStartWithWhatTheyAreTold: no setting is unknown or cannot be read, and none is missing.
+func TestRolesStartWithWhatTheyAreTold(t *testing.T) {
+	for name, service := range load(t, withTokens()).Services.Filter(isOurs) {
+		t.Run(name, func(t *testing.T) {
+			for variable, value := range service.Environment {
+				t.Setenv(variable, *value)
 			}
-		}
+			c, err := config.Load(config.Default())
+			if err != nil {
+				t.Error(err)
+			}
+			needs := map[string][]string{"registry": config.RegistryNeeds, "worker": config.WorkerNeeds, "migrate": {"DATABASE_URL"}}
+			if err := c.Require(service.Command[0], needs[service.Command[0]]...); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 
@@ -143,7 +149,37 @@ func TestImageHoldsTheBinaryAlone(t *testing.T) {
 // environment is the least that compose needs to be told.
 func environment() map[string]string {
 	return map[string]string{
-		"POSTGRES_PASSWORD": "p", "HOLDFAST_SECRET_KEY": "s", "HOLDFAST_RECEIPT_KEY": "r", "HOLDFAST_TOKEN": "t",
+		"POSTGRES_PASSWORD": "p", "HOLDFAST_SECRET_KEY": "s", "HOLDFAST_RECEIPT_KEY": "r",
+	}
+}
+
+// withTokens is what compose is told once docker/tokens.sh has run.
+func withTokens() map[string]string {
+	env := environment()
+	for _, stage := range registry.Stages() {
+		env["HOLDFAST_TOKEN_"+strings.ToUpper(string(stage))] = "the " + string(stage) + " token"
+	}
+	return env
+}
+
+// TestTokensAreMade: the script makes a token for every stage, in the database of the Registry's service.
+func TestTokensAreMade(t *testing.T) {
+	text, err := os.ReadFile("tokens.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, stages, _ := strings.Cut(string(text), "for stage in ")
+	stages, _, _ = strings.Cut(stages, ";")
+	for _, stage := range registry.Stages() {
+		if !slices.Contains(strings.Fields(stages), string(stage)) {
+			t.Errorf("tokens.sh makes none for %s", stage)
+		}
+	}
+	if !strings.Contains(string(text), " registry token create --database --name ") {
+		t.Error("tokens.sh does not make them in the database")
+	}
+	if info, err := os.Stat("tokens.sh"); err != nil || info.Mode()&0o111 == 0 {
+		t.Errorf("tokens.sh cannot be run: %v", err)
 	}
 }
 
@@ -168,7 +204,7 @@ func parse(t *testing.T, env map[string]string) (*types.Project, error) {
 // ours are the services that run holdfast.
 func ours(t *testing.T) types.Services {
 	t.Helper()
-	return load(t, environment()).Services.Filter(func(service types.ServiceConfig) bool {
-		return strings.HasPrefix(service.Image, "holdfast:")
-	})
+	return load(t, environment()).Services.Filter(isOurs)
 }
+
+func isOurs(service types.ServiceConfig) bool { return strings.HasPrefix(service.Image, "holdfast:") }

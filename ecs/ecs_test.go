@@ -48,9 +48,18 @@ func TestEveryStageHasItsTask(t *testing.T) {
 		if !strings.HasSuffix(secrets["HOLDFAST_MAX_ATTEMPTS"], ":parameter/holdfast/"+string(stage)+"/MAX_ATTEMPTS") {
 			t.Errorf("%s takes MAX_ATTEMPTS from %q, want the stage's own parameter", file, secrets["HOLDFAST_MAX_ATTEMPTS"])
 		}
-		for _, needed := range []string{"HOLDFAST_TOKEN", "HOLDFAST_REDIS_URL"} {
-			if secrets[needed] == "" {
-				t.Errorf("%s has no %s", file, needed)
+		if !strings.HasSuffix(secrets["HOLDFAST_TOKEN"], ":parameter/holdfast/"+string(stage)+"/TOKEN") {
+			t.Errorf("%s takes its token from %q, want one of its own", file, secrets["HOLDFAST_TOKEN"])
+		}
+		plain := map[string]string{}
+		for _, v := range worker.Environment {
+			plain[v.Name] = v.Value
+		}
+		for _, needed := range []string{
+			"HOLDFAST_URL", "HOLDFAST_REDIS_URL", "HOLDFAST_STAGING_URL", "HOLDFAST_STORAGE_URL", "HOLDFAST_NSQLOOKUPD_ADDRS",
+		} {
+			if secrets[needed] == "" && plain[needed] == "" {
+				t.Errorf("%s has no %s, without which a worker does not start", file, needed)
 			}
 		}
 		for _, registrys := range []string{"HOLDFAST_DATABASE_URL", "HOLDFAST_SECRET_KEY", "HOLDFAST_RECEIPT_KEY"} {

@@ -7,6 +7,12 @@ import (
 	"strings"
 )
 
+// What a role cannot do without, as [Config.Require] takes it.
+var (
+	RegistryNeeds = []string{"DATABASE_URL", "STAGING_URL", "STORAGE_URL", "NSQD_ADDR NSQLOOKUPD_ADDRS"}
+	WorkerNeeds   = []string{"URL", "TOKEN", "REDIS_URL", "STAGING_URL", "STORAGE_URL", "NSQD_ADDR NSQLOOKUPD_ADDRS"}
+)
+
 // MissingError says that a role cannot do without a setting.
 type MissingError struct {
 	Names []string // of the variables, any of which would do

@@ -29,8 +29,7 @@ func (a *app) registryCommand() *cobra.Command {
 			"file is one process's. It needs HOLDFAST_DATABASE_URL, _STAGING_URL, _STORAGE_URL and _NSQD_ADDR or _NSQLOOKUPD_ADDRS.",
 		Args: needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			required := []string{"DATABASE_URL", "STAGING_URL", "STORAGE_URL", "NSQD_ADDR NSQLOOKUPD_ADDRS"}
-			return a.role(cmd.Context(), "registry", wait, config.DefaultListen, required, func(ctx context.Context, c config.Config, o node.Common, w node.Work) (*node.Node, error) {
+			return a.role(cmd.Context(), "registry", wait, config.DefaultListen, config.RegistryNeeds, func(ctx context.Context, c config.Config, o node.Common, w node.Work) (*node.Node, error) {
 				n, err := node.Registry(ctx, node.RegistryOptions{Common: o, Work: w, Places: places(c), NSQ: nsq(c), Database: c.DatabaseURL})
 				if err != nil {
 					return nil, err
@@ -60,8 +59,7 @@ func (a *app) workerCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			required := []string{"URL", "TOKEN", "REDIS_URL", "STAGING_URL", "STORAGE_URL", "NSQD_ADDR NSQLOOKUPD_ADDRS"}
-			return a.role(cmd.Context(), "worker", wait, "", required, func(ctx context.Context, c config.Config, o node.Common, w node.Work) (*node.Node, error) {
+			return a.role(cmd.Context(), "worker", wait, "", config.WorkerNeeds, func(ctx context.Context, c config.Config, o node.Common, w node.Work) (*node.Node, error) {
 				n, err := node.Worker(ctx, node.WorkerOptions{
 					Common: o, Work: w, Places: places(c), NSQ: nsq(c), Stages: serve,
 					Registry: c.URL, Token: c.Token, Redis: c.RedisURL,
