@@ -13,6 +13,9 @@ import (
 	"syscall"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/holdfast/holdfast/interim/redis"
 	"github.com/holdfast/holdfast/queue"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/wire"
@@ -111,7 +114,8 @@ func tryAll(ctx context.Context, needs []need) (unmet []need, errs []error, fina
 func isDown(err error) bool {
 	var refused *wire.Problem
 	var sql interface{ SQLState() string }
-	var network net.Error
+	var connecting *net.OpError
+	var name *net.DNSError // in a fleet, names come with the processes that have them
 	switch {
 	case errors.As(err, &refused):
 		return refused.Status >= http.StatusInternalServerError || refused.Status == http.StatusTooManyRequests
@@ -121,8 +125,8 @@ func isDown(err error) bool {
 	case errors.Is(err, queue.ErrRefused), errors.Is(err, syscall.EADDRNOTAVAIL):
 		return false
 	}
-	return errors.As(err, &network) || slices.ContainsFunc([]error{
-		ErrInUse, registry.ErrUnavailable, queue.ErrUnavailable, context.DeadlineExceeded, context.Canceled, io.EOF, io.ErrUnexpectedEOF,
+	return errors.As(err, &connecting) || errors.As(err, &name) || goredis.IsLoadingError(err) || slices.ContainsFunc([]error{
+		ErrInUse, registry.ErrUnavailable, queue.ErrUnavailable, context.DeadlineExceeded, context.Canceled, redis.ErrTimeout, io.EOF, io.ErrUnexpectedEOF,
 	}, func(e error) bool { return errors.Is(err, e) })
 }
 

@@ -17,10 +17,12 @@ import (
 	"net"
 	"net/url"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/holdfast/holdfast/interim"
@@ -60,6 +62,7 @@ func Open(rawURL string) (*Store, error) {
 		}
 		return nil, fmt.Errorf("parse redis url: %w", err)
 	}
+	quiet()
 	options.ContextTimeoutEnabled = true
 	options.ReadTimeout = readTimeout
 	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
@@ -70,6 +73,9 @@ func Open(rawURL string) (*Store, error) {
 		drop:   redis.NewScript(dropLua),
 	}, nil
 }
+
+// quiet keeps go-redis from writing lines of its own to standard error, which is ours; what it says there, its errors say, too.
+var quiet = sync.OnceFunc(logging.Disable)
 
 // Close implements interim.Store. Calls under way fail with interim.ErrClosed.
 func (s *Store) Close() error {
