@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/holdfast/holdfast/interim/redis/redistest"
 )
 
 // few is a fleet of few processes that serves all stages.
@@ -61,8 +63,7 @@ func TestRoles_ServersKilled(t *testing.T) {
 	f.proc("broker", 0).start()
 	f.proc("broker", 1).kill()
 	f.finishUncharged("the death of servers")
-	f.proc("broker", 1).start()
-	f.stopAll()
+	f.stopAll() // cleanly, with one broker dead
 	f.checkInvariants()
 }
 
@@ -101,25 +102,29 @@ func TestRoles_Stopped(t *testing.T) {
 	f.checkInvariants()
 }
 
-// TestRoles_SecondSignal ends busy workers at once in the middle of their drain, and loses nothing.
+// TestRoles_SecondSignal ends a busy worker at once in the middle of its drain, and another one while there is no Registry that
+// could be told: within the grace, cleanly. Nothing is lost in either way.
 func TestRoles_SecondSignal(t *testing.T) {
 	t.Parallel()
 	source := newStalling(t, 12)
-	f := newFleet(t, fleetSpec{workers: few, env: []string{"HOLDFAST_LEASE=2s"}})
+	const grace = 2 * time.Second
+	f := newFleet(t, fleetSpec{workers: few, env: []string{"HOLDFAST_LEASE=2s", "HOLDFAST_GRACE=" + grace.String()}})
 	batch := f.begin(source.url + "/batch.checkm")
 	source.await(t, 8)
-	for n := range 2 {
-		p := f.proc("download", n)
-		for over := false; !over; { // until the second one has come through: it is caught until the first was heard
-			p.send(syscall.SIGTERM)
-			select {
-			case err := <-p.ended:
-				p.ended <- err
-				over = true
-			case <-time.After(time.Millisecond):
-			}
+	p := f.proc("download", 0)
+	for over := false; !over; { // until the second one has come through: it is caught until the first was heard
+		p.send(syscall.SIGTERM)
+		select {
+		case err := <-p.ended:
+			p.ended <- err
+			over = true
+		case <-time.After(time.Millisecond):
 		}
-		p.wait()
+	}
+	p.wait()
+	f.proc("registry", 0).kill()
+	if took := f.proc("download", 1).stop(); took > grace+time.Second {
+		t.Errorf("without a Registry it ended after %v, want within its grace of %v", took, grace)
 	}
 	source.healed.Store(true)
 	f.startAll()
@@ -211,11 +216,21 @@ func TestRoles_Start(t *testing.T) {
 			t.Errorf("a password is told:\n%s", r.stderr)
 		}
 	})
+	t.Run("a Redis that forgets is spoken of", func(t *testing.T) {
+		forgetful := redistest.Start(t)
+		r := f.role(download, []string{"HOLDFAST_REDIS_URL=" + forgetful.URL(), "HOLDFAST_TOKEN="}, "worker", "download")
+		f.refused(r, 2, "HOLDFAST_TOKEN: not set", "redis has appendonly no")
+		if strings.Contains(r.stderr, "holdfast: HOLDFAST_REDIS_URL") {
+			t.Errorf("it is refused:\n%s", r.stderr)
+		}
+	})
 	t.Run("what is away is waited for", func(t *testing.T) {
 		r := f.role(download, []string{"HOLDFAST_REDIS_URL=redis://127.0.0.1:1/0", "HOLDFAST_URL=http://127.0.0.1:1"}, "worker", "download", "--wait", "100ms")
 		f.refused(r, 5, "HOLDFAST_REDIS_URL", "HOLDFAST_URL", "start it")
+		if took := f.proc("registry", 0).stop(); took > 5*time.Second {
+			t.Errorf("a Registry with a worker ended %v after the signal", took)
+		}
 		download.stop()
-		f.proc("registry", 0).kill()
 		download.begin()
 		f.until("the worker waits for the Registry", func() bool { return strings.Contains(download.log(), "waiting for services") })
 		f.proc("registry", 0).start()
