@@ -13,6 +13,9 @@ const (
 	// ResultRecheck is the number of the attempt up to which interim data must not be used any more: the item was sent
 	// back so that what failed is checked again.
 	ResultRecheck = "recheck"
+	// ResultSuperseded is the number of the last attempt that was taken from its worker, which may write on for a while:
+	// when the item completes, its staging is looked after once more (R26).
+	ResultSuperseded = "superseded"
 )
 
 // JobResultOf says what has become of a job, in the one form that lists, reports and summaries share. Of the item it

@@ -28,7 +28,7 @@ const (
 	Ingest Action = "ingest" // a Merritt job: one object, or one version of it
 	Batch  Action = "batch"  // a Merritt batch: one submission, the parent of its jobs
 	Bulk   Action = "bulk"   // an admin act on every item that matched a query
-	Tidy   Action = "tidy"   // what an item that was given up has left in staging
+	Tidy   Action = "tidy"   // what an item that was given up, or a worker that it was taken from, has left in staging
 )
 
 // Step is one stage of a route.

@@ -83,11 +83,16 @@ func TestCleanup_LeavesWhatIsNeeded(t *testing.T) {
 	tidy := r.only(registry.Tidy)
 	r.deps.Registry = misled{r.registry, tidy.ID, job}
 	r.wait(3 * time.Minute)
-	v, err := r.run(tidy.ID)
-	if err == nil || v.Status != registry.Failed {
-		t.Errorf("%+v, %v", v, err)
+	if v, err := r.run(tidy.ID); err == nil || v.Status != registry.Pending || v.Tries != 0 {
+		t.Errorf("its subject waits to be processed: %+v, %v", v, err)
+	}
+	r.command(job, registry.ActCancel, "")
+	r.wait(3 * time.Minute)
+	if v, err := r.run(tidy.ID); err == nil || v.Status != registry.Failed {
+		t.Errorf("its subject may be requeued: %+v, %v", v, err)
 	}
 	r.deps.Registry = r.registry
+	r.command(job, registry.ActRequeue, "")
 	r.complete(job)
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/interim"
@@ -12,8 +13,11 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// Cleanup removes what an item that was given up has left in staging. The Registry gives its room back with the
-// settlement.
+// subjectWait is how long it waits while its subject is at work again.
+const subjectWait = time.Minute
+
+// Cleanup removes what an item that was given up has left in staging; and what a worker from which an item was taken has
+// written there after the item completed and gave everything back (R26). The Registry gives the room back with the settlement.
 type Cleanup struct {
 	base.Worker
 	Registry registry.Reading
@@ -34,8 +38,12 @@ func (w *Cleanup) Work(ctx context.Context, item *base.Item) error {
 	if err != nil && !errors.Is(err, registry.ErrNotFound) { // it may have been purged meanwhile
 		return err
 	}
-	if s := subject.Status; err == nil && s != registry.Aborted && s != registry.Deleted {
-		return base.Fatal(fmt.Errorf("item %s is %s: what it has in staging stays", spec.Subject, s))
+	switch {
+	case err != nil:
+	case !subject.Status.Settled(): // a batch that reports once more
+		return base.Snooze(subjectWait, registry.ReasonBlocked, fmt.Sprintf("item %s is %s", spec.Subject, subject.State))
+	case subject.Status != registry.Aborted && subject.Status != registry.Deleted && subject.Status != registry.Completed:
+		return base.Fatal(fmt.Errorf("item %s is %s: what it has in staging stays", spec.Subject, subject.Status))
 	}
 	return release(ctx, item, spec.Subject, w.Staging, w.Interim)
 }

@@ -17,6 +17,7 @@ func deleteTests() []test {
 		{"mrt-zk_a_deleted_batch_is_not_reported", deletedNotReported},
 		{"tidies_once", tidiesOnce},
 		{"of_what_was_never_claimed_leaves_nothing_to_tidy", nothingToTidy},
+		{"R26_staging_is_looked_after_again_when_a_worker_was_superseded", tidiesAgain},
 	}
 }
 
@@ -188,6 +189,29 @@ func tidiesOnce(f *fixture) {
 	f.sure(id, registry.ActDelete)
 	if tidy := f.tidyOf(id); tidy.RunAt.After(f.clock.now()) {
 		f.Errorf("tidied at %s, now is %s", tidy.RunAt, f.clock.now())
+	}
+}
+
+// A worker that is only thought dead, or has not heard that its item was cancelled, may write to its own attempt's names
+// after the item has completed and given everything back.
+func tidiesAgain(f *fixture) {
+	unharmed := f.job(registry.Download)
+	f.finish(unharmed)
+	if all := f.all(registry.ItemQuery{Action: registry.Tidy}); len(all) > 0 {
+		f.Errorf("no worker was superseded: %+v", all)
+	}
+	for name, supersede := range map[string]func(id string){
+		"lost":  func(string) { f.sweep(2 * lease) },
+		"taken": func(id string) { f.command(id, registry.ActCancel, ""); f.command(id, registry.ActRequeue, "") },
+	} {
+		id := f.job(registry.Download)
+		f.takeItem(id)
+		supersede(id)
+		f.finish(id)
+		tidy := f.tidyOf(id)
+		if wait := tidy.RunAt.Sub(f.clock.now()); wait < lease || tidy.Status != registry.Pending {
+			f.Errorf("%s: tidied %v after the end, %s", name, wait, tidy.Status)
+		}
 	}
 }
 

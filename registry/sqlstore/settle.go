@@ -44,6 +44,11 @@ func (t *tx) settle(se registry.Settlement) (registry.Verdict, error) {
 	if err := t.move(it, next); err != nil {
 		return registry.Verdict{}, err
 	}
+	if next.status == registry.Completed {
+		if err := t.tidyAgain(it); err != nil {
+			return registry.Verdict{}, err
+		}
+	}
 	v := registry.Verdict{Stage: next.stage, Status: next.status, Tries: next.tries}
 	return v, t.closeAttempt(se, v)
 }

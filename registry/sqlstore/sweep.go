@@ -30,7 +30,7 @@ func (s *Store) Sweep(ctx context.Context, lease time.Duration) ([]registry.Leas
 		if err != nil || quiet {
 			return err
 		}
-		lost, err = t.takeAway(`a.lease_until < $1 OR ` + stuck)
+		lost, err = t.takeAway(`a.lease_until < $1 OR `+stuck, (*tx).supersede)
 		return err
 	})
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *Store) Reclaim(ctx context.Context) ([]registry.Lease, error) {
 			if err := t.do(`DELETE FROM worker`); err != nil {
 				return err
 			}
-			lost, err = t.takeAway(`TRUE`)
+			lost, err = t.takeAway(`TRUE`, nil)
 			return err
 		})
 		if err != nil {
@@ -99,8 +99,9 @@ type lapsed struct {
 // stuck is true for the attempts a whose worker lives at $1 and which do not get on (R29).
 const stuck = `(a.lease_until >= $1 AND a.stuck_after > 0 AND a.progress_at + a.stuck_after < $1)`
 
-// takeAway closes live attempts a that match a condition as lost, at most 500 of them.
-func (t *tx) takeAway(condition string) ([]registry.Lease, error) {
+// takeAway closes live attempts a that match a condition as lost, at most 500 of them. each, unless it is nil, is called
+// for their items.
+func (t *tx) takeAway(condition string, each func(*tx, registry.WorkItem) error) ([]registry.Lease, error) {
 	found, err := t.lapsed(`SELECT a.item_id, a.n, a.worker, a.max_attempts, a.advanced = 1, `+stuck+`,
 			NOT EXISTS (SELECT 1 FROM attempt o WHERE o.worker = a.worker AND o.finished_at IS NULL AND o.item_id <> a.item_id),
 			i.losses, a.started_at
@@ -113,7 +114,11 @@ func (t *tx) takeAway(condition string) ([]registry.Lease, error) {
 	slices.SortFunc(found, func(a, b lapsed) int { return strings.Compare(a.lease.ItemID, b.lease.ItemID) })
 	leases := make([]registry.Lease, 0, len(found))
 	for _, l := range found {
-		if err := t.lose(l); err != nil {
+		it, err := t.lose(l)
+		if err == nil && each != nil {
+			err = each(t, it)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("take attempt %d of item %s away: %w", l.lease.N, l.lease.ItemID, err)
 		}
 		leases = append(leases, l.lease)
@@ -139,10 +144,11 @@ func (t *tx) lapsed(query string, args ...any) (out []lapsed, err error) {
 
 // lose ends one attempt without its worker. A loss after progress, or in the company of other items, is not charged
 // (R13): it is the machine's, or a neighbour's. One that stood still while its worker lived is, and so are losses without end.
-func (t *tx) lose(l lapsed) error {
+// It returns the item as it was.
+func (t *tx) lose(l lapsed) (registry.WorkItem, error) {
 	it, err := t.item(l.lease.ItemID)
 	if err != nil {
-		return err
+		return it, err
 	}
 	c := change{
 		act: registry.ActLose, stage: it.Stage, status: registry.Pending, tries: it.Tries, losses: l.losses + 1,
@@ -150,19 +156,19 @@ func (t *tx) lose(l lapsed) error {
 	}
 	if l.stuck || l.alone && !l.advanced || c.losses > lossesFree {
 		if c, err = t.charge(it, c, bound(l.max)); err != nil {
-			return err
+			return it, err
 		}
 	}
 	if err := t.move(it, c); err != nil {
-		return err
+		return it, err
 	}
 	v, err := json.Marshal(registry.Verdict{Stage: c.stage, Status: c.status, Tries: c.tries})
 	if err != nil {
-		return fmt.Errorf("encode verdict: %w", err)
+		return it, fmt.Errorf("encode verdict: %w", err)
 	}
 	err = t.do(`UPDATE attempt SET finished_at = $3, outcome = 'lost', error = $4, response = $5
 		WHERE item_id = $1 AND n = $2`, l.lease.ItemID, l.lease.N, t.now, l.story(), string(v))
-	return err
+	return it, err
 }
 
 // charge counts a loss. With its tries used up the item fails, or goes on where the route says that it never fails.

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
@@ -28,6 +29,20 @@ func (t *tx) tidy(it registry.WorkItem, actor string) error {
 		status: registry.Pending, priority: registry.DefaultPriority, name: "staging of item " + it.ID, actor: actor,
 		input: registry.TidySpec{Subject: it.ID}, delay: max(0, ended+lateWrites.Microseconds()-t.now),
 	})
+}
+
+// supersede notes that the live attempt of an item was taken from its worker.
+func (t *tx) supersede(it registry.WorkItem) error {
+	return t.setResult(it, registry.ResultSuperseded, json.RawMessage(strconv.FormatInt(it.Attempt, 10)))
+}
+
+// tidyAgain sees to what a worker from which the item was taken may have written to its staging after that was given back
+// (R26). It is to be called when the item completes.
+func (t *tx) tidyAgain(it registry.WorkItem) error {
+	if _, ok := it.Results[registry.ResultSuperseded]; !ok {
+		return nil
+	}
+	return t.tidy(it, actorRegistry)
 }
 
 // tidied gives back the room of the item whose staging a tidy item has removed: a reservation lives as long as its

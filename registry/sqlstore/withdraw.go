@@ -36,7 +36,7 @@ func (t *tx) withdraw(it registry.WorkItem, why string, to registry.Status) erro
 		return fmt.Errorf("withdraw attempt %d of item %s: %w", it.Attempt, it.ID, err)
 	}
 	t.taken = true
-	return nil
+	return t.supersede(it)
 }
 
 // Withdrawn implements registry.Working.
