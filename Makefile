@@ -69,6 +69,12 @@ bench: build ## Run the benchmarks
 	$(GO) test -run '^$$' -bench . ./...
 	@if [ -x scripts/bench.sh ]; then scripts/bench.sh; fi
 
+# A run of make test has a few faults; this has many. What it prints at its beginning replays it: make chaos SEED=...
+.PHONY: chaos
+chaos: deps ## Kill, pause and cut off real processes hundreds of times, and count what is lost: nothing
+	CHAOS_SEED=$(SEED) CHAOS_FAULTS=$(or $(FAULTS),220) CHAOS_SCALE=$(or $(SCALE),25) REQUIRE_SERVICES=1 \
+		$(GO) test ./e2e -run '^TestChaos' -count 1 -v -timeout 60m
+
 .PHONY: clean
 clean: ## Remove what was built here
 	rm -rf bin

@@ -92,7 +92,7 @@ type chaos struct {
 }
 
 // payloads is how many submissions a run makes while there are faults.
-const payloads = 7
+const payloads = 8
 
 // submitAll submits all payloads, each until it was answered. The key makes a batch of one answer only.
 func (c *chaos) submitAll(ctx context.Context) {
@@ -110,6 +110,7 @@ func (c *chaos) submitAll(ctx context.Context) {
 		{c.source.url + "/containers.checkm"},
 		append([]string{c.source.url + "/update2.bin", "--update"}, local...),
 		{c.source.url + "/bag.zip"},
+		{c.source.url + bigBatch},
 	} {
 		<-c.next
 		args = append([]string{"submit", "--json", "--dir", c.dir, "--idempotency-key", fmt.Sprint("chaos-", i)}, args...)
@@ -165,10 +166,16 @@ func (c *chaos) restart(s os.Signal) {
 	if s == syscall.SIGKILL && err == nil {
 		c.t.Fatal("holdfast ended cleanly when it was killed")
 	}
-	now := time.Now().UnixMicro()
-	c.query("registry.db", `UPDATE work_item SET run_at = $1, nudge_at = MIN(nudge_at, $1)
-		WHERE status = 'pending' AND tries > 0 AND wait_reason = '' AND run_at > $1 RETURNING id`, now)
+	c.hurry(0)
 	c.start()
+}
+
+// hurry makes what waits after a failure due. ahead is how far the Registry's clock is.
+func (h *holdfast) hurry(ahead time.Duration) {
+	h.t.Helper()
+	now := time.Now().Add(ahead)
+	h.query("registry.db", `UPDATE work_item SET run_at = $1, nudge_at = $1
+		WHERE status = 'pending' AND ready = 0 AND run_at > $2 AND NOT (`+late+`) RETURNING id`, now.UnixMicro(), now.Add(time.Second).UnixMicro())
 }
 
 // checkObjects compares what is stored with what was submitted.
@@ -191,10 +198,11 @@ func (c *chaos) checkObjects() {
 // checkVersions counts the objects that there must be, by their number of versions.
 func (c *chaos) checkVersions() {
 	c.t.Helper()
+	n := c.source.scale
 	got := c.query("registry.db", `SELECT head, COUNT(*) FROM object GROUP BY head ORDER BY head`)
 	want := []string{
-		fmt.Sprintf("1|%d", chaosFiles/2+chaosManifests+chaosZips+2), // with the upload and the bag
-		fmt.Sprintf("3|%d", sharedIDs+1),                             // with the one that was updated
+		fmt.Sprintf("1|%d", n*(chaosFiles/2+chaosManifests+chaosZips)+chaosBig+2), // with the upload and the bag
+		fmt.Sprintf("3|%d", n*sharedIDs+1),                                        // with the one that was updated
 	}
 	if !slices.Equal(got, want) {
 		c.t.Errorf("objects by number of versions are %v, want %v", got, want)

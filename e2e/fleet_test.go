@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,6 +32,8 @@ type fleet struct {
 	procs    map[string]*process
 	postgres *postgrestest.Server // nil: the Registry is on SQLite
 	cache    *redistest.Server
+	proxies  map[string]*proxy // by what is behind them
+	binary   string
 }
 
 // fleetSpec says of what a fleet is made.
@@ -40,6 +43,8 @@ type fleetSpec struct {
 	workers    []string // one process each, of a stage or several with commas between them; nil: everyStage
 	postgres   bool
 	env        []string // of all processes
+	binary     string   // that they run; "": the program under test
+	proxied    bool     // workers and Registry reach what they need through proxies, and brokers by name
 }
 
 // everyStage is a process for each stage, and two for downloads.
@@ -48,7 +53,15 @@ var everyStage = []string{"expand", "estimate", "provision", "download", "downlo
 // newFleet starts a fleet and stops it at the end of the test.
 func newFleet(t *testing.T, spec fleetSpec) *fleet {
 	t.Helper()
-	f := &fleet{holdfast: &holdfast{t: t, dir: t.TempDir(), env: append([]string{"HOLDFAST_NET_ALLOW=127.0.0.1"}, spec.env...)}, procs: map[string]*process{}}
+	f := &fleet{holdfast: &holdfast{t: t, dir: t.TempDir(), env: append([]string{"HOLDFAST_NET_ALLOW=127.0.0.1"}, spec.env...)}, procs: map[string]*process{}, binary: cmp.Or(spec.binary, binary)}
+	via := func(_, address string) string { return address }
+	if spec.proxied {
+		f.proxies = map[string]*proxy{}
+		via = func(what, address string) string {
+			f.proxies[what] = newProxy(t, address)
+			return f.proxies[what].addr()
+		}
+	}
 	f.cache = redistest.Start(t, "--appendonly", "yes")
 	f.redis = f.cache.URL()
 	for _, folder := range []string{"staging", "storage"} {
@@ -63,20 +76,23 @@ func newFleet(t *testing.T, spec fleetSpec) *fleet {
 		f.database = f.postgres.Schema(t)
 		address = f.database
 	}
-	var lookups []string
+	var lookups, nsqds []string
 	for n := range max(1, spec.brokers) {
 		tcp, http := freeAddress(t), freeAddress(t)
-		lookups = append(lookups, http)
+		lookups, nsqds = append(lookups, http), append(nsqds, via(fmt.Sprint("broker ", n), tcp))
 		f.add("broker", n, nil, "broker", "--tcp-address", tcp, "--http-address", http)
 	}
 	shared := []string{
 		"HOLDFAST_STAGING_URL=file://" + filepath.Join(f.dir, "staging"), "HOLDFAST_STORAGE_URL=file://" + filepath.Join(f.dir, "storage"),
 		"HOLDFAST_NSQLOOKUPD_ADDRS=" + strings.Join(lookups, ","),
 	}
-	var registries []string
+	if spec.proxied { // a lookup answers with the broker's own address
+		shared[len(shared)-1] = "HOLDFAST_NSQD_ADDR=" + strings.Join(nsqds, ",")
+	}
+	var registries, apis []string
 	for n := range max(1, spec.registries) {
 		listen := freeAddress(t)
-		registries = append(registries, "http://"+listen)
+		registries, apis = append(registries, "http://"+listen), append(apis, "http://"+via(fmt.Sprint("registry ", n), listen))
 		f.add("registry", n, append([]string{"HOLDFAST_DATABASE_URL=" + address, "HOLDFAST_LISTEN=" + listen}, shared...), "registry")
 	}
 	if r := f.runIn("", "migrate", "--database", address); r.code != 0 {
@@ -85,6 +101,7 @@ func newFleet(t *testing.T, spec fleetSpec) *fleet {
 	f.writeClient(registries[0], f.secret("--name", "admin", "--role", "admin", "--database="+address))
 	t.Cleanup(f.end)
 	f.startAll()
+	cache := "redis://" + via("redis", strings.TrimSuffix(strings.TrimPrefix(f.redis, "redis://"), "/0")) + "/0"
 	workers := spec.workers
 	if workers == nil {
 		workers = everyStage
@@ -93,7 +110,7 @@ func newFleet(t *testing.T, spec fleetSpec) *fleet {
 		n := len(slices.DeleteFunc(slices.Clone(workers[:i]), func(s string) bool { return s != stages }))
 		token := f.secret("--name", fmt.Sprintf("worker %s %d", stages, n), "--role", "worker", "--dir", f.dir)
 		f.add(stages, n, append([]string{
-			"HOLDFAST_URL=" + registries[i%len(registries)], "HOLDFAST_TOKEN=" + token, "HOLDFAST_REDIS_URL=" + f.redis, "HOLDFAST_LISTEN=127.0.0.1:0",
+			"HOLDFAST_URL=" + apis[i%len(apis)], "HOLDFAST_TOKEN=" + token, "HOLDFAST_REDIS_URL=" + cache, "HOLDFAST_LISTEN=127.0.0.1:0",
 		}, shared...), append([]string{"worker"}, strings.Split(stages, ",")...)...)
 	}
 	f.startAll()
@@ -105,7 +122,7 @@ func (f *fleet) add(role string, n int, env []string, args ...string) {
 	// No machine that these tests run on is to be looked for as one of EC2.
 	env = append([]string{"AWS_EC2_METADATA_DISABLED=true"}, env...)
 	name := fmt.Sprintf("%s %d", role, n)
-	f.procs[name] = &process{t: f.t, name: name, args: args, env: append(f.environment(), env...)}
+	f.procs[name] = &process{t: f.t, name: name, binary: f.binary, args: args, env: append(f.environment(), env...)}
 }
 
 // secret makes a token.
@@ -208,15 +225,16 @@ func (f *fleet) workers() (out []*process) {
 // process is one process of the built binary that can be ended and started again. Its methods are for one goroutine at a
 // time.
 type process struct {
-	t     *testing.T
-	name  string
-	args  []string
-	env   []string
-	cmd   *exec.Cmd
-	ended chan error // has how it ended, once it has
-	first chan string
-	words map[string]string // of its first line
-	logs  []*logText        // one for each start
+	t      *testing.T
+	name   string
+	binary string
+	args   []string
+	env    []string
+	cmd    *exec.Cmd
+	ended  chan error // has how it ended, once it has
+	first  chan string
+	words  map[string]string // of its first line
+	logs   []*logText        // one for each start
 }
 
 // running says whether it was started and has not been waited for.
@@ -234,7 +252,7 @@ func (p *process) begin() {
 	if p.running() {
 		p.t.Fatalf("%s runs already", p.name)
 	}
-	cmd := exec.Command(binary, p.args...)
+	cmd := exec.Command(p.binary, p.args...)
 	cmd.Env = p.env
 	log := &logText{}
 	p.logs = append(p.logs, log)

@@ -30,7 +30,7 @@ func OpenDatabase(ctx context.Context, address string, log *slog.Logger) (*sqlst
 		}
 		release = lock.Close
 	}
-	s, err := sqlstore.Open(ctx, sqlstore.Options{URL: address, Log: log})
+	s, err := sqlstore.Open(ctx, sqlstore.Options{URL: address, Log: log, Now: registryClock()})
 	if err != nil {
 		return nil, nil, errors.Join(err, release())
 	}

@@ -49,8 +49,12 @@ func (p Places) needs(n *Node, staging *storage.Store, objects **ocfl.Root) []ne
 	const fix = "it must be a folder that is there, mounted and writable by this process"
 	return []need{
 		{"HOLDFAST_STAGING_URL", p.Staging, "staging at " + storageName(p.Staging), fix, func(ctx context.Context) (err error) {
-			*staging, err = n.openStorage(ctx, p.Staging)
-			return err
+			s, err := n.openStorage(ctx, p.Staging)
+			if err != nil {
+				return err
+			}
+			*staging = faulty(s)
+			return nil
 		}},
 		{"HOLDFAST_STORAGE_URL", p.Storage, "preservation storage at " + storageName(p.Storage), fix, func(ctx context.Context) error {
 			s, err := n.openStorage(ctx, p.Storage)
