@@ -1,0 +1,99 @@
+// Package s3test starts a real S3 server for tests, versitygw, as a child process on a free port of 127.0.0.1 with a folder
+// of its own, and stops it when the test ends.
+package s3test
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Bucket is the one bucket that the server has.
+const Bucket = "holdfast"
+
+// Server is a running server.
+type Server struct {
+	Endpoint string // http://127.0.0.1:PORT
+	Folder   string // where the bucket's objects are files
+}
+
+// Env is what a process that uses the server has in its environment.
+func Env() []string {
+	return []string{
+		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test-secret", "AWS_REGION=us-east-1", "AWS_SESSION_TOKEN=",
+		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE=/dev/null", "AWS_SHARED_CREDENTIALS_FILE=/dev/null",
+	}
+}
+
+// Start starts a server with an empty bucket and gives the test the environment to use it. The first use on a machine
+// builds the server. Where that cannot be done the test is skipped, or fails when REQUIRE_SERVICES is 1, as in CI.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	for _, entry := range Env() {
+		name, value, _ := strings.Cut(entry, "=")
+		t.Setenv(name, value)
+	}
+	s := &Server{Folder: filepath.Join(t.TempDir(), Bucket)}
+	if err := os.MkdirAll(s.Folder, 0o755); err != nil {
+		t.Fatalf("make the bucket: %v", err)
+	}
+	cmd := exec.Command(build(t), filepath.Dir(s.Folder))
+	stdin, err := cmd.StdinPipe() // its end ends the server, should this process be killed
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	cmd.Stderr = &log
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("start the S3 server: %v", err)
+	}
+	t.Cleanup(func() {
+		_ = stdin.Close()
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // killed on purpose
+	})
+	for lines := bufio.NewScanner(stdout); lines.Scan(); {
+		if addr, ok := strings.CutPrefix(lines.Text(), "listening on "); ok {
+			s.Endpoint = "http://" + addr
+			return s
+		}
+	}
+	t.Fatalf("the S3 server ended at once: %v\n%s", cmd.Wait(), log.String())
+	return nil
+}
+
+// Address is that of a store below prefix, for s3.Open and HOLDFAST_STORAGE_URL.
+func (s *Server) Address(prefix string) string { return Address(s.Endpoint, prefix) }
+
+// Address is that of a store below prefix of the bucket, at an endpoint that stands in front of a server.
+func Address(endpoint, prefix string) string {
+	return "s3://" + Bucket + "/" + prefix + "?path_style=true&endpoint=" + endpoint
+}
+
+// build returns the server's binary.
+func build(t testing.TB) string {
+	t.Helper()
+	mod, err := exec.Command("go", "env", "GOMOD").Output()
+	if err != nil {
+		t.Fatalf("find the module: %v", err)
+	}
+	script := exec.Command(filepath.Join(filepath.Dir(strings.TrimSpace(string(mod))), "scripts", "s3gateway.sh"))
+	var said bytes.Buffer
+	script.Stderr = &said
+	out, err := script.Output()
+	if err != nil {
+		if os.Getenv("REQUIRE_SERVICES") == "1" {
+			t.Fatalf("the S3 server is required: %v\n%s", err, said.String())
+		}
+		t.Skipf("the S3 server cannot be built: %v\n%s", err, said.String())
+	}
+	return strings.TrimSpace(string(out))
+}
