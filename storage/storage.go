@@ -46,7 +46,8 @@ type Store interface {
 
 	// Resume starts a new object whose content begins with the cp.Size bytes that cp names, which may belong to a
 	// writer of a dead process, to one that still runs, or to one that has committed. The predecessor's own bytes are
-	// only read. key should be one that the predecessor does not use. It returns ErrNotFound when those bytes are gone.
+	// only read. key should be one that the predecessor does not use. It returns ErrNotFound when those bytes are gone,
+	// or were never here.
 	Resume(ctx context.Context, key string, cp Checkpoint) (Writer, error)
 
 	// Open reads length bytes from offset on, or to the end when length is negative or reaches past the end. It

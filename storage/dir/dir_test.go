@@ -231,6 +231,29 @@ func TestCopyLinksOnOneFileSystem(t *testing.T) {
 	}
 }
 
+func TestReady(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "volume")
+	if err := os.Mkdir(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, path)
+	if remarks, err := s.Ready(t.Context()); err != nil || len(remarks) > 0 {
+		t.Errorf("ready = %q, %v", remarks, err)
+	}
+	if err := os.Rename(path, path+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Ready(t.Context()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("ready without its directory: err = %v, want fs.ErrNotExist", err)
+	}
+	if err := os.Mkdir(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Ready(t.Context()); err == nil {
+		t.Error("ready in another directory than was opened")
+	}
+}
+
 // TestForeignEntries: what is no regular file is no object, and no link leads out.
 func TestForeignEntries(t *testing.T) {
 	outside := t.TempDir()

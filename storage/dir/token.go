@@ -30,8 +30,8 @@ func (t token) String() string {
 	}, ".")
 }
 
-// errToken says that a checkpoint was not given by this driver.
-var errToken = errors.New("not a checkpoint of a directory")
+// errToken says that a checkpoint was not given by this driver: its bytes are not here.
+var errToken = fmt.Errorf("not a checkpoint of a directory: %w", storage.ErrNotFound)
 
 // parseToken is the inverse of String.
 func parseToken(text string) (token, error) {
@@ -62,8 +62,8 @@ func (s *Store) openCheckpoint(cp storage.Checkpoint) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.check(t.key); err != nil {
-		return nil, err
+	if s.check(t.key) != nil {
+		return nil, errToken
 	}
 	for _, name := range []string{s.pendingPath(t.key) + "/" + t.base, t.key} {
 		f, info, err := s.openRegular(name)

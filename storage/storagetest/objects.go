@@ -265,6 +265,65 @@ func testLarge(t *testing.T, s storage.Store) {
 	}
 }
 
+// testLargeZombie is R3 with more bytes than a driver keeps in memory: a writer is thought dead and is not, a successor of it
+// dies, and the next ones go on from the same checkpoint, before and after the first one commits after all.
+func testLargeZombie(t *testing.T, s storage.Store) {
+	content := pattern(9<<20 + 321)
+	const first, second = 6<<20 + 5, 8 << 20
+	zombie := create(t, s, "job/1/f", content[:first])
+	cp := checkpoint(t, zombie)
+
+	died := resume(t, s, "job/2/f", cp)
+	write(t, died, "bytes that nobody saw")
+	if err := died.Close(); err != nil {
+		t.Fatalf("close: %v", err)
+	}
+	write(t, zombie, content[first:second])
+	later := checkpoint(t, zombie)
+
+	next := resume(t, s, "job/3/f", cp)
+	write(t, zombie, "the zombie's own end")
+	write(t, next, content[first:second])
+	nextCP := checkpoint(t, next)
+	commit(t, zombie)
+	write(t, next, content[second:])
+	commit(t, next)
+	wantContent(t, s, "job/1/f", content[:second]+"the zombie's own end")
+	wantContent(t, s, "job/3/f", content)
+	wantAbsent(t, s, "job/2/f")
+
+	for key, from := range map[string]storage.Checkpoint{"job/4/f": cp, "job/5/f": later, "job/6/f": nextCP} {
+		w := resume(t, s, key, from)
+		write(t, w, content[from.Size:])
+		commit(t, w)
+		wantContent(t, s, key, content)
+	}
+	if err := s.DeletePrefix(t.Context(), "job/1"); err != nil {
+		t.Fatalf("delete folder: %v", err)
+	}
+	_, err := s.Resume(t.Context(), "job/7/f", later)
+	wantErr(t, "resume of what was deleted", err, storage.ErrNotFound)
+	wantContent(t, s, "job/5/f", content)
+}
+
+func testLargeCreateOnly(t *testing.T, s storage.Store) {
+	content := pattern(6 << 20)
+	first, second, third := create(t, s, "k", content), create(t, s, "k", content+"second"), create(t, s, "k", "third")
+	checkpoint(t, second)
+	commit(t, first)
+	_, err := second.Commit(t.Context())
+	wantErr(t, "second commit", err, storage.ErrExists)
+	_, err = third.Commit(t.Context())
+	wantErr(t, "third commit", err, storage.ErrExists)
+	wantContent(t, s, "k", content)
+	if _, err := storage.Copy(t.Context(), s, "copy", s, "k"); err != nil {
+		t.Fatalf("copy: %v", err)
+	}
+	wantContent(t, s, "copy", content)
+	_, err = storage.Copy(t.Context(), s, "copy", s, "k")
+	wantErr(t, "second copy", err, storage.ErrExists)
+}
+
 func testSpace(t *testing.T, s storage.Store) {
 	space, err := s.Space(t.Context())
 	if errors.Is(err, storage.ErrUnlimited) {

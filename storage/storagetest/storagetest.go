@@ -47,6 +47,8 @@ func Run(t *testing.T, open func(t *testing.T) storage.Store) {
 		{"copy", testCopy},
 		{"copy is create-only", testCopyExists},
 		{"large objects", testLarge},
+		{"several successors of a large writer that lives", testLargeZombie},
+		{"a large key is taken once", testLargeCreateOnly},
 		{"space", testSpace},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, open(t)) })

@@ -1,0 +1,27 @@
+package dir
+
+import (
+	"context"
+	"fmt"
+	"os"
+)
+
+// Ready asks whether the directory still stands where it was opened: a volume may have been unmounted, or mounted over it. It
+// has no remarks.
+func (s *Store) Ready(ctx context.Context) ([]string, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	opened, err := s.top.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("storage directory %s: %w", s.path, err)
+	}
+	there, err := os.Stat(s.path)
+	if err != nil {
+		return nil, fmt.Errorf("storage directory %s: %w", s.path, err)
+	}
+	if !os.SameFile(opened, there) {
+		return nil, fmt.Errorf("storage directory %s: another one than was opened", s.path)
+	}
+	return nil, nil
+}

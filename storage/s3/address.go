@@ -1,0 +1,72 @@
+package s3
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/holdfast/holdfast/storage"
+)
+
+// location is what an address names.
+type location struct {
+	bucket    string
+	prefix    string // "" or ending in a slash
+	endpoint  string // "" for AWS's own
+	region    string // "" for the default chain's
+	pathStyle bool
+}
+
+// maxPrefix leaves keys the better part of the 1,024 bytes that S3 allows.
+const maxPrefix = 256
+
+// errAddress begins what is said of an address, which is never quoted: somebody may have put a password into it.
+var errAddress = errors.New("storage address: want s3://BUCKET/PREFIX?endpoint=URL&region=NAME&path_style=BOOL")
+
+func parseAddress(address string) (location, error) {
+	refuse := func(why string) (location, error) { return location{}, fmt.Errorf("%w: %s", errAddress, why) }
+	u, err := url.Parse(address)
+	if err != nil {
+		return refuse("malformed") // the error would quote it
+	}
+	if u.Scheme != "s3" || u.Host == "" || u.Port() != "" || u.Fragment != "" {
+		return refuse("no bucket in it, or something that does not belong there")
+	}
+	if u.User != nil {
+		return refuse("credentials do not belong there; they come from the environment or the task's role")
+	}
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return refuse("malformed query")
+	}
+	for name, values := range query {
+		if !slices.Contains([]string{"endpoint", "region", "path_style"}, name) {
+			return refuse(fmt.Sprintf("unknown parameter %q", name))
+		}
+		if len(values) != 1 {
+			return refuse(fmt.Sprintf("parameter %q is given twice", name))
+		}
+	}
+	at := location{bucket: u.Host, region: query.Get("region"), endpoint: query.Get("endpoint")}
+	if folder := strings.Trim(u.Path, "/"); folder != "" {
+		if err := storage.CheckKey(folder); err != nil || len(folder) > maxPrefix || odd(folder) {
+			return refuse("the prefix is not one that keys can begin with")
+		}
+		at.prefix = folder + "/"
+	}
+	if at.endpoint != "" {
+		e, err := url.Parse(at.endpoint)
+		if err != nil || e.Scheme != "http" && e.Scheme != "https" || e.Host == "" || e.User != nil || e.RawQuery != "" {
+			return refuse("endpoint is not an http(s) URL without credentials")
+		}
+	}
+	if text := query.Get("path_style"); text != "" {
+		if at.pathStyle, err = strconv.ParseBool(text); err != nil {
+			return refuse("path_style is neither true nor false")
+		}
+	}
+	return at, nil
+}

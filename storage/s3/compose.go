@@ -1,0 +1,289 @@
+package s3
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go/middleware"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/holdfast/holdfast/storage"
+)
+
+const (
+	// copiesAtOnce is how many parts of an object are copied inside the service at a time.
+	copiesAtOnce = 16
+	// writes is how often a conditional write is begun again when the service says that it met another one (R30).
+	writes = 4
+	// conflictWait is the pause before it, growing.
+	conflictWait = 100 * time.Millisecond
+)
+
+// source is where a part of an object comes from: an object of a bucket, a range of one, or memory.
+type source struct {
+	store *Store // whose object it is
+	name  string
+	from  int64
+	size  int64
+	whole bool
+	etag  string // what the object must have, "" for whatever it has
+	sum   []byte // SHA-256 of the part, where known
+	bytes *content
+}
+
+// cut makes parts of src, of at most so many bytes, that can be copied.
+func (src source) cut(most int64) []source {
+	if src.size <= most {
+		return []source{src}
+	}
+	var parts []source
+	for at := int64(0); at < src.size; {
+		n := min(src.size-at, most)
+		if rest := src.size - at - n; rest > 0 && rest < minPart {
+			n -= minPart // the last part may be small, but some services want 5 MiB of a range
+		}
+		parts = append(parts, source{store: src.store, name: src.name, etag: src.etag, from: at, size: n})
+		at += n
+	}
+	return parts
+}
+
+// errAgain says that a write did not take effect, for a reason that has passed.
+var errAgain = errors.New("met another write to the same key")
+
+// written describes an object that was just committed.
+type written struct {
+	etag string
+	at   time.Time
+}
+
+// answer describes the object by the answer to the request that committed it.
+func answer(etag *string, meta middleware.Metadata) written {
+	at, ok := awsmiddleware.GetServerTime(meta)
+	if !ok {
+		at = time.Now()
+	}
+	return written{etag: aws.ToString(etag), at: at.Truncate(time.Second)}
+}
+
+// createFrom makes c, whose SHA-256 is sum, the object name of the writer mark: storage.ErrExists when there is one by
+// anybody else.
+func (s *Store) createFrom(ctx context.Context, name, mark string, c *content, sum []byte) (written, error) {
+	return s.conditionally(ctx, name, mark, func() (written, error) {
+		out, err := s.put(ctx, name, mark, c, sum, true)
+		if err != nil {
+			return written{}, s.outcome(ctx, name, mark, err)
+		}
+		return answer(out.ETag, out.ResultMetadata), nil
+	})
+}
+
+// compose makes the object name of the writer mark out of sources, inside the service: storage.ErrExists when there is one by
+// anybody else.
+func (s *Store) compose(ctx context.Context, name, mark string, sources []source) (written, error) {
+	return s.conditionally(ctx, name, mark, func() (written, error) { return s.composeOnce(ctx, name, mark, sources) })
+}
+
+// conditionally calls write until it is not told to do it again.
+func (s *Store) conditionally(ctx context.Context, name, mark string, write func() (written, error)) (written, error) {
+	if c := s.probed.Load(); c != nil && (!c.put || !c.complete) {
+		// The service would overwrite. This leaves a gap, which Ready's remark tells of.
+		if err := s.outcome(ctx, name, mark, errAgain); !errors.Is(err, errAgain) {
+			return s.settled(ctx, name, mark, err)
+		}
+	}
+	for n := 1; ; n++ {
+		w, err := write()
+		if err == nil {
+			return w, nil
+		}
+		if errors.Is(err, errTookEffect) {
+			return s.settled(ctx, name, mark, err)
+		}
+		if !errors.Is(err, errAgain) || n == writes {
+			return written{}, err
+		}
+		select {
+		case <-ctx.Done():
+			return written{}, ctx.Err()
+		case <-time.After(time.Duration(n) * conflictWait):
+		}
+	}
+}
+
+// errTookEffect says that an object is there, by the writer that asks, whatever the answer to its request was.
+var errTookEffect = errors.New("the write took effect")
+
+// settled describes the object that errTookEffect tells of.
+func (s *Store) settled(ctx context.Context, name, mark string, err error) (written, error) {
+	if !errors.Is(err, errTookEffect) {
+		return written{}, err
+	}
+	have, err := s.head(ctx, name)
+	if err != nil {
+		return written{}, err
+	}
+	if have.Metadata[markName] != mark {
+		return written{}, storage.ErrExists // replaced meanwhile
+	}
+	return written{etag: aws.ToString(have.ETag), at: aws.ToTime(have.LastModified)}, nil
+}
+
+// outcome finds out what became of a conditional write to name, by the writer mark, that ended with err: errTookEffect,
+// errAgain, storage.ErrExists, or err itself when it was something else.
+//
+// What a lost answer did is told by the mark of the object that is there. It says more than equal checksums would: two
+// writers of the same bytes do not take each other's commit for their own.
+func (s *Store) outcome(ctx context.Context, name, mark string, err error) error {
+	have, headErr := s.head(ctx, name)
+	switch {
+	case headErr == nil && have.Metadata[markName] == mark:
+		return errTookEffect
+	case headErr == nil && (taken(err) || uploadGone(err) || conflict(err) || errors.Is(err, errAgain)):
+		return storage.ErrExists
+	case missing(headErr) && (taken(err) || uploadGone(err) || conflict(err)):
+		return fmt.Errorf("%w: %w", errAgain, err)
+	}
+	return err
+}
+
+// composeOnce is compose with one upload.
+func (s *Store) composeOnce(ctx context.Context, name, mark string, sources []source) (written, error) {
+	// The service keeps the SHA-256 of each part where we know them to compare. What is copied of an object that has sums of
+	// parts itself is left to the service's own checksum: not all of them take a sum of their own over it.
+	summed := !slices.ContainsFunc(sources, func(from source) bool { return from.bytes == nil && from.sum == nil })
+	upload, err := s.beginUpload(ctx, name, mark, summed)
+	if err != nil {
+		return written{}, err
+	}
+	parts, err := s.parts(ctx, name, upload, sources, summed)
+	if err == nil {
+		var w written
+		if w, err = s.complete(ctx, name, upload, parts); err == nil {
+			return w, nil
+		}
+		err = s.outcome(ctx, name, mark, err)
+	}
+	s.abortUpload(ctx, name, upload)
+	return written{}, err
+}
+
+// beginUpload begins an upload that will become the object name of the writer mark; summed says that its parts have SHA-256.
+func (s *Store) beginUpload(ctx context.Context, name, mark string, summed bool) (*string, error) {
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	in := &s3.CreateMultipartUploadInput{Bucket: &s.at.bucket, Key: &name, Metadata: marked(mark)}
+	if summed {
+		in.ChecksumAlgorithm = types.ChecksumAlgorithmSha256
+	}
+	out, err := s.client.CreateMultipartUpload(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	return out.UploadId, nil
+}
+
+// parts fills an upload.
+func (s *Store) parts(ctx context.Context, name string, upload *string, sources []source, summed bool) ([]types.CompletedPart, error) {
+	parts := make([]types.CompletedPart, len(sources))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(copiesAtOnce)
+	for i, from := range sources {
+		group.Go(func() error {
+			var err error
+			parts[i], err = s.part(ctx, name, upload, int32(i+1), from, summed)
+			return err
+		})
+	}
+	return parts, group.Wait()
+}
+
+// part makes one part of an upload.
+func (s *Store) part(ctx context.Context, name string, upload *string, n int32, from source, summed bool) (types.CompletedPart, error) {
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	if from.bytes != nil {
+		return s.partOfBytes(ctx, name, upload, n, from.bytes, summed)
+	}
+	in := &s3.UploadPartCopyInput{
+		Bucket: &s.at.bucket, Key: &name, UploadId: upload, PartNumber: &n, CopySource: from.store.copySource(from.name),
+	}
+	if !from.whole {
+		in.CopySourceRange = byteRange(from.from, from.from+from.size)
+	}
+	if from.etag != "" {
+		in.CopySourceIfMatch = &from.etag
+	}
+	out, err := s.client.UploadPartCopy(ctx, in)
+	if err != nil {
+		return types.CompletedPart{}, err
+	}
+	to := types.CompletedPart{PartNumber: &n, ETag: out.CopyPartResult.ETag}
+	if summed {
+		to.ChecksumSHA256 = out.CopyPartResult.ChecksumSHA256
+		if got := sumOf(to.ChecksumSHA256); got != nil && !bytes.Equal(got, from.sum) {
+			return types.CompletedPart{}, fmt.Errorf("copy of %s differs from what was stored", from.name)
+		}
+	}
+	return to, nil
+}
+
+// partOfBytes makes one part of an upload of what is in memory.
+func (s *Store) partOfBytes(
+	ctx context.Context, name string, upload *string, n int32, c *content, summed bool,
+) (types.CompletedPart, error) {
+	sum := c.sum()
+	in := &s3.UploadPartInput{
+		Bucket: &s.at.bucket, Key: &name, UploadId: upload, PartNumber: &n, Body: c.reader(), ContentLength: aws.Int64(int64(c.size)),
+	}
+	if summed {
+		in.ChecksumSHA256 = base64Of(sum)
+	}
+	out, err := s.client.UploadPart(ctx, in, signedWith(sum))
+	if err != nil {
+		return types.CompletedPart{}, err
+	}
+	return types.CompletedPart{PartNumber: &n, ETag: out.ETag, ChecksumSHA256: in.ChecksumSHA256}, nil
+}
+
+// sumOf is the SHA-256 that a service told, or nil when it is none of a whole object.
+func sumOf(text *string) []byte {
+	sum, err := base64.StdEncoding.DecodeString(aws.ToString(text))
+	if err != nil || len(sum) != 32 {
+		return nil
+	}
+	return sum
+}
+
+// complete makes an upload the object name, unless there is one.
+func (s *Store) complete(ctx context.Context, name string, upload *string, parts []types.CompletedPart) (written, error) {
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	out, err := s.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
+		Bucket: &s.at.bucket, Key: &name, UploadId: upload, IfNoneMatch: aws.String("*"),
+		MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
+	})
+	if err != nil {
+		return written{}, err
+	}
+	return answer(out.ETag, out.ResultMetadata), nil
+}
+
+// cleanupTime bounds what is tidied after a call has failed or was cancelled.
+const cleanupTime = 20 * time.Second
+
+// abortUpload removes an upload that will not be completed. What this misses, DeletePrefix removes.
+func (s *Store) abortUpload(ctx context.Context, name string, upload *string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+	defer cancel()
+	_, _ = s.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &s.at.bucket, Key: &name, UploadId: upload})
+}

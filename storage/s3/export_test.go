@@ -1,0 +1,37 @@
+package s3
+
+import (
+	"context"
+	"time"
+)
+
+// OpenImpatient is Open with next to no waiting between the repeats of a request.
+func OpenImpatient(ctx context.Context, address string) (*Store, error) {
+	return open(ctx, address, time.Millisecond)
+}
+
+// CutSmall has s make small pieces, and merge them when there are mergeAt.
+func (s *Store) CutSmall(mergeAt int) { s.piece, s.mergeAt = minPart, mergeAt }
+
+// Names of the parts of a bucket, and their inverse.
+var (
+	HexName = hexName
+	OddKey  = oddKey
+)
+
+// Parts is how many parts an object of size bytes is put together of.
+func Parts(size int64) int {
+	w := &writer{store: &Store{}}
+	for at := int64(0); at < size; {
+		if len(w.pieces)-w.merged == defaultMerge {
+			one := &piece{at: w.pieces[w.merged].at}
+			one.size = at - one.at
+			w.pieces = append(w.pieces[:w.merged:w.merged], one)
+			w.merged++
+		}
+		p := &piece{at: at, size: min(defaultPiece, size-at)}
+		w.pieces = append(w.pieces, p)
+		at = p.end()
+	}
+	return len(w.sources(w.pieces)) + 1
+}

@@ -1,0 +1,121 @@
+package s3
+
+import (
+	"context"
+	"iter"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/holdfast/holdfast/storage"
+)
+
+// List implements storage.Store. It is the merge of two listings, each of which the service gives in order: of the objects
+// under their own keys and of those that S3 cannot name so.
+func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
+	return func(yield func(storage.Info, error) bool) {
+		odds, stop := iter.Pull2(s.listOdd(ctx, prefix))
+		defer stop()
+		odd, oddErr, more := odds()
+		// before yields the odd keys up to key, and says whether to go on.
+		before := func(key string, all bool) bool {
+			for more && (all || oddErr != nil || odd.Key < key) {
+				if !yield(odd, wrap("list", prefix, oddErr)) || oddErr != nil {
+					return false
+				}
+				odd, oddErr, more = odds()
+			}
+			return true
+		}
+		for info, err := range s.listPlain(ctx, prefix) {
+			if err != nil {
+				yield(storage.Info{}, wrap("list", prefix, err))
+				return
+			}
+			if !before(info.Key, false) || !yield(info, nil) {
+				return
+			}
+		}
+		before("", true)
+	}
+}
+
+// listPlain lists the objects under their own keys.
+func (s *Store) listPlain(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
+	return func(yield func(storage.Info, error) bool) {
+		// A prefix may end inside a character: what is asked for ends before it.
+		for object, err := range s.objects(ctx, s.at.prefix+sendable(prefix)) {
+			key := strings.TrimPrefix(aws.ToString(object.Key), s.at.prefix)
+			switch {
+			case err != nil:
+				yield(storage.Info{}, err)
+				return
+			case !strings.HasPrefix(key, prefix) || s.check(key) != nil:
+				continue // the store's own, or not made by it
+			case !yield(infoOf(key, object), nil):
+				return
+			}
+		}
+	}
+}
+
+// sendable is the longest beginning of prefix that a request can carry.
+func sendable(prefix string) string {
+	for i, r := range prefix {
+		if r == utf8.RuneError || odd(string(r)) {
+			return prefix[:i]
+		}
+	}
+	return prefix
+}
+
+// listOdd lists the objects whose keys S3 cannot carry.
+func (s *Store) listOdd(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
+	return func(yield func(storage.Info, error) bool) {
+		folder := s.at.prefix + oddFolder
+		for object, err := range s.objects(ctx, folder+hexName(prefix)) {
+			if err != nil {
+				yield(storage.Info{}, err)
+				return
+			}
+			key, ok := oddKey(strings.TrimPrefix(aws.ToString(object.Key), folder))
+			if ok && !yield(infoOf(key, object), nil) {
+				return
+			}
+		}
+	}
+}
+
+func infoOf(key string, object types.Object) storage.Info {
+	return storage.Info{
+		Key: key, Size: aws.ToInt64(object.Size), Modified: aws.ToTime(object.LastModified), ETag: aws.ToString(object.ETag),
+	}
+}
+
+// objects lists what the bucket has under names that begin with prefix.
+func (s *Store) objects(ctx context.Context, prefix string) iter.Seq2[types.Object, error] {
+	return func(yield func(types.Object, error) bool) {
+		pages := s3.NewListObjectsV2Paginator(s.client, &s3.ListObjectsV2Input{Bucket: &s.at.bucket, Prefix: &prefix})
+		for pages.HasMorePages() {
+			page, err := s.page(ctx, pages)
+			if err != nil {
+				yield(types.Object{}, err)
+				return
+			}
+			for _, object := range page.Contents {
+				if !yield(object, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (s *Store) page(ctx context.Context, pages *s3.ListObjectsV2Paginator) (*s3.ListObjectsV2Output, error) {
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	return pages.NextPage(ctx)
+}

@@ -1,0 +1,74 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+)
+
+// conditions tells which conditional writes the service honours.
+type conditions struct {
+	put      bool // If-None-Match on PutObject
+	complete bool // If-None-Match on CompleteMultipartUpload
+}
+
+// Ready asks for the bucket and, once in the life of the store, tries whether the service honours the conditions that
+// make a key be taken only once (R30). Where it does not, two commits of one key in the same moment may both succeed, the
+// later one over the earlier, and what is left is that repeats write the same bytes (R2); the remarks say so.
+func (s *Store) Ready(ctx context.Context) (remarks []string, err error) {
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	if _, err := s.client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &s.at.bucket}); err != nil {
+		if missing(err) {
+			return nil, fmt.Errorf("%s: there is no such bucket", s)
+		}
+		return nil, fmt.Errorf("ask for the bucket of %s: %w", s, err)
+	}
+	c := s.probed.Load()
+	if c == nil {
+		if c, err = s.probe(ctx); err != nil {
+			return nil, fmt.Errorf("try conditional writes in %s: %w", s, err)
+		}
+		s.probed.Store(c)
+	}
+	if !c.put {
+		remarks = append(remarks, s.String()+": If-None-Match on PutObject is not honoured; concurrent commits of one key are not told apart")
+	}
+	if !c.complete {
+		remarks = append(remarks, s.String()+": If-None-Match on CompleteMultipartUpload is not honoured; concurrent commits of one key are not told apart")
+	}
+	return remarks, nil
+}
+
+// probe writes to a key that is taken, in both ways.
+func (s *Store) probe(ctx context.Context) (*conditions, error) {
+	name, mark := s.at.prefix+scratchFolder+"probe/"+newID(), newID()
+	var c content
+	_, _ = c.Write([]byte("Holdfast tries whether this can be overwritten.\n"))
+	sum := c.sum()
+	if _, err := s.put(ctx, name, mark, &c, sum, true); err != nil {
+		return nil, err
+	}
+	_, putErr := s.put(ctx, name, mark, &c, sum, true)
+	upload, err := s.beginUpload(ctx, name, mark, true)
+	if err != nil {
+		return nil, errors.Join(err, s.remove(ctx, []string{name}))
+	}
+	parts, err := s.parts(ctx, name, upload, []source{{bytes: &c}}, true)
+	var completeErr error
+	if err == nil {
+		_, completeErr = s.complete(ctx, name, upload, parts)
+	}
+	s.abortUpload(ctx, name, upload)
+	if err := errors.Join(err, s.remove(ctx, []string{name})); err != nil {
+		return nil, err
+	}
+	for _, err := range []error{putErr, completeErr} {
+		if err != nil && !taken(err) {
+			return nil, err
+		}
+	}
+	return &conditions{put: putErr != nil, complete: completeErr != nil}, nil
+}

@@ -1,0 +1,184 @@
+package s3
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+)
+
+// Delete implements storage.Store.
+func (s *Store) Delete(ctx context.Context, key string) error {
+	if err := s.check(key); err != nil {
+		return fmt.Errorf("delete: %w", err)
+	}
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	name := s.name(key)
+	_, err := s.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &s.at.bucket, Key: &name})
+	if missing(err) {
+		return nil
+	}
+	return wrap("delete", key, err)
+}
+
+// DeletePrefix implements storage.Store. It aborts uploads in progress, too.
+func (s *Store) DeletePrefix(ctx context.Context, prefix string) error {
+	if err := s.check(prefix); err != nil {
+		return fmt.Errorf("delete folder: %w", err)
+	}
+	// Leftovers first: nothing in the scratch folder must outlive the objects it might be resumed into.
+	for upload, err := range s.uploads(ctx, prefix) {
+		if err == nil {
+			err = s.abort(ctx, upload)
+		}
+		if err != nil {
+			return wrap("delete folder", prefix, err)
+		}
+	}
+	folder := s.at.prefix + oddFolder
+	for _, below := range []string{s.scratch(prefix), s.at.prefix + prefix + "/", folder + hexName(prefix+"/")} {
+		if odd(below) {
+			continue // nothing can be named so
+		}
+		if err := s.removeBelow(ctx, below); err != nil {
+			return wrap("delete folder", prefix, err)
+		}
+	}
+	return s.Delete(ctx, prefix)
+}
+
+// abort removes an upload; it may have ended meanwhile.
+func (s *Store) abort(ctx context.Context, upload types.MultipartUpload) error {
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	_, err := s.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{
+		Bucket: &s.at.bucket, Key: upload.Key, UploadId: upload.UploadId,
+	})
+	if uploadGone(err) {
+		return nil
+	}
+	return err
+}
+
+// uploads lists the uploads in progress to the object prefix, to those below it, and to pieces of either. All of them for "".
+func (s *Store) uploads(ctx context.Context, prefix string) iter.Seq2[types.MultipartUpload, error] {
+	var exact, below []string
+	if prefix == "" {
+		below = []string{s.at.prefix}
+	} else {
+		exact = []string{s.name(prefix)}
+		below = []string{s.scratch(prefix), s.at.prefix + oddFolder + hexName(prefix+"/")}
+		if !odd(prefix) {
+			below = append(below, s.at.prefix+prefix+"/")
+		}
+	}
+	return func(yield func(types.MultipartUpload, error) bool) {
+		for _, begin := range slices.Concat(exact, below) {
+			pages := s3.NewListMultipartUploadsPaginator(s.client, &s3.ListMultipartUploadsInput{Bucket: &s.at.bucket, Prefix: &begin})
+			for pages.HasMorePages() {
+				page, err := pages.NextPage(ctx)
+				if err != nil {
+					yield(types.MultipartUpload{}, err)
+					return
+				}
+				for _, upload := range page.Uploads {
+					if slices.Contains(exact, begin) && aws.ToString(upload.Key) != begin {
+						continue
+					}
+					if !yield(upload, nil) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// removeBelow removes all objects whose names begin with folder.
+func (s *Store) removeBelow(ctx context.Context, folder string) error {
+	var names []string
+	for object, err := range s.objects(ctx, folder) {
+		if err != nil {
+			return err
+		}
+		if names = append(names, aws.ToString(object.Key)); len(names) == removeAtOnce {
+			if err := s.remove(ctx, names); err != nil {
+				return err
+			}
+			names = names[:0]
+		}
+	}
+	return s.remove(ctx, names)
+}
+
+// removeAtOnce is how many objects S3 removes by one request.
+const removeAtOnce = 1000
+
+// remove removes objects by their names in the bucket. It is no error when there are none.
+func (s *Store) remove(ctx context.Context, names []string) error {
+	for some := range slices.Chunk(names, removeAtOnce) {
+		ids := make([]types.ObjectIdentifier, len(some))
+		for i := range some {
+			ids[i].Key = &some[i]
+		}
+		if err := s.removeSome(ctx, ids); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) removeSome(ctx context.Context, ids []types.ObjectIdentifier) error {
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	out, err := s.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{
+		Bucket: &s.at.bucket, Delete: &types.Delete{Objects: ids, Quiet: aws.Bool(true)},
+	})
+	if err != nil {
+		return err
+	}
+	for _, failed := range out.Errors {
+		if aws.ToString(failed.Code) != "NoSuchKey" {
+			return fmt.Errorf("%s: %s: %s", aws.ToString(failed.Key), aws.ToString(failed.Code), aws.ToString(failed.Message))
+		}
+	}
+	return nil
+}
+
+// Leftover is something that an uncommitted writer keeps, or left behind: bytes of a checkpoint that may still be
+// resumed, or of a process that died.
+type Leftover struct {
+	Name   string // in the bucket
+	Since  time.Time
+	Size   int64 // bytes; unknown, and 0, for an upload
+	Upload bool  // an upload in progress
+}
+
+// Leftovers yields what uncommitted writers of the object prefix, and of those below it, have in the bucket; of all for "".
+// DeletePrefix removes the same. After an error it yields nothing more.
+func (s *Store) Leftovers(ctx context.Context, prefix string) iter.Seq2[Leftover, error] {
+	scratch := s.at.prefix + scratchFolder
+	if prefix != "" {
+		scratch = s.scratch(prefix)
+	}
+	return func(yield func(Leftover, error) bool) {
+		for upload, err := range s.uploads(ctx, prefix) {
+			left := Leftover{Name: aws.ToString(upload.Key), Since: aws.ToTime(upload.Initiated), Upload: true}
+			if !yield(left, wrap("list leftovers", prefix, err)) || err != nil {
+				return
+			}
+		}
+		for object, err := range s.objects(ctx, scratch) {
+			left := Leftover{Name: aws.ToString(object.Key), Since: aws.ToTime(object.LastModified), Size: aws.ToInt64(object.Size)}
+			if !yield(left, wrap("list leftovers", prefix, err)) || err != nil {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,272 @@
+package s3_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/storage/s3"
+	"github.com/holdfast/holdfast/storage/s3/s3test"
+)
+
+// TestR03_SuccessorOfAnUncommittedUpload: a process dies after a checkpoint inside a file. The successor, in a process of its
+// own, has the bytes without fetching them, writes under names of its own only, and the predecessor's key never appears.
+func TestR03_SuccessorOfAnUncommittedUpload(t *testing.T) {
+	server := s3test.Start(t)
+	data := random(27*mib + 5)
+	old := open(t, server.Address("p"))
+	ctx, kill := context.WithCancel(t.Context())
+	w, err := old.Create(ctx, "items/i/1/f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(data[:18*mib]); err != nil {
+		t.Fatal(err)
+	}
+	cp, err := w.Checkpoint(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(data[18*mib : 26*mib]); err != nil {
+		t.Fatal(err)
+	}
+	kill()
+	_ = w.Close()
+
+	p := newProxy(t, server.Endpoint)
+	successor := behind(t, p, "p")
+	next, err := successor.Resume(t.Context(), "items/i/2/f", cp)
+	if err != nil {
+		t.Fatalf("resume: %v", err)
+	}
+	defer next.Close()
+	// 18 MiB are three pieces of 5.5, which are copied, and 1.5 in memory.
+	if puts, copies := p.count("PutObject"), p.count("CopyObject"); puts != 0 || copies != 3 {
+		t.Errorf("%d requests brought bytes and %d copied, want 0 and 3", puts, copies)
+	}
+	if _, err := next.Write(data[18*mib:]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := next.Commit(t.Context()); err != nil {
+		t.Fatalf("commit: %v", err)
+	}
+	wantContent(t, successor, "items/i/2/f", data)
+	for info, err := range successor.List(t.Context(), "") {
+		if err != nil || info.Key != "items/i/2/f" {
+			t.Errorf("list shows %q (%v)", info.Key, err)
+		}
+	}
+	// The dead process's pieces are there until the item goes.
+	if err := successor.DeletePrefix(t.Context(), "items/i"); err != nil {
+		t.Fatal(err)
+	}
+	wantLeftovers(t, successor, "", 0, 0)
+}
+
+// TestR03_PredecessorCommitsMeanwhile: the predecessor is alive, and commits, which removes its pieces, while the successor
+// copies them.
+func TestR03_PredecessorCommitsMeanwhile(t *testing.T) {
+	p := newProxy(t, s3test.Start(t).Endpoint)
+	s := behind(t, p, "p")
+	data := random(12 * mib)
+	w := begun(t, s, "1/f", data)
+	cp, err := w.Checkpoint(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.onceBefore("CopyObject", func() {
+		if _, err := w.Commit(t.Context()); err != nil {
+			t.Errorf("commit: %v", err)
+		}
+	})
+	next, err := s.Resume(t.Context(), "2/f", cp)
+	if err != nil {
+		t.Fatalf("resume: %v", err)
+	}
+	defer next.Close()
+	if _, err := next.Commit(t.Context()); err != nil {
+		t.Fatalf("commit: %v", err)
+	}
+	wantContent(t, s, "1/f", data)
+	wantContent(t, s, "2/f", data)
+	wantLeftovers(t, s, "", 0, 0)
+}
+
+// TestDeletePrefixLeavesNothing: pieces, uploads of commits that were cut off, and objects go; another item's stay.
+func TestDeletePrefixLeavesNothing(t *testing.T) {
+	p := newProxy(t, s3test.Start(t).Endpoint)
+	s := behind(t, p, "p")
+	other := begun(t, s, "items/10/1/f", random(20*mib))
+	otherCP, err := other.Checkpoint(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"items/1/1/f", "items/1/1/bad\xff", "items/1"} {
+		w := begun(t, s, key, random(9*mib))
+		if _, err := w.Checkpoint(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		// The process dies between the last part and the end of the upload.
+		ctx, die := context.WithCancel(t.Context())
+		p.add("Complete", 1, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+			die()
+			refuse(w, 500, "InternalError")
+		})
+		p.refuse("DELETE", 1<<30, 500, "InternalError")
+		if _, err := w.Commit(ctx); err == nil {
+			t.Fatal("a commit that was cut off succeeded")
+		}
+		p.heal()
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantLeftovers(t, s, "items/1", 3*2, 3)
+	wantLeftovers(t, s, "", 3*2+4, 3)
+	if err := s.DeletePrefix(t.Context(), "items/1"); err != nil {
+		t.Fatal(err)
+	}
+	wantLeftovers(t, s, "items/1", 0, 0)
+	wantLeftovers(t, s, "", 4, 0)
+	next, err := s.Resume(t.Context(), "items/10/2/f", otherCP)
+	if err != nil {
+		t.Fatalf("resume of another item: %v", err)
+	}
+	defer next.Close()
+	if err := s.DeletePrefix(t.Context(), "items"); err != nil {
+		t.Fatal(err)
+	}
+	wantLeftovers(t, s, "", 0, 0)
+	if _, err := next.Commit(t.Context()); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("commit of what was deleted: err = %v, want ErrNotFound", err)
+	}
+}
+
+// TestManyPieces: pieces are merged when they are many, and a checkpoint in the midst of it holds.
+func TestManyPieces(t *testing.T) {
+	s := open(t, s3test.Start(t).Address("p"))
+	s.CutSmall(2)
+	data := random(23*mib + 7)
+	w := begun(t, s, "1", data[:13*mib])
+	cp, err := w.Checkpoint(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(data[13*mib:]); err != nil {
+		t.Fatal(err)
+	}
+	next, err := s.Resume(t.Context(), "2", cp)
+	if err != nil {
+		t.Fatalf("resume: %v", err)
+	}
+	defer next.Close()
+	if _, err := next.Write(data[13*mib:]); err != nil {
+		t.Fatal(err)
+	}
+	for key, w := range map[string]storage.Writer{"1": w, "2": next} {
+		if info, err := w.Commit(t.Context()); err != nil || info.Size != int64(len(data)) {
+			t.Fatalf("commit = %+v, %v", info, err)
+		}
+		wantContent(t, s, key, data)
+	}
+	wantLeftovers(t, s, "", 0, 0)
+}
+
+// TestObjectsOfAnySize: an object of what S3 allows needs no more parts than it allows.
+func TestObjectsOfAnySize(t *testing.T) {
+	const gib = 1 << 30
+	for _, size := range []int64{gib, 100 * gib, 1200 * gib, 5120*gib - 1} {
+		if n := s3.Parts(size); n > 10_000 {
+			t.Errorf("%d GiB need %d parts", size/gib, n)
+		}
+	}
+}
+
+// TestCloseWithoutCheckpointLeavesNothing: only a checkpoint makes a reason to keep what was not committed.
+func TestCloseWithoutCheckpointLeavesNothing(t *testing.T) {
+	s := open(t, s3test.Start(t).Address("p"))
+	w := begun(t, s, "k", random(18*mib))
+	if err := w.Close(); err != nil {
+		t.Errorf("close: %v", err)
+	}
+	wantLeftovers(t, s, "", 0, 0)
+}
+
+// TestCopyBetweenBuckets: staging and storage may have a bucket each.
+func TestCopyBetweenBuckets(t *testing.T) {
+	server := s3test.Start(t)
+	if err := os.Mkdir(filepath.Join(filepath.Dir(server.Folder), "second"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p := newProxy(t, server.Endpoint)
+	from := behind(t, p, "a")
+	to, err := s3.OpenImpatient(t.Context(), strings.Replace(s3test.Address(p.URL, "b"), "s3://"+s3test.Bucket, "s3://second", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close()
+	for _, data := range [][]byte{nil, random(1000), random(3 * mib), random(12 * mib)} {
+		key := fmt.Sprint(len(data), " +&?é%")
+		if _, err := storage.Put(t.Context(), from, key, data); err != nil {
+			t.Fatal(err)
+		}
+		brought := p.count("UploadPart")
+		if _, err := storage.Copy(t.Context(), to, key, from, key); err != nil {
+			t.Errorf("copy of %d bytes: %v", len(data), err)
+			continue
+		}
+		if len(data) > mib && p.count("UploadPart") != brought {
+			t.Errorf("%d bytes passed through the process", len(data))
+		}
+		wantContent(t, to, key, data)
+	}
+	wantLeftovers(t, to, "", 0, 0)
+}
+
+// TestNamesInTheBucket: an object has its key for a name wherever S3 can express it; the others are kept apart, in order.
+func TestNamesInTheBucket(t *testing.T) {
+	keys := []string{"a", "a\x01", "a\xff", "a/b", "é", "\xc3", "\xc3\xa9/x", "%ff", string(bytes.Repeat([]byte{0xfe}, 200)), "\ufffe"}
+	for _, a := range keys {
+		if back, ok := s3.OddKey(s3.HexName(a)); !ok || back != a {
+			t.Errorf("%q came back as %q", a, back)
+		}
+		for _, b := range keys {
+			if (a < b) != (s3.HexName(a) < s3.HexName(b)) {
+				t.Errorf("%q and %q change their order in hexadecimal", a, b)
+			}
+		}
+	}
+	s := open(t, s3test.Start(t).Address("p"))
+	for _, key := range []string{"a/\xff", "a/b", "a/é", "a/\x7f", "a/%00", "a/\xc3\x28", "a/z"} {
+		if _, err := storage.Put(t.Context(), s, key, []byte(key)); err != nil {
+			t.Errorf("put %q: %v", key, err)
+		}
+	}
+	want := []string{"a/%00", "a/b", "a/z", "a/\x7f", "a/\xc3\x28", "a/é", "a/\xff"}
+	for prefix, want := range map[string][]string{"": want, "a/": want, "a/\xc3": want[4:6], "a/\x7f": want[3:4], "a/b": want[1:2]} {
+		var got []string
+		for info, err := range s.List(t.Context(), prefix) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, info.Key)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("list %q = %q, want %q", prefix, got, want)
+		}
+	}
+	keyErr := (*storage.KeyError)(nil)
+	for _, key := range []string{"extensions", "extensions/holdfast-scratch", "extensions/holdfast-scratch/x", "extensions/holdfast-names/61"} {
+		if _, err := s.Create(t.Context(), key); !errors.As(err, &keyErr) {
+			t.Errorf("create %q: err = %v, want a KeyError", key, err)
+		}
+	}
+}
