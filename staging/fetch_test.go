@@ -15,6 +15,8 @@ import (
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/staging"
 	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/storage/open"
+	"github.com/holdfast/holdfast/storage/s3/s3test"
 	"github.com/holdfast/holdfast/storage/storagetest"
 )
 
@@ -140,7 +142,18 @@ const (
 
 // A successor goes on at the checkpoint, in a file of its own, and reads the whole back.
 func TestR03_ResumesInsideAFile(t *testing.T) {
-	s := storagetest.NewMemory()
+	t.Run("memory", func(t *testing.T) { resumesInsideAFile(t, storagetest.NewMemory()) })
+	t.Run("s3", func(t *testing.T) {
+		s, err := open.URL(t.Context(), s3test.Start(t).Address("staging"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		resumesInsideAFile(t, s)
+	})
+}
+
+func resumesInsideAFile(t *testing.T, s storage.Store) {
 	o := &origin{data: random(big), etag: `"1"`, cut: map[int]int64{1: 33 * mib, 2: 33 * mib}}
 	var saved []byte
 	var moved int64
