@@ -1,6 +1,8 @@
 package s3_test
 
 import (
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -12,7 +14,16 @@ import (
 	"github.com/holdfast/holdfast/storage/storagetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if address := os.Getenv(victimAddress); address != "" {
+		if err := victim(address); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // open returns the store at address, that the test closes.
 func open(t testing.TB, address string) *s3.Store {

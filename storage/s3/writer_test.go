@@ -3,10 +3,12 @@ package s3_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,29 +19,60 @@ import (
 	"github.com/holdfast/holdfast/storage/s3/s3test"
 )
 
-// TestR03_SuccessorOfAnUncommittedUpload: a process dies after a checkpoint inside a file. The successor, in a process of its
-// own, has the bytes without fetching them, writes under names of its own only, and the predecessor's key never appears.
-func TestR03_SuccessorOfAnUncommittedUpload(t *testing.T) {
+// victimAddress names the store in which this program, run as a child, writes until it is killed.
+const victimAddress = "HOLDFAST_TEST_S3_VICTIM"
+
+// victim writes a file, tells of the checkpoint after 18 MiB of it, and goes on writing for good.
+func victim(address string) error {
+	ctx := context.Background()
+	s, err := s3.Open(ctx, address)
+	if err != nil {
+		return err
+	}
+	w, err := s.Create(ctx, "items/i/1/f")
+	if err != nil {
+		return err
+	}
+	data := random(27*mib + 5)
+	if _, err := w.Write(data[:18*mib]); err != nil {
+		return err
+	}
+	cp, err := w.Checkpoint(ctx)
+	if err != nil {
+		return err
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(cp); err != nil {
+		return err
+	}
+	for {
+		if _, err := w.Write(data[18*mib:]); err != nil {
+			return err
+		}
+	}
+}
+
+// TestR03_SuccessorOfAKilledProcess: a process is killed after a checkpoint inside a file, with pieces on their way. The
+// successor has the bytes without fetching them, writes under names of its own only, and the predecessor's key never appears.
+func TestR03_SuccessorOfAKilledProcess(t *testing.T) {
 	server := s3test.Start(t)
 	data := random(27*mib + 5)
-	old := open(t, server.Address("p"))
-	ctx, kill := context.WithCancel(t.Context())
-	w, err := old.Create(ctx, "items/i/1/f")
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), victimAddress+"="+server.Address("p"))
+	child.Stderr = os.Stderr
+	told, err := child.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Write(data[:18*mib]); err != nil {
+	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	cp, err := w.Checkpoint(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	var cp storage.Checkpoint
+	err = json.NewDecoder(told).Decode(&cp)
+	_ = child.Process.Kill()
+	_ = child.Wait() // killed on purpose
+	if err != nil || cp.Size != 18*mib {
+		t.Fatalf("checkpoint = %+v, %v", cp, err)
 	}
-	if _, err := w.Write(data[18*mib : 26*mib]); err != nil {
-		t.Fatal(err)
-	}
-	kill()
-	_ = w.Close()
 
 	p := newProxy(t, server.Endpoint)
 	successor := behind(t, p, "p")
