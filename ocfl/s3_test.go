@@ -14,6 +14,7 @@ import (
 // TestObjectsInABucket: versions are committed, taken once, verified and healed in S3 as they are in a directory, and the
 // content that was staged beside them is copied inside the service.
 func TestObjectsInABucket(t *testing.T) {
+	s3test.Setenv(t)
 	server := s3test.Start(t)
 	open := func(prefix string) *s3.Store {
 		s, err := s3.Open(t.Context(), server.Address(prefix))

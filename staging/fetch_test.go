@@ -144,6 +144,7 @@ const (
 func TestR03_ResumesInsideAFile(t *testing.T) {
 	t.Run("memory", func(t *testing.T) { resumesInsideAFile(t, storagetest.NewMemory()) })
 	t.Run("s3", func(t *testing.T) {
+		s3test.Setenv(t)
 		s, err := open.URL(t.Context(), s3test.Start(t).Address("staging"))
 		if err != nil {
 			t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 // TestURL: a store of either kind is opened by its address, works, and says whether it is ready.
 func TestURL(t *testing.T) {
+	s3test.Setenv(t)
 	for _, address := range []string{"file://" + t.TempDir(), s3test.Start(t).Address("prefix")} {
 		s, err := open.URL(t.Context(), address)
 		if err != nil {

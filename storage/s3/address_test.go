@@ -7,7 +7,6 @@ import (
 
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/storage/s3"
-	"github.com/holdfast/holdfast/storage/s3/s3test"
 )
 
 // TestAddress: what is wrong with an address is said, without saying what may be a secret in it.
@@ -58,7 +57,7 @@ func TestAddress(t *testing.T) {
 
 // TestSecretsStayOut: what the service thinks of the credentials is told, without them.
 func TestSecretsStayOut(t *testing.T) {
-	server := s3test.Start(t)
+	server := start(t)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "hunter2")
 	s := open(t, server.Address("p"))
 	_, err := storage.Put(t.Context(), s, "folder/k", []byte("x"))

@@ -25,7 +25,7 @@ const benchSize = 64 * mib
 // BenchmarkBesideSDK moves 64 MiB through the driver and through the plainest loop over the SDK that takes the same SHA-256 of
 // each part, in turns. x-put and x-get are how many times as fast the driver is.
 func BenchmarkBesideSDK(b *testing.B) {
-	server := s3test.Start(b)
+	server := start(b)
 	s := open(b, server.Address("bench"))
 	loaded, err := config.LoadDefaultConfig(b.Context())
 	if err != nil {
@@ -113,7 +113,7 @@ func barePutObject(ctx context.Context, client *awss3.Client, key string, data [
 
 // BenchmarkMemory writes eight files of 48 MiB at once, as a download does, and reports what the heap came to.
 func BenchmarkMemory(b *testing.B) {
-	s := open(b, s3test.Start(b).Address("bench"))
+	s := open(b, start(b).Address("bench"))
 	chunk := random(256 << 10)
 	var most uint64
 	for b.Loop() {

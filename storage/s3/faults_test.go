@@ -80,7 +80,7 @@ const mib = 1 << 20
 // TestR30_CommitWhoseAnswerIsLost: whatever is answered to the request that makes an object visible, Commit tells the truth,
 // and nothing is left over.
 func TestR30_CommitWhoseAnswerIsLost(t *testing.T) {
-	p := newProxy(t, s3test.Start(t).Endpoint)
+	p := newProxy(t, start(t).Endpoint)
 	small, large := []byte("small"), random(6*mib)
 	const always = 1 << 30
 	for _, test := range []struct {
@@ -148,7 +148,7 @@ var errAny = errors.New("any error")
 // TestR30_SomebodyElsesObject: an answer is lost, or refused, and the object that is there is another writer's, of the same
 // bytes even. It is not taken for our own.
 func TestR30_SomebodyElsesObject(t *testing.T) {
-	p := newProxy(t, s3test.Start(t).Endpoint)
+	p := newProxy(t, start(t).Endpoint)
 	for _, size := range []int{5, 6 * mib} {
 		s := behind(t, p, fmt.Sprintf("size-%d", size))
 		data := random(size)
@@ -180,7 +180,7 @@ func TestR30_SomebodyElsesObject(t *testing.T) {
 
 // TestBrokenReading: a body that breaks off is read on where it broke, and never passes for the whole.
 func TestBrokenReading(t *testing.T) {
-	p := newProxy(t, s3test.Start(t).Endpoint)
+	p := newProxy(t, start(t).Endpoint)
 	s := behind(t, p, "reading")
 	data := random(3 * mib)
 	if _, err := storage.Put(t.Context(), s, "k", data); err != nil {
@@ -221,7 +221,7 @@ func TestBrokenReading(t *testing.T) {
 // TestPieceThatCannotBeStored: the writer says so at the latest when it is asked for something durable, and what it
 // leaves is removed.
 func TestPieceThatCannotBeStored(t *testing.T) {
-	p := newProxy(t, s3test.Start(t).Endpoint)
+	p := newProxy(t, start(t).Endpoint)
 	s := behind(t, p, "pieces")
 	p.refuse("PutObject", 1<<30, 507, "InsufficientStorage")
 	w, err := s.Create(t.Context(), "k")
@@ -245,7 +245,7 @@ func TestPieceThatCannotBeStored(t *testing.T) {
 
 // TestR30_Ready: whether the service keeps one writer from overwriting another's object is tried, not assumed.
 func TestR30_Ready(t *testing.T) {
-	server := s3test.Start(t)
+	server := start(t)
 	p := newProxy(t, server.Endpoint)
 	s := behind(t, p, "ready")
 	for range 2 {

@@ -25,6 +25,13 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+// start starts a server that this process can use.
+func start(t testing.TB) *s3test.Server {
+	t.Helper()
+	s3test.Setenv(t)
+	return s3test.Start(t)
+}
+
 // open returns the store at address, that the test closes.
 func open(t testing.TB, address string) *s3.Store {
 	t.Helper()
@@ -41,7 +48,7 @@ func open(t testing.TB, address string) *s3.Store {
 }
 
 func TestStore(t *testing.T) {
-	server := s3test.Start(t)
+	server := start(t)
 	storagetest.Run(t, func(t *testing.T) storage.Store {
 		return open(t, server.Address(strings.ReplaceAll(t.Name(), " ", "_")))
 	})

@@ -54,7 +54,7 @@ func victim(address string) error {
 // TestR03_SuccessorOfAKilledProcess: a process is killed after a checkpoint inside a file, with pieces on their way. The
 // successor has the bytes without fetching them, writes under names of its own only, and the predecessor's key never appears.
 func TestR03_SuccessorOfAKilledProcess(t *testing.T) {
-	server := s3test.Start(t)
+	server := start(t)
 	data := random(27*mib + 5)
 	child := exec.Command(os.Args[0])
 	child.Env = append(os.Environ(), victimAddress+"="+server.Address("p"))
@@ -107,7 +107,7 @@ func TestR03_SuccessorOfAKilledProcess(t *testing.T) {
 // TestR03_PredecessorCommitsMeanwhile: the predecessor is alive, and commits, which removes its pieces, while the successor
 // copies them.
 func TestR03_PredecessorCommitsMeanwhile(t *testing.T) {
-	p := newProxy(t, s3test.Start(t).Endpoint)
+	p := newProxy(t, start(t).Endpoint)
 	s := behind(t, p, "p")
 	data := random(12 * mib)
 	w := begun(t, s, "1/f", data)
@@ -135,7 +135,7 @@ func TestR03_PredecessorCommitsMeanwhile(t *testing.T) {
 
 // TestDeletePrefixLeavesNothing: pieces, uploads of commits that were cut off, and objects go; another item's stay.
 func TestDeletePrefixLeavesNothing(t *testing.T) {
-	p := newProxy(t, s3test.Start(t).Endpoint)
+	p := newProxy(t, start(t).Endpoint)
 	s := behind(t, p, "p")
 	other := begun(t, s, "items/10/1/f", random(20*mib))
 	otherCP, err := other.Checkpoint(t.Context())
@@ -185,7 +185,7 @@ func TestDeletePrefixLeavesNothing(t *testing.T) {
 
 // TestManyPieces: pieces are merged when they are many, and a checkpoint in the midst of it holds.
 func TestManyPieces(t *testing.T) {
-	s := open(t, s3test.Start(t).Address("p"))
+	s := open(t, start(t).Address("p"))
 	s.CutSmall(2)
 	data := random(23*mib + 7)
 	w := begun(t, s, "1", data[:13*mib])
@@ -225,7 +225,7 @@ func TestObjectsOfAnySize(t *testing.T) {
 
 // TestCloseWithoutCheckpointLeavesNothing: only a checkpoint makes a reason to keep what was not committed.
 func TestCloseWithoutCheckpointLeavesNothing(t *testing.T) {
-	s := open(t, s3test.Start(t).Address("p"))
+	s := open(t, start(t).Address("p"))
 	w := begun(t, s, "k", random(18*mib))
 	if err := w.Close(); err != nil {
 		t.Errorf("close: %v", err)
@@ -235,7 +235,7 @@ func TestCloseWithoutCheckpointLeavesNothing(t *testing.T) {
 
 // TestCopyBetweenBuckets: staging and storage may have a bucket each.
 func TestCopyBetweenBuckets(t *testing.T) {
-	server := s3test.Start(t)
+	server := start(t)
 	if err := os.Mkdir(filepath.Join(filepath.Dir(server.Folder), "second"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +277,7 @@ func TestNamesInTheBucket(t *testing.T) {
 			}
 		}
 	}
-	s := open(t, s3test.Start(t).Address("p"))
+	s := open(t, start(t).Address("p"))
 	for _, key := range []string{"a/\xff", "a/b", "a/é", "a/\x7f", "a/%00", "a/\xc3\x28", "a/z"} {
 		if _, err := storage.Put(t.Context(), s, key, []byte(key)); err != nil {
 			t.Errorf("put %q: %v", key, err)

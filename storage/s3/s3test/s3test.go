@@ -21,7 +21,7 @@ type Server struct {
 	Folder   string // where the bucket's objects are files
 }
 
-// Env is what a process that uses the server has in its environment.
+// Env is what a process that uses a server has in its environment.
 func Env() []string {
 	return []string{
 		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test-secret", "AWS_REGION=us-east-1", "AWS_SESSION_TOKEN=",
@@ -29,14 +29,19 @@ func Env() []string {
 	}
 }
 
-// Start starts a server with an empty bucket and gives the test the environment to use it. The first use on a machine
-// builds the server. Where that cannot be done the test is skipped, or fails when REQUIRE_SERVICES is 1, as in CI.
-func Start(t testing.TB) *Server {
+// Setenv gives the test's own process the environment to use a server. The test cannot be a parallel one then.
+func Setenv(t testing.TB) {
 	t.Helper()
 	for _, entry := range Env() {
 		name, value, _ := strings.Cut(entry, "=")
 		t.Setenv(name, value)
 	}
+}
+
+// Start starts a server with an empty bucket. The first use on a machine builds the server. Where that cannot be done the
+// test is skipped, or fails when REQUIRE_SERVICES is 1, as in CI.
+func Start(t testing.TB) *Server {
+	t.Helper()
 	s := &Server{Folder: filepath.Join(t.TempDir(), Bucket)}
 	if err := os.MkdirAll(s.Folder, 0o755); err != nil {
 		t.Fatalf("make the bucket: %v", err)
