@@ -10,6 +10,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/holdfast/holdfast/source/unpack"
@@ -182,6 +183,26 @@ func TestR06_InputFault(t *testing.T) {
 					t.Fatalf("%s, %d of %d bytes: error %v, want the system's fault, of %v", name, good, len(data), err, cause)
 				}
 			}
+		}
+	}
+}
+
+// TestWalk_EndWithTheLastBytes: a source may tell of its end together with its last bytes, as a connection does.
+func TestWalk_EndWithTheLastBytes(t *testing.T) {
+	t.Parallel()
+	files := []file{{"first", strings.Repeat("x", 3000)}, {"second", "y"}}
+	for name, data := range map[string][]byte{"zip": zipOf(t, files, nil), "tar": tarOf(t, files, nil), "tar.gz": gzipOf(t, tarOf(t, files, nil))} {
+		in := unpack.Input{Size: int64(len(data)), Open: func(_ context.Context, offset, length int64) (io.ReadCloser, error) {
+			return io.NopCloser(iotest.DataErrReader(bytes.NewReader(data[offset:][:length]))), nil
+		}}
+		n := 0
+		err := unpack.Walk(t.Context(), in, unpack.Limits{}, func(_ unpack.Entry, r io.Reader) error {
+			n++
+			_, err := io.Copy(io.Discard, r)
+			return err
+		})
+		if err != nil || n != len(files) {
+			t.Errorf("%s: %d of %d files, %v", name, n, len(files), err)
 		}
 	}
 }

@@ -92,6 +92,9 @@ func (c *cursor) read(p []byte) (int, error) {
 		m, err := c.buf.Read(p[n:])
 		n += m
 		c.pos += int64(m)
+		if n == len(p) {
+			return n, nil // a reader may tell of the end with its last bytes
+		}
 		if isEnd(err) {
 			err = fmt.Errorf("it ends after %d of %d bytes: %w", c.pos, c.size, io.ErrUnexpectedEOF)
 		}
