@@ -109,10 +109,10 @@ func (r *reader) Read(p []byte) (int, error) {
 			r.broken = 0
 		}
 		switch {
-		case r.at >= r.end && (err == nil || errors.Is(err, io.EOF)):
-			return n, err
 		case n > 0:
-			return n, nil // what is wrong shows again with the next read
+			return n, nil // the end, or what is wrong, shows again with the next read
+		case r.at >= r.end && errors.Is(err, io.EOF):
+			return 0, io.EOF
 		case err == nil:
 			return 0, nil
 		}
