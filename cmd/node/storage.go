@@ -2,31 +2,29 @@ package node
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"net/url"
 
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/storage"
-	"github.com/holdfast/holdfast/storage/dir"
+	"github.com/holdfast/holdfast/storage/open"
 )
 
-// openStorage opens the store that an address names, until the node is closed.
-func (n *Node) openStorage(_ context.Context, address string) (storage.Store, error) {
-	u, err := url.Parse(address)
+// openStorage opens the store that an address names, until the node is closed, and asks whether it can be worked with.
+func (n *Node) openStorage(ctx context.Context, address string) (storage.Store, error) {
+	s, err := open.URL(ctx, address)
 	if err != nil {
-		return nil, fmt.Errorf("read storage address: %w", err)
+		return nil, err
 	}
-	switch u.Scheme {
-	case "file":
-		s, err := dir.Open(u.Path)
-		if err != nil {
-			return nil, err
-		}
-		n.onClose(s.Close)
-		return s, nil
-	default:
-		return nil, fmt.Errorf("this version keeps nothing under %s: addresses, only file:///dir", u.Scheme)
+	remarks, err := s.Ready(ctx)
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
+	for _, remark := range remarks {
+		n.Log.WarnContext(ctx, "storage promises less than it should", "remark", remark)
+	}
+	n.onClose(s.Close)
+	return s, nil
 }
 
 // storageName is how inventories name the storage at an address: without its options and credentials.
@@ -41,12 +39,12 @@ func storageName(address string) string {
 
 // Places says where bytes are kept. Both must be set.
 type Places struct {
-	Staging, Storage string // file:///dir
+	Staging, Storage string // as open.URL takes them
 }
 
 // needs are the stores; they are put where they are wanted once they are open.
 func (p Places) needs(n *Node, staging *storage.Store, objects **ocfl.Root) []need {
-	const fix = "it must be a folder that is there, mounted and writable by this process"
+	const fix = "it must be a folder, or a bucket, that is there and that this process may write to"
 	return []need{
 		{"HOLDFAST_STAGING_URL", p.Staging, "staging at " + storageName(p.Staging), fix, func(ctx context.Context) (err error) {
 			s, err := n.openStorage(ctx, p.Staging)

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast/holdfast/registry/client"
 	"github.com/holdfast/holdfast/registry/wire"
 	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/storage/open"
 )
 
 // WorkerOptions says which stages a process serves, and with what. All must be set, but that one of the fields of NSQ is
@@ -78,6 +79,10 @@ func (n *Node) work(ctx context.Context, o WorkerOptions) error {
 
 func answers(s storage.Store) func(context.Context) error {
 	return func(ctx context.Context) error {
+		if s, ok := s.(open.Store); ok {
+			_, err := s.Ready(ctx)
+			return err
+		}
 		if _, err := s.Space(ctx); err != nil && !errors.Is(err, storage.ErrUnlimited) {
 			return err
 		}
