@@ -185,7 +185,7 @@ func (c *chaos) checkObjects() {
 		c.t.Errorf("verify ended with %d: %s%s", r.code, r.stdout, r.stderr)
 	}
 	stored := map[string]bool{}
-	for _, raw := range files(c.t, filepath.Join(c.dir, "storage")) {
+	for _, raw := range files(c.t, c.place("storage")) {
 		stored[raw] = true
 	}
 	for name, raw := range c.source.body {

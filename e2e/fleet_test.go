@@ -20,6 +20,7 @@ import (
 
 	"github.com/holdfast/holdfast/interim/redis/redistest"
 	"github.com/holdfast/holdfast/registry/sqlstore/postgrestest"
+	"github.com/holdfast/holdfast/storage/s3/s3test"
 )
 
 // fleet is a Holdfast of roles apart: Registry, brokers and workers are processes of the built binary, with a Redis and two
@@ -44,6 +45,7 @@ type fleetSpec struct {
 	postgres   bool
 	env        []string // of all processes
 	binary     string   // that they run; "": the program under test
+	s3         bool     // staging and storage are in S3, not in shared folders
 	proxied    bool     // workers and Registry reach what they need through proxies, and brokers by name
 }
 
@@ -64,9 +66,20 @@ func newFleet(t *testing.T, spec fleetSpec) *fleet {
 	}
 	f.cache = redistest.Start(t, "--appendonly", "yes")
 	f.redis = f.cache.URL()
-	for _, folder := range []string{"staging", "storage"} {
-		if err := os.Mkdir(filepath.Join(f.dir, folder), 0o755); err != nil {
-			t.Fatal(err)
+	places := map[string]string{}
+	if spec.s3 {
+		server := s3test.Start(t)
+		f.bucket, f.env = server.Folder, append(f.env, s3test.Env()...)
+		endpoint := "http://" + via("s3", strings.TrimPrefix(server.Endpoint, "http://"))
+		for _, name := range []string{"staging", "storage"} {
+			places[name] = s3test.Address(endpoint, name)
+		}
+	} else {
+		for _, name := range []string{"staging", "storage"} {
+			if err := os.Mkdir(f.place(name), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			places[name] = "file://" + f.place(name)
 		}
 	}
 	f.database = ""
@@ -83,7 +96,7 @@ func newFleet(t *testing.T, spec fleetSpec) *fleet {
 		f.add("broker", n, nil, "broker", "--tcp-address", tcp, "--http-address", http)
 	}
 	shared := []string{
-		"HOLDFAST_STAGING_URL=file://" + filepath.Join(f.dir, "staging"), "HOLDFAST_STORAGE_URL=file://" + filepath.Join(f.dir, "storage"),
+		"HOLDFAST_STAGING_URL=" + places["staging"], "HOLDFAST_STORAGE_URL=" + places["storage"],
 		"HOLDFAST_NSQLOOKUPD_ADDRS=" + strings.Join(lookups, ","),
 	}
 	if spec.proxied { // a lookup answers with the broker's own address

@@ -32,7 +32,7 @@ var chaosFleet = []string{
 // TestChaos_Fleet is TestChaos against roles apart: any process is killed, told to stop, or paused for longer than a lease;
 // connections are cut, Redis forgets or is away, NSQ forgets, the staging volume fills up, PostgreSQL is killed, the clocks
 // of Registry and workers are apart, and the source misbehaves. In the end everything has completed exactly once, every byte
-// is there, and nothing is left over. The seed decides on the database, too.
+// is there, and nothing is left over. The seed decides on database and storage, too.
 func TestChaos_Fleet(t *testing.T) {
 	seed, faults, scale := uint64(time.Now().UnixNano()), uint64(defaultFaults), uint64(defaultScale)
 	for name, v := range map[string]*uint64{seedVariable: &seed, faultsVariable: &faults, scaleVariable: &scale} {
@@ -108,6 +108,7 @@ func newFleetChaos(t *testing.T, seed uint64, scale int) *fleetChaos {
 		c.offset = time.Duration(rng.IntN(2000)-1000) * time.Hour
 		spec.env = append(spec.env, "CHAOS_CLOCK_OFFSET="+c.offset.String())
 	}
+	spec.s3 = rng.IntN(2) == 0
 	source := newChaosSourceOf(t, seed, scale)
 	c.fleet = newFleet(t, spec)
 	c.chaos = &chaos{holdfast: c.fleet.holdfast, source: source, rng: rng, injected: map[string]int{}, next: make(chan struct{}, payloads)}
@@ -257,6 +258,7 @@ func (c *fleetChaos) tell(took, settled time.Duration) {
 		database = fmt.Sprintf("SQLite, its clock off by %v", c.offset)
 	}
 	line("database", database)
+	line("bytes in", map[bool]string{true: "S3", false: "shared folders"}[c.bucket != ""])
 	line("items", c.count(`SELECT COUNT(*) FROM work_item`))
 	sum := 0
 	for _, kind := range slices.Sorted(maps.Keys(c.injected)) {

@@ -32,7 +32,11 @@ type holdfast struct {
 
 	database string // the Registry's address on PostgreSQL; "": registry.db in the folder
 	redis    string // Redis' address for interim data; "": interim.db in the folder
+	bucket   string // where an S3 server keeps staging and storage; "": they are in the folder
 }
+
+// place is where the bytes of "staging" or "storage" lie.
+func (h *holdfast) place(name string) string { return filepath.Join(cmp.Or(h.bucket, h.dir), name) }
 
 // logText is what a process has written to its log so far.
 type logText struct {

@@ -3,6 +3,7 @@ package e2e
 import (
 	"database/sql"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -129,7 +130,7 @@ func (h *holdfast) checkInvariants() {
 		report("damage to registry.db", slices.DeleteFunc(h.query("registry.db", `PRAGMA integrity_check`), func(s string) bool { return s == "ok" }))
 	}
 	var left []string
-	for name := range files(h.t, filepath.Join(h.dir, "staging")) {
+	for name := range files(h.t, h.place("staging")) {
 		// An upload that was sent and acknowledged is kept until its sender submits it or takes it back; one that was
 		// killed between the two sends another one.
 		if slices.ContainsFunc(watched, func(id string) bool { return strings.HasPrefix(name, "items/"+id+"/") }) {
@@ -145,6 +146,9 @@ func (h *holdfast) checkInvariants() {
 		}
 	}
 	report("left in staging", left)
+	if h.bucket != "" {
+		report("uploads in parts that nobody ended", slices.Sorted(maps.Keys(files(h.t, h.place(".sgwtmp")))))
+	}
 }
 
 // redisKeys lists what is in Redis.

@@ -21,7 +21,7 @@ var few = []string{"expand,estimate,provision", "download", "download", "process
 // TestRoles brings a batch of everything through roles apart, one process a stage and two of one, on both databases: the
 // result is that of one process, nothing is left over, and each worker served what it was told to.
 func TestRoles(t *testing.T) {
-	for name, spec := range map[string]fleetSpec{"SQLite": {}, "PostgreSQL": {postgres: true, registries: 2, brokers: 2}} {
+	for name, spec := range map[string]fleetSpec{"SQLite": {}, "PostgreSQL": {postgres: true, registries: 2, brokers: 2}, "S3": {s3: true, workers: few}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			source := newChaosSource(t, 1)

@@ -115,13 +115,16 @@ func isDown(err error) bool {
 	var refused *wire.Problem
 	var sql interface{ SQLState() string }
 	var connecting *net.OpError
-	var name *net.DNSError // in a fleet, names come with the processes that have them
+	var answered interface{ HTTPStatusCode() int } // of S3
+	var name *net.DNSError                         // in a fleet, names come with the processes that have them
 	switch {
 	case errors.As(err, &refused):
 		return refused.Status >= http.StatusInternalServerError || refused.Status == http.StatusTooManyRequests
 	case errors.As(err, &sql):
 		// The database answers: it is starting or stopping, or has no room for another connection.
 		return strings.HasPrefix(sql.SQLState(), "57P") || strings.HasPrefix(sql.SQLState(), "53")
+	case errors.As(err, &answered):
+		return answered.HTTPStatusCode() >= http.StatusInternalServerError || answered.HTTPStatusCode() == http.StatusTooManyRequests
 	case errors.Is(err, queue.ErrRefused), errors.Is(err, syscall.EADDRNOTAVAIL):
 		return false
 	}
