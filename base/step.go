@@ -119,6 +119,8 @@ func (s *session) report(ctx context.Context, a *attempt, settlement registry.Se
 		log.WarnContext(ctx, "verdict not recorded; the registry takes the item back", "err", settleErr)
 	case v.Status == registry.Failed:
 		log.ErrorContext(ctx, "item needs admin review", "class", settlement.Class, "tries", v.Tries, "err", err)
+	case settlement.Outcome == registry.OutcomeSentBack:
+		log.WarnContext(ctx, "item goes back", "to", v.Stage, "err", err)
 	case settlement.Outcome == registry.OutcomeRetry:
 		log.WarnContext(ctx, "item will be tried again", "tries", v.Tries, "after", settlement.Delay, "err", err)
 	case settlement.Outcome == registry.OutcomeSnooze:

@@ -48,6 +48,23 @@ func Snooze(d time.Duration, reason registry.Reason, why string) error {
 	return &snoozeError{delay: max(d, 0), reason: reason, why: why}
 }
 
+// Back says that the step cannot be done because of what an earlier stage left, which the system has spoilt since: the item
+// goes back to that stage, counted, and fails when that was tried MAX_ATTEMPTS times. Back(stage, nil) is nil.
+func Back(stage registry.Stage, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &backError{stage, err}
+}
+
+type backError struct {
+	stage registry.Stage
+	err   error
+}
+
+func (e *backError) Error() string { return e.err.Error() }
+func (e *backError) Unwrap() error { return e.err }
+
 type contentError struct{ err error }
 
 func (e *contentError) Error() string      { return e.err.Error() }
@@ -90,6 +107,7 @@ func judge(h Handler, item *Item, err, cause error) (s registry.Settlement, ok b
 		return s, true
 	}
 	var (
+		back     *backError
 		fatal    *fatalError
 		snooze   *snoozeError
 		locked   *registry.LockedError
@@ -99,6 +117,8 @@ func judge(h Handler, item *Item, err, cause error) (s registry.Settlement, ok b
 	switch {
 	case contentFault(err), errors.As(err, &mismatch):
 		s.Outcome, s.Class = registry.OutcomeFailed, registry.ContentFault
+	case errors.As(err, &back):
+		s.Outcome, s.Class, s.Back = registry.OutcomeSentBack, registry.SystemFault, back.stage
 	case errors.As(err, &fatal):
 		s.Outcome, s.Class = registry.OutcomeFailed, registry.SystemFault
 	case errors.As(err, &snooze):

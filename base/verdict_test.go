@@ -46,6 +46,8 @@ func TestVerdicts(t *testing.T) {
 		{"system beside content", errors.Join(plain, &opinion{}, fmt.Errorf("x: %w", &opinion{content: true})), registry.Settlement{Outcome: registry.OutcomeFailed, Class: registry.ContentFault}},
 		{"fatal", base.Fatal(plain), registry.Settlement{Outcome: registry.OutcomeFailed, Class: registry.SystemFault}},
 		{"fatal nothing", base.Fatal(nil), registry.Settlement{Outcome: registry.OutcomeDone}},
+		{"back", fmt.Errorf("unpack: %w", base.Back(registry.Download, plain)), registry.Settlement{Outcome: registry.OutcomeSentBack, Class: registry.SystemFault, Back: registry.Download}},
+		{"back because of nothing", base.Back(registry.Download, nil), registry.Settlement{Outcome: registry.OutcomeDone}},
 		{"snooze", base.Snooze(time.Hour, registry.ReasonHeld, "wait"), registry.Settlement{Outcome: registry.OutcomeSnooze, Reason: registry.ReasonHeld, Delay: time.Hour}},
 		{"locked", fmt.Errorf("identify: %w", &registry.LockedError{Key: "ark"}), registry.Settlement{Outcome: registry.OutcomeSnooze, Reason: registry.ReasonLocked, Delay: time.Minute}},
 		{"no space", &registry.NoSpaceError{Volume: "v"}, registry.Settlement{Outcome: registry.OutcomeSnooze, Reason: registry.ReasonNoSpace, Delay: time.Minute}},

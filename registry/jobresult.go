@@ -13,10 +13,19 @@ const (
 	// ResultRecheck is the number of the attempt up to which interim data must not be used any more: the item was sent
 	// back so that what failed is checked again.
 	ResultRecheck = "recheck"
+	// ResultSentBack is how often an item's own workers sent it back, a [SentBack].
+	ResultSentBack = "sent_back"
 	// ResultSuperseded is the number of the last attempt that was taken from its worker, which may write on for a while:
 	// when the item completes, its staging is looked after once more (R26).
 	ResultSuperseded = "superseded"
 )
+
+// SentBack counts how often an item went back to an earlier stage since an admin last requeued it: what is mended there and
+// breaks again must come to an end.
+type SentBack struct {
+	Requeues int `json:"requeues"` // the item's retry_count then
+	Times    int `json:"times"`
+}
 
 // JobResultOf says what has become of a job, in the one form that lists, reports and summaries share. Of the item it
 // needs spec, results, state and what identifies it. The error says that spec or results cannot be decoded.

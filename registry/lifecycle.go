@@ -65,13 +65,14 @@ type Renewal struct {
 // Outcome is how an attempt ended.
 type Outcome string
 
-// The outcomes. A worker settles with one of the first five; the last two are the Registry's.
+// The outcomes. A worker settles with one of the first six; the last two are the Registry's.
 const (
 	OutcomeDone      Outcome = "done"      // next stage, or completed
 	OutcomeRetry     Outcome = "retry"     // a system fault: again after Delay, or failed when tries are used up
 	OutcomeSnooze    Outcome = "snooze"    // waits Delay, not counted
 	OutcomeReleased  Outcome = "cancelled" // the worker is stopping: pending at once, not counted
 	OutcomeFailed    Outcome = "failed"    // no retry helps
+	OutcomeSentBack  Outcome = "sent-back" // a system fault that only an earlier stage can mend
 	OutcomeLost      Outcome = "lost"      // the lease ran out
 	OutcomeWithdrawn Outcome = "withdrawn" // an admin took the item away
 )
@@ -80,12 +81,13 @@ const (
 type Settlement struct {
 	Lease   Lease         `json:"lease"`
 	Outcome Outcome       `json:"outcome"`
-	Delay   time.Duration `json:"delay"`  // retry, snooze
-	Reason  Reason        `json:"reason"` // snooze: what it waits for
-	Error   string        `json:"error"`  // for people
-	Class   ErrorClass    `json:"class"`  // failed, retry
+	Delay   time.Duration `json:"delay"`          // retry, snooze
+	Reason  Reason        `json:"reason"`         // snooze: what it waits for
+	Back    Stage         `json:"back,omitempty"` // sent back: the earlier stage of the item's route
+	Error   string        `json:"error"`          // for people
+	Class   ErrorClass    `json:"class"`          // failed, retry, sent back
 
-	MaxAttempts int `json:"max_attempts"` // retry: failed when tries reach it
+	MaxAttempts int `json:"max_attempts"` // retry: failed when tries reach it; sent back: when it was so often
 
 	Results     map[string]json.RawMessage `json:"results,omitempty"`    // merged into the item's results
 	SizeBytes   *int64                     `json:"size_bytes,omitempty"` // the item's size as now known; -1 unknown

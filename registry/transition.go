@@ -11,18 +11,19 @@ type Act string
 
 // The acts on items. Everything that changes (stage, status) is one of them.
 const (
-	ActSubmit   Act = "submit"   // a new item
-	ActReject   Act = "reject"   // a new item that is already known to be bad: a bad row of a batch
-	ActClaim    Act = "claim"    // a worker takes the item; its attempt number grows
-	ActAdvance  Act = "advance"  // the step is done; the next stage's turn
-	ActComplete Act = "complete" // the last step is done
-	ActRetry    Act = "retry"    // the step failed on the system; again after backoff; counted
-	ActSnooze   Act = "snooze"   // the step waits for something; not counted
-	ActRelease  Act = "release"  // the worker is stopping; again at once; not counted
-	ActLose     Act = "lose"     // the lease ran out; again after backoff
-	ActFail     Act = "fail"     // wrong content, or MAX_ATTEMPTS used up: needs admin review
-	ActRequeue  Act = "requeue"  // an admin sends a failed or cancelled item back to its stage or an earlier one
-	ActCancel   Act = "cancel"   // an admin stops an item; it may be requeued
+	ActSubmit   Act = "submit"    // a new item
+	ActReject   Act = "reject"    // a new item that is already known to be bad: a bad row of a batch
+	ActClaim    Act = "claim"     // a worker takes the item; its attempt number grows
+	ActAdvance  Act = "advance"   // the step is done; the next stage's turn
+	ActComplete Act = "complete"  // the last step is done
+	ActRetry    Act = "retry"     // the step failed on the system; again after backoff; counted
+	ActSnooze   Act = "snooze"    // the step waits for something; not counted
+	ActRelease  Act = "release"   // the worker is stopping; again at once; not counted
+	ActSendBack Act = "send-back" // the step found that an earlier one must be done again; counted
+	ActLose     Act = "lose"      // the lease ran out; again after backoff
+	ActFail     Act = "fail"      // wrong content, or MAX_ATTEMPTS used up: needs admin review
+	ActRequeue  Act = "requeue"   // an admin sends a failed or cancelled item back to its stage or an earlier one
+	ActCancel   Act = "cancel"    // an admin stops an item; it may be requeued
 	// ActUpdateReport: an admin asks a failed batch to report what changed since its last report.
 	ActUpdateReport Act = "update-report"
 
@@ -86,6 +87,7 @@ func table() []Transition {
 		{Act: ActRetry, From: Running, To: Pending, By: "worker", Ours: true},
 		{Act: ActSnooze, From: Running, To: Pending, By: "worker", Ours: true},
 		{Act: ActRelease, From: Running, To: Pending, By: "worker", Ours: true},
+		{Act: ActSendBack, From: Running, To: Pending, Move: Back, By: "worker", Actions: []Action{Ingest}, Stages: []Stage{Process}, Ours: true},
 		{Act: ActLose, From: Running, To: Pending, By: "registry", Ours: true},
 		{Act: ActLose, From: Running, To: Failed, By: "registry", Ours: true},
 		{Act: ActRequeue, From: Failed, To: Pending, Move: Back, By: "admin"},

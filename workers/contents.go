@@ -140,8 +140,8 @@ func (w *Process) blame(ctx context.Context, item *base.Item, got downloaded, er
 	return err
 }
 
-// examine reads back what was downloaded. What is damaged is removed, so that Download fetches it again, and the item
-// has to go there. nil means that all is as it came.
+// examine reads back what was downloaded. What is damaged is removed, and the item goes back to Download, which fetches just
+// that again. nil means that all is as it came.
 func (w *Process) examine(ctx context.Context, item *base.Item, got downloaded) error {
 	algorithm := item.Spec().Profile.Digests()
 	var bad faults
@@ -162,13 +162,13 @@ func (w *Process) examine(ctx context.Context, item *base.Item, got downloaded) 
 		}
 		bad.damaged(f)
 	}
-	return base.Fatal(bad.err(nil))
+	return base.Back(registry.Download, bad.err(nil))
 }
 
-// gone says what helps when the list of what was downloaded is not there.
+// gone sends the item back when the list of what was downloaded is not there.
 func gone(err error) error {
 	if errors.Is(err, storage.ErrNotFound) {
-		return base.Fatal(fmt.Errorf("what was downloaded is gone from staging; requeue the item at download: %w", err))
+		return base.Back(registry.Download, fmt.Errorf("what was downloaded is gone from staging and is fetched again: %w", err))
 	}
 	return err
 }

@@ -35,10 +35,11 @@ func TestR06_DamageInStaging(t *testing.T) {
 				}
 			}
 			staging.Flip(payload, tt.at)
-			it := r.fails(job)
-			wantClass(t, it, registry.SystemFault, "damaged in staging", "requeue the item at download")
+			if v, err := r.run(job); err == nil || v.Stage != registry.Download || v.Status != registry.Pending {
+				t.Fatalf("verdict %+v, error %v; want to be sent back to download", v, err)
+			}
+			wantClass(t, r.item(job), registry.SystemFault, "damaged in staging", "fetched again")
 			staging.Heal()
-			r.requeue(job, registry.Download)
 			o := r.complete(job)
 			r.valid(o, 1)
 			if diff := cmp.Diff(tt.want, r.producer(o, 1)); diff != "" {
@@ -50,12 +51,6 @@ func TestR06_DamageInStaging(t *testing.T) {
 			r.nothingStaged(job)
 		})
 	}
-}
-
-func (r *rig) requeue(id string, from registry.Stage) {
-	r.t.Helper()
-	_, err := r.registry.Command(r.t.Context(), registry.Command{ItemID: id, Act: registry.ActRequeue, From: from, Actor: "tester"})
-	must(r.t, err)
 }
 
 // A version that was announced is written as it was announced, even when all that was staged for it is lost (R2).
@@ -78,9 +73,9 @@ func TestR02_AnnouncedAndThenLost(t *testing.T) {
 			r.wait(time.Hour)
 			if lost == "files" { // the container and the list of it
 				must(t, r.staging.DeletePrefix(t.Context(), "items/"+id))
-				it := r.fails(id)
-				wantClass(t, it, registry.SystemFault)
-				r.requeue(id, registry.Download)
+				if v, err := r.run(id); err == nil || v.Stage != registry.Download {
+					t.Fatalf("verdict %+v, error %v; want to be sent back to download", v, err)
+				}
 			}
 			o := r.complete(id)
 			r.valid(o, 1)

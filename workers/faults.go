@@ -60,7 +60,7 @@ func (f *faults) keep(err error) error {
 func (f *faults) damaged(file staging.File) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.trouble = append(f.trouble, fmt.Errorf("%s was damaged in staging and removed; requeue the item at download, which fetches it again", file.Name))
+	f.trouble = append(f.trouble, fmt.Errorf("%s was damaged in staging and is fetched again", file.Name))
 }
 
 // err is what the files' faults come to. stop is why not all of them were looked at; nil when they were.

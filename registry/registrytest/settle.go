@@ -23,6 +23,7 @@ func settleTests() []test {
 		{"retry_waits", retryWaits},
 		{"R24_repeated_snoozes_share_an_attempt_row", snoozesShareRow},
 		{"I11_a_release_is_not_counted", releaseIsNotCounted},
+		{"R06_what_was_spoilt_goes_back_and_comes_to_an_end", sentBack},
 		{"results_are_merged", resultsMerged},
 		{"SaveResult_sets_once", saveResultOnce},
 		{"what_happened_is_written", settleEvents},
@@ -291,6 +292,44 @@ func releaseIsNotCounted(f *fixture) {
 }
 
 func raw(s string) json.RawMessage { return json.RawMessage(s) }
+
+// sentBack: an item whose download was spoilt goes back to it, three times at most; an admin's requeue begins anew.
+func sentBack(f *fixture) {
+	const most = 3
+	id := f.job(registry.Download)
+	back := func() registry.Verdict {
+		f.bring(id, registry.Process)
+		return f.settle(registry.Settlement{
+			Lease: f.takeItem(id).Lease, Outcome: registry.OutcomeSentBack, Back: registry.Download, Class: registry.SystemFault,
+			Error: "a bit flipped", MaxAttempts: most,
+		})
+	}
+	for _, begun := range []string{"at first", "after a requeue"} {
+		for n := 1; n < most; n++ {
+			if got, want := back(), (registry.Verdict{Stage: registry.Download, Status: registry.Pending}); got != want {
+				f.Fatalf("%s, %d: %+v, want %+v", begun, n, got, want)
+			}
+			if it := f.item(id); it.State != registry.StateDownloading || it.ErrorClass != registry.SystemFault || it.Note != "a bit flipped" {
+				f.Errorf("%s, %d: %s, %s: %s", begun, n, it.State, it.ErrorClass, it.Note)
+			}
+		}
+		if got, want := back(), (registry.Verdict{Stage: registry.Process, Status: registry.Failed}); got != want {
+			f.Fatalf("%s: %+v, want %+v", begun, got, want)
+		}
+		if it := f.item(id); it.ErrorClass != registry.SystemFault || it.Note != "sent back to download 2 times: a bit flipped" {
+			f.Errorf("%s: %s: %s", begun, it.ErrorClass, it.Note)
+		}
+		f.command(id, registry.ActRequeue, registry.Download)
+	}
+	f.bring(id, registry.Process)
+	l := f.takeItem(id).Lease
+	for _, to := range []registry.Stage{registry.Process, registry.Record, registry.Expand, ""} {
+		_, err := f.Settle(f.Context(), registry.Settlement{Lease: l, Outcome: registry.OutcomeSentBack, Back: to})
+		f.is(err, registry.ErrInvalid)
+	}
+	f.done(l)
+	f.finish(id)
+}
 
 func resultsMerged(f *fixture) {
 	id := f.submit()

@@ -2,8 +2,10 @@ package sqlstore
 
 import (
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -33,6 +35,8 @@ func (t *tx) decide(it registry.WorkItem, se registry.Settlement) (change, error
 		c.act, c.delay, c.wait = registry.ActSnooze, se.Delay.Microseconds(), se.Reason
 		err := t.unlockedMeanwhile(it, &c)
 		return c, err
+	case registry.OutcomeSentBack:
+		return t.sendBack(it, route, se, c)
 	case registry.OutcomeReleased:
 		c.act = registry.ActRelease
 		return c, nil
@@ -42,6 +46,39 @@ func (t *tx) decide(it registry.WorkItem, se registry.Settlement) (change, error
 	case registry.OutcomeLost, registry.OutcomeWithdrawn:
 	}
 	return c, fmt.Errorf("%w: a worker cannot settle with outcome %q", registry.ErrInvalid, se.Outcome)
+}
+
+// sendBack goes to an earlier stage. An item that was sent back as often as one may be tried fails.
+func (t *tx) sendBack(it registry.WorkItem, route registry.Route, se registry.Settlement, c change) (change, error) {
+	if se.Back == it.Stage || !slices.Contains(route.UpTo(it.Stage), se.Back) {
+		return c, fmt.Errorf("%w: %s cannot be sent back to %q; what is before it: %v", registry.ErrInvalid, it.Stage, se.Back, route.UpTo(it.Stage))
+	}
+	sent := registry.SentBack{Requeues: it.RetryCount}
+	var before registry.SentBack
+	if raw, ok := it.Results[registry.ResultSentBack]; ok {
+		if err := json.Unmarshal(raw, &before); err != nil {
+			return c, fmt.Errorf("decode how often item %s was sent back: %w", it.ID, err)
+		}
+	}
+	if before.Requeues == it.RetryCount {
+		sent.Times = before.Times
+	}
+	sent.Times++
+	raw, err := json.Marshal(sent)
+	if err != nil {
+		return c, fmt.Errorf("encode how often item %s was sent back: %w", it.ID, err)
+	}
+	if err := t.setResult(it, registry.ResultSentBack, raw); err != nil {
+		return c, err
+	}
+	c.class = se.Class
+	if sent.Times >= bound(se.MaxAttempts) {
+		c.act, c.status = registry.ActFail, registry.Failed
+		c.note = fmt.Sprintf("sent back to %s %d times: %s", se.Back, sent.Times-1, c.note)
+		return c, nil
+	}
+	c.act, c.stage, c.tries = registry.ActSendBack, se.Back, 0
+	return c, nil
 }
 
 // advance goes to the next stage, or ends the item after the last one.
