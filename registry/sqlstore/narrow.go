@@ -205,6 +205,14 @@ func (r *reach) conds(w *where) (conds []string, known bool) {
 	return conds, true
 }
 
+// sorted is the order in which the indexes have the places of conds; "" where they have none that all places share.
+func (r *reach) sorted() string {
+	if r.ids != nil || r.batches != nil || r.graphs != nil {
+		return ""
+	}
+	return " ORDER BY i.created_at DESC"
+}
+
 func atPlace(p place) string {
 	return "i.stage = '" + string(p.stage) + "' AND i.status = '" + string(p.status) + "'"
 }

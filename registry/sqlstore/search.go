@@ -85,18 +85,20 @@ func (s *Store) crowded(ctx context.Context, r *reach) (many, empty bool, err er
 	if err != nil || empty {
 		return false, empty, err
 	}
-	many, err = s.asMany(ctx, w.args, conds, someRows)
+	many, err = s.asMany(ctx, r, w.args, conds, someRows)
 	return many, false, err
 }
 
-// asMany says whether there are as many items as a bound at some places; where there are none, everywhere, there are.
-func (s *Store) asMany(ctx context.Context, args []any, conds []string, bound int) (bool, error) {
+// asMany says whether there are as many items as a bound at some places; where there are none, everywhere, there are. The
+// first of them in the order of their index are counted: in no order, PostgreSQL would begin at the table's start and read
+// until it has found enough, which may be at its end.
+func (s *Store) asMany(ctx context.Context, r *reach, args []any, conds []string, bound int) (bool, error) {
 	if len(conds) == 0 {
 		return true, nil
 	}
 	at := make([]string, len(conds))
 	for i, c := range conds {
-		at[i] = `SELECT 1 AS n FROM work_item i WHERE i.tenant = '` + Tenant + `' AND ` + c
+		at[i] = fmt.Sprintf(`SELECT n FROM (SELECT 1 AS n FROM work_item i WHERE i.tenant = '%s' AND %s%s LIMIT %d) p%d`, Tenant, c, r.sorted(), bound, i)
 	}
 	var n int
 	err := s.read.QueryRowContext(ctx, `SELECT COUNT(*) FROM (`+strings.Join(at, ` UNION ALL `)+fmt.Sprintf(` LIMIT %d) found`, bound), args...).Scan(&n)

@@ -65,7 +65,7 @@ func (s *Store) checkShort(ctx context.Context, q registry.ItemQuery, r reach) e
 	if !known {
 		conds = []string{"1 = 1"}
 	}
-	many, err := s.asMany(ctx, w.args, conds, mostLookedThrough+1)
+	many, err := s.asMany(ctx, &r, w.args, conds, mostLookedThrough+1)
 	if err != nil || !many {
 		return err
 	}
