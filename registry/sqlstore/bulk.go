@@ -36,6 +36,9 @@ func (s *Store) bulk(ctx context.Context, b registry.BulkRequest) (it registry.W
 	if err != nil {
 		return it, err
 	}
+	if err := s.addText(ctx, w, spec); err != nil {
+		return it, err
+	}
 	if err := s.read.QueryRowContext(ctx, `SELECT COUNT(*) FROM work_item i`+w.String(), w.args...).Scan(&spec.Matched); err != nil {
 		return it, fmt.Errorf("count what matches: %w", err)
 	}
@@ -87,6 +90,17 @@ func (s *Store) bulkWhere(b registry.BulkSpec) (*where, error) {
 	default:
 	}
 	return w, nil
+}
+
+// addText lets the text index find what a bulk act is about, as far as it can.
+func (s *Store) addText(ctx context.Context, w *where, b registry.BulkSpec) error {
+	q := registry.ItemQuery{Match: b.Match, Within: b.Within}
+	words, err := s.searchFor(ctx, q, reachOf(q))
+	if err != nil || len(words.terms) == 0 || len(words.ids) > 0 {
+		return err
+	}
+	w.conds = append(w.conds, "i.seq IN (SELECT x."+words.key()+" FROM item_text x WHERE "+words.cond(w)+")")
+	return nil
 }
 
 // addBulk makes the item that carries a bulk act out. Its first event is the one audit entry of all that it does.

@@ -31,7 +31,7 @@ func (s *Store) CountItems(ctx context.Context, q registry.ItemQuery) (map[regis
 		return nil, fmt.Errorf("count items: %w", err)
 	}
 	var counts map[registry.State]int64
-	if words.planned || words.clause != "" || r.ids != nil || r.batches != nil || r.graphs != nil || r.classes != nil || r.by != nil || r.requeued {
+	if len(words.terms) > 0 || r.ids != nil || r.batches != nil || r.graphs != nil || r.classes != nil || r.by != nil || r.requeued {
 		counts, err = s.addUp(ctx, countFound(w, words, len(holds) > 0), w.args)
 	} else {
 		counts, err = s.addUp(ctx, countPlaces(w, &r, len(holds) > 0), w.args)
@@ -45,9 +45,9 @@ func (s *Store) CountItems(ctx context.Context, q registry.ItemQuery) (map[regis
 // countFound counts what is found by something else than its place.
 func countFound(w *where, words search, held bool) string {
 	from := "work_item i"
-	if words.clause != "" && len(words.ids) == 0 {
-		from = fromText
-		w.add("x.item_text MATCH ?", words.clause)
+	if len(words.terms) > 0 && len(words.ids) == 0 {
+		from = words.from()
+		w.conds = append(w.conds, words.cond(w))
 	}
 	bits := allBits
 	if !held {

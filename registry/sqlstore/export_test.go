@@ -66,7 +66,37 @@ func (s *Store) Unready(ctx context.Context) (wrong []string, err error) {
 			wrong = append(wrong, id+": "+c.what)
 		}
 	}
-	return wrong, nil
+	return wrong, s.CheckText(ctx)
+}
+
+// CheckText is an error unless the text index has what items say.
+func (s *Store) CheckText(ctx context.Context) error {
+	if s.dialect.name() == (sqlite{}).name() {
+		return s.Exec(ctx, `INSERT INTO item_text (item_text, rank) VALUES ('integrity-check', 1)`)
+	}
+	wrong, err := s.column(ctx, `SELECT COALESCE(i.id, 'purged') FROM work_item i FULL JOIN item_text x ON x.seq = i.seq
+		WHERE i.id IS NULL OR x.seq IS NULL OR (x.name, x.note, x.places) <> (i.name, i.note, item_text_places(i.collection, i.status, i.note))`)
+	if err == nil && len(wrong) > 0 {
+		err = fmt.Errorf("the text index is wrong about items %v", wrong)
+	}
+	return err
+}
+
+// MigrateDown brings a database's schema down to a version.
+func MigrateDown(ctx context.Context, address string, version int64) error {
+	d, err := dialectOf(address)
+	if err != nil {
+		return err
+	}
+	write, read, err := d.open()
+	if err != nil {
+		return err
+	}
+	p, err := provider(d, write)
+	if err == nil {
+		_, err = p.DownTo(ctx, version)
+	}
+	return errors.Join(err, read.Close(), write.Close())
 }
 
 // column reads a query's single text column.

@@ -34,7 +34,7 @@ func (s *Store) Items(ctx context.Context, q registry.ItemQuery) (page registry.
 		return page, nil
 	}
 	if l.sample != nil {
-		page, err = s.page(ctx, l.sample.itemList, l.sample.statement())
+		page, err = s.trySample(ctx, l.sample)
 	}
 	if err == nil && page.Next == "" {
 		page, err = s.page(ctx, l, l.statement())
@@ -92,6 +92,7 @@ type spot struct {
 	from  string
 	cond  string
 	order string
+	text  bool // by way of SQLite's text index
 }
 
 // planList decides how a list is read.
@@ -116,17 +117,13 @@ func (s *Store) planList(ctx context.Context, q registry.ItemQuery, limit int) (
 		return l, err
 	}
 	switch {
-	case words.planned && r.batches == nil && r.graphs == nil:
+	case words.tried() && r.batches == nil && r.graphs == nil:
 		many, empty, err := s.crowded(ctx, &r)
 		if err != nil || empty {
 			return l, err
 		}
 		if many {
-			if !r.anywhere() {
-				return s.planText(ctx, q, l, &r, at)
-			}
-			l.look(nil)
-			break
+			return s.planText(ctx, q, l, words, &r, at)
 		}
 		conds, empty, err := s.narrow(ctx, &r, l.w)
 		if err != nil || empty {
@@ -138,7 +135,7 @@ func (s *Store) planList(ctx context.Context, q registry.ItemQuery, limit int) (
 		if err != nil || empty {
 			return l, err
 		}
-		if l.order == byAge && at.order != byAge.name && words.clause != "" {
+		if l.order == byAge && at.order != byAge.name && len(words.terms) > 0 {
 			many, _, err := s.crowded(ctx, &r)
 			if err != nil {
 				return l, err
@@ -184,7 +181,7 @@ func (l *itemList) read(words search) {
 		by = "x.rowid DESC"
 	}
 	l.spots = []spot{{
-		from: fromText, cond: l.w.bind("x.item_text MATCH ?", words.clause), order: by,
+		from: words.from(), cond: words.cond(l.w), order: by, text: true,
 	}}
 	for _, id := range words.ids {
 		l.spots = append(l.spots, spot{from: "work_item i", cond: l.w.idCond(id), order: l.order.by})
@@ -231,7 +228,7 @@ func (l *itemList) goOn(at itemCursor) error {
 	case byText:
 		l.w.add("i.seq < ?", at.seq)
 		for i, p := range l.spots {
-			if p.from == fromText {
+			if p.text {
 				l.spots[i].cond += l.w.bind(" AND x.rowid < ?", at.seq)
 			}
 		}

@@ -127,15 +127,14 @@ func (r *reach) statuses() []registry.Status {
 	return out
 }
 
+// settled says that only settled items are asked for.
+func (r *reach) settled() bool {
+	return r.narrowed && !slices.ContainsFunc(r.places, func(p place) bool { return !p.status.Settled() })
+}
+
 // apart says that no jobs are asked for: the few other items have an index of their own.
 func (r *reach) apart() bool {
 	return r.actions != nil && !slices.Contains(r.actions, string(registry.Ingest))
-}
-
-// anywhere says that nothing narrows the places to look at.
-func (r *reach) anywhere() bool {
-	_, known := r.conds(&where{})
-	return !known
 }
 
 // narrow returns the conditions of the places to look at, none for everything in order. empty says that nothing can match.

@@ -2,80 +2,201 @@ package sqlstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/holdfast/holdfast/registry"
 )
 
-// On PostgreSQL the planner knows how often a word occurs and whether to begin with the index of trigrams or with another.
-// SQLite has no statistics: here it is counted, up to what it costs to look at.
+// How a query's text is looked for. Both databases have an index of trigrams, which also knows of what collection an item
+// is and, of settled items with a note, their status: a word may be common in the Registry and absent where it is looked for.
+// Begun with the text index, a list reads all that has the text; otherwise it reads rows at places until its page is full.
+// Which of the two is better is counted, up to what it costs to look at (search, on SQLite), or tried (sample, on PostgreSQL,
+// whose index cannot stop early).
+
 const fewMatches = 500 // are all read and sorted
 
 // someRows are read one by one, rather than more of them by way of the text. Tests, whose databases are small, make it less.
 var someRows = 5000
 
-// fromText makes SQLite begin with the text index.
-const fromText = "item_text x CROSS JOIN work_item i ON i.seq = x.rowid"
-
-// search is how a query's text is looked for.
+// search is what the text index is asked for a query: every row that the query selects answers to it, but for those that
+// match by their ids, and a few others may.
 type search struct {
-	clause string   // for the text index; "" when that cannot help
-	ids    []string // by which an item may match although its text does not: the index does not have them
-	few    bool     // so few rows have the text that all of them can be read
-	// planned: the database knows by itself how often text occurs, and begins with it where that is best.
-	planned bool
+	dialect     string
+	terms       []textTerm // none: the index cannot help
+	collections []string   // as the index knows them; nil: whichever
+	statuses    []registry.Status
+	ids         []string // by which an item may match although its text does not: the index does not have them
+	few         bool     // so few rows have the text that all of them can be read
 }
 
-// searchFor asks how often a query's text occurs. Where ids are named that is not of interest.
-func (s *Store) searchFor(ctx context.Context, q registry.ItemQuery, r reach) (words search, err error) {
-	words.clause, words.ids = searchClause(q)
-	switch {
-	case words.clause == "" || r.ids != nil:
-		return search{}, nil
-	case s.dialect.name() != "sqlite":
-		return search{planned: true}, nil
+// textTerm is text in a column, in the name or the note when there is none.
+type textTerm struct{ column, text string }
+
+// searchFor reads what the text index can find of a query. Where ids are named it is of no use.
+func (s *Store) searchFor(ctx context.Context, q registry.ItemQuery, r reach) (search, error) {
+	words := search{dialect: s.dialect.name()}
+	if r.ids != nil {
+		return words, nil
 	}
+	words.read(q)
+	if len(words.terms) == 0 {
+		return search{dialect: words.dialect}, nil
+	}
+	if len(r.collections) <= mostPlaces {
+		words.collections = r.collections
+	}
+	if r.noted && r.settled() {
+		words.statuses = r.statuses()
+	}
+	if words.dialect != (sqlite{}).name() {
+		return words, nil
+	}
+	if err := s.nameCollections(ctx, &words); err != nil {
+		return words, fmt.Errorf("ask the text index: %w", err)
+	}
+	var w where
 	var n int
-	err = s.read.QueryRowContext(ctx, `SELECT COUNT(*) FROM (SELECT 1 FROM item_text WHERE item_text MATCH $1 LIMIT $2)`,
-		words.clause, fewMatches+1).Scan(&n)
+	err := s.read.QueryRowContext(ctx, `SELECT COUNT(*) FROM (SELECT 1 FROM item_text x WHERE `+words.cond(&w)+fmt.Sprintf(` LIMIT %d)`, fewMatches+1),
+		w.args...).Scan(&n)
 	if err != nil {
-		return search{}, fmt.Errorf("ask the text index: %w", err)
+		return words, fmt.Errorf("ask the text index: %w", err)
 	}
 	words.few = n <= fewMatches
 	return words, nil
 }
 
-// searchClause is what SQLite's text index is asked for all the text that a query wants: every row that the query selects
-// answers to it, but for those that match by their ids, and a few others may.
-func searchClause(q registry.ItemQuery) (clause string, ids []string) {
-	var parts []string
+// read finds the text that a query wants.
+func (s *search) read(q registry.ItemQuery) {
 	find := func(column, text string) {
 		if indexed(text) {
-			parts = append(parts, column+`"`+strings.ReplaceAll(text, `"`, `""`)+`"`)
+			s.terms = append(s.terms, textTerm{column, text})
 		}
-	}
-	free := func(text string) {
-		find("", text)
-		if registry.IDStart(text) {
-			ids = append(ids, text)
+		if column == "" && registry.IDStart(text) {
+			s.ids = append(s.ids, text)
 		}
 	}
 	if q.Text != "" {
-		free(q.Text)
+		find("", q.Text)
 	}
 	for _, t := range q.Match.Terms {
 		switch {
 		case t.Not:
 		case t.Field == "":
-			free(t.Value)
+			find("", t.Value)
 		case t.Field == "name":
-			find("name : ", t.Value)
+			find("name", t.Value)
 		case t.Field == "error":
-			find("note : ", t.Value)
+			find("note", t.Value)
 		}
 	}
-	return strings.Join(parts, " AND "), ids
+}
+
+// nameCollections puts SQLite's names for collections in their place. One without an item has none.
+func (s *Store) nameCollections(ctx context.Context, words *search) (err error) {
+	if words.collections == nil {
+		return nil
+	}
+	var w where
+	rows, err := s.read.QueryContext(ctx, `SELECT token FROM item_text_collection WHERE `+w.in("name", words.collections), w.args...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	words.collections = []string{}
+	for rows.Next() {
+		var token string
+		if err := rows.Scan(&token); err != nil {
+			return err
+		}
+		words.collections = append(words.collections, token)
+	}
+	return rows.Err()
+}
+
+// from makes a statement begin with the text index.
+func (s search) from() string {
+	join := "JOIN"
+	if s.dialect == (sqlite{}).name() {
+		join = "CROSS JOIN" // in this order
+	}
+	return "item_text x " + join + " work_item i ON i.seq = x." + s.key()
+}
+
+// key is the column of item_text that has an item's seq.
+func (s search) key() string {
+	if s.dialect == (sqlite{}).name() {
+		return "rowid"
+	}
+	return "seq"
+}
+
+// cond is what the rows x of item_text fulfil.
+func (s search) cond(w *where) string {
+	switch {
+	case s.collections != nil && len(s.collections) == 0:
+		return "1 = 0"
+	case s.dialect == (sqlite{}).name():
+		return w.bind("x.item_text MATCH ?", s.match())
+	}
+	var conds []string
+	for _, t := range s.terms {
+		if t.column != "" {
+			conds = append(conds, w.like(s.dialect, "x."+t.column, t.text))
+			continue
+		}
+		conds = append(conds, "("+w.like(s.dialect, "x.name", t.text)+" OR "+w.like(s.dialect, "x.note", t.text)+")")
+	}
+	places := func(kind string, names []string) {
+		var any []string
+		for _, n := range names {
+			any = append(any, w.bind("CAST(? AS TEXT)", kind+n))
+		}
+		if any != nil {
+			conds = append(conds, "x.places && ARRAY["+strings.Join(any, ", ")+"]")
+		}
+	}
+	places("c:", s.collections)
+	places("s:", texts(s.statuses))
+	return strings.Join(conds, " AND ")
+}
+
+// match is cond in the language of SQLite's index.
+func (s search) match() string {
+	quoted := func(text string) string { return `"` + strings.ReplaceAll(text, `"`, `""`) + `"` }
+	var parts []string
+	for _, t := range s.terms {
+		column := t.column
+		if column == "" {
+			column = "{name note}"
+		}
+		parts = append(parts, column+" : "+quoted(t.text))
+	}
+	either := func(column string, names []string) {
+		for i, n := range names {
+			names[i] = quoted(n)
+		}
+		if len(names) > 0 {
+			parts = append(parts, column+" : ("+strings.Join(names, " OR ")+")")
+		}
+	}
+	either("collection", append([]string(nil), s.collections...))
+	var statuses []string
+	for _, status := range s.statuses {
+		statuses = append(statuses, string(status)[:3])
+	}
+	either("status", statuses)
+	return strings.Join(parts, " AND ")
+}
+
+// texts are the values of names of ours.
+func texts[T ~string](values []T) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = string(v)
+	}
+	return out
 }
 
 // crowded says whether there are many rows at the places to look at, and whether nothing can match.
@@ -89,16 +210,20 @@ func (s *Store) crowded(ctx context.Context, r *reach) (many, empty bool, err er
 	return many, false, err
 }
 
-// asMany says whether there are as many items as a bound at some places; where there are none, everywhere, there are. The
-// first of them in the order of their index are counted: in no order, PostgreSQL would begin at the table's start and read
-// until it has found enough, which may be at its end.
+// asMany says whether there are as many items as a bound at some places; where there are none, everywhere, there are. On
+// PostgreSQL the first of them in the order of their index are counted: in no order, it would begin at the table's start and
+// read until it has found enough, which may be at its end.
 func (s *Store) asMany(ctx context.Context, r *reach, args []any, conds []string, bound int) (bool, error) {
 	if len(conds) == 0 {
 		return true, nil
 	}
 	at := make([]string, len(conds))
+	order := ""
+	if s.dialect.name() == (postgres{}).name() {
+		order = r.sorted()
+	}
 	for i, c := range conds {
-		at[i] = fmt.Sprintf(`SELECT n FROM (SELECT 1 AS n FROM work_item i WHERE i.tenant = '%s' AND %s%s LIMIT %d) p%d`, Tenant, c, r.sorted(), bound, i)
+		at[i] = fmt.Sprintf(`SELECT n FROM (SELECT 1 AS n FROM work_item i WHERE i.tenant = '%s' AND %s%s LIMIT %d) p%d`, Tenant, c, order, bound, i)
 	}
 	var n int
 	err := s.read.QueryRowContext(ctx, `SELECT COUNT(*) FROM (`+strings.Join(at, ` UNION ALL `)+fmt.Sprintf(` LIMIT %d) found`, bound), args...).Scan(&n)

@@ -106,7 +106,8 @@ func (s *Store) withoutIndexes(ctx context.Context, fill func() error) error {
 	if err := fill(); err != nil {
 		return err
 	}
-	for _, statement := range append(again, `INSERT INTO item_text (item_text) VALUES ('rebuild')`) {
+	for _, statement := range append(again, `INSERT INTO item_text_collection (name) SELECT DISTINCT collection FROM work_item
+		WHERE collection NOT IN (SELECT name FROM item_text_collection)`, `INSERT INTO item_text (item_text) VALUES ('rebuild')`) {
 		err := s.write(ctx, func(t *tx) error {
 			err := t.do(statement)
 			return err
