@@ -2,9 +2,10 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
@@ -13,79 +14,110 @@ import (
 // errNoRequestID refuses a claim that could not be told from another one.
 var errNoRequestID = fmt.Errorf("%w: a claim needs a request id", registry.ErrInvalid)
 
+// claiming is a claim in a group.
+type claiming struct {
+	registry.ClaimRequest
+	got     registry.Claim
+	refused *registry.NotClaimable
+}
+
 // Claim implements registry.Working.
 func (s *Store) Claim(ctx context.Context, r registry.ClaimRequest) (registry.Claim, error) {
-	var c registry.Claim
-	var refused *registry.NotClaimable
-	err := s.write(ctx, func(t *tx) (err error) {
-		c, refused, err = t.claim(r)
-		return err
-	})
-	if err == nil && refused != nil {
-		err = refused
+	w := &write{ctx: ctx, kind: claims, claim: &claiming{ClaimRequest: r}}
+	err := s.queue(w)
+	if err == nil && w.claim.refused != nil {
+		err = w.claim.refused
 	}
 	if err != nil {
 		return registry.Claim{}, fmt.Errorf("claim for %s: %w", r.Stage, err)
 	}
-	return c, nil
+	return w.claim.got, nil
 }
 
-// claim returns a refusal apart from an error: what a refusal writes (the freed place in the window) must stay.
-func (t *tx) claim(r registry.ClaimRequest) (registry.Claim, *registry.NotClaimable, error) {
-	if r.RequestID == "" {
-		return registry.Claim{}, nil, errNoRequestID
+// claimAll answers several claims. A refusal is no error: what it writes (the freed place in the window) must stay.
+func (t *tx) claimAll(ws []*write) error {
+	known, err := t.claimed(ws)
+	if err != nil {
+		return err
 	}
-	if c, over, err := t.claimed(r); err != nil || over || c.Lease.N > 0 {
-		if over {
-			// A late repeat must not start an attempt that nobody would run.
-			refused, err := t.refuse(r)
-			return registry.Claim{}, refused, err
+	turns := map[registry.Stage][]*claiming{}
+	var again []*write
+	for _, w := range ws {
+		c := w.claim
+		c.got, c.refused = registry.Claim{}, nil
+		former, repeated := known[c.RequestID]
+		held, err := t.heldWorker(c.Worker)
+		switch {
+		case err != nil:
+			return err
+		case c.RequestID == "":
+			w.err = errNoRequestID
+		case repeated && former == nil: // asked for by another claim of this group
+			again = append(again, w)
+		case repeated:
+			err = t.repeat(c, *former)
+		case held:
+			c.refused, err = t.turnAway(c.ClaimRequest)
+		default:
+			known[c.RequestID] = nil
+			turns[c.Stage] = append(turns[c.Stage], c)
 		}
-		return c, nil, err
+		if err != nil {
+			return err
+		}
 	}
-	if held, err := t.heldWorker(r.Worker); err != nil {
-		return registry.Claim{}, nil, err
-	} else if held {
-		refused, err := t.turnAway(r)
-		return registry.Claim{}, refused, err
+	for _, stage := range slices.Sorted(maps.Keys(turns)) {
+		if err := t.claimTurns(stage, turns[stage]); err != nil {
+			return err
+		}
 	}
+	if len(again) > 0 {
+		return t.claimAll(again)
+	}
+	return nil
+}
+
+// claimTurns gives the items whose turn it is in a stage to those who ask there, each the one it has a hint of where that
+// is among them.
+func (t *tx) claimTurns(stage registry.Stage, cs []*claiming) error {
 	if err := t.promote(); err != nil {
-		return registry.Claim{}, nil, err
+		return err
 	}
-	id, err := t.next(r.Stage)
+	items, err := t.next(stage, len(cs))
 	if err != nil {
-		return registry.Claim{}, nil, err
+		return err
 	}
-	if id == "" {
-		refused, err := t.refuse(r)
-		return registry.Claim{}, refused, err
+	var starts []starting
+	give := func(hinted bool) {
+		cs = slices.DeleteFunc(cs, func(c *claiming) bool {
+			at := slices.IndexFunc(items, func(it turn) bool { return !hinted || it.ID == c.Hint })
+			if at < 0 {
+				return false
+			}
+			starts = append(starts, starting{c, items[at]})
+			items = slices.Delete(items, at, at+1)
+			return true
+		})
 	}
-	it, err := t.item(id)
-	if err != nil {
-		return registry.Claim{}, nil, err
+	give(true)
+	give(false)
+	if err := t.start(starts); err != nil {
+		return err
 	}
-	if err := check(it, registry.ActClaim, registry.Running); err != nil {
-		return registry.Claim{}, nil, err
-	}
-	if it.ID != r.Hint { // a message for another item fetched it
-		if err := t.ringAgain(it, r.Hint); err != nil {
-			return registry.Claim{}, nil, err
+	for _, c := range cs {
+		if c.refused, err = t.refuse(c.ClaimRequest); err != nil {
+			return err
 		}
 	}
-	if err := t.served(it.Stage, it.Collection); err != nil {
-		return registry.Claim{}, nil, err
-	}
-	c, err := t.start(it, r)
-	return c, nil, err
+	return nil
 }
 
 // ringAgain keeps at least as many messages on their way as there are offered items: when a message fetches an item that
-// was not offered itself, one that was has lost its message, the hinted one if it still waits, and is due again.
+// is not offered, as taken was not, one that is has lost its message, the hinted one if it still waits, and is due again.
 func (t *tx) ringAgain(taken registry.WorkItem, hint string) error {
-	n, err := t.exec(`UPDATE work_item SET nudge_at = $3, nudges = 0 WHERE id = (
-		SELECT o.id FROM work_item o WHERE o.stage = $4 AND o.status = 'pending' AND o.nudges > 0 AND o.id <> $1
-			AND EXISTS (SELECT 1 FROM work_item i WHERE i.id = $1 AND i.nudges = 0)
-		ORDER BY o.id <> $2, o.rank, o.id LIMIT 1)`, taken.ID, hint, t.now, taken.Stage)
+	n, err := t.exec(`UPDATE work_item SET nudge_at = $2, nudges = 0 WHERE id = (
+		SELECT o.id FROM work_item o WHERE o.stage = $3 AND o.status = 'pending' AND o.nudges > 0
+		ORDER BY o.id <> $1, o.rank, o.id LIMIT 1)`, hint, t.now, taken.Stage)
 	if err != nil {
 		return fmt.Errorf("ring again in place of %s: %w", taken.ID, err)
 	}
@@ -93,55 +125,120 @@ func (t *tx) ringAgain(taken registry.WorkItem, hint string) error {
 	return nil
 }
 
-// claimed answers a repeated request with the attempt it got the first time, while that lives (R9); over says that the
-// request had an attempt which has ended.
-func (t *tx) claimed(r registry.ClaimRequest) (c registry.Claim, over bool, err error) {
-	err = t.get(`SELECT item_id, n, finished_at IS NOT NULL FROM attempt WHERE request_id = $1`, []any{r.RequestID},
-		&c.Lease.ItemID, &c.Lease.N, &over)
-	if errors.Is(err, sql.ErrNoRows) {
-		return registry.Claim{}, false, nil
-	} else if err != nil || over {
-		return registry.Claim{}, over, err
-	}
-	c.Item, err = t.item(c.Lease.ItemID)
-	return c, false, err
+// former is an attempt that a request got before.
+type former struct {
+	registry.Lease
+	over bool
 }
 
-func (t *tx) start(it registry.WorkItem, r registry.ClaimRequest) (registry.Claim, error) {
-	l := registry.Lease{ItemID: it.ID, N: it.Attempt + 1}
-	t.wake = true // its place in the relay's window is free
-	err := t.do(`UPDATE work_item SET status = 'running', ready = 0, attempt = $2, wait_reason = '', nudge_at = NULL, nudges = 0,
-		updated_at = $3 WHERE id = $1`, it.ID, l.N, t.now)
+// claimed returns what requests got that were made before.
+func (t *tx) claimed(ws []*write) (known map[string]*former, err error) {
+	ids := make([]string, len(ws))
+	for i, w := range ws {
+		ids[i] = w.claim.RequestID
+	}
+	rows, err := t.query(`SELECT request_id, item_id, n, finished_at IS NOT NULL FROM attempt WHERE `+t.among("request_id"), t.list(ids))
 	if err != nil {
-		return registry.Claim{}, err
+		return nil, fmt.Errorf("look for repeated requests: %w", err)
 	}
-	row := []any{
-		it.ID, l.N, r.RequestID, it.Stage, r.Worker, r.Version, t.now, t.now + r.Lease.Microseconds(),
-		r.StuckAfter.Microseconds(), r.MaxAttempts,
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	known = map[string]*former{}
+	for rows.Next() {
+		var id string
+		var f former
+		if err := rows.Scan(&id, &f.ItemID, &f.N, &f.over); err != nil {
+			return nil, fmt.Errorf("look for repeated requests: %w", err)
+		}
+		known[id] = &f
 	}
-	// An item that snoozes again and again keeps one attempt row, whose number grows (R24), and is not news.
-	again, err := t.exec(`UPDATE attempt SET n = $2, request_id = $3, worker = $5, version = $6, started_at = $7,
-		lease_until = $8, stuck_after = $9, progress_at = $7, max_attempts = $10, advanced = 0, snoozes = snoozes + 1,
+	return known, rows.Err()
+}
+
+// repeat answers a repeated request with the attempt it got the first time, while that lives (R9). A late repeat must not
+// start an attempt that nobody would run.
+func (t *tx) repeat(c *claiming, f former) (err error) {
+	if f.over {
+		c.refused, err = t.refuse(c.ClaimRequest)
+		return err
+	}
+	c.got.Lease = f.Lease
+	c.got.Item, err = t.item(f.ItemID)
+	return err
+}
+
+// starting is a claim and the item that it gets.
+type starting struct {
+	*claiming
+	item turn
+}
+
+// start begins the attempts.
+func (t *tx) start(all []starting) error {
+	if len(all) == 0 {
+		return nil
+	}
+	t.wake = true // their places in the relay's window are free
+	ids := make([]string, len(all))
+	var rows [][]any
+	for i, s := range all {
+		it := s.item.WorkItem
+		if err := check(it, registry.ActClaim, registry.Running); err != nil {
+			return err
+		}
+		ids[i] = it.ID
+		it.Status, it.Attempt, it.HeldBy, it.UpdatedAt = registry.Running, it.Attempt+1, nil, fromMicros(t.now)
+		derive(&it)
+		s.got = registry.Claim{Item: it, Lease: registry.Lease{ItemID: it.ID, N: it.Attempt}}
+		row := []any{
+			it.ID, it.Attempt, s.RequestID, it.Stage, s.Worker, s.Version, t.now, t.now + s.Lease.Microseconds(),
+			s.StuckAfter.Microseconds(), t.now, s.MaxAttempts,
+		}
+		if s.item.snoozed {
+			if err := t.startAgain(row); err != nil {
+				return err
+			}
+			continue
+		}
+		rows = append(rows, row)
+		err := t.event(it.ID, it.Attempt, string(registry.ActClaim), s.Worker, moved{Stage: it.Stage, Status: registry.Running, Worker: s.Worker})
+		if err != nil {
+			return err
+		}
+	}
+	err := t.do(`UPDATE work_item SET status = 'running', ready = 0, attempt = attempt + 1, wait_reason = '', nudge_at = NULL,
+		nudges = 0, updated_at = $2 WHERE `+t.among("id"), t.list(ids), t.now)
+	if err != nil {
+		return fmt.Errorf("start items: %w", err)
+	}
+	if err := t.insertRows(insertAttempt, rows); err != nil {
+		return fmt.Errorf("start attempts: %w", err)
+	}
+	for _, s := range all {
+		if !s.item.offered && s.item.ID != s.Hint {
+			if err := t.ringAgain(s.item.WorkItem, s.Hint); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// insertAttempt is the statement that writes attempts.
+var insertAttempt = insertInto(
+	`INSERT INTO attempt (item_id, n, request_id, stage, worker, version, started_at, lease_until, stuck_after, progress_at, max_attempts)`,
+	`($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`, 11)
+
+// startAgain begins the next attempt of an item that snoozes again and again in the row of its last one, whose number grows
+// (R24). It is not news.
+func (t *tx) startAgain(row []any) error {
+	err := t.do(`UPDATE attempt SET n = $2, request_id = $3, worker = $5, version = $6, started_at = $7,
+		lease_until = $8, stuck_after = $9, progress_at = $10, max_attempts = $11, advanced = 0, snoozes = snoozes + 1,
 		finished_at = NULL, outcome = '', error = '', response = '', progress = '[]'
 		WHERE item_id = $1 AND n = $2 - 1 AND stage = $4 AND outcome = 'snooze'`, row...)
 	if err != nil {
-		return registry.Claim{}, err
+		return fmt.Errorf("start attempt: %w", err)
 	}
-	if again == 0 {
-		err = t.do(`INSERT INTO attempt (item_id, n, request_id, stage, worker, version, started_at, lease_until,
-			stuck_after, progress_at, max_attempts) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $7, $10)`, row...)
-		if err != nil {
-			return registry.Claim{}, err
-		}
-		err = t.event(it.ID, l.N, string(registry.ActClaim), r.Worker,
-			moved{Stage: it.Stage, Status: registry.Running, Worker: r.Worker})
-		if err != nil {
-			return registry.Claim{}, err
-		}
-	}
-	it.Status, it.Attempt, it.HeldBy, it.UpdatedAt = registry.Running, l.N, nil, fromMicros(t.now)
-	it.State, it.AllowedActs = registry.StateOf(it.Position()), registry.AllowedActs(it.Position())
-	return registry.Claim{Item: it, Lease: l}, nil
+	return nil
 }
 
 // refuse says why the hinted item cannot be had, and frees its place in the relay's window (R20): the message that

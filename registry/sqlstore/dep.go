@@ -4,6 +4,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -59,16 +61,27 @@ func (t *tx) require(itemID string, needs []need) error {
 	return nil
 }
 
-// satisfy closes the edges that a settled item satisfies, and lets dependents go whose last one it was. The count taken
-// off is that of the edges this very statement closed, so that blocker_count always equals a recount (I9, R12).
-func (t *tx) satisfy(itemID string, to registry.Status) error {
-	dependents, err := t.strings(`UPDATE work_dep SET satisfied_at = $2 WHERE requires_id = $1 AND satisfied_at IS NULL
-		AND (wait_for = 'settled' OR $3 = 'completed') RETURNING item_id`, itemID, t.now, to)
-	if err != nil {
-		return fmt.Errorf("close edges to %s: %w", itemID, err)
+// satisfy closes the edges that settled items satisfy, and lets dependents go whose last one it was. The count taken
+// off is that of the edges these very statements closed, so that blocker_count always equals a recount (I9, R12). A batch
+// is written once, however many of its jobs settled together (R23).
+func (t *tx) satisfy(settled []shift) error {
+	by := groups[bool]{} // whether they completed
+	for _, s := range settled {
+		by.add(s.status == registry.Completed, s.it.ID)
 	}
-	for _, id := range dependents {
-		if err := t.do(`UPDATE work_item SET blocker_count = blocker_count - 1 WHERE id = $1`, id); err != nil {
+	closed := map[string]int{}
+	for completed, ids := range by.all() {
+		dependents, err := t.strings(`UPDATE work_dep SET satisfied_at = $2 WHERE `+t.among("requires_id")+` AND satisfied_at IS NULL
+			AND (wait_for = 'settled' OR $3 = 1) RETURNING item_id`, t.list(ids), t.now, bit(completed))
+		if err != nil {
+			return fmt.Errorf("close edges: %w", err)
+		}
+		for _, id := range dependents {
+			closed[id]++
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(closed)) {
+		if err := t.do(`UPDATE work_item SET blocker_count = blocker_count - $2 WHERE id = $1`, id, closed[id]); err != nil {
 			return fmt.Errorf("unblock %s: %w", id, err)
 		}
 		if err := t.unblocked(id); err != nil {

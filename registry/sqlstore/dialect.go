@@ -25,6 +25,9 @@ type dialect interface {
 	pipelines() bool
 	// run runs statements in their order on a connection of the driver's own kind.
 	run(ctx context.Context, conn any, statements []statement) error
+	// among is the condition that a column is one of the texts of a parameter which list makes.
+	among(column, parameter string) string
+	list(texts []string) any
 	// unfit says that an error means that an argument is nothing that the database could hold: no text, too long a key, too
 	// large a number.
 	unfit(err error) bool

@@ -86,7 +86,7 @@ func (t *tx) allDue(d registry.DueRequest) (wakes []registry.Wake, err error) {
 // nothing: every claim takes the item whose turn it is. So a collection whose ten thousand items fill the window keeps
 // nobody waiting.
 func (t *tx) offer(stage registry.Stage, d registry.DueRequest, room int) ([]registry.Wake, error) {
-	lanes, err := t.lanes(stage)
+	lanes, err := t.lanes(stage, mostLooked)
 	if err != nil {
 		return nil, err
 	}
@@ -156,13 +156,13 @@ func (t *tx) offerLane(stage registry.Stage, collection string, d registry.DueRe
 
 func (t *tx) firstDue(stage registry.Stage, collection string, n int) (out []offered, err error) {
 	rows, err := t.query(`SELECT i.id, i.action, i.rank, i.nudges, CASE WHEN `+waits+` THEN 1 ELSE 0 END FROM work_item i
-		WHERE i.stage = $1 AND i.collection = $2 AND i.ready = 1 AND i.nudge_at <= $3 ORDER BY i.rank, i.id LIMIT $4`,
-		stage, collection, t.now, n)
+		WHERE i.stage = $1 AND i.collection = $2 AND i.ready = 1 AND i.nudge_at <= $3 ORDER BY i.rank, i.id`+limit(doubled(n)),
+		stage, collection, t.now)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
+	for rows.Next() && len(out) < n {
 		o := offered{Wake: registry.Wake{Stage: stage}}
 		if err := rows.Scan(&o.ItemID, &o.Action, &o.rank, &o.nudges, &o.waiting); err != nil {
 			return nil, err

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -66,19 +65,14 @@ func (t *tx) writeEvents() error {
 	if err := t.get(`SELECT COALESCE(MAX(feed_seq), 0) FROM event`, nil, &last); err != nil {
 		return fmt.Errorf("look for the feed's end: %w", err)
 	}
-	for most := 32; len(t.events) > 0; {
-		for most > len(t.events) {
-			most /= 2 // few statements to prepare, whatever the number of events
-		}
-		args := make([]any, 0, most*eventColumns)
-		for _, e := range t.events[:most] {
-			last++
-			args = append(append(args, last), e...)
-		}
-		if err := t.do(insertEvents(most), args...); err != nil {
-			return fmt.Errorf("write events: %w", err)
-		}
-		t.events = t.events[most:]
+	var rows [][]any
+	for _, e := range t.events {
+		last++
+		rows = append(rows, append([]any{last}, e...))
+	}
+	t.events = nil
+	if err := t.insertRows(insertEvent, rows); err != nil {
+		return fmt.Errorf("write events: %w", err)
 	}
 	return nil
 }
@@ -93,23 +87,10 @@ func (t *tx) keepCollection(it registry.WorkItem) {
 	}
 }
 
-// eventColumns is how many parameters an event has.
-const eventColumns = 11
-
-// insertEvents is the statement that writes n events.
-func insertEvents(n int) string {
-	var b strings.Builder
-	b.WriteString(`INSERT INTO event (feed_seq, id, item_id, attempt, type, actor, at, data, collection, audit_id, audited) VALUES `)
-	for i := range n {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		p := func(column int) string { return "$" + strconv.Itoa(i*eventColumns+column) }
-		fmt.Fprintf(&b, "(%s, %s, %s, %s, %s, %s, %s, %s, COALESCE((SELECT collection FROM work_item WHERE id = %s), %s), %s, %s)",
-			p(1), p(2), p(3), p(4), p(5), p(6), p(7), p(8), p(3), p(9), p(10), p(11))
-	}
-	return b.String()
-}
+// insertEvent is the statement that writes events.
+var insertEvent = insertInto(
+	`INSERT INTO event (feed_seq, id, item_id, attempt, type, actor, at, data, collection, audit_id, audited)`,
+	`($1, $2, $3, $4, $5, $6, $7, $8, COALESCE((SELECT collection FROM work_item WHERE id = $3), $9), $10, $11)`, 11)
 
 // isAct says whether an event is what a person did or was refused.
 func isAct(kind, actor string) bool {

@@ -1,9 +1,11 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
@@ -18,24 +20,66 @@ const (
 // errClosed answers writes after Close.
 var errClosed = errors.New("registry is closed")
 
+// atOnce is how many writes are taken into a group before it is looked at the time again.
+const atOnce = 128
+
+// kind is what a write is, in the order in which a group runs its writes: no lease shall run out behind other work (R25), and
+// settles come before claims, whose items and locks they may be about to free (R11).
+type kind int
+
+const (
+	renews kind = iota
+	settles
+	claims
+	others
+)
+
+// joins says that writes of the kind are run together, with statements for all of them.
+func (k kind) joins() bool { return k == settles || k == claims }
+
 // write is one caller's transaction on its way into a group.
 type write struct {
-	ctx  context.Context
-	fn   func(*tx) error
-	err  error
-	done chan struct{}
+	ctx    context.Context
+	kind   kind
+	fn     func(*tx) error // of renews and others; it may run twice
+	settle *settling       // of settles
+	claim  *claiming       // of claims
+	err    error
+	done   chan struct{}
 }
 
 // givenUp is why its caller does not want it any more, nil while they do.
 func (w *write) givenUp() error { return context.Cause(w.ctx) }
 
+// together runs writes of one kind, one when they do not join. Its error is one that nobody knows whose it is, and undoes
+// them; what it notes in a write is that write's own, which has changed nothing.
+func together(t *tx, ws []*write) error {
+	t.audit = ""
+	for _, w := range ws {
+		w.err = nil
+	}
+	switch ws[0].kind {
+	case settles:
+		return t.settleAll(ws)
+	case claims:
+		return t.claimAll(ws)
+	case renews, others:
+	}
+	return ws[0].fn(t)
+}
+
 // write runs fn in a transaction and returns when it is committed, or fn's error when it was rolled back.
 func (s *Store) write(ctx context.Context, fn func(*tx) error) error {
-	w := &write{ctx: ctx, fn: fn, done: make(chan struct{})}
+	return s.queue(&write{ctx: ctx, kind: others, fn: fn})
+}
+
+// queue hands a write to the writer and returns its outcome.
+func (s *Store) queue(w *write) error {
+	w.done = make(chan struct{})
 	select {
 	case s.writes <- w:
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	case <-w.ctx.Done():
+		return w.givenUp()
 	case <-s.closed:
 		return errClosed
 	}
@@ -73,14 +117,14 @@ func (s *Store) writer(ctx context.Context) {
 // they run again with a savepoint each, which undoes the culprit alone; when the transaction fails as a whole, each
 // gets one of its own (R10). A database that does not answer is no write's fault, and all of them are told.
 func (s *Store) group(ctx context.Context, t *tx, first *write) {
-	ws, err := s.together(ctx, t, []*write{first}, s.writes, (*tx).bare)
+	ws, err := s.transact(ctx, t, []*write{first}, s.writes, (*tx).bare)
 	if errors.Is(err, errOneFailed) {
-		_, err = s.together(ctx, t, ws, nil, (*tx).savepoint)
+		_, err = s.transact(ctx, t, ws, nil, (*tx).savepoints)
 	}
 	if err != nil {
 		for _, w := range ws {
 			if len(ws) > 1 && !errors.Is(err, registry.ErrUnavailable) {
-				_, err = s.together(ctx, t, []*write{w}, nil, (*tx).bare)
+				_, err = s.transact(ctx, t, []*write{w}, nil, (*tx).bare)
 			}
 			if err != nil && !errors.Is(err, errOneFailed) {
 				w.err = fmt.Errorf("commit to the registry: %w", err)
@@ -95,26 +139,22 @@ func (s *Store) group(ctx context.Context, t *tx, first *write) {
 // errOneFailed says that a write failed, which says why itself, and that nothing was committed.
 var errOneFailed = errors.New("a write of the group failed")
 
-// together runs ws, and what more arrives meanwhile, in one transaction, and returns them all. An error means that
+// transact runs ws, and what more arrives meanwhile, in one transaction, and returns them all. An error means that
 // nothing was committed, or that nobody knows; a write's own error is in the write.
-func (s *Store) together(ctx context.Context, t *tx, ws []*write, more <-chan *write, run func(*tx, *write) error) ([]*write, error) {
+func (s *Store) transact(ctx context.Context, t *tx, ws []*write, more <-chan *write, run func(*tx, []*write) error) ([]*write, error) {
 	begun := time.Now()
 	if err := t.begin(ctx); err != nil {
 		return ws, err
 	}
-	for i := 0; i < len(ws); i++ {
-		if gone := ws[i].givenUp(); gone != nil {
-			ws[i].err = gone
-		} else if err := run(t, ws[i]); err != nil {
+	ws = waiting(ws, more, atOnce)
+	for ran := 0; ran < len(ws); {
+		next := wanted(ws[ran:])
+		ran = len(ws)
+		if err := run(t, next); err != nil {
 			return ws, finished(ws, t.undo(err))
 		}
-		if len(ws) >= groupWrites || time.Since(begun) > groupTime {
-			continue // no more are taken; those that were are all run
-		}
-		select {
-		case w := <-more:
-			ws = append(ws, w)
-		default:
+		if time.Since(begun) <= groupTime { // else no more are taken
+			ws = waiting(ws, more, min(groupWrites, ran+atOnce))
 		}
 	}
 	if err := t.commit(ctx); err != nil {
@@ -125,6 +165,31 @@ func (s *Store) together(ctx context.Context, t *tx, ws []*write, more <-chan *w
 	}
 	s.tell(t)
 	return ws, nil
+}
+
+// waiting adds what stands at the writer's door, until there are enough.
+func waiting(ws []*write, door <-chan *write, enough int) []*write {
+	for len(ws) < enough {
+		select {
+		case w := <-door:
+			ws = append(ws, w)
+		default:
+			return ws
+		}
+	}
+	return ws
+}
+
+// wanted are those writes whose callers have not given up, in the order in which they are run.
+func wanted(ws []*write) []*write {
+	var out []*write
+	for _, w := range ws {
+		if w.err = w.givenUp(); w.err == nil {
+			out = append(out, w)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *write) int { return cmp.Compare(a.kind, b.kind) })
+	return out
 }
 
 // finished is nil for a single write that failed by itself: it was undone, and there is nobody to run again.

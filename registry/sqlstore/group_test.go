@@ -16,10 +16,9 @@ import (
 	"github.com/holdfast/holdfast/registry/sqlstore"
 )
 
-// crowd adds n tokens at once, so that they come in one group, and returns each one's error. The writer stands still
+// gather makes n calls at once, so that they come in one group, and returns each one's error. The writer stands still
 // until all callers are there; fault is asked before each statement.
-func crowd(t *testing.T, s *sqlstore.Store, n int, fault func(query string) error) []error {
-	t.Helper()
+func gather(s *sqlstore.Store, n int, fault func(query string) error, call func(i int) error) []error {
 	var ready atomic.Int64
 	var once sync.Once
 	s.SetFault(func(query string) error {
@@ -38,12 +37,20 @@ func crowd(t *testing.T, s *sqlstore.Store, n int, fault func(query string) erro
 	for i := range n {
 		all.Go(func() {
 			ready.Add(1)
-			errs[i] = s.AddToken(t.Context(), registry.Token{ID: fmt.Sprint(i), Hash: fmt.Sprint(i), Name: fmt.Sprint(i)})
+			errs[i] = call(i)
 		})
 	}
 	all.Wait()
 	s.SetFault(nil)
 	return errs
+}
+
+// crowd adds n tokens at once.
+func crowd(t *testing.T, s *sqlstore.Store, n int, fault func(query string) error) []error {
+	t.Helper()
+	return gather(s, n, fault, func(i int) error {
+		return s.AddToken(t.Context(), registry.Token{ID: fmt.Sprint(i), Hash: fmt.Sprint(i), Name: fmt.Sprint(i)})
+	})
 }
 
 func hasToken(t *testing.T, s *sqlstore.Store, i int) bool {

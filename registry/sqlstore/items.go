@@ -56,7 +56,7 @@ func (s *Store) page(ctx context.Context, l itemList, statement string) (page re
 	var seq int64
 	for rows.Next() {
 		before := seq
-		it, err := scanItem(withSeq{rows, &seq})
+		it, err := scanItem(withMore{rows, []any{&seq}})
 		if err != nil {
 			return page, err
 		}
@@ -69,13 +69,13 @@ func (s *Store) page(ctx context.Context, l itemList, statement string) (page re
 	return page, rows.Err()
 }
 
-// withSeq scans a row of itemColumns and the seq behind them.
-type withSeq struct {
-	row scanner
-	seq *int64
+// withMore scans a row of itemColumns and what stands behind them.
+type withMore struct {
+	row  scanner
+	more []any
 }
 
-func (r withSeq) Scan(dest ...any) error { return r.row.Scan(append(dest, r.seq)...) }
+func (r withMore) Scan(dest ...any) error { return r.row.Scan(append(dest, r.more...)...) }
 
 // itemList is how a page of items is read: at spots that together have every row of it.
 type itemList struct {

@@ -1,9 +1,9 @@
 package sqlstore
 
 import (
-	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -27,68 +27,175 @@ func shut(alias string) string {
 // stagingStages write to the staging volume.
 var stagingStages = stagesWhere(func(s registry.Step) bool { return s.Writes == registry.StagingVolume })
 
-// express is the stage's first item of those that an operator put in front of everything.
-var express = `SELECT i.collection, i.id, CASE WHEN ` + waits + ` THEN 1 ELSE 0 END FROM work_item i
-	WHERE i.stage = $1 AND i.ready = 1 AND i.rank < 0 AND NOT ` + shut("i") + ` ORDER BY i.rank, i.id LIMIT 1`
+// turn is an item whose turn it is.
+type turn struct {
+	registry.WorkItem
+	offered bool // a message for it is on its way
+	snoozed bool // its last attempt was a snooze of this stage
+	waiting bool // it is ready, and cannot be claimed all the same
+}
 
-// head is the first item of the lane whose turn it is; its id is ” when the lane is empty.
-var head = `SELECT h.collection, COALESCE(h.id, ''), CASE WHEN i.id IS NOT NULL AND ` + waits + ` THEN 1 ELSE 0 END
-	FROM (SELECT l.collection, (SELECT r.id FROM work_item r WHERE r.stage = l.stage AND r.collection = l.collection
-			AND r.ready = 1 ORDER BY r.rank, r.id LIMIT 1) AS id
-		FROM lane l WHERE l.stage = $1 AND l.active = 1 AND NOT ` + shut("l") + ` ORDER BY l.served, l.collection LIMIT 1) h
-	LEFT JOIN work_item i ON i.id = h.id`
+// selectTurn selects what scanTurns reads.
+var selectTurn = `SELECT ` + itemColumns + `, i.nudges > 0, EXISTS (SELECT 1 FROM attempt a WHERE a.item_id = i.id AND a.n = i.attempt
+	AND a.stage = i.stage AND a.outcome = 'snooze'), CASE WHEN ` + waits + ` THEN 1 ELSE 0 END FROM work_item i `
 
-// next returns the id of the item whose turn it is in a stage, "" when there is none. It may also miss one when very many
-// items had to be set aside to get at it; the call after this goes on there.
-func (t *tx) next(stage registry.Stage) (string, error) {
-	for looked := int64(0); looked < mostLooked; looked++ {
-		var collection, id string
-		var waiting bool
-		err := t.get(express, []any{stage}, &collection, &id, &waiting)
-		if errors.Is(err, sql.ErrNoRows) {
-			err = t.get(head, []any{stage}, &collection, &id, &waiting)
+// Items that an operator put in front of everything, and the first of a lane.
+var (
+	express = selectTurn + `WHERE i.stage = $1 AND i.ready = 1 AND i.rank < 0 AND NOT ` + shut("i") + ` ORDER BY i.rank, i.id`
+	heads   = selectTurn + `WHERE i.stage = $1 AND i.collection = $2 AND i.ready = 1 ORDER BY i.rank, i.id`
+)
+
+// readTurns reads the first n rows of selectTurn.
+func (t *tx) readTurns(n int, query string, args ...any) (out []turn, err error) {
+	rows, err := t.query(query+limit(doubled(n)), args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() && len(out) < n {
+		var next turn
+		if next.WorkItem, err = scanItem(withMore{rows, []any{&next.offered, &next.snoozed, &next.waiting}}); err != nil {
+			return nil, err
 		}
-		switch {
-		case errors.Is(err, sql.ErrNoRows):
-			return "", nil
-		case err != nil:
-			return "", fmt.Errorf("look whose turn it is at %s: %w", stage, err)
-		case id == "":
-			if err := t.closeLane(stage, collection); err != nil {
-				return "", err
-			}
-		case !waiting:
-			return id, nil
-		default:
-			n, err := t.setAside(stage, collection)
-			if err != nil {
-				return "", err
-			}
-			if looked += n; n < groupWrites {
-				continue
-			}
-			// There may be many more of them: it is somebody else's turn now.
-			if err := t.served(stage, collection); err != nil {
-				return "", err
-			}
+		out = append(out, next)
+	}
+	return out, rows.Err()
+}
+
+// lineup is the items whose turn it is, as one call finds them. They stay ready until they are started.
+type lineup struct {
+	*tx
+	stage  registry.Stage
+	want   int
+	turns  []turn
+	taken  map[string]bool // their ids
+	of     map[string]int  // how many are of a lane
+	spent  map[string]bool // lanes that have no more
+	looked int64
+}
+
+// next returns the items whose turn it is in a stage, at most n. It may also miss some when very many items had to be set
+// aside to get at them; the call after this goes on there.
+func (t *tx) next(stage registry.Stage, n int) ([]turn, error) {
+	l := &lineup{tx: t, stage: stage, want: n, taken: map[string]bool{}, of: map[string]int{}, spent: map[string]bool{}}
+	err := l.express()
+	for err == nil && len(l.turns) < l.want && l.looked < mostLooked {
+		var more bool
+		if more, err = l.round(); !more {
+			break
 		}
 	}
-	return "", nil
+	if err != nil {
+		return nil, fmt.Errorf("look whose turn it is at %s: %w", stage, err)
+	}
+	return l.turns, nil
+}
+
+// express takes what goes before all turns.
+func (l *lineup) express() error {
+	for ; l.looked < mostLooked; l.looked++ {
+		found, err := l.readTurns(l.want, express, l.stage)
+		if err != nil {
+			return err
+		}
+		waiting := slices.IndexFunc(found, func(n turn) bool { return n.waiting })
+		if waiting < 0 {
+			for _, n := range found {
+				if err := l.take(n.Collection, n); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		aside, err := l.setAside(l.stage, found[waiting].Collection)
+		if err != nil {
+			return err
+		}
+		l.looked += aside
+	}
+	return nil
+}
+
+// round gives every lane its share of what is wanted still; false when there are no lanes.
+func (l *lineup) round() (more bool, err error) {
+	wanted := l.want - len(l.turns)
+	lanes, err := l.lanes(l.stage, wanted+len(l.spent))
+	if err != nil {
+		return false, err
+	}
+	lanes = slices.DeleteFunc(lanes, func(collection string) bool { return l.spent[collection] })
+	lanes = lanes[:min(len(lanes), wanted)]
+	for i, collection := range lanes {
+		left := len(lanes) - i
+		if err := l.turnOf(collection, (l.want-len(l.turns)+left-1)/left); err != nil {
+			return false, err
+		}
+	}
+	return len(lanes) > 0, nil
+}
+
+// turnOf takes a lane's first items, so many at most.
+func (l *lineup) turnOf(collection string, share int) error {
+	first, err := l.readTurns(share+l.of[collection], heads, l.stage, collection)
+	if err != nil {
+		return err
+	}
+	first = slices.DeleteFunc(first, func(n turn) bool { return l.taken[n.ID] })
+	waiting := slices.IndexFunc(first, func(n turn) bool { return n.waiting })
+	switch {
+	case len(first) == 0 && l.of[collection] == 0:
+		l.looked++
+		return l.closeLane(l.stage, collection)
+	case waiting < 0:
+		l.spent[collection] = len(first) < share
+		return l.take(collection, first...)
+	}
+	if err := l.take(collection, first[:waiting]...); err != nil {
+		return err
+	}
+	aside, err := l.setAside(l.stage, collection)
+	l.looked += aside + 1
+	if err == nil && waiting == 0 && aside >= groupWrites {
+		err = l.served(l.stage, collection) // there may be many more of them: it is somebody else's turn now
+	}
+	return err
+}
+
+// take takes items of a lane, which has its turn with them.
+func (l *lineup) take(collection string, first ...turn) error {
+	if len(first) == 0 {
+		return nil
+	}
+	for _, n := range first {
+		l.taken[n.ID] = true
+	}
+	l.turns = append(l.turns, first...)
+	l.of[collection] += len(first)
+	return l.served(l.stage, collection)
 }
 
 // openLane gives a collection its turns in a stage, where it has a ready item now. One that is new comes next; one that
 // was there before keeps its place, so that nobody gains by coming and going.
 func (t *tx) openLane(stage registry.Stage, collection string) error {
+	l := lane{stage, collection}
+	if t.open[l] {
+		return nil
+	}
 	err := t.do(`INSERT INTO lane (stage, collection, served, active) VALUES ($1, $2, 0, 1)
 		ON CONFLICT (stage, collection) DO UPDATE SET active = 1 WHERE lane.active = 0`, stage, collection)
 	if err != nil {
 		return fmt.Errorf("open the lane of %s at %s: %w", collection, stage, err)
 	}
+	if t.open == nil {
+		t.open = map[lane]bool{}
+	}
+	t.open[l] = true
 	return nil
 }
 
 // closeLane ends the turns of a collection that has no ready item.
 func (t *tx) closeLane(stage registry.Stage, collection string) error {
+	delete(t.open, lane{stage, collection})
 	err := t.do(`UPDATE lane SET active = 0 WHERE stage = $1 AND collection = $2`, stage, collection)
 	if err != nil {
 		return fmt.Errorf("close the lane of %s at %s: %w", collection, stage, err)
@@ -106,8 +213,8 @@ func (t *tx) served(stage registry.Stage, collection string) error {
 	return nil
 }
 
-// lanes are the collections that have a turn in a stage, the next one first.
-func (t *tx) lanes(stage registry.Stage) ([]string, error) {
+// lanes are the collections that have a turn in a stage, the next one first: so many, or some more.
+func (t *tx) lanes(stage registry.Stage, most int) ([]string, error) {
 	return t.strings(`SELECT l.collection FROM lane l WHERE l.stage = $1 AND l.active = 1 AND NOT `+shut("l")+`
-		ORDER BY l.served, l.collection`, stage)
+		ORDER BY l.served, l.collection`+limit(doubled(most)), stage)
 }

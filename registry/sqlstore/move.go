@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -24,31 +25,83 @@ type change struct {
 	reason string
 }
 
-// move carries out a change: the one place where (stage, status) of a known item is written.
-func (t *tx) move(it registry.WorkItem, c change) error {
-	if err := check(it, c.act, c.status); err != nil {
-		return err
+// shift is an item that goes somewhere.
+type shift struct {
+	it registry.WorkItem
+	change
+}
+
+// position is what a shift writes.
+type position struct {
+	stage           registry.Stage
+	status          registry.Status
+	tries, losses   int
+	class           registry.ErrorClass
+	note            string
+	wait            registry.Reason
+	runAt           int64
+	nudge, finished sql.NullInt64
+	ready           int
+}
+
+// move carries out a change.
+func (t *tx) move(it registry.WorkItem, c change) error { return t.moveAll([]shift{{it, c}}) }
+
+// moveAll carries out changes of different items: the one place where (stage, status) of known items is written. Items
+// that come to the same position share a statement, and what settled items leave behind is seen to for all of them, their
+// dependents last (R23).
+func (t *tx) moveAll(all []shift) error {
+	at := groups[position]{}
+	for i, s := range all {
+		if err := check(s.it, s.act, s.status); err != nil {
+			return err
+		}
+		if s.stage != s.it.Stage {
+			all[i].losses = 0
+		}
+		at.add(t.positionOf(all[i]), s.it.ID)
 	}
-	var finished, nudge sql.NullInt64
-	runAt, ready := t.now+c.delay, 0
-	if c.status.Settled() {
-		finished = sql.NullInt64{Int64: t.now, Valid: true}
-	} else if it.BlockerCount == 0 && c.status == registry.Pending {
-		nudge = sql.NullInt64{Int64: runAt, Valid: true}
-		if c.delay <= 0 {
-			ready, t.wake = 1, true
+	for p, ids := range at.all() {
+		err := t.do(`UPDATE work_item SET stage = $2, status = $3, tries = $4, losses = $5, error_class = $6, note = $7,
+			wait_reason = $8, run_at = $9, nudge_at = $10, nudges = 0, updated_at = $11, finished_at = $12, ready = $13
+			WHERE `+t.among("id"), t.list(ids), p.stage, p.status, p.tries, p.losses, p.class, p.note, p.wait, p.runAt,
+			p.nudge, t.now, p.finished, p.ready)
+		if err != nil {
+			return fmt.Errorf("move items: %w", err)
 		}
 	}
-	if c.stage != it.Stage {
-		c.losses = 0
+	var gone []shift
+	for _, s := range all {
+		if err := t.moved(s); err != nil {
+			return err
+		}
+		if s.status.Settled() {
+			gone = append(gone, s)
+		}
 	}
-	err := t.do(`UPDATE work_item SET stage = $2, status = $3, tries = $4, losses = $5, error_class = $6, note = $7,
-		wait_reason = $8, run_at = $9, nudge_at = $10, nudges = 0, updated_at = $11, finished_at = $12, ready = $13 WHERE id = $1`,
-		it.ID, c.stage, c.status, c.tries, c.losses, c.class, c.note, c.wait, runAt, nudge, t.now, finished, ready)
-	if err != nil {
-		return fmt.Errorf("move item %s: %w", it.ID, err)
+	return t.letGo(gone)
+}
+
+func (t *tx) positionOf(s shift) position {
+	p := position{
+		stage: s.stage, status: s.status, tries: s.tries, losses: s.losses, class: s.class, note: s.note, wait: s.wait, runAt: t.now + s.delay,
 	}
-	if ready == 1 {
+	if s.status.Settled() {
+		p.finished = sql.NullInt64{Int64: t.now, Valid: true}
+	} else if s.it.BlockerCount == 0 && s.status == registry.Pending {
+		p.nudge = sql.NullInt64{Int64: p.runAt, Valid: true}
+		if s.delay <= 0 {
+			p.ready = 1
+		}
+	}
+	return p
+}
+
+// moved sees to what follows from an item's new position.
+func (t *tx) moved(s shift) (err error) {
+	it, c := s.it, s.change
+	if t.positionOf(s).ready == 1 {
+		t.wake = true
 		err = t.openLane(c.stage, it.Collection)
 	} else if it.BlockerCount > 0 && c.status == registry.Pending {
 		err = t.place(it.ID) // whether its open prerequisites matter depends on the stage and on them
@@ -66,14 +119,9 @@ func (t *tx) move(it registry.WorkItem, c change) error {
 		}
 	}
 	if it.Status.Settled() && !c.status.Settled() {
-		if err := t.reopen(it.ID); err != nil {
-			return err
-		}
+		return t.reopen(it.ID)
 	}
-	switch {
-	case c.status.Settled():
-		return t.letGo(it, c.status)
-	case c.act == registry.ActAdvance && c.stage == registry.Report:
+	if c.act == registry.ActAdvance && c.stage == registry.Report {
 		return t.unblocked(it.ID) // a batch whose jobs are settled already begins its closing here
 	}
 	return nil
@@ -89,20 +137,44 @@ func check(it registry.WorkItem, act registry.Act, to registry.Status) error {
 	return err
 }
 
-// letGo releases what a settled item had: its locks, its edges to dependents, and, when it completed, its room.
+// letGo releases what settled items had: their locks, their edges to dependents, and, when they completed, their room.
 // A failed or cancelled item keeps its staging for a requeue, and so its reservation; that of an aborted or deleted one
 // goes when its staging is gone (R24).
-func (t *tx) letGo(it registry.WorkItem, to registry.Status) error {
-	if err := t.unlock(it.ID); err != nil {
-		return err
+func (t *tx) letGo(gone []shift) error {
+	if len(gone) == 0 {
+		return nil
 	}
-	if to == registry.Completed {
-		if err := t.unreserve(it.ID); err != nil {
+	ids := make([]string, len(gone))
+	for i, s := range gone {
+		ids[i] = s.it.ID
+	}
+	// Most had nothing any more.
+	locked, err := t.strings(`SELECT item_id FROM lock WHERE `+t.among("item_id")+`
+		UNION SELECT item_id FROM lock_wait WHERE `+t.among("item_id"), t.list(ids))
+	if err != nil {
+		return fmt.Errorf("look for locks: %w", err)
+	}
+	roomy, err := t.strings(`SELECT item_id FROM reservation WHERE `+t.among("item_id"), t.list(ids))
+	if err != nil {
+		return fmt.Errorf("look for reservations: %w", err)
+	}
+	for _, s := range gone {
+		if slices.Contains(locked, s.it.ID) {
+			if err := t.unlock(s.it.ID); err != nil {
+				return err
+			}
+		}
+		if s.status != registry.Completed {
+			continue
+		}
+		if slices.Contains(roomy, s.it.ID) {
+			if err := t.unreserve(s.it.ID); err != nil {
+				return err
+			}
+		}
+		if err := t.tidied(s.it); err != nil {
 			return err
 		}
-		if err := t.tidied(it); err != nil {
-			return err
-		}
 	}
-	return t.satisfy(it.ID, to)
+	return t.satisfy(gone)
 }

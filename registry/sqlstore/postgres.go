@@ -140,6 +140,12 @@ func (d postgres) run(ctx context.Context, conn any, statements []statement) err
 	return results.Close()
 }
 
+func (d postgres) among(column, parameter string) string {
+	return column + " = ANY(CAST(" + parameter + " AS TEXT[]))"
+}
+
+func (d postgres) list(texts []string) any { return texts }
+
 func (d postgres) unfit(err error) bool {
 	var answered *pgconn.PgError
 	if !errors.As(err, &answered) {

@@ -15,7 +15,7 @@ func (t *tx) purge(it registry.WorkItem, c registry.Command) error {
 	if err := t.purgeable(it, c); err != nil {
 		return err
 	}
-	jobs, err := t.strings(`SELECT id FROM work_item WHERE parent_id = $1 ORDER BY id LIMIT $2`, it.ID, applyChunk+1)
+	jobs, err := t.strings(`SELECT id FROM work_item WHERE parent_id = $1 ORDER BY id`+limit(applyChunk+1), it.ID)
 	if err != nil {
 		return fmt.Errorf("list jobs: %w", err)
 	}

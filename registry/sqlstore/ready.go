@@ -49,9 +49,12 @@ func (t *tx) promote() error {
 	}
 	t.promoted = !due && !released
 	if due {
-		_, err := t.enter(`UPDATE work_item SET ready = 1, nudge_at = COALESCE(nudge_at, $1) WHERE id IN (
-				SELECT id FROM work_item WHERE status = 'pending' AND ready = 0 AND run_at <= $1 ORDER BY run_at LIMIT $2)
-			RETURNING id, stage, collection`, t.now, groupWrites)
+		ids, err := t.strings(`SELECT id FROM work_item WHERE status = 'pending' AND ready = 0 AND run_at <= $1
+			ORDER BY run_at`+limit(groupWrites), t.now)
+		if err == nil {
+			_, err = t.enter(`UPDATE work_item SET ready = 1, nudge_at = COALESCE(nudge_at, $2) WHERE `+t.among("id")+`
+				RETURNING id, stage, collection`, t.list(ids), t.now)
+		}
 		if err != nil {
 			return fmt.Errorf("promote what became due: %w", err)
 		}
@@ -99,7 +102,7 @@ func (t *tx) enter(query string, args ...any) (ids []string, err error) {
 func (t *tx) setAside(stage registry.Stage, collection string) (int64, error) {
 	n, err := t.exec(`UPDATE work_item AS i SET ready = CASE WHEN `+blocked+` THEN 2 ELSE 3 END, nudge_at = NULL, nudges = 0
 		WHERE i.id IN (SELECT f.id FROM work_item f WHERE f.stage = $1 AND f.collection = $2 AND f.ready = 1
-			ORDER BY f.rank, f.id LIMIT $3) AND `+waits, stage, collection, groupWrites)
+			ORDER BY f.rank, f.id`+limit(groupWrites)+`) AND `+waits, stage, collection)
 	if err != nil {
 		return 0, fmt.Errorf("set held items of %s at %s aside: %w", collection, stage, err)
 	}
@@ -151,8 +154,8 @@ func (t *tx) putBackMore() error {
 		column = "volume"
 	}
 	ids, err := t.enter(`UPDATE work_item SET ready = 1, nudge_at = $3, nudges = 0 WHERE id IN (
-			SELECT id FROM work_item WHERE ready = 3 AND `+column+` = $1 AND id > $2 ORDER BY id LIMIT $4)
-		RETURNING id, stage, collection`, key, after, t.now, groupWrites)
+			SELECT id FROM work_item WHERE ready = 3 AND `+column+` = $1 AND id > $2 ORDER BY id`+limit(groupWrites)+`)
+		RETURNING id, stage, collection`, key, after, t.now)
 	if err != nil {
 		return fmt.Errorf("put back what the hold on %s %s set aside: %w", scope, key, err)
 	}

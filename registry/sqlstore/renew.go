@@ -11,7 +11,7 @@ import (
 // Renew implements registry.Working.
 func (s *Store) Renew(ctx context.Context, r registry.RenewRequest) (registry.Renewal, error) {
 	var out registry.Renewal
-	err := s.write(ctx, func(t *tx) error {
+	err := s.queue(&write{ctx: ctx, kind: renews, fn: func(t *tx) error {
 		out = registry.Renewal{}
 		held, err := t.heldWorker(r.Worker.ID)
 		if err != nil {
@@ -31,7 +31,7 @@ func (s *Store) Renew(ctx context.Context, r registry.RenewRequest) (registry.Re
 			}
 		}
 		return nil
-	})
+	}})
 	if err != nil {
 		return registry.Renewal{}, fmt.Errorf("renew leases of worker %s: %w", r.Worker.ID, err)
 	}

@@ -10,67 +10,109 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
+// settling is a settle in a group.
+type settling struct {
+	registry.Settlement
+	verdict registry.Verdict
+}
+
 // Settle implements registry.Working.
 func (s *Store) Settle(ctx context.Context, se registry.Settlement) (registry.Verdict, error) {
 	se.Error = clean(se.Error)
-	var v registry.Verdict
-	err := s.write(ctx, func(t *tx) (err error) {
-		v, err = t.settle(se)
-		return err
-	})
-	if err != nil {
+	w := &write{ctx: ctx, kind: settles, settle: &settling{Settlement: se}}
+	if err := s.queue(w); err != nil {
 		return registry.Verdict{}, fmt.Errorf("settle attempt %d of item %s: %w", se.Lease.N, se.Lease.ItemID, err)
 	}
-	return v, nil
+	return w.settle.verdict, nil
 }
 
-func (t *tx) settle(se registry.Settlement) (registry.Verdict, error) {
-	it, err := t.live(se.Lease)
-	if errors.Is(err, registry.ErrClaimLost) {
-		if v, ok, err := t.settled(se); err != nil || ok {
-			return v, err
+// settleAll settles several attempts. One that does not live is told so, or answered as the first time.
+func (t *tx) settleAll(ws []*write) error {
+	items, err := t.liveAll(ws)
+	if err != nil {
+		return err
+	}
+	var shifts []shift
+	var closings []closing
+	var late []*write
+	for _, w := range ws {
+		se := w.settle
+		it, ok := items[se.Lease]
+		if !ok {
+			late = append(late, w)
+			continue
+		}
+		delete(items, se.Lease) // who comes a second time finds it settled
+		if err := t.learn(&it, se.Settlement); err != nil {
+			return err
+		}
+		next, err := t.decide(it, se.Settlement)
+		if err != nil {
+			return err
+		}
+		se.verdict = registry.Verdict{Stage: next.stage, Status: next.status, Tries: next.tries}
+		shifts = append(shifts, shift{it, next})
+		closings = append(closings, closing{se.Settlement, se.verdict})
+	}
+	if err := t.closeAttempts(closings); err != nil {
+		return err
+	}
+	if err := t.moveAll(shifts); err != nil {
+		return err
+	}
+	for _, s := range shifts {
+		if s.status != registry.Completed {
+			continue
+		}
+		if err := t.tidyAgain(s.it); err != nil {
+			return err
 		}
 	}
-	if err != nil {
-		return registry.Verdict{}, err
-	}
-	if err := t.learn(&it, se); err != nil {
-		return registry.Verdict{}, err
-	}
-	next, err := t.decide(it, se)
-	if err != nil {
-		return registry.Verdict{}, err
-	}
-	if err := t.move(it, next); err != nil {
-		return registry.Verdict{}, err
-	}
-	if next.status == registry.Completed {
-		if err := t.tidyAgain(it); err != nil {
-			return registry.Verdict{}, err
+	for _, w := range late {
+		w.settle.verdict, w.err = t.settled(w.settle.Settlement)
+		if w.err != nil && !errors.Is(w.err, registry.ErrClaimLost) {
+			return w.err
 		}
 	}
-	v := registry.Verdict{Stage: next.stage, Status: next.status, Tries: next.tries}
-	return v, t.closeAttempt(se, v)
+	return nil
 }
 
-// settled answers a repeated settlement with the recorded verdict (R9).
-func (t *tx) settled(se registry.Settlement) (v registry.Verdict, ok bool, err error) {
+// liveAll returns the items whose attempts live, by their leases: what the fence of each write asks, asked for many.
+func (t *tx) liveAll(ws []*write) (map[registry.Lease]registry.WorkItem, error) {
+	ids := make([]string, len(ws))
+	for i, w := range ws {
+		ids[i] = w.settle.Lease.ItemID
+	}
+	found, err := scanItems(t.query(selectItem+`JOIN attempt a ON a.item_id = i.id AND a.n = i.attempt
+		WHERE `+t.among("i.id")+` AND i.status = 'running' AND a.finished_at IS NULL`, t.list(ids)))
+	if err != nil {
+		return nil, fmt.Errorf("check leases: %w", err)
+	}
+	items := map[registry.Lease]registry.WorkItem{}
+	for _, it := range found {
+		items[registry.Lease{ItemID: it.ID, N: it.Attempt}] = it
+	}
+	return items, nil
+}
+
+// settled answers a repeated settlement with the recorded verdict (R9); any other one has lost its claim.
+func (t *tx) settled(se registry.Settlement) (v registry.Verdict, err error) {
 	var outcome registry.Outcome
 	var response string
 	err = t.get(`SELECT outcome, response FROM attempt WHERE item_id = $1 AND n = $2 AND finished_at IS NOT NULL`,
 		[]any{se.Lease.ItemID, se.Lease.N}, &outcome, &response)
 	if errors.Is(err, sql.ErrNoRows) {
-		return v, false, nil
+		return v, fmt.Errorf("attempt %d of item %s: %w", se.Lease.N, se.Lease.ItemID, registry.ErrClaimLost)
 	} else if err != nil {
-		return v, false, err
+		return v, err
 	}
 	if outcome != se.Outcome {
-		return v, false, fmt.Errorf("ended as %s: %w", outcome, registry.ErrClaimLost)
+		return v, fmt.Errorf("ended as %s: %w", outcome, registry.ErrClaimLost)
 	}
 	if err := json.Unmarshal([]byte(response), &v); err != nil {
-		return v, false, fmt.Errorf("decode recorded verdict: %w", err)
+		return v, fmt.Errorf("decode recorded verdict: %w", err)
 	}
-	return v, true, nil
+	return v, nil
 }
 
 // learn notes what the attempt found out about the item, whatever becomes of it.
@@ -135,21 +177,38 @@ func set(field, value *int64) {
 	}
 }
 
-// closeAttempt records outcome and verdict, so that a repeat is answered alike.
-func (t *tx) closeAttempt(se registry.Settlement, v registry.Verdict) error {
-	response, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("encode verdict: %w", err)
+// closing is an attempt that ends with a verdict.
+type closing struct {
+	registry.Settlement
+	verdict registry.Verdict
+}
+
+// closeAttempts records outcomes and verdicts, so that a repeat is answered alike. Attempts that end alike share a
+// statement; an item has one that is open.
+func (t *tx) closeAttempts(all []closing) error {
+	type ending struct {
+		outcome         registry.Outcome
+		error, response string
 	}
-	if se.Progress != nil {
-		if err := t.progress(se.Lease, se.Progress); err != nil {
-			return err
+	ended := groups[ending]{}
+	for _, c := range all {
+		response, err := json.Marshal(c.verdict)
+		if err != nil {
+			return fmt.Errorf("encode verdict: %w", err)
 		}
+		if c.Progress != nil {
+			if err := t.progress(c.Lease, c.Progress); err != nil {
+				return err
+			}
+		}
+		ended.add(ending{c.Outcome, c.Error, string(response)}, c.Lease.ItemID)
 	}
-	err = t.do(`UPDATE attempt SET finished_at = $3, outcome = $4, error = $5, response = $6 WHERE item_id = $1 AND n = $2`,
-		se.Lease.ItemID, se.Lease.N, t.now, se.Outcome, se.Error, string(response))
-	if err != nil {
-		return fmt.Errorf("close attempt: %w", err)
+	for e, ids := range ended.all() {
+		err := t.do(`UPDATE attempt SET finished_at = $2, outcome = $3, error = $4, response = $5
+			WHERE `+t.among("item_id")+` AND finished_at IS NULL`, t.list(ids), t.now, e.outcome, e.error, e.response)
+		if err != nil {
+			return fmt.Errorf("close attempts: %w", err)
+		}
 	}
 	return nil
 }

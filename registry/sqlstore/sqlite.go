@@ -3,7 +3,9 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net/url"
 	"time"
 
@@ -50,6 +52,18 @@ func (d sqlite) gone(error) bool { return false }
 func (d sqlite) pipelines() bool { return false }
 
 func (d sqlite) run(context.Context, any, []statement) error { return nil } // nothing is kept back
+
+func (d sqlite) among(column, parameter string) string {
+	return column + " IN (SELECT value FROM json_each(" + parameter + "))"
+}
+
+func (d sqlite) list(texts []string) any {
+	text, err := json.Marshal(texts)
+	if err != nil {
+		panic(fmt.Errorf("encode texts: %w", err)) // there is no text that cannot be encoded
+	}
+	return string(text)
+}
 
 func (d sqlite) unfit(error) bool { return false }
 

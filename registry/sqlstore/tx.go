@@ -29,6 +29,7 @@ type tx struct {
 
 	// What many writes of a group ask, and only few of them change.
 	promoted  bool            // nothing more becomes due by time
+	open      map[lane]bool   // lanes that have been opened, and not closed since
 	onWorkers []registry.Hold // the holds on workers; nil: not looked up
 }
 
@@ -142,18 +143,51 @@ func (t *tx) disconnect() {
 }
 
 // forget makes the transaction look anew at what it keeps of answers.
-func (t *tx) forget() { t.promoted, t.onWorkers = false, nil }
+func (t *tx) forget() { t.promoted, t.open, t.onWorkers = false, nil, nil }
 
-// bare runs one write. Its error, which it notes in w, means that the transaction has to be undone.
-func (t *tx) bare(w *write) error {
-	t.audit = ""
-	if w.err = w.fn(t); w.err == nil {
+// among is the condition that a column is one of the texts of the first parameter, which list makes.
+func (t *tx) among(column string) string { return t.store.dialect.among(column, "$1") }
+
+func (t *tx) list(texts []string) any { return t.store.dialect.list(texts) }
+
+// bare runs writes as they are. The error of one, which it notes in it, means that the transaction has to be undone.
+func (t *tx) bare(ws []*write) error {
+	for first := 0; first < len(ws); {
+		last := first + 1
+		for ws[first].kind.joins() && last < len(ws) && ws[last].kind == ws[first].kind {
+			last++
+		}
+		if err := t.run(ws[first:last]); err != nil {
+			return err
+		}
+		first = last
+	}
+	return nil
+}
+
+// run runs a write, or several of one kind.
+func (t *tx) run(ws []*write) error {
+	err := together(t, ws)
+	if err == nil {
 		return nil
 	}
-	if t.store.dialect.gone(w.err) {
-		return w.err
+	for _, w := range ws {
+		w.err = err
+	}
+	if t.store.dialect.gone(err) {
+		return err
 	}
 	return errOneFailed
+}
+
+// savepoints runs each write so that its error undoes it alone.
+func (t *tx) savepoints(ws []*write) error {
+	for _, w := range ws {
+		if err := t.savepoint(w); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // savepoint runs one write so that its error, which it notes in w, undoes it alone. An error it returns means that the
@@ -162,12 +196,13 @@ func (t *tx) savepoint(w *write) error {
 	if _, err := t.exec("SAVEPOINT w"); err != nil {
 		return err
 	}
-	t.audit = ""
 	noted := len(t.events)
-	if w.err = w.fn(t); w.err == nil {
-		w.err = t.send()
+	err := together(t, []*write{w})
+	if err == nil {
+		err = t.send()
 	}
-	if w.err != nil {
+	if err != nil {
+		w.err = err
 		if t.store.dialect.gone(w.err) {
 			return w.err
 		}
@@ -178,7 +213,7 @@ func (t *tx) savepoint(w *write) error {
 			return errors.Join(w.err, err)
 		}
 	}
-	_, err := t.exec("RELEASE SAVEPOINT w")
+	_, err = t.exec("RELEASE SAVEPOINT w")
 	return err
 }
 
