@@ -12,6 +12,7 @@ func wakeTests() []test {
 		{"I1_a_new_item_is_rung_for", wakeNew},
 		{"R20_best_first_and_at_most_a_window", wakeWindow},
 		{"R20_a_claim_frees_its_place", wakeClaimFrees},
+		{"R20_a_message_of_before_rings_for_another", wakeBefore},
 		{"R20_a_refusal_frees_its_place", wakeRefusalFrees},
 		{"R19_an_unanswered_message_is_repeated_ever_later", wakeRenudge},
 		{"R19_a_failed_publish_is_taken_back", wakeUndo},
@@ -85,6 +86,26 @@ func wakeClaimFrees(f *fixture) {
 	f.take(registry.Estimate, jobs[0])
 	if got := f.offered(2); !slices.Equal(got, jobs[2:3]) {
 		f.Errorf("due %v, want one more", got)
+	}
+}
+
+// wakeBefore: the second item's message fetches the first, which comes back before its own message, the last one, fetches
+// it again. The second item has no message on its way then, and must be rung for at once.
+func wakeBefore(f *fixture) {
+	_, jobs := f.batch(2)
+	if got := f.offered(2); !slices.Equal(got, jobs) {
+		f.Fatalf("due %v, want %v", got, jobs)
+	}
+	first := f.take(registry.Estimate, jobs[1])
+	if first.Item.ID != jobs[0] {
+		f.Fatalf("got %s, want %s, whose turn it is", first.Item.ID, jobs[0])
+	}
+	f.settle(registry.Settlement{Lease: first.Lease, Outcome: registry.OutcomeReleased})
+	if got := f.take(registry.Estimate, jobs[0]).Item.ID; got != jobs[0] {
+		f.Fatalf("got %s, want %s again", got, jobs[0])
+	}
+	if got := f.offered(2); !slices.Equal(got, jobs[1:]) {
+		f.Errorf("due %v, want %v", got, jobs[1:])
 	}
 }
 

@@ -114,6 +114,7 @@ func (t *tx) claimTurns(stage registry.Stage, cs []*claiming) error {
 
 // ringAgain keeps at least as many messages on their way as there are offered items: when a message fetches an item that
 // is not offered, as taken was not, one that is has lost its message, the hinted one if it still waits, and is due again.
+// That holds for a message of the item's own, too: it was sent before the item came back, or rang for another already.
 func (t *tx) ringAgain(taken registry.WorkItem, hint string) error {
 	n, err := t.exec(`UPDATE work_item SET nudge_at = $2, nudges = 0 WHERE id = (
 		SELECT o.id FROM work_item o WHERE o.stage = $3 AND o.status = 'pending' AND o.nudges > 0
@@ -214,7 +215,7 @@ func (t *tx) start(all []starting) error {
 		return fmt.Errorf("start attempts: %w", err)
 	}
 	for _, s := range all {
-		if !s.item.offered && s.item.ID != s.Hint {
+		if !s.item.offered {
 			if err := t.ringAgain(s.item.WorkItem, s.Hint); err != nil {
 				return err
 			}
