@@ -117,6 +117,8 @@ func (s *Store) planList(ctx context.Context, q registry.ItemQuery, limit int) (
 		return l, err
 	}
 	switch {
+	case words.none:
+		return l, nil
 	case words.tried() && r.batches == nil && r.graphs == nil:
 		many, empty, err := s.crowded(ctx, &r)
 		if err != nil || empty {

@@ -29,6 +29,7 @@ type search struct {
 	statuses    []registry.Status
 	ids         []string // by which an item may match although its text does not: the index does not have them
 	few         bool     // so few rows have the text that all of them can be read
+	none        bool     // no row has it
 }
 
 // textTerm is text in a column, in the name or the note when there is none.
@@ -63,7 +64,7 @@ func (s *Store) searchFor(ctx context.Context, q registry.ItemQuery, r reach) (s
 	if err != nil {
 		return words, fmt.Errorf("ask the text index: %w", err)
 	}
-	words.few = n <= fewMatches
+	words.few, words.none = n <= fewMatches, n == 0 && len(words.ids) == 0
 	return words, nil
 }
 

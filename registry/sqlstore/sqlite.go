@@ -19,7 +19,9 @@ type sqlite struct{ path string }
 func (d sqlite) name() string { return "sqlite" }
 
 func (d sqlite) open() (write, read *sql.DB, err error) {
-	if write, err = sql.Open("sqlite", d.dsn("_txlock=immediate")); err != nil {
+	// In a large database the pages of a claim lie far apart: there has to be room for those of some dozen collections, and a
+	// checkpoint writes each once, however often it has changed since the last one.
+	if write, err = sql.Open("sqlite", d.dsn("_txlock=immediate&_pragma=cache_size(-16384)&_pragma=wal_autocheckpoint(4000)")); err != nil {
 		return nil, nil, err
 	}
 	write.SetMaxOpenConns(1)
