@@ -51,6 +51,8 @@ func (d postgres) open() (write, read *sql.DB, err error) {
 		"idle_in_transaction_session_timeout": millis(turnIdle),
 		"lock_timeout":                        millis(turnWait),
 		"statement_timeout":                   millis(turnStatement),
+		// To plan a write for its very arguments takes longer than to run it, the more so the larger the tables are.
+		"plan_cache_mode": "force_generic_plan",
 	}))
 	write.SetMaxOpenConns(2)
 	read = stdlib.OpenDB(*d.with(map[string]string{
