@@ -16,6 +16,7 @@ import (
 	interimsql "github.com/holdfast/holdfast/interim/sqlstore"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqlstore"
+	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
 )
 
 // worker is a Handler whose work is a test's own. It serves expand, the first stage of a submission.
@@ -31,7 +32,7 @@ func (w *worker) Work(ctx context.Context, item *base.Item) error { return w.wor
 // openRegistry opens a real Registry with one collection.
 func openRegistry(t *testing.T) *sqlstore.Store {
 	t.Helper()
-	s, err := sqlstore.Open(t.Context(), sqlstore.Options{URL: "sqlite:" + filepath.Join(t.TempDir(), "registry.db")})
+	s, err := sqlstore.Open(t.Context(), sqlstore.Options{URL: sqlstoretest.SQLite(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,13 +8,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqlstore"
+	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
 	"github.com/holdfast/holdfast/ui"
 )
 
@@ -36,7 +36,7 @@ type site struct {
 
 func newSite(t testing.TB) *site {
 	t.Helper()
-	store, err := sqlstore.Open(context.WithoutCancel(t.Context()), sqlstore.Options{URL: "sqlite:" + filepath.Join(t.TempDir(), "registry.db")})
+	store, err := sqlstore.Open(context.WithoutCancel(t.Context()), sqlstore.Options{URL: sqlstoretest.SQLite(t)})
 	must(t, err)
 	t.Cleanup(func() { _ = store.Close() })
 	must(t, store.PutCollection(t.Context(), registry.Collection{Mnemonic: "default"}, "test"))

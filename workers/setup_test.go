@@ -21,6 +21,7 @@ import (
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqlstore"
+	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/storage/dir"
@@ -50,7 +51,7 @@ func newRig(t testing.TB, change func(d *workers.Deps)) *rig {
 	folder := t.TempDir()
 	var err error
 	r.registry, err = sqlstore.Open(t.Context(), sqlstore.Options{
-		URL: "sqlite:" + filepath.Join(folder, "registry.db"),
+		URL: sqlstoretest.SQLite(t),
 		Now: func() time.Time { return time.Now().Add(time.Duration(r.later.Load())) },
 	})
 	must(t, err)

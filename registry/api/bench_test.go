@@ -23,6 +23,7 @@ import (
 	"github.com/holdfast/holdfast/registry/api"
 	"github.com/holdfast/holdfast/registry/client"
 	"github.com/holdfast/holdfast/registry/sqlstore"
+	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
 	"github.com/holdfast/holdfast/registry/wire"
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/storage/dir"
@@ -65,7 +66,7 @@ func newBench(t testing.TB, change ...func(*bench, *api.Options)) *bench {
 	folder := t.TempDir()
 	ctx := context.WithoutCancel(t.Context())
 	var err error
-	b.store, err = sqlstore.Open(ctx, sqlstore.Options{URL: "sqlite:" + filepath.Join(folder, "registry.db")})
+	b.store, err = sqlstore.Open(ctx, sqlstore.Options{URL: sqlstoretest.SQLite(t)})
 	must(t, err)
 	t.Cleanup(func() { _ = b.store.Close() })
 	b.staging, err = dir.Create(filepath.Join(folder, "staging"))

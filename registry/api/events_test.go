@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,6 +19,7 @@ import (
 	"github.com/holdfast/holdfast/registry/api"
 	"github.com/holdfast/holdfast/registry/client"
 	"github.com/holdfast/holdfast/registry/sqlstore"
+	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
 	"github.com/holdfast/holdfast/registry/wire"
 )
 
@@ -180,7 +180,7 @@ func TestEvents_SlowReader(t *testing.T) {
 // restarting is a server that is killed and started again at one address, over one database.
 type restarting struct {
 	t       *testing.T
-	path    string
+	url     string
 	address string
 	store   atomic.Pointer[sqlstore.Store]
 	server  *http.Server
@@ -190,7 +190,7 @@ type restarting struct {
 
 func (r *restarting) start() {
 	r.t.Helper()
-	store, err := sqlstore.Open(context.WithoutCancel(r.t.Context()), sqlstore.Options{URL: "sqlite:" + r.path})
+	store, err := sqlstore.Open(context.WithoutCancel(r.t.Context()), sqlstore.Options{URL: r.url})
 	must(r.t, err)
 	handler, err := api.New(api.Options{
 		Registry: store, Staging: r.base.staging, Objects: r.base.objects, Log: slog.New(slog.DiscardHandler),
@@ -215,7 +215,7 @@ func (r *restarting) kill() {
 
 // Readers who come again after the server was killed in the middle of what it sent miss nothing and see nothing twice (R17).
 func TestEvents_AcrossRestarts(t *testing.T) {
-	r := &restarting{t: t, path: filepath.Join(t.TempDir(), "feed.db"), address: "127.0.0.1:0", base: newBench(t)}
+	r := &restarting{t: t, url: sqlstoretest.SQLite(t), address: "127.0.0.1:0", base: newBench(t)}
 	r.start()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -44,7 +44,7 @@ func as[T error](err error) error {
 
 // Every error of the contract is on this side what it was on the other.
 func TestStore_ErrorsCrossTheWire(t *testing.T) {
-	f := &faulty{Store: sqlite(t)(t, time.Now)}
+	f := &faulty{Store: sqlite(t, time.Now)}
 	remote := serve(t, f, time.Now)
 	since := time.Date(2026, 3, 1, 12, 0, 0, 123456000, time.UTC)
 	for _, c := range []struct {
@@ -110,7 +110,7 @@ func TestStore_ErrorsCrossTheWire(t *testing.T) {
 
 // What is no error of the contract, or none of ours at all, is none: it is to be tried again.
 func TestStore_OtherErrorsAreNoneOfTheContract(t *testing.T) {
-	f := &faulty{Store: sqlite(t)(t, time.Now), err: errors.New("disk I/O error")}
+	f := &faulty{Store: sqlite(t, time.Now), err: errors.New("disk I/O error")}
 	_, err := serve(t, f, time.Now).Item(t.Context(), "x")
 	later := asking(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/problem+json")
@@ -283,7 +283,7 @@ func TestStore_RequestThatNobodyWaitsForEnds(t *testing.T) {
 
 // One fault among claims that travel together is the fault of that one.
 func TestStore_EachHasItsOwnVerdict(t *testing.T) {
-	local := sqlite(t)(t, time.Now)
+	local := sqlite(t, time.Now)
 	must(t, local.PutCollection(t.Context(), registry.Collection{Mnemonic: "c"}, "admin"))
 	ids := map[string]bool{}
 	for range 32 {
@@ -355,7 +355,7 @@ func (panicky) Claim(context.Context, registry.ClaimRequest) (registry.Claim, er
 
 // A panic at one of the calls that travel together ends neither the process nor the request.
 func TestStore_PanicIsAnError(t *testing.T) {
-	remote := serve(t, panicky{sqlite(t)(t, time.Now)}, time.Now)
+	remote := serve(t, panicky{sqlite(t, time.Now)}, time.Now)
 	_, err := remote.Claim(t.Context(), registry.ClaimRequest{RequestID: "r"})
 	var p *client.Problem
 	if !errors.As(err, &p) || p.Status != http.StatusInternalServerError {
@@ -366,7 +366,7 @@ func TestStore_PanicIsAnError(t *testing.T) {
 
 // The largest calls that the contract allows get through, those beyond are refused, and only who may send them may.
 func TestStore_LargeCalls(t *testing.T) {
-	local := sqlite(t)(t, time.Now)
+	local := sqlite(t, time.Now)
 	must(t, local.PutCollection(t.Context(), registry.Collection{Mnemonic: "c"}, "admin"))
 	r, err := local.Submit(t.Context(), registry.Submission{Collection: "c", Spec: registry.Spec{URL: "http://h/a"}, Actor: "a"})
 	must(t, err)
@@ -422,7 +422,7 @@ func (w *waiting) AwaitFeed(ctx context.Context, _ int64) error {
 
 // Waits last longer than a request does, hear news at once, and end with their context.
 func TestStore_Waits(t *testing.T) {
-	w := &waiting{Store: sqlite(t)(t, time.Now), news: make(chan int64)}
+	w := &waiting{Store: sqlite(t, time.Now), news: make(chan int64)}
 	polls := new(atomic.Int64)
 	again := make(chan struct{}, 1000)
 	server := serverOf(t, w, time.Now, func(next http.Handler) http.Handler {
@@ -480,7 +480,7 @@ func TestStore_Waits(t *testing.T) {
 
 // Administering takes an admin, and nothing of the contract is a depositor's.
 func TestStore_Roles(t *testing.T) {
-	local := sqlite(t)(t, time.Now)
+	local := sqlite(t, time.Now)
 	server := serverOf(t, local, time.Now, nil)
 	for _, role := range registry.Roles() {
 		hash := registry.Token{ID: "as-" + string(role), Hash: hashOf("secret-" + string(role)), Name: "the " + string(role), Role: role}

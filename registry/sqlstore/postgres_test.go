@@ -19,17 +19,11 @@ import (
 	"github.com/holdfast/holdfast/registry/registrytest"
 	"github.com/holdfast/holdfast/registry/sqlstore"
 	"github.com/holdfast/holdfast/registry/sqlstore/postgrestest"
+	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
 )
 
-// migrated makes a schema of the shared server ready for a store.
-func migrated(t *testing.T) string {
-	t.Helper()
-	address := postgrestest.Shared(t).Schema(t)
-	if _, _, err := sqlstore.Migrate(t.Context(), address); err != nil {
-		t.Fatal(err)
-	}
-	return address
-}
+// migrated is a database of the shared server that is ready for a store.
+func migrated(t *testing.T) string { return sqlstoretest.Postgres(t) }
 
 func execute(t *testing.T, driver, address, statement string) {
 	t.Helper()
@@ -92,7 +86,7 @@ func TestR27_SchemaRange(t *testing.T) {
 // TestR27_SQLite: the embedded database migrates by itself, and is refused when it is of a newer program.
 func TestR27_SQLite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "registry.db")
-	if err := open(t, path, nil).Close(); err != nil {
+	if err := openURL(t, "sqlite:"+path, nil).Close(); err != nil {
 		t.Fatal(err)
 	}
 	execute(t, "sqlite", path, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, true)`)

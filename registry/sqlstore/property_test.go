@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/registrytest"
 	"github.com/holdfast/holdfast/registry/sqlstore"
+	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
 )
 
 const modelLease = 30 * time.Second
@@ -48,7 +49,7 @@ func TestProperties(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n++
 		m := &model{t: rt, clock: newClock(), items: map[string]*modelled{}}
-		s, err := sqlstore.Open(t.Context(), sqlstore.Options{URL: "sqlite:" + filepath.Join(dir, fmt.Sprint(n)), Now: m.clock.now})
+		s, err := sqlstore.Open(t.Context(), sqlstore.Options{URL: sqlstoretest.SQLiteAt(t, filepath.Join(dir, fmt.Sprint(n))), Now: m.clock.now})
 		if err != nil {
 			rt.Fatal(err)
 		}

@@ -2,10 +2,11 @@ package sqlstore_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/holdfast/holdfast/registry/registrytest"
 	"github.com/holdfast/holdfast/registry/sqlstore"
 	"github.com/holdfast/holdfast/registry/sqlstore/postgrestest"
+	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
 )
 
 func TestMain(m *testing.M) {
@@ -30,8 +32,12 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// open opens the database at path, a new one when there is none.
 func open(t *testing.T, path string, now func() time.Time) *sqlstore.Store {
 	t.Helper()
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		sqlstoretest.SQLiteAt(t, path)
+	}
 	return openURL(t, "sqlite:"+path, now)
 }
 
@@ -49,41 +55,23 @@ func openURL(t *testing.T, url string, now func() time.Time) *sqlstore.Store {
 	return s
 }
 
-// TestPostgreSQL runs the suite on a real PostgreSQL, a schema for each test. Under the race detector it runs what many callers
+// TestPostgreSQL runs the suite on a real PostgreSQL, a database for each test. Under the race detector it runs what many callers
 // do at once; `make test` runs the whole of it without.
 func TestPostgreSQL(t *testing.T) {
-	server := postgrestest.Shared(t)
 	var topics []string
 	if underRace {
 		topics = []string{"claim", "fence", "lock", "stop", "feed"}
 	}
 	registrytest.Run(t, func(t *testing.T, now func() time.Time) registry.Store {
-		url := server.Schema(t)
-		if _, _, err := sqlstore.Migrate(t.Context(), url); err != nil {
-			t.Fatal(err)
-		}
-		s := openURL(t, url, now)
+		s := openURL(t, sqlstoretest.Postgres(t), now)
 		t.Cleanup(func() { checkReady(context.WithoutCancel(t.Context()), t, s) })
 		return s
 	}, topics...)
 }
 
 func TestStore(t *testing.T) {
-	// The schema is made once and copied: each test has a database of its own.
-	empty := filepath.Join(t.TempDir(), "empty.db")
-	if err := open(t, empty, nil).Close(); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := os.ReadFile(empty)
-	if err != nil {
-		t.Fatal(err)
-	}
 	registrytest.Run(t, func(t *testing.T, now func() time.Time) registry.Store {
-		path := filepath.Join(t.TempDir(), "registry.db")
-		if err := os.WriteFile(path, schema, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		s := open(t, path, now)
+		s := openURL(t, sqlstoretest.SQLite(t), now)
 		t.Cleanup(func() { checkReady(context.WithoutCancel(t.Context()), t, s) })
 		return s
 	})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqlstore"
+	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
 )
 
 // queued is what the model of turns knows of an item.
@@ -44,7 +45,7 @@ func TestTurns(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n++
 		m := &turnModel{clock: newClock(), shut: map[string]bool{}, served: map[string]int{}}
-		s, err := sqlstore.Open(t.Context(), sqlstore.Options{URL: "sqlite:" + filepath.Join(dir, fmt.Sprint(n)), Now: m.clock.now})
+		s, err := sqlstore.Open(t.Context(), sqlstore.Options{URL: sqlstoretest.SQLiteAt(t, filepath.Join(dir, fmt.Sprint(n))), Now: m.clock.now})
 		if err != nil {
 			rt.Fatal(err)
 		}
