@@ -8,9 +8,9 @@ package api
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -77,11 +77,7 @@ func New(o Options) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	routes, spec, err := s.routes()
-	if err != nil {
-		return nil, fmt.Errorf("describe the API: %w", err)
-	}
-	return s.handler(routes, spec), nil
+	return s.handler(s.routes()), nil
 }
 
 func newServer(o Options) (*server, error) {
@@ -105,7 +101,7 @@ func newServer(o Options) (*server, error) {
 }
 
 // routes registers every operation. Those with a body or an answer of any length bypass huma, which holds them in memory.
-func (s *server) routes() (*http.ServeMux, []byte, error) {
+func (s *server) routes() (*http.ServeMux, huma.API) {
 	mux := http.NewServeMux()
 	api := s.newHuma(mux)
 	s.contract = map[string]string{}
@@ -124,17 +120,23 @@ func (s *server) routes() (*http.ServeMux, []byte, error) {
 	s.eventsRoute(api, mux)
 	s.uploadRoute(api, mux)
 	s.contentRoute(api, mux)
-	spec, err := specification(api)
-	return mux, spec, err
+	return mux, api
 }
 
 // handler puts together what stands around the operations.
-func (s *server) handler(routes *http.ServeMux, spec []byte) http.Handler {
+func (s *server) handler(routes *http.ServeMux, api huma.API) http.Handler {
+	// To write it down takes longer than all the rest of a start, and few ask for it.
+	spec := sync.OnceValues(func() ([]byte, error) { return specification(api) })
 	top := http.NewServeMux()
 	top.Handle(wire.Base+"/", s.authenticated(s.bounded(s.mostBody(routes), s.explained(routes))))
-	top.HandleFunc("GET "+wire.Base+"/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
+	top.HandleFunc("GET "+wire.Base+"/openapi.json", func(w http.ResponseWriter, r *http.Request) {
+		text, err := spec()
+		if err != nil {
+			s.fail(w, r, err)
+			return
+		}
 		w.Header().Set("Content-Type", "application/openapi+json")
-		_, _ = w.Write(spec) // the reader has gone if this fails
+		_, _ = w.Write(text) // the reader has gone if this fails
 	})
 	top.HandleFunc("GET /healthz", s.healthz)
 	top.HandleFunc("GET /readyz", s.readyz)
@@ -150,8 +152,8 @@ func (s *server) handler(routes *http.ServeMux, spec []byte) http.Handler {
 // Specification returns the OpenAPI 3.1 document of the API, indented. It does not depend on the program's version.
 func Specification() ([]byte, error) {
 	s := &server{access: access()}
-	_, spec, err := s.routes()
-	return spec, err
+	_, api := s.routes()
+	return specification(api)
 }
 
 func (s *server) submitRoutes(api huma.API) {

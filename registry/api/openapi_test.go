@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"flag"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -31,5 +32,18 @@ func TestSpecification_IsCheckedIn(t *testing.T) {
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
 		t.Errorf("docs/openapi.json is not up to date; go test ./registry/api -run Specification -update writes it:\n%s", diff)
+	}
+}
+
+// It is served as it is, to each who asks.
+func TestSpecification_IsServed(t *testing.T) {
+	b := newBench(t)
+	want, err := api.Specification()
+	must(t, err)
+	for range 2 {
+		answer, text := b.send(t, http.MethodGet, "/api/v1/openapi.json", "")
+		if answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != "application/openapi+json" || text != string(want) {
+			t.Errorf("status=%d type=%s, %d bytes, want 200 and %d bytes", answer.StatusCode, answer.Header.Get("Content-Type"), len(text), len(want))
+		}
 	}
 }
