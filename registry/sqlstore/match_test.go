@@ -99,9 +99,16 @@ func (e *everywhere) fill(t *testing.T) (ids []string) {
 	return ids
 }
 
-// TestMatch_States asks for each state and compares with what items show.
-func TestMatch_States(t *testing.T) {
+// TestMatch asks of one store, which is dear to fill, in each of these ways.
+func TestMatch(t *testing.T) {
 	e := newEverywhere(t)
+	t.Run("states", e.states)
+	t.Run("queries", e.queries)
+	t.Run("within", e.within)
+}
+
+// states asks for each state and compares with what items show.
+func (e *everywhere) states(t *testing.T) {
 	seen := map[registry.State]int{}
 	for _, it := range e.items {
 		seen[it.State]++
@@ -115,19 +122,17 @@ func TestMatch_States(t *testing.T) {
 	}
 }
 
-// TestMatch asks whatever can be asked and compares with a reading of the query in Go, page by page, in order, and with
-// the counts.
-func TestMatch(t *testing.T) {
-	e := newEverywhere(t)
+// queries asks whatever can be asked and compares with a reading of the query in Go, page by page, in order, and with the
+// counts.
+func (e *everywhere) queries(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		words := rapid.SliceOfN(rapid.Custom(e.word), 0, 4).Draw(rt, "words")
 		e.check(rt, strings.Join(words, " "))
 	})
 }
 
-// TestMatch_Within bounds queries of every kind to collections.
-func TestMatch_Within(t *testing.T) {
-	e := newEverywhere(t)
+// within bounds queries of every kind to collections.
+func (e *everywhere) within(t *testing.T) {
 	for _, within := range [][]string{{}, {"b"}, {"nowhere"}, {"a", "b"}, {"nowhere", "a"}} {
 		for _, text := range []string{"", "state:failed", "thesis", "batch:" + e.items[len(e.items)-1].ID, "class:content", "collection:b", "id:" + e.items[3].ID} {
 			q, err := registry.ParseQuery(text)
