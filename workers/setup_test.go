@@ -264,6 +264,12 @@ func (r *rig) content(o registry.Object, version int, path string) string {
 	r.t.Helper()
 	in, err := r.objects.OpenFile(r.t.Context(), o.ID, version, path)
 	must(r.t, err)
+	return r.all(in)
+}
+
+// all reads the rest of what is open, and closes it.
+func (r *rig) all(in io.ReadCloser) string {
+	r.t.Helper()
 	defer in.Close()
 	data, err := io.ReadAll(in)
 	must(r.t, err)
@@ -284,7 +290,13 @@ func (r *rig) files(o registry.Object, version int) map[string]string {
 			break
 		}
 		for _, f := range page {
-			out[f.Path] = r.content(o, version, f.Path)
+			stored, ok := inv.Lookup(0, f.Path)
+			if !ok {
+				r.t.Fatalf("%s is in the inventory and not stored", f.Path)
+			}
+			in, err := r.objects.OpenContent(r.t.Context(), inv, stored.Digest, 0, -1)
+			must(r.t, err)
+			out[f.Path] = r.all(in)
 			if int64(len(out[f.Path])) != f.SizeBytes {
 				r.t.Errorf("%s has %d bytes, the inventory says %d", f.Path, len(out[f.Path]), f.SizeBytes)
 			}
