@@ -67,6 +67,7 @@ func TestHeldWorker_FromTheStart(t *testing.T) {
 		if got := <-f.deliver("a").answered; got != "requeue 0s" {
 			t.Errorf("message was answered with %s", got)
 		}
+		synctest.Wait() // its first message may be answered before it has told how many it takes
 		if got := f.allowed(); !slices.Equal(got, []int{0}) {
 			t.Errorf("allowed %v messages, want none at all", got)
 		}
