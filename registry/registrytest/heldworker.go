@@ -20,7 +20,12 @@ func heldWorkerTests() []test {
 // asks claims for a worker, and returns the reason of a refusal, "" for a claim.
 func (f *fixture) asks(worker, hint string) (registry.Claim, registry.Reason) {
 	f.Helper()
-	r := f.request(registry.Expand, hint)
+	return f.asksAt(registry.Expand, worker, hint)
+}
+
+func (f *fixture) asksAt(stage registry.Stage, worker, hint string) (registry.Claim, registry.Reason) {
+	f.Helper()
+	r := f.request(stage, hint)
 	r.Worker = worker
 	c, err := f.Claim(f.Context(), r)
 	if err == nil {

@@ -16,7 +16,8 @@ func sweepTests() []test {
 		{"R13_a_loss_after_progress_is_not_charged", lossAfterProgress},
 		{"R13_losses_after_progress_end_all_the_same", progressLossesEnd},
 		{"R13_a_loss_in_company_is_not_charged", lossInCompany},
-		{"R13_losses_in_company_end_all_the_same", companyLossesEnd},
+		{"R13_after_five_losses_it_runs_alone", runsAlone},
+		{"R13_the_quietest_worker_comes_to_rest", comesToRest},
 		{"R14_after_a_gap_it_waits_a_lease", sweepGap},
 		{"R14_after_a_clock_set_back_it_waits_no_longer", sweepClockBack},
 		{"R29_a_stuck_step_is_taken_away", stuckStep},
@@ -137,18 +138,132 @@ func lossInCompany(f *fixture) {
 	}
 }
 
-func companyLossesEnd(f *fixture) {
-	_, jobs := f.batch(2)
+// runsAlone: items that were lost together five times run alone, one at a time, on a worker that comes to rest for them, while
+// the others go on elsewhere; what is lost then is charged, and the innocent one gets through.
+func runsAlone(f *fixture) {
+	_, jobs := f.batch(8)
 	for _, job := range jobs {
 		f.bring(job, registry.Download)
 	}
-	for range 100 {
-		f.loseTogether(jobs)
-		if f.item(jobs[0]).Status == registry.Failed {
-			return
+	guilty, innocent := jobs[0], jobs[1]
+	for range 5 {
+		f.loseTogether(jobs[:2])
+	}
+	for _, job := range jobs[:2] {
+		if it := f.item(job); it.Tries != 0 || it.Status != registry.Pending {
+			f.Fatalf("charged in company: %s with %d tries", it.Status, it.Tries)
 		}
 	}
-	f.Error("two steps that are lost together run for ever")
+	f.clock.pass(2 * time.Hour)
+	gets := func(worker, hint string) registry.Claim {
+		f.Helper()
+		c, refused := f.asksAt(registry.Download, worker, hint)
+		if refused != "" {
+			f.Fatalf("%s is refused: %s", worker, refused)
+		}
+		return c
+	}
+	nothing := func(worker, hint string) {
+		f.Helper()
+		if c, refused := f.asksAt(registry.Download, worker, hint); refused != registry.ReasonQueued {
+			f.Fatalf("%s gets %s, refused for %q; want nothing, for queued", worker, c.Item.Name, refused)
+		}
+	}
+	f.renewal("a", registry.Download, 4)
+	f.renewal("b", registry.Download, 4)
+	first := gets("a", guilty) // which runs nothing yet
+	if first.Item.ID != guilty {
+		f.Fatalf("a worker without work got %s, want the one that is to run alone", first.Item.Name)
+	}
+	nothing("a", jobs[2]) // nothing beside it
+	others := []registry.Claim{gets("b", innocent)}
+	if got := others[0].Item.ID; got == guilty {
+		f.Errorf("b got %s", got)
+	}
+	if others[0].Item.ID == innocent { // b ran nothing, either: it is kept for the second one
+		nothing("b", jobs[3])
+		f.done(others[0].Lease)
+	}
+	// a is lost with what it ran alone: that is charged.
+	for range attempts - 1 {
+		f.sweep(0)
+		f.sweep(2 * lease)
+		f.clock.pass(2 * time.Hour)
+		f.renewal("b", registry.Download, 4)
+		c := gets("b", jobs[2])
+		for c.Item.ID != guilty {
+			f.done(c.Lease)
+			c = gets("b", guilty)
+		}
+		nothing("b", jobs[4])
+	}
+	f.sweep(0)
+	f.sweep(2 * lease)
+	if it := f.item(guilty); it.Status != registry.Failed || it.Tries != attempts || it.ErrorClass != registry.SystemFault {
+		f.Errorf("the guilty one: %s, %d tries, %s", it.Status, it.Tries, it.ErrorClass)
+	}
+	for _, job := range jobs[1:] {
+		f.finish(job)
+		if got := f.item(job).Tries; got != 0 {
+			f.Errorf("%d tries were charged to another one", got)
+		}
+	}
+}
+
+// comesToRest: while every worker is at work, the one that runs least is given nothing more until it can run the suspect
+// item alone, and nothing beside it; nobody is kept free for an item that was stopped.
+func comesToRest(f *fixture) {
+	_, jobs := f.batch(9)
+	for _, job := range jobs {
+		f.bring(job, registry.Download)
+	}
+	suspect := jobs[0]
+	for range 5 {
+		f.loseTogether(jobs[:2])
+	}
+	f.clock.pass(2 * time.Hour)
+	f.command(jobs[1], registry.ActCancel, "") // it is not looked at here
+	f.hold(registry.HoldItem, suspect)
+	at := func(worker string) registry.Claim {
+		f.Helper()
+		c, refused := f.asksAt(registry.Download, worker, "")
+		if refused != "" {
+			f.Fatalf("%s is refused: %s", worker, refused)
+		}
+		return c
+	}
+	f.renewal("a", registry.Download, 4)
+	f.renewal("b", registry.Download, 4)
+	busyA, busyB, more := at("a"), at("b"), at("b")
+	f.release(registry.HoldItem, suspect)
+	if c := at("b"); c.Item.ID == suspect {
+		f.Fatal("b got the item that is to run alone, beside others")
+	}
+	if _, refused := f.asksAt(registry.Download, "a", ""); refused != registry.ReasonQueued {
+		f.Fatalf("a, which runs least: %q, want that it is to come to rest", refused)
+	}
+	if got := at("b").Item.ID; got == suspect {
+		f.Error("b got it")
+	}
+	why, err := f.Why(f.Context(), suspect)
+	f.must(err)
+	if why.Reason != registry.ReasonQueued {
+		f.Errorf("it waits for %s", why.Reason)
+	}
+	f.says(why.Sentence, "lost 5 times in a row", "runs alone", "worker a")
+	f.done(busyA.Lease)
+	if got := at("a").Item.ID; got != suspect {
+		f.Fatalf("a rests and gets %s", got)
+	}
+	if _, refused := f.asksAt(registry.Download, "a", ""); refused != registry.ReasonQueued {
+		f.Errorf("a, beside it: %q", refused)
+	}
+	f.command(suspect, registry.ActCancel, "")
+	if got := at("a").Item.ID; got == suspect {
+		f.Error("a got an item that was cancelled")
+	}
+	f.done(busyB.Lease)
+	f.done(more.Lease)
 }
 
 func sweepGap(f *fixture) {

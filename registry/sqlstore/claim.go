@@ -36,7 +36,7 @@ func (s *Store) Claim(ctx context.Context, r registry.ClaimRequest) (registry.Cl
 
 // claimAll answers several claims. A refusal is no error: what it writes (the freed place in the window) must stay.
 func (t *tx) claimAll(ws []*write) error {
-	known, err := t.claimed(ws)
+	known, kept, err := t.claimed(ws)
 	if err != nil {
 		return err
 	}
@@ -57,10 +57,13 @@ func (t *tx) claimAll(ws []*write) error {
 		case repeated:
 			err = t.repeat(c, *former)
 		case held:
-			c.refused, err = t.turnAway(c.ClaimRequest)
+			c.refused, err = t.turnAway(c.ClaimRequest, registry.ReasonHeld)
 		default:
 			known[c.RequestID] = nil
-			turns[c.Stage] = append(turns[c.Stage], c)
+			var busy bool
+			if busy, err = t.claimAlone(c, kept[c.Worker]); !busy {
+				turns[c.Stage] = append(turns[c.Stage], c)
+			}
 		}
 		if err != nil {
 			return err
@@ -86,6 +89,11 @@ func (t *tx) claimTurns(stage registry.Stage, cs []*claiming) error {
 	items, err := t.next(stage, len(cs))
 	if err != nil {
 		return err
+	}
+	if slices.ContainsFunc(items, turn.suspect) {
+		if items, cs, err = t.apart(stage, cs); err != nil {
+			return err
+		}
 	}
 	var starts []starting
 	give := func(hinted bool) {
@@ -132,27 +140,32 @@ type former struct {
 	over bool
 }
 
-// claimed returns what requests got that were made before.
-func (t *tx) claimed(ws []*write) (known map[string]*former, err error) {
+// claimed returns what requests got that were made before; and by worker the items that workers are kept free for.
+func (t *tx) claimed(ws []*write) (known map[string]*former, kept map[string]string, err error) {
 	ids := make([]string, len(ws))
 	for i, w := range ws {
 		ids[i] = w.claim.RequestID
 	}
-	rows, err := t.query(`SELECT request_id, item_id, n, finished_at IS NOT NULL FROM attempt WHERE `+t.among("request_id"), t.list(ids))
+	rows, err := t.query(`SELECT request_id, item_id, n, finished_at IS NOT NULL FROM attempt WHERE `+t.among("request_id")+`
+		UNION ALL SELECT worker, item_id, 0, FALSE FROM alone`, t.list(ids))
 	if err != nil {
-		return nil, fmt.Errorf("look for repeated requests: %w", err)
+		return nil, nil, fmt.Errorf("look for repeated requests: %w", err)
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	known = map[string]*former{}
+	known, kept = map[string]*former{}, map[string]string{}
 	for rows.Next() {
 		var id string
 		var f former
 		if err := rows.Scan(&id, &f.ItemID, &f.N, &f.over); err != nil {
-			return nil, fmt.Errorf("look for repeated requests: %w", err)
+			return nil, nil, fmt.Errorf("look for repeated requests: %w", err)
 		}
-		known[id] = &f
+		if f.N == 0 {
+			kept[id] = f.ItemID
+		} else {
+			known[id] = &f
+		}
 	}
-	return known, rows.Err()
+	return known, kept, rows.Err()
 }
 
 // repeat answers a repeated request with the attempt it got the first time, while that lives (R9). A late repeat must not

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// turnedAway is when an item is rung for again that a held worker asked for: soon, since another worker may have it, and
-// not at once, since a held worker may be asked again until it has heard of its hold.
+// turnedAway is when an item is rung for again that a worker asked for which is to have nothing: soon, since another worker
+// may have it, and not at once, since this one may be asked again.
 const turnedAway = time.Second
 
 // heldWorker says whether a hold keeps a worker from being given anything.
@@ -35,15 +35,16 @@ func (t *tx) workerHolds() ([]registry.Hold, error) {
 	return t.onWorkers, nil
 }
 
-// turnAway refuses a held worker. The message that brought the hint is used up, so the item is due again soon (R20).
-func (t *tx) turnAway(r registry.ClaimRequest) (*registry.NotClaimable, error) {
+// turnAway refuses a worker that is to have nothing. The message that brought the hint is used up, so the item is due again
+// soon (R20).
+func (t *tx) turnAway(r registry.ClaimRequest, why registry.Reason) (*registry.NotClaimable, error) {
 	err := t.do(`UPDATE work_item SET nudge_at = $3, nudges = 0
 		WHERE id = $1 AND stage = $2 AND status = 'pending' AND nudges > 0 AND nudge_at > $3`,
 		r.Hint, r.Stage, t.now+turnedAway.Microseconds())
 	if err != nil {
 		return nil, fmt.Errorf("ring for %s again: %w", r.Hint, err)
 	}
-	return &registry.NotClaimable{ItemID: r.Hint, Reason: registry.ReasonHeld}, nil
+	return &registry.NotClaimable{ItemID: r.Hint, Reason: why}, nil
 }
 
 // closeWindow takes the slots of the workers that a new hold covers out of the relay's window. Their next renewals keep

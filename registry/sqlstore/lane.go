@@ -33,11 +33,12 @@ type turn struct {
 	offered bool // a message for it is on its way
 	snoozed bool // its last attempt was a snooze of this stage
 	waiting bool // it is ready, and cannot be claimed all the same
+	losses  int  // attempts in a row that were lost in this stage
 }
 
 // selectTurn selects what scanTurns reads.
 var selectTurn = `SELECT ` + itemColumns + `, i.nudges > 0, EXISTS (SELECT 1 FROM attempt a WHERE a.item_id = i.id AND a.n = i.attempt
-	AND a.stage = i.stage AND a.outcome = 'snooze'), CASE WHEN ` + waits + ` THEN 1 ELSE 0 END FROM work_item i `
+	AND a.stage = i.stage AND a.outcome = 'snooze'), CASE WHEN ` + waits + ` THEN 1 ELSE 0 END, i.losses FROM work_item i `
 
 // Items that an operator put in front of everything, and the first of a lane.
 var (
@@ -54,7 +55,7 @@ func (t *tx) readTurns(n int, query string, args ...any) (out []turn, err error)
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() && len(out) < n {
 		var next turn
-		if next.WorkItem, err = scanItem(withMore{rows, []any{&next.offered, &next.snoozed, &next.waiting}}); err != nil {
+		if next.WorkItem, err = scanItem(withMore{rows, []any{&next.offered, &next.snoozed, &next.waiting, &next.losses}}); err != nil {
 			return nil, err
 		}
 		out = append(out, next)

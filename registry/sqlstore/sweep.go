@@ -14,7 +14,8 @@ import (
 )
 
 // Backoff of an item whose attempts are lost again and again (I11), and how many losses in a row are not charged
-// because the attempt had got on or was not alone. Without an end to that, a step that always kills its worker half-way would run for ever.
+// because the attempt had got on or was not alone. After these the item runs alone, and every loss is its own: otherwise a step
+// that always kills its worker half-way would run for ever.
 const (
 	lostBackoff    = time.Minute
 	lostBackoffCap = time.Hour

@@ -85,6 +85,9 @@ func (s *Store) whyQueued(ctx context.Context, it registry.WorkItem, w *registry
 		w.Sentence += fmt.Sprintf(", where %d collections take turns", l.collections)
 	}
 	w.Act = "nothing: it is taken in its turn; a lower priority number would bring it forward"
+	if err := s.whyAlone(ctx, it, w); err != nil {
+		return err
+	}
 	switch c := f.of(it.Stage); {
 	case c.capacity > 0:
 	case len(c.held) > 0:
