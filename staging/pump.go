@@ -197,10 +197,14 @@ func (p *pump) save(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("checkpoint %s: %w", p.body.Info.URL, err)
 	}
-	return p.fetch.Save(ctx, Checkpoint{
+	err = p.fetch.Save(ctx, Checkpoint{
 		Key: p.key, Stored: stored, Digests: <-p.states, Validator: p.body.Info.Validator,
 		SizeBytes: p.body.Info.Size, Modified: p.body.Info.Modified,
 	})
+	if err == nil {
+		p.kept = stored.Size
+	}
+	return err
 }
 
 // fill reads until the chunk is full. Unlike io.ReadFull it passes the source's own error on when the last chunk is short.

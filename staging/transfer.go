@@ -21,6 +21,7 @@ type transfer struct {
 	format  string // "" when the first bytes came in an earlier attempt
 	resumed bool   // an earlier attempt's bytes are in it
 	counted int64  // what was told to Moved
+	kept    int64  // of it, what a successor goes on after
 }
 
 // begin opens both ends, where the checkpoint left off if that still holds on both.
@@ -43,6 +44,7 @@ func (t *transfer) begin(ctx context.Context, from *Checkpoint) error {
 	}
 	if t.resumed && t.body.Offset == at.Offset {
 		t.count(at.Offset)
+		t.kept = at.Offset
 		return nil
 	}
 	if t.resumed { // the source cannot go on there, or has changed
@@ -158,10 +160,10 @@ func (t *transfer) count(n int64) {
 	t.fetch.moved(n)
 }
 
-// forget takes back what was counted of a file that did not come to its end.
+// forget takes back what was counted of a file that did not come to its end, but for what a successor goes on after.
 func (t *transfer) forget() {
-	t.fetch.moved(-t.counted)
-	t.counted = 0
+	t.fetch.moved(t.kept - t.counted)
+	t.counted = t.kept
 }
 
 // close lets go of both ends. What was checkpointed stays.

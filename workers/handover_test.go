@@ -69,6 +69,11 @@ func TestR03_HandOverInsideAFile(t *testing.T) {
 	if it := r.item(job); !errors.Is(err, base.ErrStopping) || it.Tries != 0 || it.Status != registry.Pending {
 		t.Fatalf("stopped with %v, tries=%d status=%s", err, it.Tries, it.Status)
 	}
+	attempts, err := r.registry.Attempts(t.Context(), job)
+	must(t, err)
+	if got, want := registry.ResumePoint(r.item(job), attempts), "16 of 32 MiB transferred; a restart continues here"; got != want {
+		t.Errorf("people are told %q, want %q", got, want)
+	}
 	o := r.complete(job)
 	r.valid(o, 1)
 	if r.producer(o, 1)["big"] != data {

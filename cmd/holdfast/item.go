@@ -155,7 +155,11 @@ func itemFacts(it registry.WorkItem) *facts {
 	f.add("name", it.Name)
 	f.add("state", fmt.Sprintf("%s (%s, %s)", it.State, it.Stage, it.Status))
 	f.add("held by", heldText(it.HeldBy))
-	f.add("error", classed(it.Note, it.ErrorClass))
+	if it.ErrorClass == "" {
+		f.add("note", it.Note)
+	} else {
+		f.add("error", classed(it.Note, it.ErrorClass))
+	}
 	f.add("ark", arkOf(it))
 	f.add("batch", it.ParentID)
 	f.add("graph", it.GraphID)
