@@ -69,7 +69,7 @@ func newFleet(t *testing.T, spec fleetSpec) *fleet {
 	places := map[string]string{}
 	if spec.s3 {
 		server := s3test.Start(t)
-		f.bucket, f.env = server.Folder, append(f.env, s3test.Env()...)
+		f.bucket, f.env = server, append(f.env, s3test.Env()...)
 		endpoint := "http://" + via("s3", strings.TrimPrefix(server.Endpoint, "http://"))
 		for _, name := range []string{"staging", "storage"} {
 			places[name] = s3test.Address(endpoint, name)

@@ -258,7 +258,7 @@ func (c *fleetChaos) tell(took, settled time.Duration) {
 		database = fmt.Sprintf("SQLite, its clock off by %v", c.offset)
 	}
 	line("database", database)
-	line("bytes in", map[bool]string{true: "S3", false: "shared folders"}[c.bucket != ""])
+	line("bytes in", map[bool]string{true: "S3", false: "shared folders"}[c.bucket != nil])
 	line("items", c.count(`SELECT COUNT(*) FROM work_item`))
 	sum := 0
 	for _, kind := range slices.Sorted(maps.Keys(c.injected)) {

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/holdfast/holdfast/storage/s3/s3test"
 )
 
 // patience bounds every wait of these tests. It is generous: nothing is measured here.
@@ -30,13 +32,18 @@ type holdfast struct {
 
 	listen string // its address; "": a new one at each start
 
-	database string // the Registry's address on PostgreSQL; "": registry.db in the folder
-	redis    string // Redis' address for interim data; "": interim.db in the folder
-	bucket   string // where an S3 server keeps staging and storage; "": they are in the folder
+	database string         // the Registry's address on PostgreSQL; "": registry.db in the folder
+	redis    string         // Redis' address for interim data; "": interim.db in the folder
+	bucket   *s3test.Server // has staging and storage; nil: they are in the folder
 }
 
 // place is where the bytes of "staging" or "storage" lie.
-func (h *holdfast) place(name string) string { return filepath.Join(cmp.Or(h.bucket, h.dir), name) }
+func (h *holdfast) place(name string) string {
+	if h.bucket != nil {
+		return filepath.Join(h.bucket.Folder, name)
+	}
+	return filepath.Join(h.dir, name)
+}
 
 // logText is what a process has written to its log so far.
 type logText struct {

@@ -3,7 +3,6 @@ package e2e
 import (
 	"database/sql"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -146,8 +145,8 @@ func (h *holdfast) checkInvariants() {
 		}
 	}
 	report("left in staging", left)
-	if h.bucket != "" {
-		report("uploads in parts that nobody ended", slices.Sorted(maps.Keys(files(h.t, h.place(".sgwtmp")))))
+	if h.bucket != nil {
+		report("uploads in parts that nobody ended", h.bucket.Uploads(h.t))
 	}
 }
 

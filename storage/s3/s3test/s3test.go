@@ -5,11 +5,16 @@ package s3test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
 // Bucket is the one bucket that the server has.
@@ -81,6 +86,28 @@ func (s *Server) Address(prefix string) string { return Address(s.Endpoint, pref
 // Address is that of a store below prefix of the bucket, at an endpoint that stands in front of a server.
 func Address(endpoint, prefix string) string {
 	return "s3://" + Bucket + "/" + prefix + "?path_style=true&endpoint=" + endpoint
+}
+
+// Uploads are the keys of the uploads in parts that the server knows and nobody has ended. What is left of a part that was on
+// its way when its upload was aborted is the server's own affair.
+func (s *Server) Uploads(t testing.TB) (keys []string) {
+	t.Helper()
+	client := s3.New(s3.Options{
+		BaseEndpoint: &s.Endpoint, UsePathStyle: true, Region: "us-east-1",
+		Credentials: credentials.NewStaticCredentialsProvider("test", "test-secret", ""),
+	})
+	bucket := Bucket
+	pages := s3.NewListMultipartUploadsPaginator(client, &s3.ListMultipartUploadsInput{Bucket: &bucket})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(context.WithoutCancel(t.Context()))
+		if err != nil {
+			t.Fatalf("list uploads: %v", err)
+		}
+		for _, u := range page.Uploads {
+			keys = append(keys, aws.ToString(u.Key))
+		}
+	}
+	return keys
 }
 
 // build returns the server's binary.
