@@ -61,12 +61,16 @@ type recorded struct {
 
 // files enters the list's files, from where an earlier attempt stopped.
 func (w *Record) files(ctx context.Context, item *base.Item, p plan) error {
-	done, ok, err := base.Get[recorded](ctx, item, noteRecorded)
-	if err != nil {
-		return err
-	}
-	if !ok || done.List != p.List {
-		done = recorded{List: p.List}
+	done := recorded{List: p.List}
+	noted := p.Files > filesAtATime // most jobs have fewer, for which a note would cost more than it saves
+	if noted {
+		before, ok, err := base.Get[recorded](ctx, item, noteRecorded)
+		if err != nil {
+			return err
+		}
+		if ok && before.List == p.List {
+			done = before
+		}
 	}
 	progress := item.Progress("files recorded", "files").Kept()
 	progress.SetEnd(p.Files)
@@ -95,6 +99,9 @@ func (w *Record) files(ctx context.Context, item *base.Item, p plan) error {
 		if len(rows) == filesAtATime {
 			if err := flush(); err != nil {
 				return err
+			}
+			if !noted {
+				continue
 			}
 			if err := base.Put(ctx, item, noteRecorded, done); err != nil {
 				return err

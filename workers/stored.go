@@ -21,11 +21,15 @@ type storing struct {
 	item *base.Item
 	now  storedFiles
 	pace pace
+	none bool // the version is so small that no note is ever due, nor worth asking for
 }
 
 // newStoring begins with what an earlier attempt noted of the same version.
 func newStoring(ctx context.Context, item *base.Item, p plan) (*storing, error) {
-	s := &storing{item: item, now: storedFiles{Inventory: p.Digest}}
+	s := &storing{item: item, now: storedFiles{Inventory: p.Digest}, none: p.Files < unnotedFiles && p.Bytes < unnotedBytes}
+	if s.none {
+		return s, nil
+	}
 	before, ok, err := base.Get[storedFiles](ctx, item, noteStored)
 	if ok && before.Inventory == p.Digest {
 		s.now = before
@@ -42,4 +46,10 @@ func (s *storing) add(ctx context.Context, place int, bytes int64) error {
 	return s.note(ctx)
 }
 
-func (s *storing) note(ctx context.Context) error { return base.Put(ctx, s.item, noteStored, s.now) }
+// note keeps them for a successor.
+func (s *storing) note(ctx context.Context) error {
+	if s.none {
+		return nil
+	}
+	return base.Put(ctx, s.item, noteStored, s.now)
+}

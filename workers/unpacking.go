@@ -40,9 +40,9 @@ type unpacking struct {
 	list         *staging.ListWriter[staging.File]
 	files, bytes *base.Progress
 	algorithm    string
-	before, now  unpacked // as it began, and as it is
-	seq          int64    // of the entry in hand
-	names        hash.Hash
+	before, now  unpacked  // as it began, and as it is
+	seq          int64     // of the entry in hand
+	names        hash.Hash // of the entries that are staged
 	pace         pace
 	top          topFolder
 }
@@ -102,8 +102,8 @@ func (u *unpacking) walk(ctx context.Context, s storage.Store) error {
 func (u *unpacking) take(ctx context.Context, e unpack.Entry, r io.Reader) error {
 	u.seq++
 	u.top.meet(e.Name)
-	fmt.Fprintf(u.names, "%q %d\n", e.Raw, e.Size) //nolint:errcheck // it never fails
 	if u.seq <= u.before.Files {
+		u.staged(e)
 		if u.seq == u.before.Files && u.sum() != u.before.Names {
 			return errOtherOrder
 		}
@@ -126,11 +126,17 @@ func (u *unpacking) take(ctx context.Context, e unpack.Entry, r io.Reader) error
 		return err
 	}
 	u.files.Add(1)
-	u.now.Files, u.now.Bytes, u.now.Names = u.seq, u.now.Bytes+f.SizeBytes, u.sum()
+	u.staged(e)
+	u.now.Files, u.now.Bytes = u.seq, u.now.Bytes+f.SizeBytes
 	if !u.pace.add(f.SizeBytes) {
 		return nil
 	}
 	return u.note(ctx)
+}
+
+// staged adds an entry that is staged to what the names come to.
+func (u *unpacking) staged(e unpack.Entry) {
+	fmt.Fprintf(u.names, "%q %d\n", e.Raw, e.Size) //nolint:errcheck // it never fails
 }
 
 func (u *unpacking) sum() string { return hex.EncodeToString(u.names.Sum(nil)) }
@@ -140,5 +146,6 @@ func (u *unpacking) note(ctx context.Context) (err error) {
 	if u.now.List, err = u.list.Checkpoint(ctx); err != nil {
 		return err
 	}
+	u.now.Names = u.sum()
 	return base.Put(ctx, u.item, noteUnpacking, u.now)
 }

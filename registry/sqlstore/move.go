@@ -172,7 +172,7 @@ func (t *tx) letGo(gone []shift) error {
 				return err
 			}
 		}
-		if err := t.tidied(s.it); err != nil {
+		if err := errors.Join(t.tidied(s.it), t.tidyAgain(s.it)); err != nil {
 			return err
 		}
 	}

@@ -60,14 +60,6 @@ func (t *tx) settleAll(ws []*write) error {
 	if err := t.moveAll(shifts); err != nil {
 		return err
 	}
-	for _, s := range shifts {
-		if s.status != registry.Completed {
-			continue
-		}
-		if err := t.tidyAgain(s.it); err != nil {
-			return err
-		}
-	}
 	for _, w := range late {
 		w.settle.verdict, w.err = t.settled(w.settle.Settlement)
 		if w.err != nil && !errors.Is(w.err, registry.ErrClaimLost) {

@@ -37,7 +37,7 @@ func (t *tx) supersede(it registry.WorkItem) error {
 }
 
 // tidyAgain sees to what a worker from which the item was taken may have written to its staging after that was given back
-// (R26). It is to be called when the item completes.
+// (R26).
 func (t *tx) tidyAgain(it registry.WorkItem) error {
 	if _, ok := it.Results[registry.ResultSuperseded]; !ok {
 		return nil
