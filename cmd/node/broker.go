@@ -43,7 +43,7 @@ func NewBroker(ctx context.Context, o BrokerOptions) (*Broker, error) {
 		if err != nil {
 			return err
 		}
-		mux := n.healthHandler(nil)
+		mux := n.health(nil)
 		mux.Handle("GET /", b.Handler())
 		n.serve(l, mux)
 		return nil

@@ -10,10 +10,9 @@ import (
 	"github.com/holdfast/holdfast/interim/redis"
 	"github.com/holdfast/holdfast/queue"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/api"
 	"github.com/holdfast/holdfast/registry/client"
 	"github.com/holdfast/holdfast/registry/wire"
-	"github.com/holdfast/holdfast/storage"
-	"github.com/holdfast/holdfast/storage/open"
 )
 
 // WorkerOptions says which stages a process serves, and with what. All must be set, but that one of the fields of NSQ is
@@ -64,9 +63,9 @@ func (n *Node) work(ctx context.Context, o WorkerOptions) error {
 	}
 	listening := n.runCrew(c, o.Stages)
 	if listener != nil {
-		n.serve(listener, n.healthHandler(checks{
-			"registry": store.Ping, "interim": redisAnswers(kept), "staging": answers(c.staging), "storage": answers(c.objects.Store()),
-			"queue": listening,
+		n.serve(listener, n.health(map[string]api.Check{
+			"registry": api.Answers(store.Ping), "interim": api.Answers(redisAnswers(kept)), "queue": api.Answers(listening),
+			"staging": api.StoreCheck(c.staging), "storage": api.StoreCheck(c.objects.Store()),
 		}))
 	}
 	n.run(func(ctx context.Context) {
@@ -75,19 +74,6 @@ func (n *Node) work(ctx context.Context, o WorkerOptions) error {
 		}
 	})
 	return nil
-}
-
-func answers(s storage.Store) func(context.Context) error {
-	return func(ctx context.Context) error {
-		if s, ok := s.(open.Store); ok {
-			_, err := s.Ready(ctx)
-			return err
-		}
-		if _, err := s.Space(ctx); err != nil && !errors.Is(err, storage.ErrUnlimited) {
-			return err
-		}
-		return nil
-	}
 }
 
 // checkRegistry asks the Registry who it is, and whether it takes this process for a worker.

@@ -138,8 +138,9 @@ func (s *server) handler(routes *http.ServeMux, api huma.API) http.Handler {
 		w.Header().Set("Content-Type", "application/openapi+json")
 		_, _ = w.Write(text) // the reader has gone if this fails
 	})
-	top.HandleFunc("GET /healthz", s.healthz)
-	top.HandleFunc("GET /readyz", s.readyz)
+	Health{Log: s.log, Version: s.version, Checks: map[string]Check{
+		"registry": Answers(s.registry.Ping), "staging": StoreCheck(s.staging), "storage": StoreCheck(s.objects.Store()),
+	}}.Routes(top)
 	top.HandleFunc("GET /login", s.login)
 	if s.ui != nil {
 		top.Handle("/", s.pages())

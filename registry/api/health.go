@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -11,37 +12,69 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// healthz says that the process answers. It asks nobody else, so that a slow disk does not get it killed.
-func (s *server) healthz(w http.ResponseWriter, _ *http.Request) {
-	writeHealth(w, http.StatusOK, wire.Health{Status: "ok", Version: s.version})
+// readyTimeout bounds all checks of one /readyz.
+const readyTimeout = 5 * time.Second
+
+// Check asks whether a part of what a process needs can be worked with. Remarks are what an operator should know of one
+// that can; there are none otherwise.
+type Check func(ctx context.Context) (remarks []string, err error)
+
+// Answers is the Check of what either answers or does not.
+func Answers(ask func(context.Context) error) Check {
+	return func(ctx context.Context) ([]string, error) { return nil, ask(ctx) }
 }
 
-// readyz says whether requests can be served: the Registry and both stores answer.
-func (s *server) readyz(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), 5*time.Second)
-	defer cancel()
-	health := wire.Health{Status: "ok", Version: s.version, Checks: map[string]string{}}
-	status := http.StatusOK
-	for name, check := range map[string]func(context.Context) error{
-		"registry": s.registry.Ping, "staging": answers(s.staging), "storage": answers(s.objects.Store()),
-	} {
-		health.Checks[name] = "ok"
-		if err := check(ctx); err != nil {
-			// Who asks is not known, so the reason goes to the log alone.
-			s.log.ErrorContext(ctx, "not ready", "part", name, "err", err)
-			health.Checks[name], health.Status, status = "failing; the log says why", "failing", http.StatusServiceUnavailable
-		}
+// StoreCheck asks a store: whether it is ready, where it can tell that, else for its room.
+func StoreCheck(s storage.Store) Check {
+	if s, ok := s.(interface {
+		Ready(ctx context.Context) (remarks []string, err error)
+	}); ok {
+		return s.Ready
 	}
-	writeHealth(w, status, health)
-}
-
-func answers(store storage.Store) func(context.Context) error {
-	return func(ctx context.Context) error {
-		if _, err := store.Space(ctx); err != nil && !errors.Is(err, storage.ErrUnlimited) {
+	return Answers(func(ctx context.Context) error {
+		if _, err := s.Space(ctx); err != nil && !errors.Is(err, storage.ErrUnlimited) {
 			return err
 		}
 		return nil
+	})
+}
+
+// Health serves /healthz and /readyz of a process of any role, to whoever asks.
+type Health struct {
+	Log     *slog.Logger
+	Version string
+	Checks  map[string]Check // by part
+}
+
+// Routes adds the two to a mux.
+func (h Health) Routes(mux *http.ServeMux) {
+	mux.HandleFunc("GET /healthz", h.alive)
+	mux.HandleFunc("GET /readyz", h.ready)
+}
+
+// alive says that the process answers. It asks nobody else, so that a slow disk does not get it killed.
+func (h Health) alive(w http.ResponseWriter, _ *http.Request) {
+	writeHealth(w, http.StatusOK, wire.Health{Status: "ok", Version: h.Version})
+}
+
+// ready says whether what the process needs can be worked with. Who asks is not known, so the reasons go to the log alone.
+func (h Health) ready(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
+	defer cancel()
+	health, status := wire.Health{Status: "ok", Version: h.Version, Checks: map[string]string{}}, http.StatusOK
+	for part, check := range h.Checks {
+		remarks, err := check(ctx)
+		switch {
+		case err != nil:
+			h.Log.ErrorContext(ctx, "not ready", "part", part, "err", err)
+			health.Checks[part], health.Status, status = "failing; the log says why", "failing", http.StatusServiceUnavailable
+		case len(remarks) > 0: // which were logged when it was opened
+			health.Checks[part] = "ok, but it promises less than it should; the log says what"
+		default:
+			health.Checks[part] = "ok"
+		}
 	}
+	writeHealth(w, status, health)
 }
 
 func writeHealth(w http.ResponseWriter, status int, h wire.Health) {
