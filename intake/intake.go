@@ -1,114 +1,84 @@
 // Package intake says what a payload is and whether it can be taken: the judgement that the API passes on uploads, the
 // expand worker on what it fetched, and `holdfast check` on a depositor's own disk, so that all three agree.
+//
+// A payload is judged by its bytes alone, in streams: memory grows with the number of files in a container or bag, never
+// with their size. What is at fault with it stands in a Report, all of it, each with its place and what to do. Errors
+// are of the system: then nothing is said about the payload.
 package intake
 
 import (
+	"context"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 
-	"github.com/holdfast/holdfast/checkm"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source"
+	"github.com/holdfast/holdfast/source/unpack"
 )
 
-// HeadLen is how much of a payload Recognise should see.
-const HeadLen = source.SniffLen
-
-// Recognise tells a payload's type by its first bytes, or all of a shorter one; names are not looked at. A manifest
-// that names no known profile is taken for an object manifest, so that its submitter is told what is wrong with it.
-// Whether a container holds a bag shows only when it is opened.
-func Recognise(head []byte) registry.PayloadType {
-	if kind, ok := checkm.Detect(head); ok {
-		if t := registry.PayloadType(kind); slices.Contains(registry.PayloadTypes(), t) {
-			return t
-		}
-		return registry.ObjectManifest
-	}
-	if source.Sniff(head).Container() {
-		return registry.ContainerType
-	}
-	return registry.FileType
+// Options change how a payload is judged. The zero value is what holds where a collection asks for nothing.
+type Options struct {
+	// Limits bound what containers may unpack to.
+	Limits unpack.Limits
+	// Remote is asked for every file that a manifest, or a bag that leaves files out, names: whether it is there, and of the
+	// size that was said. Nil asks for none.
+	Remote source.Fetcher
+	// Workers is how many files are digested at a time; 0 is one per core.
+	Workers int
+	// MaxFaults is how many faults a Report lists; 0 is 1,000. All are counted.
+	MaxFaults int
 }
 
-// Resolve settles an automatic type by content. A container stays automatic: that it is a bag shows only when it is
-// opened. A manifest that names no known profile is a *Refusal: what it lists, only its submitter can say.
-func Resolve(t registry.PayloadType, head []byte) (registry.PayloadType, error) {
+// Judge says what the payload in is and whether it can be taken as type t, which may be automatic. The verdict is there in
+// any case but that of an error: what cannot be taken has Accepted unset. The error is that of reading in, or ctx's.
+func Judge(ctx context.Context, in unpack.Input, t registry.PayloadType, o Options) (Report, error) {
+	t, err := resolve(ctx, in, t)
+	if refusal, refused := AsRefusal(err); refused {
+		return refusal.Report, nil
+	} else if err != nil {
+		return Report{}, err
+	}
+	switch {
+	case in.Size == 0:
+		v := newReport(string(t))
+		v.add(Fault{Severity: Error, Rule: "empty", Message: "it has no bytes", Fix: "check that it is the right file"})
+		return v.settle(), nil
+	case IsManifest(t):
+		r, err := in.Open(ctx, 0, in.Size)
+		if err != nil {
+			return Report{}, fmt.Errorf("open the manifest: %w", err)
+		}
+		defer r.Close()
+		v, err := judgeManifest(r, t, o)
+		if err != nil {
+			return Report{}, err
+		}
+		if err := askManifest(ctx, v, in, t, o); err != nil {
+			return Report{}, err
+		}
+		return v.settle(), nil
+	case t == registry.FileType:
+		v := newReport(string(t))
+		v.Files, v.Bytes = 1, in.Size
+		return v.settle(), nil
+	default:
+		return judgeContainer(ctx, in, t, o)
+	}
+}
+
+// resolve settles an automatic type by the payload's first bytes.
+func resolve(ctx context.Context, in unpack.Input, t registry.PayloadType) (registry.PayloadType, error) {
 	if t != registry.AutoType {
 		return t, nil
 	}
-	if kind, ok := checkm.Detect(head); ok && kind == checkm.Unknown {
-		return "", &Refusal{Type: registry.AutoType, Report: checkm.Report{Errors: 1, Faults: []checkm.Fault{{
-			Line: 1, Rule: checkm.RuleNoProfile, Severity: checkm.Error, Manifest: true,
-			Expected: "a #%profile line with one of Merritt's profiles", Found: "none that is known",
-			Fix: "add the profile, or say by the type what the manifest lists",
-		}}}}
-	}
-	if t := Recognise(head); t != registry.ContainerType {
-		return t, nil
-	}
-	return registry.AutoType, nil
-}
-
-// ParseType returns the payload type of a name as users write it; the error names what there is.
-func ParseType(name string) (registry.PayloadType, error) {
-	t := registry.PayloadType(strings.ToLower(name))
-	if !slices.Contains(registry.PayloadTypes(), t) {
-		return "", fmt.Errorf("unknown payload type %q; use one of %v", name, registry.PayloadTypes())
-	}
-	return t, nil
-}
-
-// IsManifest says whether payloads of this type are Checkm manifests.
-func IsManifest(t registry.PayloadType) bool {
-	_, batch := t.JobType()
-	return batch || t == registry.ObjectManifest
-}
-
-// Judge reads a manifest of the given type to its end. An object manifest stands and falls as a whole; of a batch only
-// what condemns the manifest itself is returned, since bad rows fail alone. The error is a *Refusal, or that of r.
-func Judge(r io.Reader, t registry.PayloadType) (checkm.Report, error) {
-	report, err := checkm.Check(r, checkm.Options{Kind: checkm.Kind(t)})
+	r, err := in.Open(ctx, 0, min(in.Size, HeadLen))
 	if err != nil {
-		return report, err
+		return "", fmt.Errorf("open the payload: %w", err)
 	}
-	_, batch := t.JobType()
-	switch {
-	case batch && !report.Sound, !batch && !report.OK(), report.Rows == 0:
-		return report, &Refusal{Type: t, Report: report}
+	defer r.Close()
+	head, err := io.ReadAll(r)
+	if err != nil {
+		return "", fmt.Errorf("read the payload: %w", err)
 	}
-	return report, nil
-}
-
-// Refusal says why a manifest cannot be taken. It is a content fault.
-type Refusal struct {
-	Type   registry.PayloadType
-	Report checkm.Report
-}
-
-// ContentFault marks the deposit as at fault.
-func (e *Refusal) ContentFault() bool { return true }
-
-// Error names the first faults and counts the rest.
-func (e *Refusal) Error() string {
-	const shown = 3
-	var b strings.Builder
-	what := string(e.Type)
-	if e.Type == registry.AutoType {
-		what = "manifest"
-	}
-	fmt.Fprintf(&b, "%s refused, %d errors", what, e.Report.Errors)
-	n := 0
-	for _, f := range e.Report.Faults {
-		if f.Severity != checkm.Error {
-			continue
-		}
-		if n++; n > shown {
-			fmt.Fprintf(&b, "; and %d more", e.Report.Errors-shown)
-			break
-		}
-		b.WriteString("; " + f.Error())
-	}
-	return b.String()
+	return Resolve(t, head)
 }

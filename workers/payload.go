@@ -120,8 +120,11 @@ func (p payloads) judge(ctx context.Context, file staging.File, t registry.Paylo
 		return 0, fmt.Errorf("open manifest: %w", err)
 	}
 	defer r.Close()
-	report, err := intake.Judge(r, t)
-	return report.Rows, err
+	verdict, err := intake.Manifest(r, t, intake.Options{})
+	if err != nil {
+		return 0, err
+	}
+	return verdict.Rows, verdict.Refusal()
 }
 
 // rows calls fn for each row of a sound manifest, with what is wrong with it.

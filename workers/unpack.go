@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 
-	"github.com/holdfast/holdfast/bagit"
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/staging"
@@ -33,7 +31,7 @@ func (w *Process) unpack(ctx context.Context, item *base.Item, container staging
 	if err := u.list.Commit(ctx); err != nil {
 		return c, err
 	}
-	if t := item.Spec().Type; t == registry.BagType || t == registry.AutoType && u.top.bag() {
+	if t := item.Spec().Type; t == registry.BagType || t == registry.AutoType && u.top.Bag() {
 		return w.bag(ctx, item, u.room, c)
 	}
 	return c, nil
@@ -51,26 +49,6 @@ func (w *Process) unpackRoom(item *base.Item, container staging.File, unpacked i
 		return w.volume.reserve(ctx, item, bytes, staged-size, w.volume.full)
 	}), nil
 }
-
-// topFolder tells whether a container is a bag: declared at its top, or in the one folder that everything lies in.
-type topFolder struct {
-	met, several           bool
-	name                   string // the folder of all so far, "" for none
-	declared, declaredDown bool
-}
-
-func (t *topFolder) meet(name string) {
-	folder, rest, within := strings.Cut(name, "/")
-	if !within {
-		folder = ""
-	}
-	t.several = t.several || t.met && t.name != folder
-	t.met, t.name = true, folder
-	t.declared = t.declared || name == bagit.DeclarationFile
-	t.declaredDown = t.declaredDown || within && rest == bagit.DeclarationFile
-}
-
-func (t *topFolder) bag() bool { return t.declared || t.declaredDown && !t.several }
 
 // counted shows how far a reading comes.
 type counted struct {

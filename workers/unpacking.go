@@ -10,6 +10,7 @@ import (
 	"io"
 
 	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/intake"
 	"github.com/holdfast/holdfast/source/unpack"
 	"github.com/holdfast/holdfast/staging"
 	"github.com/holdfast/holdfast/storage"
@@ -44,7 +45,7 @@ type unpacking struct {
 	seq          int64     // of the entry in hand
 	names        hash.Hash // of the entries that are staged
 	pace         pace
-	top          topFolder
+	top          intake.TopFolder
 }
 
 // unpacking begins where an earlier attempt stopped, if what that one noted is there and fits.
@@ -101,7 +102,7 @@ func (u *unpacking) walk(ctx context.Context, s storage.Store) error {
 // take stages one entry, unless an earlier attempt has.
 func (u *unpacking) take(ctx context.Context, e unpack.Entry, r io.Reader) error {
 	u.seq++
-	u.top.meet(e.Name)
+	u.top.Meet(e.Name)
 	if u.seq <= u.before.Files {
 		u.staged(e)
 		if u.seq == u.before.Files && u.sum() != u.before.Names {

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path"
 	"time"
+
+	"github.com/holdfast/holdfast/intake"
 )
 
 // folderTar is a folder that is sent as a tar file, which is made while it is sent. The same names and bytes give the
@@ -122,14 +124,13 @@ func (e tarEntry) header() *tar.Header {
 	return h
 }
 
-// has says whether a file of this name lies at the top.
-func (f *folderTar) has(name string) bool {
+// bag says whether it is a bag.
+func (f *folderTar) bag() bool {
+	var top intake.TopFolder
 	for _, e := range f.entries {
-		if e.name == name && e.size >= 0 {
-			return true
-		}
+		top.Meet(e.name)
 	}
-	return false
+	return top.Bag()
 }
 
 // send writes the tar file to w, from the beginning. It ends early when ctx does, and with errChanged when a file no

@@ -165,6 +165,9 @@ func TestPayloadOf(t *testing.T) {
 	file := writeFile(t, filepath.Join(dir, "a.checkm"), "x")
 	plain, bag, hollow := filepath.Join(dir, "plain"), filepath.Join(dir, "bag"), filepath.Join(dir, "hollow")
 	writeFile(t, filepath.Join(plain, "sub", "bagit.txt"), "x")
+	writeFile(t, filepath.Join(plain, "other", "a.txt"), "x")
+	around := filepath.Join(dir, "around")
+	writeFile(t, filepath.Join(around, "sub", "bagit.txt"), "x")
 	writeFile(t, filepath.Join(bag, "bagit.txt"), "x")
 	if err := os.Mkdir(hollow, 0o755); err != nil {
 		t.Fatal(err)
@@ -182,6 +185,7 @@ func TestPayloadOf(t *testing.T) {
 		{"folder", plain, registry.AutoType, registry.ContainerType, "plain.tar", exitOK},
 		{"folder with slash", plain + "/", registry.AutoType, registry.ContainerType, "plain.tar", exitOK},
 		{"bag", bag, registry.AutoType, registry.BagType, "bag.tar", exitOK},
+		{"folder around a bag", around, registry.AutoType, registry.BagType, "around.tar", exitOK},
 		{"bag as container", bag, registry.ContainerType, registry.ContainerType, "bag.tar", exitOK},
 		{"folder as file", plain, registry.FileType, "", "", exitUsage},
 		{"empty folder", hollow, registry.AutoType, "", "", exitContent},

@@ -28,9 +28,6 @@ type payload struct {
 
 func nothing() error { return nil }
 
-// bagDeclaration is the file that makes a folder a bag (RFC 8493, 2.1.1).
-const bagDeclaration = "bagit.txt"
-
 // payloadOf looks at what is to be submitted, without sending anything: an address, a file or a folder.
 func payloadOf(arg string, typ registry.PayloadType) (*payload, error) {
 	if isAddress(arg) {
@@ -96,7 +93,7 @@ func folderPayload(path string, typ registry.PayloadType) (*payload, error) {
 	}
 	if typ == registry.AutoType {
 		typ = registry.ContainerType
-		if folder.has(bagDeclaration) {
+		if folder.bag() {
 			typ = registry.BagType
 		}
 	}

@@ -189,13 +189,34 @@ func (a *app) submitOne(ctx context.Context, c *client.Client, arg string, s sub
 		}
 		request.UploadID, request.Filename = upload.ID, p.name
 	}
-	answer, err := c.Submit(ctx, request, s.key)
+	answer, err := a.judged(ctx, c, request, s.key)
 	if err != nil {
 		a.takeBack(ctx, c, request.UploadID, err)
 		return none, fmt.Errorf("submit %s: %w", arg, err)
 	}
 	return answer, nil
 }
+
+// judged submits, and asks again for as long as the service is still judging what was sent.
+func (a *app) judged(ctx context.Context, c *client.Client, request wire.SubmitRequest, key string) (wire.SubmitResponse, error) {
+	for told := false; ; told = true {
+		answer, err := c.Submit(ctx, request, key)
+		if !code(wire.CodeJudging)(err) {
+			return answer, err
+		}
+		if !told {
+			a.note("%s is being judged, which takes a while for large ones", clean(request.Filename))
+		}
+		select {
+		case <-time.After(judgePause):
+		case <-ctx.Done():
+			return answer, ctx.Err()
+		}
+	}
+}
+
+// judgePause is the time before the service is asked again for a verdict.
+const judgePause = time.Second
 
 // takeBack removes what was sent for a submission that was refused, so that nothing is left behind. After any other error
 // the submission may have been accepted, and the upload is its batch's.

@@ -23,6 +23,7 @@ func access() map[string][]registry.Role {
 		"upload":        depositor,
 		"remove-upload": depositor,
 		"submit":        depositor,
+		"check":         depositor,
 		"prepare-graph": depositor,
 		"seal-graph":    depositor,
 		"read-graph":    reader,

@@ -52,25 +52,26 @@ type Options struct {
 
 // server is what all handlers share. It has no state but that of the uploads under way.
 type server struct {
-	registry  Registry // limited to what the request's token may see
-	all       Registry // for what must be known whoever asks; nothing of it is shown
-	staging   storage.Store
-	objects   Objects
-	log       *slog.Logger
-	version   string
-	ui        http.Handler
-	now       func() time.Time
-	idle      time.Duration
-	done      <-chan struct{}
-	keepAlive time.Duration
-	access    map[string][]registry.Role
-	refusals  refusals
-	inUse     *inUse
-	contract  map[string]string // the operations for our own processes, by the mux's pattern
+	registry   Registry // limited to what the request's token may see
+	all        Registry // for what must be known whoever asks; nothing of it is shown
+	staging    storage.Store
+	objects    Objects
+	log        *slog.Logger
+	version    string
+	ui         http.Handler
+	now        func() time.Time
+	idle       time.Duration
+	done       <-chan struct{}
+	keepAlive  time.Duration
+	access     map[string][]registry.Role
+	refusals   refusals
+	inUse      *inUse
+	judgements *judgements
+	contract   map[string]string // the operations for our own processes, by the mux's pattern
 }
 
-// New returns the handler for a whole server: API, health, login and pages. It has no goroutines of its own and need
-// not be closed. Bodies are bounded here; the http.Server bounds headers and idle connections. The errors are a
+// New returns the handler for a whole server: API, health, login and pages. It has no goroutines but those that judge
+// uploads, which end with Options.Done, and need not be closed. Bodies are bounded here; the http.Server bounds headers and idle connections. The errors are a
 // programmer's: an option is missing.
 func New(o Options) (http.Handler, error) {
 	s, err := newServer(o)
@@ -86,7 +87,7 @@ func newServer(o Options) (*server, error) {
 	}
 	s := &server{
 		registry: Scoped(o.Registry), all: o.Registry, staging: o.Staging, objects: o.Objects, log: o.Log, version: o.Version, ui: o.UI,
-		now: o.Now, idle: o.UploadIdle, done: o.Done, keepAlive: o.KeepAlive, access: access(), inUse: newInUse(),
+		now: o.Now, idle: o.UploadIdle, done: o.Done, keepAlive: o.KeepAlive, access: access(), inUse: newInUse(), judgements: newJudgements(o.Done),
 	}
 	if s.now == nil {
 		s.now = time.Now
@@ -119,6 +120,7 @@ func (s *server) routes() (*http.ServeMux, huma.API) {
 	s.feedRoutes(api)
 	s.eventsRoute(api, mux)
 	s.uploadRoute(api, mux)
+	s.checkRoute(api, mux)
 	s.contentRoute(api, mux)
 	return mux, api
 }

@@ -82,10 +82,10 @@ func (w *watchedWriter) Write(p []byte) (int, error) {
 // Unwrap serves http.ResponseController.
 func (w *watchedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// bounded reads the body of everything but an upload, so that one that is too large or broken off is refused as such.
+// bounded reads the body of everything but files, so that one that is too large or broken off is refused as such.
 func (s *server) bounded(most func(*http.Request) int64, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == uploadPath {
+		if r.URL.Path == uploadPath || r.URL.Path == checkPath {
 			next.ServeHTTP(w, r)
 			return
 		}

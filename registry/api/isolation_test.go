@@ -63,6 +63,7 @@ func probes() map[string][]probe {
 	}
 	return map[string][]probe{
 		"upload":        nil, // brings bytes and names nothing
+		"check":         {{"POST", "/api/v1/check?upload_id=UPLOAD", ""}},
 		"remove-upload": {{"DELETE", "/api/v1/uploads/UPLOAD", ""}},
 		"submit": {
 			{"POST", "/api/v1/batches", `{"url":"http://h.test/x","collection":"COLLECTION"}`},

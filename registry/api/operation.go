@@ -149,10 +149,10 @@ func (r refusal) GetStatus() int { return r.Status }
 
 // GetHeaders implements huma.HeadersError.
 func (r refusal) GetHeaders() http.Header {
-	if r.Code != wire.CodeNotAccepting {
-		return nil
+	if after := retryAfter(r.Problem); after != "" {
+		return http.Header{"Retry-After": {after}}
 	}
-	return http.Header{"Retry-After": {retryAfter}}
+	return nil
 }
 
 // ContentType implements huma.ContentTypeFilter.

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 
-	"github.com/holdfast/holdfast/checkm"
 	"github.com/holdfast/holdfast/intake"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/wire"
@@ -63,7 +62,7 @@ func answerTo(err error) (p *wire.Problem, known bool) {
 	case errors.As(err, &problem):
 		return problem, true
 	case errors.As(err, &refusal):
-		return contentInvalid(refusal), true
+		return contentInvalid(refusal.Report), true
 	case errors.As(err, &transition):
 		p := wire.NewProblem(http.StatusConflict, wire.CodeTransition, err.Error())
 		p.AllowedActs = transition.Allowed
@@ -104,17 +103,14 @@ func answerTo(err error) (p *wire.Problem, known bool) {
 		"something went wrong on our side; send it again, and if it stays show an operator the instance, which is in the log"), false
 }
 
-// contentInvalid lists a manifest's faults for the depositor who wrote it.
-func contentInvalid(e *intake.Refusal) *wire.Problem {
+// contentInvalid lists what is wrong with a payload for the depositor who made it.
+func contentInvalid(v intake.Report) *wire.Problem {
 	p := wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeContentInvalid, fmt.Sprintf(
-		"the payload was not accepted as %s: it has %s and submit it again", e.Type, errorsToCorrect(e.Report.Errors)))
-	if e.Report.Errors == 0 && e.Report.Rows == 0 {
-		p.Detail = fmt.Sprintf("the payload was not accepted as %s: it names no files; add its rows and submit it again", e.Type)
+		"the payload was not accepted as %s: it has %s and submit it again", v.Type, errorsToCorrect(v.Errors)))
+	for _, f := range v.Faults {
+		p.Faults = append(p.Faults, contentFault(f))
 	}
-	for _, f := range e.Report.Faults {
-		p.Faults = append(p.Faults, manifestFault(f))
-	}
-	p.Total = e.Report.Errors + e.Report.Warnings
+	p.Total = v.Errors + v.Warnings
 	return p
 }
 
@@ -125,16 +121,9 @@ func errorsToCorrect(n int64) string {
 	return fmt.Sprintf("%d errors; correct them", n)
 }
 
-func manifestFault(f checkm.Fault) wire.Fault {
-	at := fmt.Sprintf("line %d", f.Line)
-	if f.Column > 0 {
-		at += fmt.Sprintf(", column %d", f.Column)
-	}
-	if f.Field != "" {
-		at += " (" + f.Field + ")"
-	}
+func contentFault(f intake.Fault) wire.Fault {
 	return wire.Fault{
-		Location: at, Message: f.Error(), Line: f.Line, Column: f.Column, Rule: string(f.Rule), Severity: string(f.Severity),
+		Location: f.Location(), Message: f.Error(), Line: f.Line, Column: f.Column, Rule: f.Rule, Severity: string(f.Severity),
 		Expected: f.Expected, Found: f.Found, Fix: f.Fix,
 	}
 }
@@ -170,8 +159,17 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	writeProblem(w, s.problem(r, err))
 }
 
-// retryAfter is when a submission that was refused for the time being may be tried again, in seconds.
-const retryAfter = "60"
+// retryAfter is when what was refused for the time being may be tried again, in seconds; "" when nothing says that it may.
+func retryAfter(p *wire.Problem) string {
+	switch p.Code {
+	case wire.CodeNotAccepting:
+		return "60"
+	case wire.CodeJudging:
+		return "1"
+	default:
+		return ""
+	}
+}
 
 func writeProblem(w http.ResponseWriter, p *wire.Problem) {
 	h := w.Header()
@@ -180,8 +178,8 @@ func writeProblem(w http.ResponseWriter, p *wire.Problem) {
 	if p.Status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", `Bearer realm="holdfast"`)
 	}
-	if p.Code == wire.CodeNotAccepting {
-		h.Set("Retry-After", retryAfter)
+	if after := retryAfter(p); after != "" {
+		h.Set("Retry-After", after)
 	}
 	w.WriteHeader(p.Status)
 	_ = json.NewEncoder(w).Encode(p) // the reader has gone if this fails

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"time"
 
@@ -64,9 +63,9 @@ func (s *server) uploadFor(ctx context.Context, id string, sub *registry.Submiss
 // accept judges an upload, and removes it when it cannot be taken.
 func (s *server) accept(ctx context.Context, u registry.Upload, spec *registry.Spec) error {
 	err := s.judge(ctx, u, spec)
-	var refused *intake.Refusal
+	_, refused := intake.AsRefusal(err)
 	var wrong *wire.Problem
-	if errors.As(err, &refused) || errors.As(err, &wrong) {
+	if refused || errors.As(err, &wrong) && wrong.Code == wire.CodeDigestMismatch {
 		s.removeUpload(ctx, u)
 	}
 	return err
@@ -80,38 +79,15 @@ func (s *server) judge(ctx context.Context, u registry.Upload, spec *registry.Sp
 		p.Faults = []wire.Fault{{Location: "body.digest", Message: "it is not that of the upload", Expected: d.Value, Found: u.Digest.Value}}
 		return p
 	}
-	head, err := s.open(ctx, u, intake.HeadLen)
+	v, err := s.verdict(ctx, u, spec.Type)
 	if err != nil {
 		return err
 	}
-	defer head.Close()
-	start, err := io.ReadAll(head)
-	if err != nil {
-		return fmt.Errorf("read upload %s: %w", u.ID, err)
-	}
-	if spec.Type, err = intake.Resolve(spec.Type, start); err != nil {
+	if err := v.Refusal(); err != nil {
 		return fmt.Errorf("judge upload %s: %w", u.ID, err)
 	}
-	if !intake.IsManifest(spec.Type) {
-		return nil
-	}
-	whole, err := s.open(ctx, u, -1)
-	if err != nil {
-		return err
-	}
-	defer whole.Close()
-	if _, err := intake.Judge(whole, spec.Type); err != nil {
-		return fmt.Errorf("judge upload %s: %w", u.ID, err)
-	}
+	spec.Type = registry.PayloadType(v.Type)
 	return nil
-}
-
-func (s *server) open(ctx context.Context, u registry.Upload, length int64) (io.ReadCloser, error) {
-	r, err := s.staging.Open(ctx, source.UploadKey(u.ID), 0, length)
-	if err != nil {
-		return nil, fmt.Errorf("open upload %s: %w", u.ID, err)
-	}
-	return r, nil
 }
 
 // repeated answers for an upload whose bytes are gone: with its batch when this is what was submitted as that batch, so

@@ -125,7 +125,7 @@ func TestAccess_Principles(t *testing.T) {
 				t.Errorf("%v may %s, which is for our own processes", access[id], id)
 			case ours(id) && !may(registry.RoleAdmin):
 				t.Errorf("an admin may not %s", id)
-			case may(registry.RoleDepositor) && changes && !slices.Contains([]string{"upload", "remove-upload", "submit", "prepare-graph", "seal-graph"}, id):
+			case may(registry.RoleDepositor) && changes && !slices.Contains([]string{"upload", "remove-upload", "submit", "check", "prepare-graph", "seal-graph"}, id):
 				t.Errorf("a depositor may %s", id)
 			case strings.HasPrefix(path, "/tokens") && !slices.Equal(access[id], []registry.Role{registry.RoleAdmin}):
 				t.Errorf("%v may %s", access[id], id)

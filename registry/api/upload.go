@@ -67,6 +67,12 @@ func (s *server) receive(w http.ResponseWriter, r *http.Request) (registry.Uploa
 	if err := s.takesSubmissions(ctx); err != nil {
 		return u, err
 	}
+	return s.store(w, r, u, announced)
+}
+
+// store stores the body as an upload and records it. When it returns an error nothing of it is left.
+func (s *server) store(w http.ResponseWriter, r *http.Request, u registry.Upload, announced *registry.Digest) (registry.Upload, error) {
+	ctx := r.Context()
 	if err := s.roomFor(ctx, r.ContentLength); err != nil {
 		return u, err
 	}

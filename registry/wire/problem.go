@@ -41,6 +41,7 @@ const (
 	CodeDamaged          Code = "damaged"                     // 500: preserved content cannot be read as it was recorded
 	CodeUnavailable      Code = "unavailable"                 // 503: later
 	CodeNotAccepting     Code = "not-accepting"               // 503: no submissions are taken for the time being
+	CodeJudging          Code = "judging"                     // 503: the payload is still being judged; ask again in a moment
 	CodeNoSpace          Code = "no-space"                    // 507: the volume is full
 )
 
@@ -129,7 +130,7 @@ func (p *Problem) Is(target error) bool {
 		return target == registry.ErrLastAdmin
 	case CodeNameTaken:
 		return target == registry.ErrNameTaken
-	case CodeUnavailable:
+	case CodeUnavailable, CodeJudging:
 		return target == context.DeadlineExceeded || target == registry.ErrUnavailable
 	default:
 		return false

@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast/holdfast/checkm"
 	"github.com/holdfast/holdfast/intake"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/source/unpack"
 )
 
 func zipOf(t *testing.T, names ...string) []byte {
@@ -143,13 +144,16 @@ func TestJudge(t *testing.T) {
 		{"another kind", object, head(batch) + good + "#%eof\n", false, 1},
 		{"no profile, type given", object, good + "#%eof\n", true, 1},
 	} {
-		report, err := intake.Judge(strings.NewReader(tt.text), tt.typ)
-		var refusal *intake.Refusal
-		if (err == nil) != tt.ok || err != nil && (!errors.As(err, &refusal) || !refusal.ContentFault()) {
-			t.Errorf("%s: %v, want accepted %t", tt.name, err, tt.ok)
+		v, err := intake.Manifest(strings.NewReader(tt.text), tt.typ, intake.Options{})
+		if err != nil {
+			t.Fatal(err)
 		}
-		if report.Rows != tt.rows {
-			t.Errorf("%s: %d rows, want %d", tt.name, report.Rows, tt.rows)
+		refusal, refused := intake.AsRefusal(v.Refusal())
+		if refused == tt.ok || refused && !refusal.ContentFault() || v.Accepted != tt.ok {
+			t.Errorf("%s: %+v, want accepted %t", tt.name, v, tt.ok)
+		}
+		if v.Rows != tt.rows {
+			t.Errorf("%s: %d rows, want %d", tt.name, v.Rows, tt.rows)
 		}
 	}
 }
@@ -157,9 +161,8 @@ func TestJudge(t *testing.T) {
 // A manifest that cannot be read is the system's fault, never the deposit's.
 func TestJudge_ReadFault(t *testing.T) {
 	broken := errors.New("disk")
-	_, err := intake.Judge(io.MultiReader(strings.NewReader("#%checkm_0.7\n"), failing{broken}), registry.ObjectManifest)
-	var refusal *intake.Refusal
-	if !errors.Is(err, broken) || errors.As(err, &refusal) {
+	_, err := intake.Manifest(io.MultiReader(strings.NewReader("#%checkm_0.7\n"), failing{broken}), registry.ObjectManifest, intake.Options{})
+	if _, refused := intake.AsRefusal(err); !errors.Is(err, broken) || refused {
 		t.Errorf("error %v", err)
 	}
 }
@@ -170,8 +173,11 @@ func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 func TestRefusal_NamesTheFirstFaults(t *testing.T) {
 	text := "#%profile | " + checkm.Object.ProfileURI() + "\n" + strings.Repeat("ftp://x/a | | | 1 | | a\n", 6) + "#%eof\n"
-	_, err := intake.Judge(strings.NewReader(text), registry.ObjectManifest)
-	if err == nil {
+	v, err := intake.Manifest(strings.NewReader(text), registry.ObjectManifest, intake.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err = v.Refusal(); err == nil {
 		t.Fatal("accepted")
 	}
 	if got := err.Error(); !strings.Contains(got, "ftp") || !strings.Contains(got, "more") || strings.Count(got, "\n") > 0 {
@@ -226,17 +232,21 @@ func TestCases(t *testing.T) {
 			if known && got != want {
 				t.Errorf("%s: recognised as %s, want %s", name, got, want)
 			}
-			if !intake.IsManifest(got) {
-				continue
+			if got == registry.AutoType {
+				got = registry.ContainerType
 			}
-			if _, err := intake.Judge(bytes.NewReader(data), got); (err != nil) != refused[name] {
-				t.Errorf("%s: %v, want refused %t", name, err, refused[name])
+			v, err := intake.Judge(t.Context(), unpack.FromReaderAt(bytes.NewReader(data), int64(len(data))), registry.AutoType, intake.Options{})
+			if err != nil || v.Accepted == refused[name] || v.Type != string(got) {
+				t.Errorf("%s: %+v, %v, want %s, refused %t", name, v, err, got, refused[name])
 			}
 		}
 	}
 }
 
-func casesFolder(t *testing.T) string {
+func casesFolder(t *testing.T) string { return sharedCases(t, "merritt") }
+
+// sharedCases is the folder of one kind of the cases that lie beside the project.
+func sharedCases(t *testing.T, kind string) string {
 	t.Helper()
 	at, err := os.Getwd()
 	if err != nil {
@@ -244,7 +254,7 @@ func casesFolder(t *testing.T) string {
 	}
 	for at != filepath.Dir(at) {
 		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
-			folder := filepath.Join(filepath.Dir(at), "shared", "cases", "merritt")
+			folder := filepath.Join(filepath.Dir(at), "shared", "cases", kind)
 			if _, err := os.Stat(folder); err != nil {
 				t.Skipf("no real cases here: %v", err)
 			}

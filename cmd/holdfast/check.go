@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast/holdfast/intake"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/source"
+	"github.com/holdfast/holdfast/source/unpack"
+)
+
+// check is what the flags of `check` say.
+type check struct {
+	typ    string
+	remote bool
+}
+
+func (a *app) checkCommand() *cobra.Command {
+	var c check
+	cmd := &cobra.Command{
+		Use: "check PATH...", Short: "Judge files and folders as a submission would, without a running Holdfast",
+		Long: "Judge manifests, bags, containers and OCFL objects by the very rules that a submission is judged by, and name\n" +
+			"everything that is wrong with them. Nothing is sent anywhere. The exit code is 0 when all are valid, else 6.",
+		Example: "  holdfast check batch.checkm --remote\n  holdfast check bag.zip --json",
+		Args:    needs("PATH..."),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.check(cmd.Context(), args, c) },
+	}
+	cmd.Flags().StringVar(&c.typ, "type", string(registry.AutoType), "judge it as `TYPE`: auto, file, container, bag, object-manifest, batch-manifest, container-batch-manifest, single-file-batch-manifest, ocfl-object")
+	cmd.Flags().BoolVar(&c.remote, "remote", false, "also ask for every file that a manifest or a bag's fetch.txt names, without fetching it")
+	cmd.Flags().BoolVar(&a.json, "json", false, "print JSON, one verdict a line")
+	return cmd
+}
+
+// checkLine is what `check --json` prints.
+type checkLine struct {
+	Path string `json:"path"`
+	intake.Report
+	ExitCode int `json:"exit_code"`
+}
+
+func (a *app) check(ctx context.Context, paths []string, c check) error {
+	t := intake.OCFLObject
+	if c.typ != string(t) {
+		var err error
+		if t, err = typeOf(c.typ); err != nil {
+			return err
+		}
+	}
+	var o intake.Options
+	if c.remote {
+		// Whoever checks may ask what they can reach; what the service may ask is its operator's to say.
+		everywhere := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
+		web := source.NewHTTP(source.HTTPOptions{Guard: source.Guard{Allow: everywhere}, UserAgent: "Holdfast/" + version})
+		defer web.Close()
+		o.Remote = source.NewMux(map[string]source.Fetcher{"http": web, "https": web})
+	}
+	var codes []outcome
+	for _, path := range paths {
+		v, err := judgePath(ctx, path, t, o)
+		if err != nil {
+			if ctx.Err() != nil {
+				return err
+			}
+			codes = append(codes, outcome(codeOf(err)))
+			a.complain(fmt.Errorf("check %w", err))
+			continue
+		}
+		codes = append(codes, verdictCode(v))
+		if err := a.printVerdict(path, v); err != nil {
+			return err
+		}
+	}
+	if slices.Contains(codes, exitContent) { // whatever else there was: that is what somebody has to see to
+		return exitContent
+	}
+	return asError(together(codes))
+}
+
+// judgePath judges a file or folder.
+func judgePath(ctx context.Context, path string, t registry.PayloadType, o intake.Options) (v intake.Report, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return v, fmt.Errorf("%s: %w", path, cause(err))
+	}
+	switch {
+	case info.IsDir():
+		v, err = judgeFolder(ctx, path, t, o)
+	case t == intake.OCFLObject:
+		err = fix(&usageError{errors.New("an OCFL object is a folder")}, "name the object's folder")
+	case info.Mode().IsRegular():
+		v, err = judgeFile(ctx, path, info.Size(), t, o)
+	default:
+		err = fix(errNotAFile, "name a file or a folder")
+	}
+	if err != nil {
+		return v, fmt.Errorf("%s: %w", path, err)
+	}
+	return v, nil
+}
+
+func judgeFile(ctx context.Context, path string, size int64, t registry.PayloadType, o intake.Options) (v intake.Report, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return v, cause(err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	return intake.Judge(ctx, unpack.FromReaderAt(file, size), t, o)
+}
+
+// judgeFolder judges a folder as an OCFL object or a bag, else as the container that it would be sent as.
+func judgeFolder(ctx context.Context, path string, t registry.PayloadType, o intake.Options) (v intake.Report, err error) {
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return v, cause(err)
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	v, err = intake.Folder(ctx, root.FS(), t, o)
+	if !errors.Is(err, intake.ErrNoJudge) {
+		return v, err
+	}
+	if t != registry.AutoType && t != registry.ContainerType {
+		return v, fix(&usageError{fmt.Errorf("a folder cannot be of type %s", t)}, "use --type container or bag, or name the file itself")
+	}
+	folder, err := openFolder(path)
+	if err != nil {
+		return v, err
+	}
+	defer func() { err = errors.Join(err, folder.Close()) }()
+	return intake.Container(folder.files, folder.bytes), nil
+}
+
+// verdictCode is 6 for what its producer must correct, and 5 when all that is wrong is that something did not answer.
+func verdictCode(v intake.Report) outcome {
+	switch {
+	case v.Valid:
+		return exitOK
+	case v.Errors == v.Unreachable:
+		return exitTemporary
+	default:
+		return exitContent
+	}
+}
+
+func (a *app) printVerdict(path string, v intake.Report) error {
+	if a.json {
+		return a.printJSON(checkLine{Path: path, Report: v, ExitCode: int(verdictCode(v))})
+	}
+	if _, err := fmt.Fprintf(a.out, "%s: %s\n", clean(path), verdictText(v)); err != nil {
+		return err
+	}
+	for _, f := range v.Faults {
+		if _, err := fmt.Fprintf(a.out, "  %s: %s\n", f.Severity, clean(f.Error())); err != nil {
+			return err
+		}
+	}
+	if more := v.Errors + v.Warnings - int64(len(v.Faults)); more > 0 {
+		if _, err := fmt.Fprintf(a.out, "  and %s more\n", registry.CountText(more)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// verdictText is a verdict on one line: "INVALID object-manifest, 3 files, 1.2 MiB, 1 error".
+func verdictText(v intake.Report) string {
+	words := "valid "
+	if !v.Valid {
+		words = "INVALID "
+	}
+	words += v.Type
+	if v.Version != "" {
+		words += " " + v.Version
+	}
+	parts := []string{words}
+	if v.Rows > 0 && v.Files == 0 {
+		parts = append(parts, plural(v.Rows, "row", "rows"))
+	} else if v.Files > 0 {
+		parts = append(parts, plural(v.Files, "file", "files"))
+	}
+	if v.Bytes > 0 {
+		parts = append(parts, sizeText(v.Bytes))
+	}
+	if v.Errors > 0 {
+		parts = append(parts, plural(v.Errors, "error", "errors"))
+	}
+	if v.Warnings > 0 {
+		parts = append(parts, plural(v.Warnings, "warning", "warnings"))
+	}
+	if v.Accepted && !v.Valid {
+		parts = append(parts, fmt.Sprintf("would be taken without %s", plural(v.RowsRefused, "row", "rows")))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,68 @@
+package intake
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/holdfast/holdfast/bagit"
+	"github.com/holdfast/holdfast/source/unpack"
+)
+
+// smallFile is the size up to which files of a bag are digested beside each other; of larger ones the algorithms are.
+const smallFile = 1 << 20
+
+// judgeBag looks at every file of the bag in a container. tops are the names among which those of its manifests are.
+func judgeBag(ctx context.Context, in unpack.Input, v *Report, tops []string, o Options) (Report, error) {
+	bag := bagit.NewValidator(bagit.Options{FindBase: true})
+	bag.ExpectManifests(tops...)
+	workers := o.Workers
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	group, gctx := errgroup.WithContext(ctx)
+	group.SetLimit(workers)
+	err := unpack.Walk(gctx, in, o.Limits, func(e unpack.Entry, r io.Reader) error {
+		if e.Size > smallFile || bag.NeedsContent(e.Name) {
+			return bag.Add(gctx, e.Name, e.Size, r)
+		}
+		content := make([]byte, e.Size)
+		if _, err := io.ReadFull(r, content); err != nil {
+			return err
+		}
+		group.Go(func() error { return bag.Add(gctx, e.Name, e.Size, bytes.NewReader(content)) })
+		return nil
+	})
+	if failed := group.Wait(); failed != nil && !errors.Is(failed, context.Canceled) {
+		err = failed
+	}
+	if err != nil { // the container itself was sound a moment ago
+		return Report{}, err
+	}
+	report := bag.Finish()
+	if err := askBag(ctx, v, report, o); err != nil {
+		return Report{}, err
+	}
+	return v.bag(report), nil
+}
+
+// bag draws the verdict on a bag. A holey one is taken: what it leaves out is fetched, and judged then.
+func (v *Report) bag(r *bagit.Report) Report {
+	v.Version, v.Files, v.Bytes = r.Version.String(), r.PayloadFiles, r.PayloadBytes
+	holey := r.Holey()
+	for _, f := range r.Faults {
+		severity := Severity(f.Severity)
+		if holey && f.Rule == bagit.RuleNotFetched {
+			severity = Warning
+		}
+		v.add(Fault{
+			Severity: severity, Rule: string(f.Rule), Clause: f.Clause, File: f.File, Source: f.Source,
+			Expected: f.Expected, Found: f.Found, Fix: f.Fix,
+		})
+	}
+	return v.settle()
+}

@@ -1,0 +1,62 @@
+package intake
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/source/unpack"
+)
+
+// judgeContainer walks a container to its end, and then once more when it is a bag: only now it is known which digests
+// are needed of its files.
+func judgeContainer(ctx context.Context, in unpack.Input, t registry.PayloadType, o Options) (Report, error) {
+	v := newReport(string(registry.ContainerType)).atMost(o.MaxFaults)
+	var top TopFolder
+	var tops []string // names that a bag's own files may have
+	err := unpack.Walk(ctx, in, o.Limits, func(e unpack.Entry, _ io.Reader) error {
+		v.Files, v.Bytes = v.Files+1, v.Bytes+e.Size
+		top.Meet(e.Name)
+		if strings.Count(e.Name, "/") <= 1 && len(tops) < mostTops {
+			tops = append(tops, e.Name)
+		}
+		return nil
+	})
+	isBag := t == registry.BagType || t == registry.AutoType && top.Bag()
+	if isBag {
+		v.Type = string(registry.BagType)
+	}
+	var fault *unpack.Error
+	switch {
+	case errors.As(err, &fault) && fault.ContentFault():
+		v.add(containerFault(fault))
+	case err != nil:
+		return Report{}, err
+	case v.Files == 0:
+		v.add(Fault{Severity: Error, Rule: "container-empty", Message: "it holds no files", Fix: "pack the files to preserve, and submit that"})
+	case isBag:
+		return judgeBag(ctx, in, v, tops, o)
+	}
+	return v.settle(), nil
+}
+
+// Container is the verdict on files in a folder, which become a container when they are sent.
+func Container(files, bytes int64) Report {
+	v := newReport(string(registry.ContainerType))
+	v.Files, v.Bytes = files, bytes
+	return v.settle()
+}
+
+func containerFault(e *unpack.Error) Fault {
+	f := Fault{Severity: Error, Rule: "container-" + string(e.Fault), File: e.Entry, Message: e.Detail}
+	if e.Err != nil {
+		f.Message += ": " + e.Err.Error()
+	}
+	return f
+}
+
+// mostTops bounds the names that are kept of a container that may be a bag: no bag has that many files of its own, and
+// those that are missed cost digests, never a verdict.
+const mostTops = 10_000

@@ -1,0 +1,121 @@
+package intake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/holdfast/holdfast/bagit"
+	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/registry"
+)
+
+// OCFLObject is the type of what is preserved already. It cannot be submitted, only judged.
+const OCFLObject registry.PayloadType = "ocfl-object"
+
+// ErrNoJudge says that a folder is neither a bag nor an OCFL object, and was not said to be one.
+var ErrNoJudge = errors.New("neither a bag nor an OCFL object")
+
+// Folder judges the folder that is the root of fsys, an OCFL object or a bag; of a folder on a disk, take os.Root.FS,
+// which cannot be led out of it. t is OCFLObject or a payload type. ErrNoJudge is returned for any other folder that is
+// not to be judged as one of the two; other errors are of reading, or ctx's.
+func Folder(ctx context.Context, fsys fs.FS, t registry.PayloadType, o Options) (Report, error) {
+	isObject, isBag := t == OCFLObject, t == registry.BagType
+	if !isObject {
+		var err error
+		if isObject, isBag, fsys, err = recogniseFolder(fsys, t); err != nil {
+			return Report{}, err
+		}
+	}
+	switch {
+	case isObject:
+		return judgeObject(ctx, fsys, o)
+	case !isBag:
+		return Report{}, ErrNoJudge
+	}
+	report, err := bagit.ValidateFS(ctx, fsys, bagit.Options{Workers: o.Workers})
+	if err != nil {
+		return Report{}, err
+	}
+	v := newReport(string(registry.BagType)).atMost(o.MaxFaults)
+	if err := askBag(ctx, v, report, o); err != nil {
+		return Report{}, err
+	}
+	return v.bag(report), nil
+}
+
+// recogniseFolder tells by what lies at its top what a folder is. A bag may lie in the only folder that there is, as in a
+// container; root is where it does.
+func recogniseFolder(fsys fs.FS, t registry.PayloadType) (object, bag bool, root fs.FS, err error) {
+	top, err := folderSigns(fsys)
+	switch {
+	case err != nil:
+		return false, false, nil, err
+	case t == registry.AutoType && top.object():
+		return true, false, fsys, nil
+	case t != registry.AutoType && t != registry.BagType:
+		return false, false, fsys, nil
+	case top.bag() || top.only == "":
+		return false, top.bag() || t == registry.BagType, fsys, nil
+	}
+	below, err := fs.Sub(fsys, top.only)
+	if err != nil {
+		return false, false, nil, fmt.Errorf("look into the folder: %w", err)
+	}
+	signs, err := folderSigns(below)
+	if err != nil || !signs.bag() {
+		return false, t == registry.BagType, fsys, err
+	}
+	return false, true, below, nil
+}
+
+// signs are what lies at the top of a folder.
+type signs struct {
+	bagSigns
+	only                            string // the folder that is all there is
+	declaration, inventory, version bool   // of an OCFL object
+}
+
+// object says whether it is an OCFL object. One that has lost its declaration still has its inventory and its versions.
+func (s signs) object() bool { return s.declaration || s.inventory && s.version }
+
+func folderSigns(fsys fs.FS) (s signs, err error) {
+	entries, err := fs.ReadDir(fsys, ".")
+	if err != nil {
+		return s, fmt.Errorf("read the folder: %w", err)
+	}
+	for _, e := range entries {
+		name := e.Name()
+		s.declaration = s.declaration || strings.HasPrefix(name, "0=ocfl_object_")
+		s.inventory = s.inventory || name == "inventory.json"
+		if e.IsDir() {
+			s.version = s.version || strings.Trim(name, "0123456789") == "v"
+			if len(entries) == 1 {
+				s.only = name
+			}
+			name += "/"
+		}
+		s.meet(name)
+	}
+	return s, nil
+}
+
+// judgeObject judges an OCFL object by its specification, 1.0 or 1.1.
+func judgeObject(ctx context.Context, fsys fs.FS, o Options) (Report, error) {
+	report, err := ocfl.ValidateFS(ctx, fsys, ocfl.ValidateOptions{Workers: o.Workers})
+	if err != nil {
+		return Report{}, err
+	}
+	v := newReport(string(OCFLObject)).atMost(o.MaxFaults)
+	v.Version, v.Files, v.Bytes = report.Spec, int64(report.Files), report.Bytes
+	for _, f := range report.Faults {
+		severity := Warning
+		if f.Error() {
+			severity = Error
+		}
+		v.add(Fault{Severity: severity, Rule: f.Code, File: f.Path, Message: f.Message})
+	}
+	return v.settle(), nil
+}

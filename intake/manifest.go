@@ -1,0 +1,44 @@
+package intake
+
+import (
+	"io"
+
+	"github.com/holdfast/holdfast/checkm"
+	"github.com/holdfast/holdfast/registry"
+)
+
+// Manifest judges a manifest of type t to its end. An object manifest stands and falls as a whole; of a batch manifest only
+// what condemns the manifest itself keeps it from being taken, since bad rows fail alone. The error is that of r.
+func Manifest(r io.Reader, t registry.PayloadType, o Options) (Report, error) {
+	v, err := judgeManifest(r, t, o)
+	if err != nil {
+		return Report{}, err
+	}
+	return v.settle(), nil
+}
+
+func judgeManifest(r io.Reader, t registry.PayloadType, o Options) (*Report, error) {
+	v := newReport(string(t)).atMost(o.MaxFaults)
+	report, err := checkm.Check(r, checkm.Options{Kind: checkm.Kind(t), MaxFaults: v.most})
+	if err != nil {
+		return nil, err
+	}
+	_, v.batch = t.JobType()
+	v.whole = !report.Sound
+	v.Rows, v.RowsRefused, v.Bytes = report.Rows, report.Refused, report.Bytes
+	if !v.batch {
+		v.Files = report.Rows
+	}
+	for _, f := range report.Faults {
+		v.add(manifestFault(f))
+	}
+	v.Errors, v.Warnings = report.Errors, report.Warnings
+	return v, nil
+}
+
+func manifestFault(f checkm.Fault) Fault {
+	return Fault{
+		Severity: Severity(f.Severity), Rule: string(f.Rule), Line: f.Line, Column: f.Column, Field: f.Field,
+		Expected: f.Expected, Found: f.Found, Fix: f.Fix,
+	}
+}

@@ -1,0 +1,183 @@
+package intake
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Severity says whether a Fault makes a payload invalid.
+type Severity string
+
+// The severities.
+const (
+	Error   Severity = "error"
+	Warning Severity = "warning"
+)
+
+// Report is what was found in a payload.
+type Report struct {
+	// Type is what it was judged as: a payload type, never auto, or ocfl-object.
+	Type string `json:"type" doc:"What it was judged as"`
+	// Valid says that nothing is wrong with it. Accepted says that it is taken although: bad rows of a batch fail alone, and
+	// files that a bag leaves out are fetched.
+	Valid    bool `json:"valid" doc:"Nothing is wrong with it"`
+	Accepted bool `json:"accepted" doc:"It would be taken: of a batch, bad rows fail alone"`
+	// Version is that of the specification which the payload says it follows, of a bag or an OCFL object.
+	Version string `json:"version,omitempty" doc:"Of the specification that a bag or OCFL object says it follows"`
+	// Files counts the payload's files, and Bytes adds them up as far as their sizes are known. Rows counts those of a
+	// manifest, and RowsRefused those of them that would fail.
+	Files       int64 `json:"files" doc:"Of the payload, without those still to be fetched"`
+	Bytes       int64 `json:"bytes" doc:"Of the files whose size is known"`
+	Rows        int64 `json:"rows,omitempty" doc:"Of a manifest"`
+	RowsRefused int64 `json:"rows_refused,omitempty" doc:"Of a manifest, those that would fail"`
+	// Errors and Warnings count all faults. Unreachable counts those of the errors that are nobody's content: what could not
+	// be asked just now.
+	Errors      int64 `json:"errors" doc:"How many errors there are, listed or not"`
+	Warnings    int64 `json:"warnings" doc:"How many warnings there are, listed or not"`
+	Unreachable int64 `json:"unreachable,omitempty" doc:"Errors that say only that something could not be asked"`
+	// Faults are the first of them, errors before warnings.
+	Faults []Fault `json:"faults" doc:"All faults, or the first of very many, errors before warnings"`
+
+	most     int
+	warnings []Fault
+	whole    bool // an error condemns all of it, not only a row
+	batch    bool
+}
+
+// Fault is one thing that is wrong with a payload.
+type Fault struct {
+	Severity Severity `json:"severity"`
+	// Rule names what was broken; it never changes its meaning. Clause is where the specification says so.
+	Rule   string `json:"rule"`
+	Clause string `json:"clause,omitempty"`
+	// File is the name of a file in a container, bag or object; Line, Column and Field are of a manifest.
+	File   string `json:"file,omitempty"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
+	Field  string `json:"field,omitempty"`
+	// Source is the file and line that says otherwise, as manifest-md5.txt:3.
+	Source string `json:"source,omitempty"`
+	// Message says in a sentence what the others do not.
+	Message  string `json:"message,omitempty"`
+	Expected string `json:"expected,omitempty"`
+	Found    string `json:"found,omitempty"`
+	Fix      string `json:"fix,omitempty"`
+	// Unreachable says that it is not the content's: something could not be asked.
+	Unreachable bool `json:"unreachable,omitempty"`
+}
+
+// Location is where the fault is, for people: "line 7, column 3 (nfo:hashValue)", or a file's name; "" for the whole.
+func (f Fault) Location() string {
+	switch {
+	case f.Line > 0:
+		at := fmt.Sprintf("line %d", f.Line)
+		if f.Column > 0 {
+			at += fmt.Sprintf(", column %d", f.Column)
+		}
+		if f.Field != "" {
+			at += " (" + f.Field + ")"
+		}
+		return at
+	case f.Source != "" && f.File != "":
+		return f.File + " (" + f.Source + ")"
+	default:
+		return cmp.Or(f.File, f.Source)
+	}
+}
+
+// Error is the fault in one line.
+func (f Fault) Error() string {
+	var b strings.Builder
+	if at := f.Location(); at != "" {
+		b.WriteString(at + ": ")
+	}
+	b.WriteString(f.Rule)
+	for _, part := range []struct{ name, text string }{{"", f.Message}, {"expected: ", f.Expected}, {"found: ", f.Found}, {"fix: ", f.Fix}} {
+		if part.text != "" {
+			b.WriteString("; " + part.name + part.text)
+		}
+	}
+	return b.String()
+}
+
+const defaultMaxFaults = 1000
+
+func newReport(what string) *Report { return &Report{Type: what, most: defaultMaxFaults} }
+
+func (v *Report) atMost(n int) *Report {
+	if n > 0 {
+		v.most = n
+	}
+	return v
+}
+
+// add counts a fault, and keeps it among the first.
+func (v *Report) add(f Fault) {
+	kept := &v.Faults
+	switch {
+	case f.Severity == Warning:
+		v.Warnings++
+		kept = &v.warnings
+	case f.Unreachable:
+		v.Unreachable++
+		fallthrough
+	default:
+		v.Errors++
+	}
+	if len(*kept) < v.most {
+		*kept = append(*kept, f)
+	}
+}
+
+// settle draws the verdict from the faults.
+func (v *Report) settle() Report {
+	v.Valid = v.Errors == 0
+	v.Accepted = v.Valid || v.batch && !v.whole
+	v.Faults = append(v.Faults, v.warnings[:min(len(v.warnings), v.most-len(v.Faults))]...)
+	if v.Faults == nil {
+		v.Faults = []Fault{} // never null in JSON
+	}
+	v.warnings = nil
+	return *v
+}
+
+// Refusal returns an error of type *Refusal when the payload cannot be taken, else nil.
+func (v Report) Refusal() error {
+	if v.Accepted {
+		return nil
+	}
+	return &Refusal{v}
+}
+
+// Refusal says why a payload cannot be taken. It is a content fault.
+type Refusal struct {
+	Report Report
+}
+
+// AsRefusal finds the refusal in an error.
+func AsRefusal(err error) (refusal *Refusal, ok bool) {
+	ok = errors.As(err, &refusal)
+	return refusal, ok
+}
+
+// ContentFault marks the deposit as at fault.
+func (e *Refusal) ContentFault() bool { return true }
+
+// Error names the first faults and counts the rest.
+func (e *Refusal) Error() string {
+	const shown = 3
+	var b strings.Builder
+	v := e.Report
+	fmt.Fprintf(&b, "%s refused, %d errors", v.Type, v.Errors)
+	errs := slices.DeleteFunc(slices.Clone(v.Faults), func(f Fault) bool { return f.Severity != Error })
+	for _, f := range errs[:min(len(errs), shown)] {
+		b.WriteString("; " + f.Error())
+	}
+	if more := v.Errors - shown; more > 0 {
+		fmt.Fprintf(&b, "; and %d more", more)
+	}
+	return b.String()
+}

@@ -1,0 +1,149 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/holdfast/holdfast/intake"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/wire"
+	"github.com/holdfast/holdfast/source"
+	"github.com/holdfast/holdfast/source/unpack"
+)
+
+// judgements are verdicts on uploads, found or in the making. A large bag takes longer to judge than a request may last
+// on its way through proxies, so a judgement goes on when whoever asked for it has gone, and is there when he asks again.
+type judgements struct {
+	stop  <-chan struct{} // the server is about to stop
+	slots chan struct{}   // one for each that runs
+
+	mu sync.Mutex
+	of map[judged]*judgement
+}
+
+// judged is what a verdict depends on.
+type judged struct {
+	upload string
+	typ    registry.PayloadType
+}
+
+type judgement struct {
+	over    chan struct{} // closed when what follows is known
+	verdict intake.Report
+	err     error
+	ended   time.Time
+}
+
+const (
+	// judgeWait is how long a request waits for a verdict.
+	judgeWait = 20 * time.Second
+	// judgeKeep is how long a verdict waits for somebody to ask again.
+	judgeKeep = time.Hour
+)
+
+func newJudgements(stop <-chan struct{}) *judgements {
+	return &judgements{stop: stop, slots: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), of: map[judged]*judgement{}}
+}
+
+// finding finds a verdict. It ends when its context does.
+type finding func(context.Context) (intake.Report, error)
+
+// ask returns the verdict on j, which the first who asks has found. It returns a problem with CodeJudging when that takes
+// longer than wait; the verdict is still in the making then. What somebody was told is forgotten.
+func (all *judgements) ask(ctx context.Context, j judged, wait time.Duration, find finding) (intake.Report, error) {
+	found := all.begin(context.WithoutCancel(ctx), j, find)
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-found.over:
+		all.mu.Lock()
+		defer all.mu.Unlock()
+		if all.of[j] == found {
+			delete(all.of, j)
+		}
+		return found.verdict, found.err
+	case <-timer.C:
+		return intake.Report{}, wire.NewProblem(http.StatusServiceUnavailable, wire.CodeJudging, fmt.Sprintf(
+			"upload %s is still being judged, which takes a while for large ones; nothing was submitted yet; ask again", j.upload))
+	case <-ctx.Done():
+		return intake.Report{}, context.Cause(ctx)
+	}
+}
+
+// begin returns the judgement on j, and starts it unless somebody has.
+func (all *judgements) begin(ctx context.Context, j judged, find finding) *judgement {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	for key, old := range all.of {
+		if !old.ended.IsZero() && time.Since(old.ended) > judgeKeep {
+			delete(all.of, key)
+		}
+	}
+	if found := all.of[j]; found != nil {
+		return found
+	}
+	found := &judgement{over: make(chan struct{})}
+	all.of[j] = found
+	ctx, cancel := context.WithCancel(ctx)
+	go func() { // whether the server stops or the verdict is found
+		defer cancel()
+		select {
+		case <-all.stop:
+		case <-found.over:
+		}
+	}()
+	go func() {
+		verdict, err := all.find(ctx, find)
+		all.mu.Lock()
+		defer all.mu.Unlock()
+		found.verdict, found.err, found.ended = verdict, err, time.Now()
+		close(found.over)
+	}()
+	return found
+}
+
+// find waits for a slot and finds the verdict, unless the server stops before.
+func (all *judgements) find(ctx context.Context, find finding) (intake.Report, error) {
+	select {
+	case all.slots <- struct{}{}:
+		defer func() { <-all.slots }()
+	case <-ctx.Done():
+		return intake.Report{}, errStopping
+	}
+	verdict, err := find(ctx)
+	if err != nil && ctx.Err() != nil {
+		return verdict, errStopping
+	}
+	return verdict, err
+}
+
+// errStopping says that a verdict was not found because the server stops.
+var errStopping = fmt.Errorf("the service is stopping: %w", registry.ErrUnavailable)
+
+// verdict judges an upload's bytes as what a type says.
+func (s *server) verdict(ctx context.Context, u registry.Upload, t registry.PayloadType) (intake.Report, error) {
+	v, err := s.judgements.ask(ctx, judged{u.ID, t}, judgeWait, func(ctx context.Context) (intake.Report, error) {
+		return s.judgeNow(ctx, u, t)
+	})
+	var problem *wire.Problem
+	if err != nil && !errors.As(err, &problem) {
+		return v, fmt.Errorf("judge upload %s: %w", u.ID, err)
+	}
+	return v, err
+}
+
+// input is an upload's bytes.
+func (s *server) input(u registry.Upload) unpack.Input {
+	return unpack.Input{
+		Size: u.SizeBytes,
+		Open: func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
+			return s.staging.Open(ctx, source.UploadKey(u.ID), offset, length)
+		},
+	}
+}
