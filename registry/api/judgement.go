@@ -44,7 +44,7 @@ const (
 	// judgeWait is how long a request waits for a verdict.
 	judgeWait = 20 * time.Second
 	// judgeKeep is how long a verdict waits for somebody to ask again.
-	judgeKeep = time.Hour
+	judgeKeep = 10 * time.Minute
 )
 
 func newJudgements(stop <-chan struct{}) *judgements {
@@ -55,7 +55,8 @@ func newJudgements(stop <-chan struct{}) *judgements {
 type finding func(context.Context) (intake.Report, error)
 
 // ask returns the verdict on j, which the first who asks has found. It returns a problem with CodeJudging when that takes
-// longer than wait; the verdict is still in the making then. What somebody was told is forgotten.
+// longer than wait; the verdict is still in the making then. One that accepts is kept for a while, since who submits several
+// uploads at once has to ask for all of them again when one takes longer; all others are forgotten when they were told.
 func (all *judgements) ask(ctx context.Context, j judged, wait time.Duration, find finding) (intake.Report, error) {
 	found := all.begin(context.WithoutCancel(ctx), j, find)
 	timer := time.NewTimer(wait)
@@ -64,7 +65,7 @@ func (all *judgements) ask(ctx context.Context, j judged, wait time.Duration, fi
 	case <-found.over:
 		all.mu.Lock()
 		defer all.mu.Unlock()
-		if all.of[j] == found {
+		if all.of[j] == found && !found.verdict.Accepted {
 			delete(all.of, j)
 		}
 		return found.verdict, found.err
