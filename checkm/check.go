@@ -121,8 +121,6 @@ func duplicate(s seen, r *Reader, row Row) (Fault, bool) {
 		f.Expected = "names that differ in more than case or the form of their letters"
 		f.Fix = "both are kept; on systems that ignore case one would replace the other"
 	}
-	if s.line > 0 {
-		f.Expected += "; the other one stands on line " + strconv.Itoa(s.line)
-	}
+	f.Expected += "; the other one stands on line " + strconv.Itoa(s.line)
 	return f, true
 }

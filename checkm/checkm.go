@@ -10,7 +10,7 @@
 // [Check] first.
 //
 // Everything streams: memory does not grow with the number of rows, but for the name
-// index of [Check], which takes some 20 to 30 bytes a row.
+// index of [Check], which takes some 20 bytes a row.
 package checkm
 
 // Kind says what the rows of a manifest are. Its text is the submission type of that

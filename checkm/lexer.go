@@ -1,6 +1,7 @@
 package checkm
 
 import (
+	"bytes"
 	"errors"
 	"io"
 )
@@ -50,10 +51,8 @@ func (l *lexer) next() (line, error) {
 	l.num++
 	scanned := 0
 	for {
-		for i, c := range l.buf[l.start+scanned : l.end] {
-			if c == '\n' || c == '\r' {
-				return l.cut(scanned+i, c), nil
-			}
+		if i := lineEnd(l.buf[l.start+scanned : l.end]); i >= 0 {
+			return l.cut(scanned + i), nil
 		}
 		scanned = l.end - l.start
 		if scanned > MaxLine {
@@ -69,11 +68,31 @@ func (l *lexer) next() (line, error) {
 	}
 }
 
-// cut returns the n bytes at start as a line that ended with c.
-func (l *lexer) cut(n int, c byte) line {
+// lineEnd returns the place of the first LF or CR, or -1. It looks for each in short windows, since a file may have only
+// the one or only the other.
+func lineEnd(b []byte) int {
+	const window = 512
+	for at := 0; at < len(b); at += window {
+		w := b[at:min(at+window, len(b))]
+		lf := bytes.IndexByte(w, '\n')
+		if lf >= 0 {
+			w = w[:lf]
+		}
+		if cr := bytes.IndexByte(w, '\r'); cr >= 0 {
+			return at + cr
+		}
+		if lf >= 0 {
+			return at + lf
+		}
+	}
+	return -1
+}
+
+// cut returns the n bytes at start as a line that the byte after them ended.
+func (l *lexer) cut(n int) line {
 	ln := line{text: l.buf[l.start : l.start+n], num: l.num, offset: l.offset, ended: true, long: n > MaxLine}
+	l.afterCR = l.buf[l.start+n] == '\r'
 	l.advance(n + 1)
-	l.afterCR = c == '\r'
 	return ln
 }
 
@@ -83,13 +102,9 @@ func (l *lexer) skipLong() (line, error) {
 	ln := line{num: l.num, offset: l.offset, long: true}
 	ln.text = append(ln.text, l.buf[l.start:l.start+256]...)
 	for {
-		for i, c := range l.buf[l.start:l.end] {
-			if c == '\n' || c == '\r' {
-				l.advance(i + 1)
-				l.afterCR = c == '\r'
-				ln.ended = true
-				return ln, nil
-			}
+		if i := lineEnd(l.buf[l.start:l.end]); i >= 0 {
+			ln.ended = l.cut(i).ended
+			return ln, nil
 		}
 		l.advance(l.end - l.start)
 		if err := l.fill(); errors.Is(err, io.EOF) {

@@ -4,46 +4,27 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"math"
-	"slices"
 	"strings"
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 )
 
-// names remembers the names of an object in 16 bytes each, and 6 more for a name with
-// capitals or other letters that folding changes. It keeps 111 bits of a SHA-256: that two
-// of a million different names are taken for one has a likelihood of 1 in 10^21, far less
-// than that memory or disk turns a bit. The folded form keeps 63, for it only warns.
+// names remembers the names of an object in 14 bytes each, under the hash of their folded form, so that one look finds a
+// name and all that differ from it only by case or normal form. Of two names' SHA-256 it compares 64 bits of the folded
+// form, 16 of them as the place, and 32 of the name as written: that two of a million different names are taken for
+// one has a likelihood of 1 in 10^16, and for variants of each other 1 in 10^7.
 type names struct {
-	exact  table[exactName]
-	folded table[foldedName]
-	caser  cases.Caser
+	// buckets are made as they are needed, so that the table of a small manifest is small.
+	buckets [256]*[256][]knownName
+	caser   cases.Caser
 }
 
-// table is a hash table of 2^15 buckets, made as they are needed, so that the table of a
-// small manifest is small.
-type table[T any] [128]*[256][]T
-
-func (t *table[T]) bucket(n uint16) *[]T {
-	half := &t[n>>8&0x7f]
-	if *half == nil {
-		*half = new([256][]T)
-	}
-	return &(*half)[n&0xff]
-}
-
-type exactName struct {
-	hi   uint64
-	lo   uint32
-	line uint32
-}
-
-// foldedName is what is kept of a folded name's hash.
-type foldedName [3]uint16
-
-func (e exactName) folded() foldedName {
-	return foldedName{uint16(e.hi), uint16(e.hi >> 16), uint16(e.hi >> 32)}
+// knownName is made of small parts, so that it takes no more bytes than they do.
+type knownName struct {
+	fold  [3]uint16
+	exact [2]uint16
+	line  [2]uint16
 }
 
 func newNames() *names { return &names{caser: cases.Fold()} }
@@ -52,41 +33,43 @@ func newNames() *names { return &names{caser: cases.Fold()} }
 type seen struct {
 	same     bool // it is the same
 	sameFold bool // it differs only by case or normal form
-	line     int  // where it stands; 0 when not known
+	line     int  // where it stands
 }
 
 // add remembers a name and says whether one like it was there already.
 func (n *names) add(name string, line int) seen {
-	bucket, key := hashName(name)
-	if at, ok := n.find(bucket, key); ok {
-		return seen{same: true, line: at}
-	}
 	folded := n.fold(name)
-	var s seen
-	foldBucket, foldKey := bucket, key
+	sum := hashName(folded)
+	place := sum.at(0)
+	key := knownName{fold: [3]uint16{sum.at(1), sum.at(2), sum.at(3)}}
 	if folded != name {
-		foldBucket, foldKey = hashName(folded)
-		s.line, s.sameFold = n.find(foldBucket, foldKey)
+		sum = hashName(name)
 	}
-	variants := n.folded.bucket(foldBucket)
-	s.sameFold = s.sameFold || slices.Contains(*variants, foldKey.folded())
-	if folded != name && !s.sameFold {
-		*variants = appendTight(*variants, foldKey.folded())
-	}
-	key.line = uint32(min(line, math.MaxUint32))
-	entries := n.exact.bucket(bucket)
-	*entries = appendTight(*entries, key)
-	return s
-}
+	key.exact = [2]uint16{sum.at(4), sum.at(5)}
+	capped := uint32(min(line, math.MaxUint32))
+	key.line = [2]uint16{uint16(capped), uint16(capped >> 16)}
 
-func (n *names) find(bucket uint16, key exactName) (int, bool) {
-	entries := *n.exact.bucket(bucket)
-	for i := range entries {
-		if have := &entries[i]; have.hi == key.hi && have.lo == key.lo {
-			return int(have.line), true
+	half := &n.buckets[place>>8]
+	if *half == nil {
+		*half = new([256][]knownName)
+	}
+	entries := &(*half)[place&0xff]
+	var s seen
+	for i := range *entries {
+		have := &(*entries)[i]
+		if have.fold != key.fold {
+			continue
+		}
+		at := int(have.line[0]) | int(have.line[1])<<16
+		if have.exact == key.exact {
+			return seen{same: true, line: at}
+		}
+		if !s.sameFold {
+			s = seen{sameFold: true, line: at}
 		}
 	}
-	return 0, false
+	*entries = appendTight(*entries, key)
+	return s
 }
 
 // fold gives names that a file system without case, or one that normalises, takes for
@@ -100,20 +83,22 @@ func (n *names) fold(name string) string {
 	return strings.ToLower(name)
 }
 
-func hashName(name string) (uint16, exactName) {
+// nameHash is a SHA-256.
+type nameHash [sha256.Size]byte
+
+// at returns 16 bits of it, another 16 for each i.
+func (h nameHash) at(i int) uint16 { return binary.LittleEndian.Uint16(h[2*i:]) }
+
+func hashName(name string) nameHash {
 	var buf [256]byte
-	sum := sha256.Sum256(append(buf[:0], name...))
-	return binary.LittleEndian.Uint16(sum[12:]), exactName{
-		hi: binary.LittleEndian.Uint64(sum[0:]),
-		lo: binary.LittleEndian.Uint32(sum[8:]),
-	}
+	return sha256.Sum256(append(buf[:0], name...))
 }
 
 // appendTight grows by an eighth where append would double, since most of the memory of
 // a million names would else be room for more of them.
-func appendTight[T any](s []T, v T) []T {
+func appendTight(s []knownName, v knownName) []knownName {
 	if len(s) == cap(s) {
-		grown := make([]T, len(s), len(s)+2+len(s)/8)
+		grown := make([]knownName, len(s), len(s)+2+len(s)/8)
 		copy(grown, s)
 		s = grown
 	}
