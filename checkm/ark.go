@@ -20,9 +20,7 @@ func validARK(s string) bool {
 		}
 	}
 	for i := range len(name) {
-		c := name[i]
-		alnum := c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-		if !alnum && strings.IndexByte("=~*+@_$%-./", c) < 0 {
+		if c := name[i]; !isAlphanumeric(c) && strings.IndexByte("=~*+@_$%-./", c) < 0 {
 			return false
 		}
 	}

@@ -53,11 +53,16 @@ func (c column) field() string {
 	return ""
 }
 
-// columnOf returns the column of a name, under any prefix and in any case, for the
-// prefixes are the writer's to choose. The second names of a column are those of the
-// storage service's own manifests.
-func columnOf(name string) column {
-	local := name[strings.LastIndexByte(name, ':')+1:]
+// columnOf returns the column of a name, in any case. The prefix is the writer's to choose,
+// but one that is bound to a vocabulary of others makes the name another thing: dc:date is
+// not mrt:date. The second names of a column are those of the storage service's own
+// manifests.
+func columnOf(name string, prefixes map[string]string) column {
+	colon := strings.LastIndexByte(name, ':') + 1
+	prefix, local := name[:colon], name[colon:]
+	if uri, bound := prefixes[prefix]; bound && !known(prefix) && !ourVocabulary(uri) {
+		return noColumn
+	}
 	for c := range numColumns {
 		want := c.field()
 		if strings.EqualFold(local, want[strings.IndexByte(want, ':')+1:]) {
@@ -119,18 +124,19 @@ func newLayout(cols []column) layout {
 	return l
 }
 
-// fieldColumns reads the names of a #%fields line for a manifest of kind k. It returns
+// fieldColumns reads the names of a #%fields line for a manifest of kind k. prefixes has
+// the URIs that the manifest binds, by "p:". It returns
 // the names that it does not know and those that stand there twice.
 //
 // Merritt goes by position alone, so a name that is not known is a harmless misspelling
 // as long as all the known ones stand where they always do: it then means the column of
 // its position. Once columns are moved it means nothing and its values are left out.
-func fieldColumns(k Kind, names []string) (cols []column, unknown, twice []string) {
+func fieldColumns(k Kind, names []string, prefixes map[string]string) (cols []column, unknown, twice []string) {
 	standard := k.columns()
 	moved := false
 	var seen [numColumns]bool
 	for i, name := range names {
-		c := columnOf(name)
+		c := columnOf(name, prefixes)
 		switch {
 		case c == noColumn:
 			unknown = append(unknown, name)

@@ -7,32 +7,49 @@ import "strings"
 // Sha-256 are one. ok is false for any other name than adler32, crc32, md2, md5, sha1,
 // sha256, sha384, sha512 and sha512/256.
 func Algorithm(name string) (canonical string, hexLen int, ok bool) {
-	canonical = strings.ReplaceAll(strings.ToLower(name), "-", "")
-	switch canonical {
-	case "adler32", "crc32":
-		hexLen = 8
-	case "md2", "md5":
-		hexLen = 32
-	case "sha1":
-		hexLen = 40
-	case "sha256", "sha512/256":
-		hexLen = 64
-	case "sha384":
-		hexLen = 96
-	case "sha512":
-		hexLen = 128
-	default:
-		return "", 0, false
+	if hexLen = hexDigits(name); hexLen > 0 {
+		return name, hexLen, true
 	}
-	return canonical, hexLen, true
+	canonical = strings.ReplaceAll(strings.ToLower(name), "-", "")
+	if hexLen = hexDigits(canonical); hexLen > 0 {
+		return canonical, hexLen, true
+	}
+	return "", 0, false
 }
 
-func isHex(s string) bool {
+// hexDigits returns the length of an algorithm's digests, or 0 for a name that is none.
+func hexDigits(canonical string) int {
+	switch canonical {
+	case "adler32", "crc32":
+		return 8
+	case "md2", "md5":
+		return 32
+	case "sha1":
+		return 40
+	case "sha256", "sha512/256":
+		return 64
+	case "sha384":
+		return 96
+	case "sha512":
+		return 128
+	}
+	return 0
+}
+
+// lowerHex returns hex digits in lower case; ok is false for any other text.
+func lowerHex(s string) (lower string, ok bool) {
+	capitals := false
 	for i := range len(s) {
-		c := s[i]
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') && (c < 'A' || c > 'F') {
-			return false
+		switch c := s[i]; {
+		case c >= '0' && c <= '9', c >= 'a' && c <= 'f':
+		case c >= 'A' && c <= 'F':
+			capitals = true
+		default:
+			return "", false
 		}
 	}
-	return true
+	if capitals {
+		s = strings.ToLower(s)
+	}
+	return s, true
 }

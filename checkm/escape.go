@@ -30,8 +30,10 @@ func trimSpaceBytes(b []byte) []byte {
 	return b
 }
 
-// unescape reads %20 as a space and %7c as a pipe. Nothing else is an escape, not even
-// %7C: a name that came from a URL keeps its percent signs.
+// unescape reads %20 as a space and %7c as a pipe, as Merritt does. Nothing else is an
+// escape, not even %7C, %0a or %25: depositors have files named File%00x.md and 50%majrule.txt,
+// and their names must come through byte for byte. So a value with a line break, and a
+// name that has %20 or %7c in it, cannot be written; see [Writer.Write].
 func unescape(s string) string {
 	return replaceEscapes(s, false)
 }
@@ -67,6 +69,23 @@ func replaceEscapes(s string, semicolon bool) string {
 	}
 	b.WriteString(s)
 	return b.String()
+}
+
+// falseEscape returns what in a name looks like one of the escapes that other dialects have for
+// pipes and white space and this one has not, or "".
+func falseEscape(s string) string {
+	for i := strings.IndexByte(s, '%'); i >= 0 && i+3 <= len(s); {
+		switch s[i+1 : i+3] {
+		case "7C", "09", "0a", "0A", "0d", "0D":
+			return s[i : i+3]
+		}
+		next := strings.IndexByte(s[i+1:], '%')
+		if next < 0 {
+			break
+		}
+		i += 1 + next
+	}
+	return ""
 }
 
 // escape writes a value so that unescape gives it back where that is possible. Only the

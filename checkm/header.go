@@ -1,15 +1,16 @@
 package checkm
 
 import (
+	"net/url"
 	"strings"
 )
 
 // header is what the lines before the first row say.
 type header struct {
 	declared   bool
-	profile    bool // there was a #%profile line, good or bad
-	kind       Kind // that it named
-	prefixed   bool
+	profile    bool              // there was a #%profile line, good or bad
+	kind       Kind              // that it named
+	prefixes   map[string]string // URIs by what stands before them, as "nfo:"
 	fields     []string
 	fieldsLine int
 	closed     bool // rows have begun
@@ -79,7 +80,6 @@ func (r *Reader) header(num int, d directive) {
 			r.warn(num, RuleHeader, declaration, "#%"+trimSpace(d.word+" "+d.rest), "the manifest is read as version 0.7")
 		}
 	case d.word == "prefix":
-		r.head.prefixed = true
 		r.prefix(num, d)
 	case d.word == "profile":
 		r.profile(num, d)
@@ -90,22 +90,37 @@ func (r *Reader) header(num int, d directive) {
 	}
 }
 
-// prefix warns of a well-known prefix that is bound to something else. Nothing depends
-// on it, for columns are known by their local names.
+// prefix takes in what a prefix stands for, as "p: | URI" or in the older form "p:<URI>".
 func (r *Reader) prefix(num int, d directive) {
-	if len(d.values) != 2 {
-		return // the older form, name:<uri>
+	if r.head.prefixes == nil {
+		r.head.prefixes = map[string]string{}
 	}
-	want := ""
-	switch d.values[0] {
-	case "mrt:":
-		want = mrtPrefix
-	case "nfo:":
-		want = nfoPrefix
+	if len(d.values) == 0 {
+		return
 	}
-	if want != "" && d.values[1] != want {
-		r.warn(num, RuleHeader, want, d.values[1], "the columns are known by their names all the same")
+	name, uri, ok := strings.Cut(d.values[0], ":")
+	if len(d.values) > 1 {
+		uri = d.values[1]
 	}
+	uri = strings.TrimSuffix(strings.TrimPrefix(trimSpace(uri), "<"), ">")
+	name += ":"
+	if !ok || uri == "" {
+		r.warn(num, RuleHeader, "#%prefix | nfo: | "+nfoPrefix, d.rest, "the line is ignored")
+		return
+	}
+	if known(name) && !ourVocabulary(uri) {
+		r.warn(num, RuleHeader, "the URI of "+name, uri, "the columns are known by their names all the same")
+	}
+	r.head.prefixes[name] = uri
+}
+
+// known reports the prefixes that always mean the same, whatever a manifest says.
+func known(prefix string) bool { return prefix == "mrt:" || prefix == "nfo:" || prefix == "nie:" }
+
+// ourVocabulary reports whether the names of columns are told by this URI. Merritt has had several of its own since 2010.
+func ourVocabulary(uri string) bool {
+	u, err := url.Parse(uri)
+	return err == nil && (u.Host == "www.semanticdesktop.org" || strings.HasSuffix(u.Host, ".cdlib.org"))
 }
 
 func (r *Reader) profile(num int, d directive) {
@@ -151,7 +166,7 @@ func (r *Reader) begin(num int) {
 	for _, m := range []struct {
 		there bool
 		what  string
-	}{{h.declared, declaration}, {h.prefixed, "#%prefix"}, {h.fields != nil, "#%fields"}} {
+	}{{h.declared, declaration}, {h.prefixes != nil, "#%prefix"}, {h.fields != nil, "#%fields"}} {
 		if !m.there {
 			r.warn(num, RuleHeaderMissing, m.what, "no such line before the first row", "add it; the columns are taken in the order of the profile")
 		}
@@ -165,7 +180,7 @@ func (r *Reader) begin(num int) {
 // layout honours the #%fields line.
 func (r *Reader) layout() {
 	num := r.head.fieldsLine
-	cols, unknown, twice := fieldColumns(r.kind, r.head.fields)
+	cols, unknown, twice := fieldColumns(r.kind, r.head.fields, r.head.prefixes)
 	for _, name := range unknown {
 		r.warn(num, RuleFields, "the name of a column", name, "the profile's own column of that position is taken, or none if columns are moved")
 	}

@@ -1,8 +1,8 @@
 package checkm
 
 import (
+	"bytes"
 	"fmt"
-	"net/url"
 	"strconv"
 	"strings"
 )
@@ -29,10 +29,11 @@ func (j *judge) row(text string, num int) (Row, []Fault) {
 	j.line, j.faults = num, nil
 	j.split(text)
 	row := Row{Line: num, Size: -1}
-	var u *url.URL
+	var at location
+	located := false
 	if j.kind != InContainer {
 		row.URL = j.raw(colURL)
-		u = j.url(row.URL)
+		at, located = j.url(row.URL)
 	}
 	row.Algorithm, row.Digest = j.digest()
 	row.Size = j.size()
@@ -43,7 +44,7 @@ func (j *judge) row(text string, num int) (Row, []Fault) {
 		}
 		row.Modified = t
 	}
-	row.Name = j.name(u)
+	row.Name = j.name(at, located)
 	row.MIMEType = j.value(colMIME)
 	if m := row.MIMEType; m != "" && strings.IndexByte(m, '/') < 1 {
 		j.warn(colMIME, RuleMIMEType, "type/subtype, as image/jpeg", m, "a pipe within a file's name must be written as %7c")
@@ -55,9 +56,9 @@ func (j *judge) row(text string, num int) (Row, []Fault) {
 	row.Creator, row.Title, row.Date = j.value(colCreator), j.value(colTitle), j.value(colDate)
 	if j.n > j.layout.width && j.kind != Unknown {
 		j.add(Fault{
-			Column: j.layout.width + 1, Rule: RuleExtraColumns, Severity: Warning,
+			Column: j.layout.width + 1, Rule: RuleExtraColumns, Severity: Error,
 			Expected: fmt.Sprintf("at most %d columns", j.layout.width), Found: strconv.Itoa(j.n),
-			Fix: "the rest is ignored; a pipe within a value must be written as %7c",
+			Fix: "take out the pipes that are too many; write one within a value as %7c, or all values behind it stand a column too far",
 		})
 	}
 	return row, j.faults
@@ -85,16 +86,16 @@ func (j *judge) raw(c column) string {
 
 func (j *judge) value(c column) string { return unescape(j.raw(c)) }
 
-func (j *judge) url(raw string) *url.URL {
-	u, fault := checkURL(raw)
+func (j *judge) url(raw string) (at location, ok bool) {
+	at, fault := checkURL(raw)
 	if fault != nil {
 		j.addAt(colURL, *fault)
-		return nil
+		return at, false
 	}
-	if u.Fragment != "" {
+	if at.fragment {
 		j.warn(colURL, RuleURL, "a URL without a fragment", shownURL(raw), "what follows # is not sent to the server: write a # in a file's name as %23")
 	}
-	return u
+	return at, true
 }
 
 func (j *judge) digest() (algorithm, digest string) {
@@ -110,14 +111,15 @@ func (j *judge) digest() (algorithm, digest string) {
 		j.refuse(colAlgorithm, RuleAlgorithm, "adler32, crc32, md2, md5, sha1, sha256, sha384, sha512 or sha512/256", name, "take one of these; a column without a value stays empty")
 		return "", ""
 	}
-	if len(value) == hexLen && isHex(value) {
-		return canonical, strings.ToLower(value)
+	lower, hex := lowerHex(value)
+	if len(value) == hexLen && hex {
+		return canonical, lower
 	}
 	want := fmt.Sprintf("%d hex digits for %s", hexLen, canonical)
 	switch {
 	case value == "":
 		j.refuse(colDigest, RuleDigest, want, "nothing", "give the digest, or leave out the algorithm")
-	case !isHex(value):
+	case !hex:
 		j.refuse(colDigest, RuleDigest, want, value, "write the digest in hex")
 	default:
 		j.refuse(colDigest, RuleDigest, want, fmt.Sprintf("%d digits: %s", len(value), value), "check the algorithm; leading zeros count")
@@ -137,11 +139,12 @@ func (j *judge) size() int64 {
 	return -1
 }
 
-func (j *judge) name(u *url.URL) string {
-	name := j.value(colName)
+func (j *judge) name(at location, located bool) string {
+	raw := j.raw(colName)
+	name := unescape(raw)
 	if name == "" {
-		if u != nil {
-			name = lastPart(u)
+		if located {
+			name = at.base
 		} else if j.kind != InContainer {
 			return "" // the fault is the URL's
 		}
@@ -149,8 +152,11 @@ func (j *judge) name(u *url.URL) string {
 			j.refuse(colName, RuleNameMissing, "a file name", "nothing", "give one: the URL does not end in one")
 			return ""
 		}
-	} else if j.namePipe(u, name) {
+	} else if j.namePipe(at, name) {
 		return name
+	}
+	if escape := falseEscape(raw); escape != "" {
+		j.warn(colName, RuleEscape, "%20 for a space and %7c for a pipe, the only escapes in a name", escape, "it is kept as a part of the name; correct it where it was meant as an escape")
 	}
 	if problem := nameProblem(name); problem != "" {
 		j.refuse(colName, RuleName, "a relative path without empty, . or .. segments and control characters", problem+": "+name, "rename the file")
@@ -162,17 +168,24 @@ func (j *judge) name(u *url.URL) string {
 
 // namePipe refuses a name that an unescaped pipe cut in two: the file would be kept, but
 // under half its name.
-func (j *judge) namePipe(u *url.URL, name string) bool {
+func (j *judge) namePipe(at location, name string) bool {
 	next := j.layout.at[colName] + 1
-	if u == nil || next >= min(j.n, maxCells) || !strings.Contains(j.raw(colURL), "%7") {
+	if next >= min(j.n, maxCells) || !cutAtPipe(at.base, name, unescape(j.cells[next])) {
 		return false
 	}
-	base := lastPart(u)
-	if !cutAtPipe(base, name, unescape(j.cells[next])) {
-		return false
-	}
-	j.refuse(colName, RuleNamePipe, base, name, "write the pipe as %7c")
+	j.refuse(colName, RuleNamePipe, at.base, name, "write the pipe as %7c")
 	return true
+}
+
+// place says in which column a fault lies, by what stands before it on its line.
+func (j *judge) place(f *Fault, before []byte) {
+	at := bytes.Count(before, []byte("|"))
+	f.Column = at + 1
+	for c := range numColumns {
+		if j.layout.at[c] == at {
+			f.Field = c.field()
+		}
+	}
 }
 
 func (j *judge) refuse(c column, rule Rule, expected, found, fix string) {

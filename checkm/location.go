@@ -6,42 +6,83 @@ import (
 	"unicode"
 )
 
-// checkURL returns the URL in raw, or what is wrong with it.
-func checkURL(raw string) (*url.URL, *Fault) {
-	fault := func(rule Rule, expected, fix string) *Fault {
-		return &Fault{Rule: rule, Severity: Error, Expected: expected, Found: shownURL(raw), Fix: fix}
+// location is a URL that was judged.
+type location struct {
+	base     string // the unescaped last part of its path; "" when it has none
+	fragment bool
+}
+
+// checkURL judges the URL in raw, and says what is wrong with it.
+func checkURL(raw string) (location, *Fault) {
+	if base, ok := plainURL(raw); ok {
+		return location{base: base}, nil
+	}
+	fault := func(rule Rule, expected, fix string) (location, *Fault) {
+		return location{}, &Fault{Rule: rule, Severity: Error, Expected: expected, Found: shownURL(raw), Fix: fix}
 	}
 	if raw == "" {
-		return nil, &Fault{
+		return location{}, &Fault{
 			Rule: RuleURLMissing, Severity: Error, Expected: "an absolute URL", Found: "nothing",
 			Fix: "give the URL that the file can be fetched from",
 		}
 	}
 	if raw[0] == '@' {
-		return nil, fault(RuleURL, "an absolute URL", "list the rows of the included manifest here: @ includes are not supported")
+		return fault(RuleURL, "an absolute URL", "list the rows of the included manifest here: @ includes are not supported")
 	}
 	if hasSpaceOrControl(raw) {
-		return nil, fault(RuleURL, "a URL without spaces or control characters", "write a space as %20; a no-break space counts as one")
+		return fault(RuleURL, "a URL without spaces or control characters", "write a space as %20; a no-break space counts as one")
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
-		return nil, fault(RuleURL, "a well-formed URL", "check the percent signs, the host and the port")
+		return fault(RuleURL, "a well-formed URL", "check the percent signs, the host and the port")
 	}
 	switch u.Scheme {
 	case "http", "https", "s3":
-		if u.Host == "" {
-			return nil, fault(RuleURL, "an absolute URL with a host", "write it as "+u.Scheme+"://host/path")
+		if u.Hostname() == "" {
+			return fault(RuleURL, "an absolute URL with a host", "write it as "+u.Scheme+"://host/path")
 		}
 	case "upload":
-		if u.Opaque == "" && u.Host == "" && u.Path == "" {
-			return nil, fault(RuleURL, "the id of an upload", "write it as upload:ID")
-		}
+		return fault(RuleURLScheme, schemes, "submit the uploaded file by itself: an upload is its submitter's alone, and no manifest can name it")
 	case "":
-		return nil, fault(RuleURL, "an absolute URL", "begin it with https://")
+		return fault(RuleURL, "an absolute URL", "begin it with https://")
 	default:
-		return nil, fault(RuleURLScheme, "a URL of scheme http, https or s3", "put the file where it can be fetched over one of these")
+		return fault(RuleURLScheme, schemes, "put the file where it can be fetched over one of these")
 	}
-	return u, nil
+	return location{base: lastPart(u), fragment: u.Fragment != ""}, nil
+}
+
+// schemes says what a manifest's URLs may be.
+const schemes = "a URL of scheme http, https or s3"
+
+// plainURL recognises what nearly all URLs are, an http or https address of a host and a path in which nothing is escaped,
+// and returns its last part. It costs a tenth of parsing one.
+func plainURL(raw string) (base string, ok bool) {
+	rest, ok := strings.CutPrefix(raw, "https://")
+	if !ok {
+		if rest, ok = strings.CutPrefix(raw, "http://"); !ok {
+			return "", false
+		}
+	}
+	host := 0
+	for host < len(rest) && (isAlphanumeric(rest[host]) || rest[host] == '.' || rest[host] == '-') {
+		host++
+	}
+	if host == 0 || host == len(rest) || rest[host] != '/' {
+		return "", false
+	}
+	for i := host; i < len(rest); i++ {
+		switch c := rest[i]; {
+		case c == '/':
+			base = rest[i+1:]
+		case !isAlphanumeric(c) && c != '.' && c != '-' && c != '_' && c != '~':
+			return "", false
+		}
+	}
+	return base, true
+}
+
+func isAlphanumeric(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z'
 }
 
 func hasSpaceOrControl(s string) bool {

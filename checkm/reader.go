@@ -95,7 +95,7 @@ func (r *Reader) line(ln line) (row Row, faults []Fault, ok bool) {
 		for _, f := range encodingFaults(ln) {
 			r.add(f)
 		}
-		r.comment(ln.num, string(text))
+		r.comment(ln, string(text))
 		return Row{}, nil, false
 	case r.eof:
 		r.afterEOF(ln.num, string(text))
@@ -112,17 +112,21 @@ func (r *Reader) line(ln line) (row Row, faults []Fault, ok bool) {
 		s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 	}
 	row, faults = r.judge.row(s, ln.num)
-	for _, f := range bad {
-		r.whole.add(f)
+	for i := range bad {
+		r.judge.place(&bad[i], ln.text[:bad[i].Offset-ln.offset])
+		r.whole.add(bad[i])
 	}
 	if !ln.ended {
-		faults = append(faults, cutOff(ln.num))
+		cut := cutOff(ln.num)
+		r.judge.place(&cut, ln.text)
+		faults = append(faults, cut)
 	}
 	return row, append(bad, faults...), true
 }
 
 // comment takes a line that begins with #.
-func (r *Reader) comment(num int, text string) {
+func (r *Reader) comment(ln line, text string) {
+	num := ln.num
 	d, ok := parseDirective(text)
 	switch {
 	case !ok:
@@ -133,8 +137,14 @@ func (r *Reader) comment(num int, text string) {
 		r.afterEOF(num, text)
 	case d.isEOF():
 		r.eof = true
+		if d.word != "eof" {
+			r.warn(num, RuleHeader, "#%eof", "#%"+d.word, "write it in lower case")
+		}
 		if d.rest != "" {
 			r.warn(num, RuleAfterEOF, "#%eof alone on its line", d.rest, "remove the text")
+		}
+		if !ln.ended {
+			r.warn(num, RuleFinalLineBreak, "a line break after #%eof", "the end of the file", "end the last line, too: tools may take it for cut off")
 		}
 	default:
 		r.header(num, d)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/holdfast/holdfast/checkm"
 )
@@ -53,7 +54,7 @@ func TestReaderEscapes(t *testing.T) {
 	}
 	for _, tt := range tests {
 		row, faults := one(t, object("https://h.test/d/a%7Cb%20c.jpg | | | | | "+tt.cell+"\n"))
-		if row.Name != tt.name || row.URL != "https://h.test/d/a%7Cb%20c.jpg" || len(faults) > 0 {
+		if row.Name != tt.name || row.URL != "https://h.test/d/a%7Cb%20c.jpg" || checkm.Refused(faults) {
 			t.Errorf("%q: name %q, URL %q, faults %v; want %q", tt.cell, row.Name, row.URL, faults, tt.name)
 		}
 	}
@@ -130,6 +131,8 @@ func TestReaderFields(t *testing.T) {
 		{"columns, other prefix and case", "#%columns | a:filename | b:FILEURL | fileSize | hashAlgorithm | c:hashValue", "n.jpg | https://h.test/d/a.jpg | 12 | md5 | " + sum},
 		{"unknown column is left out", "#%fields | nfo:fileName | x:y | nfo:fileUrl | nfo:fileSize | nfo:hashAlgorithm | nfo:hashValue", "n.jpg | foo | https://h.test/d/a.jpg | 12 | md5 | " + sum},
 		{"spaces between names", "#%columns | nfo:fileURL nfo:hashAlgorithm nfo:hashValue nfo:fileSize nfo:fileCreated mrt:targetFilePath", "https://h.test/d/a.jpg | md5 | " + sum + " | 12 | | n.jpg"},
+		{"prefix of one's own", "#%prefix | my: | " + "http://www.semanticdesktop.org/ontologies/2007/03/22/nfo#\n#%fields | my:fileUrl | my:hashAlgorithm | my:hashValue | my:fileSize | - | my:fileName", "https://h.test/d/a.jpg | md5 | " + sum + " | 12 | | n.jpg"},
+		{"prefix of others, bound below", "#%fields | nfo:fileName | dc:fileUrl | nfo:fileUrl | nfo:fileSize | nfo:hashAlgorithm | nfo:hashValue\n#%prefix | dc: | http://purl.org/dc/elements/1.1/", "n.jpg | ftp://x | https://h.test/d/a.jpg | 12 | md5 | " + sum},
 		{"short line", "#%fields | nfo:fileUrl | nfo:hashAlgorithm", "https://h.test/d/a.jpg | md5 | " + sum + " | 12 | | n.jpg"},
 	}
 	for _, tt := range tests {
@@ -138,11 +141,30 @@ func TestReaderFields(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			want.Line = 6 + strings.Count(tt.fields, "\n")
 			if diff := cmp.Diff([]checkm.Row{want}, rows); diff != "" {
 				t.Errorf("rows (-want +got):\n%s", diff)
 			}
 		})
 	}
+}
+
+// TestReaderURLShortcut: the usual address, which is not parsed, is judged as the same one that is.
+func TestReaderURLShortcut(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		url := rapid.StringMatching(`https?://[a-zA-Z0-9.-]{0,3}(:80)?(/[a-z0-9._~@:-]{0,4}){0,3}`).Draw(t, "url")
+		short, faults := judged(url)
+		long, others := judged(url + "?")
+		if short.Name != long.Name || !slices.Equal(brief(faults), brief(others)) {
+			t.Errorf("%s: name %q, faults %v; parsed: %q, %v", url, short.Name, faults, long.Name, others)
+		}
+	})
+}
+
+// judged is the only row of an object manifest of one address.
+func judged(url string) (checkm.Row, []checkm.Fault) {
+	row, faults, _ := checkm.NewReader(strings.NewReader(object(url+"\n")), checkm.Options{}).Next()
+	return row, faults
 }
 
 // TestReaderKinds: the storage manifest has ingest columns, mrt-manifest.txt begins with names.
@@ -194,8 +216,8 @@ func TestReaderEncoding(t *testing.T) {
 		t.Errorf("names %q, want %q", names, want)
 	}
 	for i, b := range []byte{0, 0xe9} {
-		if got := text[faults[i].Offset]; got != b || faults[i].Line != 7 {
-			t.Errorf("fault %d at line %d, offset %d has byte %#x, want %#x", i, faults[i].Line, faults[i].Offset, got, b)
+		if got := text[faults[i].Offset]; got != b || faults[i].Line != 7 || faults[i].Column != 6 || faults[i].Field != "nfo:fileName" {
+			t.Errorf("fault %v, offset %d has byte %#x, want %#x in column 6 of line 7", faults[i], faults[i].Offset, got, b)
 		}
 	}
 	var f checkm.Fault

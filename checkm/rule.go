@@ -34,6 +34,8 @@ const (
 	// RuleAfterEOF: rows or header lines after #%eof (an error), or blank lines, comments
 	// or text on its own line (a warning).
 	RuleAfterEOF Rule = "after-eof"
+	// RuleFinalLineBreak: no line break after the last line, #%eof. A warning.
+	RuleFinalLineBreak Rule = "final-line-break"
 	// RuleNoEntries: not one row.
 	RuleNoEntries Rule = "no-entries"
 )
@@ -47,7 +49,7 @@ const (
 	// RuleURL: not an absolute URL (an error), or one whose fragment is likely part of a
 	// file's name (a warning).
 	RuleURL Rule = "url"
-	// RuleURLScheme: a scheme other than http, https, s3 and upload.
+	// RuleURLScheme: a scheme other than http, https and s3.
 	RuleURLScheme Rule = "url-scheme"
 	// RuleAlgorithm: a digest algorithm that is not known, or a digest without one.
 	RuleAlgorithm Rule = "algorithm"
@@ -62,6 +64,8 @@ const (
 	// RuleName: a name that leads out of its folder, is absolute, has empty or dot
 	// segments or control characters (an error), or has folders in a batch (a warning).
 	RuleName Rule = "name"
+	// RuleEscape: a name with %7C, %09, %0a or %0d, which are no escapes here. A warning.
+	RuleEscape Rule = "escape"
 	// RuleNamePipe: a name that was cut at an unescaped pipe.
 	RuleNamePipe Rule = "name-pipe"
 	// RuleNameDuplicate: a name that an earlier row of the same object has.
@@ -73,6 +77,6 @@ const (
 	RuleMIMEType Rule = "mime-type"
 	// RulePrimaryID: not a well-formed ARK.
 	RulePrimaryID Rule = "primary-identifier"
-	// RuleExtraColumns: more columns than the profile or #%fields has. A warning.
+	// RuleExtraColumns: more columns than the profile or #%fields has.
 	RuleExtraColumns Rule = "extra-columns"
 )

@@ -116,11 +116,8 @@ func (e expansion) job(item *base.Item, row checkm.Row, faults []checkm.Fault) r
 	s.PrimaryID, s.LocalIDs = normalARK(row.PrimaryID), row.LocalIDs
 	s.Title, s.Creator, s.Date = cmp.Or(row.Title, s.Title), cmp.Or(row.Creator, s.Creator), cmp.Or(row.Date, s.Date)
 	j := registry.NewJob{Row: int64(row.Line), Name: row.Name, Priority: e.priority(item), Spec: s}
-	switch {
-	case checkm.Refused(faults):
+	if checkm.Refused(faults) {
 		j.Class, j.Fault = registry.ContentFault, describeFaults(faults)
-	case isUpload(row.URL):
-		j.Class, j.Fault = registry.ContentFault, uploadRowError(row).Error()
 	}
 	if j.Name == "" {
 		j.Name = fmt.Sprintf("line %d", row.Line)
@@ -157,7 +154,7 @@ func describeFaults(faults []checkm.Fault) string {
 	return strings.Join(texts, "; ")
 }
 
-// isUpload says whether an address names an upload, which only its submitter may do, never a manifest.
+// isUpload says whether an address names an upload, which only its submitter may do, never a file that lists addresses.
 func isUpload(rawURL string) bool {
 	return strings.HasPrefix(strings.ToLower(strings.TrimSpace(rawURL)), source.UploadScheme+":")
 }

@@ -197,9 +197,9 @@ func TestFaults_Payload(t *testing.T) {
 			return strings.Join(append(lines[:len(lines)-3], lines[len(lines)-2:]...), "")
 		}, nil, true},
 		{"manifest names an upload", registry.ObjectManifest, func(_ *testing.T, s *site) string {
-			s.manifest("one", checkm.Object, checkm.Row{URL: "upload:0123", Name: "x"})
-			return s.files["one"]
-		}, []string{"upload:0123"}, false},
+			s.manifest("one", checkm.Object, checkm.Row{URL: s.url + "theirs", Name: "x"})
+			return strings.ReplaceAll(s.files["one"], s.url+"theirs", "upload:0123")
+		}, []string{"line 6", "upload:0123"}, false},
 		{"bad erc", registry.ContainerType, func(t *testing.T, _ *site) string {
 			return zipOf(t, map[string]string{"mrt-erc.txt": "erc:\nno colon here\n", "x": "x"})
 		}, []string{"mrt-erc.txt"}, false},
@@ -232,8 +232,9 @@ func TestFaults_Payload(t *testing.T) {
 // A row of a batch cannot name an upload: that address is its submitter's alone.
 func TestExpand_RefusesUploadRows(t *testing.T) {
 	r := newRig(t, nil)
-	url := r.site.manifest("b", checkm.FileBatch,
-		checkm.Row{URL: "upload:abc", Name: "stolen"}, checkm.Row{URL: r.site.put("f", "f"), Name: "f"})
+	r.site.manifest("b", checkm.FileBatch,
+		checkm.Row{URL: r.site.url + "theirs", Name: "stolen"}, checkm.Row{URL: r.site.put("f", "f"), Name: "f"})
+	url := r.site.put("b", strings.ReplaceAll(r.site.files["b"], r.site.url+"theirs", "upload:abc"))
 	jobs := r.expand(r.submit(registry.Spec{Type: registry.SingleFileBatch, URL: url}))
 	if len(jobs) != 2 {
 		t.Fatalf("%d jobs", len(jobs))

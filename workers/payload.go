@@ -52,9 +52,6 @@ func (p payloads) each(ctx context.Context, item *base.Item, fn func(member) err
 	}
 	seq := int64(0)
 	return p.rows(ctx, found, spec.Type, func(row checkm.Row, _ []checkm.Fault) error {
-		if isUpload(row.URL) {
-			return base.Content(uploadRowError(row))
-		}
 		seq++
 		return fn(member{seq: seq, name: row.Name, wanted: wantedOf(row)})
 	})
@@ -160,8 +157,4 @@ func wantedOf(row checkm.Row) staging.Wanted {
 		w.Digest = &registry.Digest{Algorithm: row.Algorithm, Value: row.Digest}
 	}
 	return w
-}
-
-func uploadRowError(row checkm.Row) error {
-	return fmt.Errorf("line %d of the manifest names %s; a manifest can only name web addresses", row.Line, row.URL)
 }
