@@ -60,7 +60,10 @@ func (w *Download) Work(ctx context.Context, item *base.Item) error {
 	if err := w.correct(ctx, item, room, sum.Bytes); err != nil {
 		return err
 	}
-	return item.SetResult(resultDownload, sum)
+	if err := item.SetResult(resultDownload, sum); err != nil {
+		return err
+	}
+	return warn(item)
 }
 
 // list writes the list that Process goes by.

@@ -60,7 +60,10 @@ func (w *Estimate) Work(ctx context.Context, item *base.Item) error {
 		bytes, files = -1, -1 // the manifest itself is the trouble; Download says what it is
 	}
 	item.SetSize(bytes, files)
-	return w.makeWay(item, bytes)
+	if err := w.makeWay(item, bytes); err != nil {
+		return err
+	}
+	return warn(item)
 }
 
 // size is what the source says, else what the depositor does; -1 when neither can be relied on.

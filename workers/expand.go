@@ -57,7 +57,10 @@ func (w *Expand) Work(ctx context.Context, item *base.Item) error {
 	if err != nil {
 		return err
 	}
-	return w.expand(ctx, item, found, expansion{spec: spec, jobType: jobType, rows: found.Rows})
+	if err := w.expand(ctx, item, found, expansion{spec: spec, jobType: jobType, rows: found.Rows}); err != nil {
+		return err
+	}
+	return warn(item)
 }
 
 // recognise settles an automatic type by the payload's first bytes.

@@ -23,6 +23,9 @@ const resultManifest = "manifest"
 type manifest struct {
 	staging.File
 	Rows int64 `json:"rows"`
+	// Warnings counts what is odd about it; Warned are the first of them.
+	Warnings int64    `json:"warnings,omitempty"`
+	Warned   []string `json:"warned,omitempty"`
 }
 
 // payloads tells what files an item is made of.
@@ -66,8 +69,8 @@ func (p payloads) manifest(ctx context.Context, item *base.Item, t registry.Payl
 		if err != nil {
 			return nil, fmt.Errorf("fetch manifest: %w", err)
 		}
-		rows, err := p.judge(ctx, f, t)
-		return manifest{File: f, Rows: rows}, err
+		report, err := p.judge(ctx, f, t)
+		return manifest{File: f, Rows: report.Rows, Warnings: report.Warnings, Warned: warningsOf(report)}, err
 	})
 	if err != nil {
 		return m, err
@@ -111,17 +114,17 @@ func (p payloads) fetchManifest(ctx context.Context, item *base.Item, name strin
 	return file, err
 }
 
-func (p payloads) judge(ctx context.Context, file staging.File, t registry.PayloadType) (rows int64, err error) {
+func (p payloads) judge(ctx context.Context, file staging.File, t registry.PayloadType) (intake.Report, error) {
 	r, err := p.staging.Open(ctx, file.Key, 0, -1)
 	if err != nil {
-		return 0, fmt.Errorf("open manifest: %w", err)
+		return intake.Report{}, fmt.Errorf("open manifest: %w", err)
 	}
 	defer r.Close()
-	verdict, err := intake.Manifest(r, t, intake.Options{})
+	report, err := intake.Manifest(r, t, intake.Options{})
 	if err != nil {
-		return 0, err
+		return report, err
 	}
-	return verdict.Rows, verdict.Refusal()
+	return report, report.Refusal()
 }
 
 // rows calls fn for each row of a sound manifest, with what is wrong with it.

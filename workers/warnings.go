@@ -1,0 +1,42 @@
+package workers
+
+import (
+	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/intake"
+)
+
+const (
+	// eventWarnings is the event that tells of a manifest that was taken, but is likely not what was meant.
+	eventWarnings = "manifest-warnings"
+	// resultWarned says that it was told of, so that no later stage does so again.
+	resultWarned = "warned"
+	// warningsKept is how many of a manifest's warnings are kept in full.
+	warningsKept = 10
+)
+
+// warningsOf returns the first warnings of a report as text.
+func warningsOf(report intake.Report) []string {
+	var texts []string
+	for _, f := range report.Faults {
+		if f.Severity == intake.Warning && len(texts) < warningsKept {
+			texts = append(texts, f.Error())
+		}
+	}
+	return texts
+}
+
+// warn tells once, in the item's history, what is odd about its manifest. It is called at the very end of a step, since
+// events are written whatever becomes of one, and a step that is repeated would tell it again.
+func warn(item *base.Item) error {
+	var m manifest
+	if ok, err := item.Result(resultManifest, &m); !ok || err != nil || m.Warnings == 0 {
+		return err
+	}
+	if told, err := item.Result(resultWarned, nil); told || err != nil {
+		return err
+	}
+	if err := item.Event(eventWarnings, map[string]any{"count": m.Warnings, "first": m.Warned}); err != nil {
+		return err
+	}
+	return item.SetResult(resultWarned, true)
+}
