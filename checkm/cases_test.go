@@ -45,7 +45,7 @@ func TestMerrittCases(t *testing.T) {
 		{file: "manifests/4blocks_with_bad_date.checkm", kind: checkm.Object, rows: 2, wantFlaw: []string{"7 warning modified"}},
 		{file: "manifests/4blocks_with_date.checkm", kind: checkm.Object, rows: 2},
 		{file: "manifests/4blocks_with_moddate.checkm", kind: checkm.Object, rows: 2},
-		{file: "manifests/sampleBatchOfContainers_incorrect_filename.checkm", kind: checkm.ContainerBatch, rows: 3},
+		{file: "manifests/sampleBatchOfContainers_incorrect_filename.checkm", kind: checkm.ContainerBatch, rows: 3, refused: 1, wantFlaw: []string{"7 error container-name"}},
 		{file: "manifests/sampleBatchOfManifests_incorrect_filename.checkm", kind: checkm.Batch, rows: 3},
 	}
 	judged := map[string]bool{}

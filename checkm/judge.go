@@ -163,6 +163,10 @@ func (j *judge) name(at location, located bool) string {
 	} else if j.kind.Batch() && strings.IndexByte(name, '/') >= 0 {
 		j.warn(colName, RuleName, "a file name without folders", name, "Merritt refuses folders in the names of a batch")
 	}
+	if j.kind == ContainerBatch && !containerName(name) {
+		j.refuse(colName, RuleContainerName, "a name that ends as those of containers do, or has no extension", name,
+			"correct the name ("+strings.Join(containerExtensions, ", ")+"), or list what is no container in a single-file batch")
+	}
 	return name
 }
 

@@ -1,6 +1,8 @@
 package checkm
 
 import (
+	"path"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -34,6 +36,16 @@ func nameProblem(name string) string {
 		}
 	}
 	return ""
+}
+
+// containerExtensions are what the names of containers end with; .tar may stand before the compressed ones.
+var containerExtensions = []string{".zip", ".tar", ".gz", ".tgz", ".bz2", ".tbz2", ".xz", ".txz", ".zst", ".tzst"}
+
+// containerName reports whether the name may be a container's, as far as it says. One without an extension is judged by
+// what is in the file.
+func containerName(name string) bool {
+	extension := strings.ToLower(path.Ext(name))
+	return extension == "" || slices.Contains(containerExtensions, extension)
 }
 
 // cutAtPipe reports whether name and next, the text of the cell after it, are the two

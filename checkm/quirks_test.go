@@ -47,7 +47,7 @@ func TestWhole(t *testing.T) {
 		{"two profiles, first good", swap("#%prefix", profile+"#%prefix"), "", 1, true, []string{"3 warning profile-repeated"}},
 		{"two profiles, first bad", swap("#%profile", "#%profile | x\n#%profile"), "", 1, false, []string{"2 error profile-unknown", "3 warning profile-repeated"}},
 		{"another kind than given", object(row1), checkm.Batch, 1, false, []string{"2 error profile-mismatch"}},
-		{"another batch than given", batch(row1), checkm.ContainerBatch, 1, true, []string{"2 warning profile-mismatch"}},
+		{"another batch than given", batch(row1), checkm.FileBatch, 1, true, []string{"2 warning profile-mismatch"}},
 		{"checkm_0.9", swap("_0.7", "_0.9"), "", 1, true, []string{"1 warning header"}},
 		{"#%EOF", objectHead + row1 + "#%EOF\n", "", 1, true, []string{"7 warning header"}},
 		{"text after #%eof", objectHead + row1 + "#%eof trailing text\n", "", 1, true, []string{"7 warning after-eof"}},
@@ -188,6 +188,23 @@ func TestRow(t *testing.T) {
 
 func columnOf(f checkm.Fault) string {
 	return string(rune('0'+f.Column)) + " " + string(f.Severity) + " " + string(f.Rule)
+}
+
+// TestContainerName: the names of containers say that they are some, as Merritt wants it.
+func TestContainerName(t *testing.T) {
+	head := strings.Replace(batchHead, "mrt-batch-manifest", "mrt-container-batch-manifest", 1)
+	for name, want := range map[string]string{
+		"a.zip": "", "a.TAR.GZ": "", "a.tgz": "", "a.tar.zst": "", "a.b.tar": "", "a": "", "a.zip.txt": "container-name", "a.checkm": "container-name",
+	} {
+		_, faults := one(t, head+"https://h.test/x.zip | | | | | "+name+"\n"+eof)
+		got := ""
+		for _, f := range faults {
+			got += string(f.Rule)
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
 }
 
 // TestBatchRow has what only rows of a batch can get wrong.

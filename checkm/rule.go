@@ -68,6 +68,8 @@ const (
 	RuleEscape Rule = "escape"
 	// RuleNamePipe: a name that was cut at an unescaped pipe.
 	RuleNamePipe Rule = "name-pipe"
+	// RuleContainerName: a name in a batch of containers that is another kind of file's.
+	RuleContainerName Rule = "container-name"
 	// RuleNameDuplicate: a name that an earlier row of the same object has.
 	RuleNameDuplicate Rule = "name-duplicate"
 	// RuleNameCase: a name that differs from an earlier one only by case or by the
