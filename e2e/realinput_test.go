@@ -1,167 +1,331 @@
 package e2e
 
 import (
+	"cmp"
 	"crypto/md5"
 	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 )
 
-// TestRealInputs takes every real input of the issue through the whole pipeline and back out.
+// realInput is a real input as a depositor submits it, and what becomes of it. The payload is what the server of the
+// test calls it: it is submitted by its address.
+type realInput struct {
+	row     int    // of the table of real inputs
+	name    string // what sets it apart from others of the row
+	payload string
+	args    []string
+
+	completed []object // what is preserved, an object for each job that completes
+	failed    int      // jobs that fail, or the whole batch, since the deposit is wrong
+	system    bool     // they do so since the system could not have it
+	faults    []fault  // of the manifest, as the depositor is told
+	told      []string // what else the depositor is told
+	refused   bool     // as an uploaded file it is not even accepted
+	warnings  []fault  // what stands in the history as odd
+	check     func(t *testing.T, h *holdfast, s summary)
+}
+
+// fault is a rule that was broken on a line of a manifest.
+type fault struct {
+	line int
+	rule string
+}
+
+// wantFaults fails the test unless a text tells of all these faults.
+func wantFaults(t *testing.T, what, text string, faults []fault) {
+	t.Helper()
+	for _, f := range faults {
+		if !regexp.MustCompile(fmt.Sprintf(`line %d(, column \d+)?( \([^)]+\))?: %s;`, f.line, f.rule)).MatchString(text) {
+			t.Errorf("%s says %q, without %s on line %d", what, text, f.rule, f.line)
+		}
+	}
+}
+
+// object is what a producer gets back: contents by name.
+type object map[string]string
+
+// String implements fmt.Stringer: objects with the same names and bytes have the same text.
+func (o object) String() string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(o)) {
+		sum := md5.Sum([]byte(o[name]))
+		fmt.Fprintf(&b, "%q %s, ", name, hex.EncodeToString(sum[:]))
+	}
+	return b.String()
+}
+
+// TestRealInputs takes every real input through the whole pipeline and back out, each row of the table by its number; the
+// last one, hostile names, is a test of its own.
 func TestRealInputs(t *testing.T) {
-	folder := cases(t)
-	server := serveCases(t)
-	h := up(t)
-	inputs := []struct {
-		payload string
-		args    []string
-		objects [][]string // names of the producer's files, an object each
-	}{
-		{payload: "4blocks.checkm", objects: [][]string{{"4blocks.jpg", "4blocks.txt"}}},
-		{payload: "bigHunt.checkm", objects: [][]string{{"bigHunt.txt", "bigHunt2.jpg", "bigHunt3.jpg"}}},
-		{payload: "call911.checkm", objects: [][]string{{"call911.jpg", "call911.txt"}}},
-		{payload: "sampleBatchOfManifests.checkm", objects: [][]string{
-			{"4blocks.jpg", "4blocks.txt"}, {"bigHunt.txt", "bigHunt2.jpg", "bigHunt3.jpg"}, {"call911.jpg", "call911.txt"},
-		}},
-		{payload: "sampleBatchOfContainers.checkm", objects: [][]string{nil, nil, nil}},
-		{payload: "sampleBatchOfFiles.checkm", objects: [][]string{{"generalDrapery.jpg"}, {"goldenDragon.jpg"}, {"tumbleBug.jpg"}}},
-		{payload: "tumbleBug.jpg", objects: [][]string{{"tumbleBug.jpg"}}},
-		{payload: "huskyChicken.zip", args: []string{"--type", "container"}, objects: [][]string{nil}},
-		{payload: "brain_v1.tar.gz", args: []string{"--type", "container"}, objects: [][]string{nil}},
-	}
-	for _, in := range inputs {
-		t.Run(in.payload, func(t *testing.T) {
-			h.t = t
-			s, code := h.submit(append([]string{server + "/" + in.payload}, in.args...)...)
-			if code != 0 || s.State != "Completed" || s.Completed != len(in.objects) || s.Failed != 0 {
-				t.Fatalf("exit=%d summary=%+v, want %d completed", code, s, len(in.objects))
+	t.Parallel()
+	in := newInputs(t)
+	h := up(t, "HOLDFAST_MAX_ATTEMPTS=1") // a fault of the system shows at once instead of after its retries
+	t.Run("rows", func(t *testing.T) {
+		seen := map[int]bool{}
+		for _, row := range in.rows() {
+			seen[row.row] = true
+			t.Run(strings.TrimSpace(fmt.Sprintf("%02d %s %s", row.row, row.payload, row.name)), func(t *testing.T) {
+				t.Parallel()
+				row.run(t, h.in(t), in)
+			})
+		}
+		for n := 1; n <= 40; n++ {
+			if !seen[n] {
+				t.Errorf("row %d is missing", n)
 			}
-			var got [][]string
-			for _, j := range s.Jobs {
-				if j.State != "Completed" || j.ARK == "" || j.ObjectID == "" || j.Version != 1 {
-					t.Errorf("job=%+v", j)
-				}
-				got = append(got, exported(t, h, folder, j.ObjectID))
-			}
-			want := in.objects
-			if want[0] == nil {
-				return // the containers' own names were compared with their bytes
-			}
-			byFirst := func(a, b []string) int { return strings.Compare(a[0], b[0]) }
-			slices.SortFunc(got, byFirst)
-			if !slices.EqualFunc(got, want, slices.Equal[[]string]) {
-				t.Errorf("objects hold %v, want %v", got, want)
-			}
-		})
-	}
-	t.Run("every job passed the six stages", func(t *testing.T) {
-		h.t = t
-		sixStages(t, h)
-	})
-	t.Run("all objects verify", func(t *testing.T) {
-		h.t = t
-		if r := h.run("object", "verify", "--all"); r.code != 0 {
-			t.Errorf("verify ended with %d: %s%s", r.code, r.stdout, r.stderr)
 		}
 	})
-	t.Run("nothing is left in staging", func(t *testing.T) {
-		if left := files(t, filepath.Join(h.dir, "staging")); len(left) != 0 {
-			t.Errorf("left behind: %v", slices.Sorted(maps.Keys(left)))
+	t.Run("every job passed the six stages", func(t *testing.T) { sixStages(t, h.in(t)) })
+	t.Run("all objects verify", func(t *testing.T) { h.in(t).must(0, "object", "verify", "--all") })
+	t.Run("nothing is left in staging of what completed", func(t *testing.T) {
+		for name := range files(t, filepath.Join(h.dir, "staging")) {
+			for _, id := range completedJobs(h.in(t)) {
+				if strings.Contains(name, id) {
+					t.Errorf("left behind: %s", name)
+				}
+			}
 		}
 	})
 }
 
-// exported exports an object and holds each of its files against the sample files, or, for what came out of a
-// container, against the digest in the object's own listing. It returns the names.
-func exported(t *testing.T, h *holdfast, folder, object string) []string {
+// in is the same Holdfast, driven by another test.
+func (h *holdfast) in(t *testing.T) *holdfast {
+	other := *h
+	other.t = t
+	return &other
+}
+
+// run submits an input and compares what becomes of it.
+func (in realInput) run(t *testing.T, h *holdfast, from *inputs) {
+	t.Helper()
+	s, code := h.submit(append([]string{from.url + "/" + in.payload}, in.args...)...)
+	want := 0
+	switch {
+	case in.failed > 0 && len(in.completed) > 0:
+		want = 3
+	case in.system:
+		want = 1
+	case in.failed > 0:
+		want = 6
+	}
+	if code != want || s.Completed != len(in.completed) || (s.State == "Completed") != (in.failed == 0) {
+		t.Fatalf("exit=%d state=%s completed=%d (%s), want %d, %d completed, %d failed", code, s.State, s.Completed, s.told(), want, len(in.completed), in.failed)
+	}
+	if failed := max(s.Failed, 1); in.failed > 0 && failed != in.failed {
+		t.Errorf("%d failed, want %d", failed, in.failed)
+	}
+	for _, j := range s.Jobs {
+		class := "content"
+		if in.system {
+			class = "system"
+		}
+		if j.State == "Failed" && j.ErrorClass != class || j.State == "Completed" && (j.ARK == "" || j.ObjectID != j.ARK) {
+			t.Errorf("job %+v, want a failed one to be of class %s", j, class)
+		}
+	}
+	wantFaults(t, "the depositor's report", s.told(), in.faults)
+	says(t, "the depositor's report", s.told(), in.told...)
+	compareObjects(t, in.completed, preserved(t, h, s))
+	if len(in.warnings) > 0 || in.failed == 0 {
+		wantHistory(t, h, s, in.warnings)
+	}
+	if in.refused {
+		in.refusedAsUpload(t, h, from)
+	}
+	if in.check != nil {
+		in.check(t, h, s)
+	}
+}
+
+// told is what a summary says is wrong with the batch and its jobs.
+func (s summary) told() string {
+	texts := []string{s.Error}
+	for _, j := range s.Jobs {
+		texts = append(texts, j.Error)
+	}
+	return strings.Join(texts, "\n")
+}
+
+// refusedAsUpload submits the very same bytes as a file: they are refused before anything comes of them, with the same faults.
+func (in realInput) refusedAsUpload(t *testing.T, h *holdfast, from *inputs) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), in.payload)
+	if err := os.WriteFile(path, []byte(from.text(in.payload)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := h.must(6, append([]string{"submit", "--json", path}, in.args...)...)
+	first, _, _ := strings.Cut(r.stdout, "\n")
+	var answer struct {
+		MessageType string `json:"message_type"`
+		Faults      []struct {
+			Line     int    `json:"line"`
+			Rule     string `json:"rule"`
+			Expected string `json:"expected"`
+			Found    string `json:"found"`
+			Fix      string `json:"fix"`
+		} `json:"faults"`
+	}
+	if err := json.Unmarshal([]byte(first), &answer); err != nil || answer.MessageType != "error" || len(answer.Faults) == 0 {
+		t.Fatalf("submit answered %s: %v", r.stdout, err)
+	}
+	var got []fault
+	for _, f := range answer.Faults {
+		if f.Line == 0 || f.Rule == "" || f.Expected == "" || f.Found == "" || f.Fix == "" {
+			t.Errorf("a fault that does not say all: %+v", f)
+		}
+		got = append(got, fault{f.Line, f.Rule})
+	}
+	for _, f := range in.faults {
+		if !slices.Contains(got, f) {
+			t.Errorf("refused for %v, want %v among them", got, f)
+		}
+	}
+}
+
+// preserved exports what the completed jobs of a batch stored.
+func preserved(t *testing.T, h *holdfast, s summary) []object {
+	t.Helper()
+	var got []object
+	for _, j := range s.Jobs {
+		if j.State == "Completed" {
+			got = append(got, export(t, h, j.ObjectID, "--version", fmt.Sprint(j.Version)))
+		}
+	}
+	return got
+}
+
+// export is what the producer gets back of an object.
+func export(t *testing.T, h *holdfast, id string, args ...string) object {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "out")
-	if r := h.run("object", "export", object, "--out", out); r.code != 0 {
-		t.Fatalf("export %s ended with %d: %s", object, r.code, r.stderr)
-	}
-	got := files(t, out)
-	for name, data := range got {
-		if want, err := os.ReadFile(filepath.Join(folder, name)); err == nil && string(want) != data {
-			t.Errorf("%s of %s differs from what was submitted", name, object)
-		}
-	}
-	return slices.Sorted(maps.Keys(got))
+	h.must(0, append([]string{"object", "export", id, "--out", out}, args...)...)
+	return files(t, out)
 }
 
-// sixStages checks in the histories that each completed job was claimed and advanced once in every stage.
-func sixStages(t *testing.T, h *holdfast) {
+func compareObjects(t *testing.T, want, got []object) {
 	t.Helper()
-	type item struct {
-		ID     string `json:"id"`
-		Action string `json:"action"`
-		State  string `json:"state"`
+	texts := func(objects []object) []string {
+		var all []string
+		for _, o := range objects {
+			all = append(all, o.String())
+		}
+		slices.Sort(all)
+		return all
 	}
+	if w, g := texts(want), texts(got); !slices.Equal(w, g) {
+		t.Errorf("preserved:\n%s\nwant:\n%s", strings.Join(g, "\n"), strings.Join(w, "\n"))
+	}
+}
+
+// wantHistory checks that the warnings of a submission, and no others, stand in the history of its batch or job, once.
+func wantHistory(t *testing.T, h *holdfast, s summary, want []fault) {
+	t.Helper()
 	type event struct {
 		Type string `json:"type"`
 		Data struct {
+			Count int      `json:"count"`
+			First []string `json:"first"`
+		} `json:"data"`
+	}
+	var found []string
+	ids := []string{s.BatchID}
+	for _, j := range s.Jobs {
+		ids = append(ids, j.ItemID)
+	}
+	for _, id := range ids {
+		for _, e := range rows[event](h, "item", "history", id) {
+			if e.Type == "manifest-warnings" {
+				found = append(found, e.Data.First...)
+			}
+		}
+	}
+	if len(found) != len(want) {
+		t.Errorf("warnings %q, want %d", found, len(want))
+	}
+	wantFaults(t, "the history", strings.Join(found, "\n"), want)
+}
+
+// sixStages checks that each completed job advanced once from every stage.
+func sixStages(t *testing.T, h *holdfast) {
+	t.Helper()
+	type event struct {
+		ItemID string `json:"item_id"`
+		Data   struct {
 			From string `json:"from"`
 		} `json:"data"`
 	}
+	passed := map[string][]string{}
+	for _, e := range rows[event](h, "events", "--after", "0", "--types", "advance,complete", "--limit", "0") {
+		passed[e.ItemID] = append(passed[e.ItemID], e.Data.From)
+	}
 	want := []string{"estimate", "provision", "download", "process", "record", "notify"}
-	seen := 0
-	for _, it := range rows[item](h, "item", "list", "--limit", "500") {
-		if it.Action != "ingest" {
-			continue
-		}
-		seen++
-		var passed []string
-		for _, e := range rows[event](h, "item", "history", it.ID) {
-			if e.Type == "advance" || e.Type == "complete" {
-				passed = append(passed, e.Data.From)
-			}
-		}
-		if !slices.Equal(passed, want) {
-			t.Errorf("item %s (%s) passed %v, want %v", it.ID, it.State, passed, want)
+	jobs := completedJobs(h)
+	for _, id := range jobs {
+		if !slices.Equal(passed[id], want) {
+			t.Errorf("item %s passed %v, want %v", id, passed[id], want)
 		}
 	}
-	if seen == 0 {
-		t.Error("no jobs were listed")
+	if len(jobs) == 0 {
+		t.Error("no job completed")
 	}
 }
 
-// TestContainers holds the files of real containers against what a second, independent reader finds in them.
-func TestContainers(t *testing.T) {
-	folder := cases(t)
-	h := up(t)
-	for payload, want := range map[string]int{"huskyChicken.zip": 3, "souvenirs.zip": 2, "outdoorStore.zip": 8, "brain_v1.tar.gz": 4} {
-		t.Run(payload, func(t *testing.T) {
-			h.t = t
-			s, code := h.submit(filepath.Join(folder, payload))
-			if code != 0 || len(s.Jobs) != 1 {
-				t.Fatalf("exit=%d summary=%+v", code, s)
-			}
-			out := filepath.Join(t.TempDir(), "out")
-			if r := h.run("object", "export", s.Jobs[0].ObjectID, "--out", out); r.code != 0 {
-				t.Fatalf("export ended with %d: %s", r.code, r.stderr)
-			}
-			got, members := digests(files(t, out)), digests(unpacked(t, filepath.Join(folder, payload)))
-			if len(got) != want || !maps.Equal(got, members) {
-				t.Errorf("exported %v, the container has %v", got, members)
-			}
-		})
+// completedJobs are the ids of all jobs that completed.
+func completedJobs(h *holdfast) []string {
+	var ids []string
+	for _, it := range rows[item](h, "item", "list", "action:ingest state:completed", "--limit", "0") {
+		ids = append(ids, it.ID)
+	}
+	return ids
+}
+
+// described is what an object's metadata came to.
+type described struct {
+	ID       string   `json:"object_id"`
+	LocalIDs []string `json:"local_ids"`
+	Title    string   `json:"title"`
+	Creator  string   `json:"creator"`
+	Date     string   `json:"date"`
+	Version  int      `json:"version"`
+}
+
+// wantDescribed compares what an object is known by, its local ids in whatever order.
+func wantDescribed(t *testing.T, h *holdfast, id string, want described) {
+	t.Helper()
+	all := rows[described](h, "object", "show", id)
+	if len(all) != 1 {
+		t.Fatalf("object show %s printed %d rows", id, len(all))
+	}
+	got := all[0]
+	want.ID, want.Version = cmp.Or(want.ID, got.ID), cmp.Or(want.Version, 1)
+	slices.Sort(want.LocalIDs)
+	slices.Sort(got.LocalIDs)
+	if !slices.Equal(got.LocalIDs, want.LocalIDs) || got.Title != want.Title || got.Creator != want.Creator || got.Date != want.Date ||
+		got.ID != want.ID || got.Version != want.Version {
+		t.Errorf("object %+v, want %+v", got, want)
 	}
 }
 
-func digests(in map[string]string) map[string]string {
-	out := map[string]string{}
-	for name, data := range in {
-		sum := md5.Sum([]byte(data))
-		out[name] = hex.EncodeToString(sum[:])
+// jobNamed is the job of a batch that has this name.
+func jobNamed(t *testing.T, s summary, name string) job {
+	t.Helper()
+	i := slices.IndexFunc(s.Jobs, func(j job) bool { return j.Name == name })
+	if i < 0 {
+		t.Fatalf("no job named %s in %+v", name, s.Jobs)
 	}
-	return out
+	return s.Jobs[i]
 }
 
 // unpacked unpacks a container with the system's own programs.
-func unpacked(t *testing.T, path string) map[string]string {
+func unpacked(t *testing.T, path string) object {
 	t.Helper()
 	out := t.TempDir()
 	unpack(t, path, out)

@@ -26,27 +26,6 @@ func cases(t *testing.T) string {
 	return folder
 }
 
-// serveCases serves the real inputs, with the host in their manifests rewritten to this very server.
-func serveCases(t *testing.T) string {
-	t.Helper()
-	folder := cases(t)
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		name := filepath.Join(folder, filepath.Base(r.URL.Path))
-		raw, err := os.ReadFile(name)
-		if err != nil {
-			http.NotFound(w, r)
-			return
-		}
-		text := string(raw)
-		if strings.HasSuffix(name, ".checkm") {
-			text = strings.ReplaceAll(text, publicHost, self(r))
-		}
-		http.ServeContent(w, r, name, time.Unix(1_000_000_000, 0), strings.NewReader(text))
-	}))
-	t.Cleanup(srv.Close)
-	return srv.URL
-}
-
 // serve serves a fixed set of answers by path.
 func serve(t *testing.T, answers map[string]http.HandlerFunc) string {
 	t.Helper()

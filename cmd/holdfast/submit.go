@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,7 +49,7 @@ func (a *app) submitCommand() *cobra.Command {
 	f.StringVar(&s.typ, "type", string(registry.AutoType), "what the payload is, `TYPE`: auto, file, container, bag, object-manifest, batch-manifest, container-batch-manifest, single-file-batch-manifest")
 	f.StringVar(&r.Collection, "collection", "", "the collection to submit to, by its `NAME`")
 	f.StringVar(&r.ARK, "ark", "", "the object to make, or to add a version to, by its `ARK`")
-	f.StringArrayVar(&r.LocalIDs, "local-id", nil, "your own identifier `ID` of the object; may be given several times")
+	f.StringArrayVar(&r.LocalIDs, "local-id", nil, "your own identifier `ID` of the object; may be given several times, or several with ; between them")
 	f.StringVar(&r.Submitter, "submitter", "", "who submits")
 	f.StringVar(&r.Title, "title", "", "the object's title")
 	f.StringVar(&r.Creator, "creator", "", "the object's creator")
@@ -87,6 +88,7 @@ func (s *submission) check() error {
 	if s.prioritySet {
 		s.request.Priority = &s.priority
 	}
+	s.request.LocalIDs = localIDsOf(s.request.LocalIDs)
 	if s.payloadsGiven < 2 {
 		return nil
 	}
@@ -102,6 +104,19 @@ func (s *submission) check() error {
 		return fix(usage(strings.Join(sorted(alone), ", ")+" can be said of one payload only"), "submit them one by one")
 	}
 	return nil
+}
+
+// localIDsOf takes lists apart, which Merritt's depositors write with ; between identifiers, and leaves each once.
+func localIDsOf(given []string) []string {
+	var ids []string
+	for _, list := range given {
+		for id := range strings.SplitSeq(list, ";") {
+			if id = strings.TrimSpace(id); id != "" && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
 }
 
 func (a *app) submit(ctx context.Context, args []string, s submission) error {
