@@ -1,23 +1,24 @@
 package checkm
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
+	"hash/maphash"
 	"math"
-	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 )
 
 // names remembers the names of an object in 14 bytes each, under the hash of their folded form, so that one look finds a
-// name and all that differ from it only by case or normal form. Of two names' SHA-256 it compares 64 bits of the folded
-// form, 16 of them as the place, and 32 of the name as written: that two of a million different names are taken for
-// one has a likelihood of 1 in 10^16, and for variants of each other 1 in 10^7.
+// name and all that differ from it only by case or normal form. It compares 64 bits of the folded form's hash, 16 of
+// them as the place, and 32 of that of the name as written: that two of a million different names are taken for one has
+// a likelihood of 1 in 10^16, and for variants of each other 1 in 10^7. The seeds are new each time, so that nobody can
+// choose names that meet.
 type names struct {
 	// buckets are made as they are needed, so that the table of a small manifest is small.
-	buckets [256]*[256][]knownName
-	caser   cases.Caser
+	buckets       [256]*[256][]knownName
+	caser         cases.Caser
+	folded, exact maphash.Seed
 }
 
 // knownName is made of small parts, so that it takes no more bytes than they do.
@@ -27,7 +28,9 @@ type knownName struct {
 	line  [2]uint16
 }
 
-func newNames() *names { return &names{caser: cases.Fold()} }
+func newNames() *names {
+	return &names{caser: cases.Fold(), folded: maphash.MakeSeed(), exact: maphash.MakeSeed()}
+}
 
 // seen is what an earlier name has in common with a new one.
 type seen struct {
@@ -38,22 +41,20 @@ type seen struct {
 
 // add remembers a name and says whether one like it was there already.
 func (n *names) add(name string, line int) seen {
-	folded := n.fold(name)
-	sum := hashName(folded)
-	place := sum.at(0)
-	key := knownName{fold: [3]uint16{sum.at(1), sum.at(2), sum.at(3)}}
-	if folded != name {
-		sum = hashName(name)
+	var buf [256]byte
+	folded := maphash.Bytes(n.folded, n.fold(buf[:0], name))
+	exact := maphash.String(n.exact, name)
+	capped := min(line, math.MaxUint32)
+	key := knownName{
+		fold:  [3]uint16{uint16(folded), uint16(folded >> 16), uint16(folded >> 32)},
+		exact: [2]uint16{uint16(exact), uint16(exact >> 16)},
+		line:  [2]uint16{uint16(capped), uint16(capped >> 16)},
 	}
-	key.exact = [2]uint16{sum.at(4), sum.at(5)}
-	capped := uint32(min(line, math.MaxUint32))
-	key.line = [2]uint16{uint16(capped), uint16(capped >> 16)}
-
-	half := &n.buckets[place>>8]
+	half := &n.buckets[folded>>56]
 	if *half == nil {
 		*half = new([256][]knownName)
 	}
-	entries := &(*half)[place&0xff]
+	entries := &(*half)[folded>>48&0xff]
 	var s seen
 	for i := range *entries {
 		have := &(*entries)[i]
@@ -72,26 +73,20 @@ func (n *names) add(name string, line int) seen {
 	return s
 }
 
-// fold gives names that a file system without case, or one that normalises, takes for
-// one the same text.
-func (n *names) fold(name string) string {
+// fold appends to b the text that names have in common which a file system without case, or one that normalises, takes
+// for one.
+func (n *names) fold(b []byte, name string) []byte {
 	for i := range len(name) {
-		if name[i] >= 0x80 {
-			return norm.NFC.String(n.caser.String(norm.NFC.String(name)))
+		c := name[i]
+		if c >= utf8.RuneSelf {
+			return append(b[:0], norm.NFC.String(n.caser.String(norm.NFC.String(name)))...)
 		}
+		if c >= 'A' && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		b = append(b, c)
 	}
-	return strings.ToLower(name)
-}
-
-// nameHash is a SHA-256.
-type nameHash [sha256.Size]byte
-
-// at returns 16 bits of it, another 16 for each i.
-func (h nameHash) at(i int) uint16 { return binary.LittleEndian.Uint16(h[2*i:]) }
-
-func hashName(name string) nameHash {
-	var buf [256]byte
-	return sha256.Sum256(append(buf[:0], name...))
+	return b
 }
 
 // appendTight grows by an eighth where append would double, since most of the memory of
