@@ -163,41 +163,44 @@ func TestWriterIOError(t *testing.T) {
 }
 
 // TestRoundTrip: whatever Write accepts, a Reader gives back.
-func TestRoundTrip(t *testing.T) {
+func TestRoundTrip(t *testing.T) { rapid.Check(t, roundTrip) }
+
+// FuzzRoundTrip does it with rows that are made of the bytes that fuzzing finds.
+func FuzzRoundTrip(f *testing.F) { f.Fuzz(rapid.MakeFuzz(roundTrip)) }
+
+func roundTrip(t *rapid.T) {
 	kinds := []checkm.Kind{checkm.Object, checkm.Batch, checkm.ContainerBatch, checkm.FileBatch, checkm.Add, checkm.InContainer}
-	rapid.Check(t, func(t *rapid.T) {
-		kind := rapid.SampledFrom(kinds).Draw(t, "kind")
-		var b strings.Builder
-		w := checkm.NewWriter(&b, kind)
-		var want []checkm.Row
-		for range rapid.IntRange(1, 4).Draw(t, "rows") {
-			row := drawRow(t, kind)
-			probe := checkm.NewWriter(&strings.Builder{}, kind)
-			if probe.Write(row) != nil {
-				continue
-			}
-			if err := w.Write(row); err != nil {
-				t.Fatalf("Write: %v", err)
-			}
-			want = append(want, row)
+	kind := rapid.SampledFrom(kinds).Draw(t, "kind")
+	var b strings.Builder
+	w := checkm.NewWriter(&b, kind)
+	var want []checkm.Row
+	for range rapid.IntRange(1, 4).Draw(t, "rows") {
+		row := drawRow(t, kind)
+		probe := checkm.NewWriter(&strings.Builder{}, kind)
+		if probe.Write(row) != nil {
+			continue
 		}
-		if len(want) == 0 {
-			return
+		if err := w.Write(row); err != nil {
+			t.Fatalf("Write: %v", err)
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
+		want = append(want, row)
+	}
+	if len(want) == 0 {
+		return
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r := checkm.NewReader(strings.NewReader(b.String()), checkm.Options{})
+	for i, row := range want {
+		got, faults, err := r.Next()
+		if err != nil || checkm.Refused(faults) || !got.Equal(row) {
+			t.Fatalf("row %d: %+v, faults %v, err %v; want %+v in\n%s", i, got, faults, err, row, b.String())
 		}
-		r := checkm.NewReader(strings.NewReader(b.String()), checkm.Options{})
-		for i, row := range want {
-			got, faults, err := r.Next()
-			if err != nil || checkm.Refused(faults) || !got.Equal(row) {
-				t.Fatalf("row %d: %+v, faults %v, err %v; want %+v in\n%s", i, got, faults, err, row, b.String())
-			}
-		}
-		if _, _, err := r.Next(); err == nil || len(r.Faults()) > 0 {
-			t.Fatalf("end: %v, faults %v", err, r.Faults())
-		}
-	})
+	}
+	if _, _, err := r.Next(); err == nil || len(r.Faults()) > 0 {
+		t.Fatalf("end: %v, faults %v", err, r.Faults())
+	}
 }
 
 // drawRow makes a row that is normalised; some cannot be written.
