@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -86,8 +85,9 @@ func TestRealInputs(t *testing.T) {
 	t.Run("every job passed the six stages", func(t *testing.T) { sixStages(t, h.in(t)) })
 	t.Run("all objects verify", func(t *testing.T) { h.in(t).must(0, "object", "verify", "--all") })
 	t.Run("nothing is left in staging of what completed", func(t *testing.T) {
+		done := completedJobs(h.in(t))
 		for name := range files(t, filepath.Join(h.dir, "staging")) {
-			for _, id := range completedJobs(h.in(t)) {
+			for _, id := range done {
 				if strings.Contains(name, id) {
 					t.Errorf("left behind: %s", name)
 				}
@@ -154,18 +154,30 @@ func (s summary) told() string {
 	return strings.Join(texts, "\n")
 }
 
-// refusedAsUpload submits the very same bytes as a file: they are refused before anything comes of them, with the same faults.
+// refusedAsUpload submits the very same bytes as a file: they are refused before anything comes of them, with the same
+// faults, which `holdfast check` tells of without a service.
 func (in realInput) refusedAsUpload(t *testing.T, h *holdfast, from *inputs) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), in.payload)
-	if err := os.WriteFile(path, []byte(from.text(in.payload)), 0o600); err != nil {
-		t.Fatal(err)
+	path := from.file(t, in.payload)
+	for _, r := range []result{
+		h.must(6, append([]string{"submit", "--json", path}, in.args...)...),
+		h.runIn("", append([]string{"check", "--json", path}, in.args...)...),
+	} {
+		got := faultsOf(t, r)
+		for _, f := range in.faults {
+			if r.code != 6 || !slices.Contains(got, f) {
+				t.Errorf("exit=%d, refused for %v, want 6 and %v among them", r.code, got, f)
+			}
+		}
 	}
-	r := h.must(6, append([]string{"submit", "--json", path}, in.args...)...)
+}
+
+// faultsOf are the faults in the first line that a command printed, each of which says all there is to say.
+func faultsOf(t *testing.T, r result) []fault {
+	t.Helper()
 	first, _, _ := strings.Cut(r.stdout, "\n")
 	var answer struct {
-		MessageType string `json:"message_type"`
-		Faults      []struct {
+		Faults []struct {
 			Line     int    `json:"line"`
 			Rule     string `json:"rule"`
 			Expected string `json:"expected"`
@@ -173,8 +185,8 @@ func (in realInput) refusedAsUpload(t *testing.T, h *holdfast, from *inputs) {
 			Fix      string `json:"fix"`
 		} `json:"faults"`
 	}
-	if err := json.Unmarshal([]byte(first), &answer); err != nil || answer.MessageType != "error" || len(answer.Faults) == 0 {
-		t.Fatalf("submit answered %s: %v", r.stdout, err)
+	if err := json.Unmarshal([]byte(first), &answer); err != nil {
+		t.Fatalf("%s: %v", r.stdout, err)
 	}
 	var got []fault
 	for _, f := range answer.Faults {
@@ -183,11 +195,7 @@ func (in realInput) refusedAsUpload(t *testing.T, h *holdfast, from *inputs) {
 		}
 		got = append(got, fault{f.Line, f.Rule})
 	}
-	for _, f := range in.faults {
-		if !slices.Contains(got, f) {
-			t.Errorf("refused for %v, want %v among them", got, f)
-		}
-	}
+	return got
 }
 
 // preserved exports what the completed jobs of a batch stored.

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -139,6 +140,12 @@ func (in *inputs) refusals() []realInput {
 	encoding := refused(14, bad, fault{7, "encoding"})
 	encoding.told = []string{fmt.Sprintf("a NUL byte at byte %d of the file", offset), fmt.Sprintf("byte 0xE9 at byte %d of the file", offset+5), "column 6"}
 	both := refused(18, "4blocks_incorrect_filesize.checkm", fault{7, "size"})
+	both.check = func(t *testing.T, h *holdfast, _ summary) {
+		got := faultsOf(t, h.runIn("", "check", "--remote", "--json", in.file(t, "4blocks_incorrect_filesize.checkm")))
+		if want := []fault{{6, "remote-size"}, {7, "size"}}; !sameFaults(got, want) {
+			t.Errorf("asked for the sizes, too, the faults are %v, want %v", got, want)
+		}
+	}
 	return []realInput{
 		refused(11, "4blocks_dup_filename.checkm", fault{8, "name-duplicate"}),
 		encoding,
@@ -170,6 +177,12 @@ func (in *inputs) refusals() []realInput {
 		},
 		refused(26, in.write("4blocks_cut.checkm", strings.Join(lines[:6], "")+lines[6][:40]), fault{7, "truncated"}),
 	}
+}
+
+// sameFaults reports whether there are the same faults in both, in any order.
+func sameFaults(a, b []fault) bool {
+	order := func(x, y fault) int { return cmp.Or(x.line-y.line, strings.Compare(x.rule, y.rule)) }
+	return slices.Equal(slices.SortedFunc(slices.Values(a), order), slices.SortedFunc(slices.Values(b), order))
 }
 
 // batches are batch manifests: rows 31 to 37.
@@ -254,7 +267,9 @@ func (in *inputs) others() []realInput {
 			told: []string{"8b1a9953c4611296a827abf8c47804d7", "8b1a9953c4611296a827abf8c47804d8"},
 		},
 		{row: 39, payload: "foo.txt", completed: []object{in.files("foo.txt")}},
-		// A table that Merritt's page would turn into a manifest is a file like others: it says of no profile what it lists.
-		{row: 40, payload: in.write("objects.csv", csv), completed: []object{{"objects.csv": csv}}},
+		// A table that Merritt's page would turn into a manifest is a file like others, and is said to be one.
+		{row: 40, payload: in.write("objects.csv", csv), completed: []object{{"objects.csv": csv}}, check: func(t *testing.T, h *holdfast, _ summary) {
+			says(t, "check", h.runIn("", "check", "--json", in.file(t, "objects.csv")).stdout, `"type":"file"`, `"valid":true`)
+		}},
 	}
 }

@@ -67,6 +67,16 @@ func (in *inputs) text(name string) string {
 	return text
 }
 
+// file writes an input to disk, as its depositor has it, and returns its path.
+func (in *inputs) file(t *testing.T, name string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(in.text(name)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // write adds a file to the server and returns its name.
 func (in *inputs) write(name, text string) string {
 	in.written[name] = text
