@@ -13,8 +13,9 @@
 // operating system makes by itself (.DS_Store, Thumbs.db) may have come or gone, and a listed name may differ from
 // that of its file in case if the content is the listed one.
 //
-// Memory is in proportion to the number of entries, never to their
-// size. Names are only ever looked up, nothing is opened by a name that a bag gives.
+// What a community asks for beyond that, a Profile, is judged in the same pass and stands in the same Report.
+//
+// Memory is in proportion to the number of entries, never to their size. Names are only ever looked up, nothing is opened by a name that a bag gives.
 package bagit
 
 import (

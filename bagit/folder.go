@@ -1,6 +1,7 @@
 package bagit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 // ErrSize.
 func ValidateFS(ctx context.Context, fsys fs.FS, opts Options) (*Report, error) {
 	opts.FindBase = false
+	opts.Form = cmp.Or(opts.Form, FormFolder)
 	v := NewValidator(opts)
 	top, err := fs.ReadDir(fsys, ".")
 	if err != nil {

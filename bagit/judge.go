@@ -24,6 +24,7 @@ type judge struct {
 	absent    map[string]*absence // by name, listed but not there
 	standIns  map[string]int64    // names that a file of another name stands for, and its size
 	tolerated int64               // system files that are listed and absent
+	infoFile  string              // bag-info.txt or what it was called, "" for none
 }
 
 // manifest is a manifest of the bag under judgement.
@@ -67,6 +68,7 @@ func (v *Validator) Finish() *Report {
 	j.reportAbsent()
 	j.unlistedFetch()
 	j.info()
+	j.profile()
 	r.settle(v.opts.CompletenessOnly)
 	v.report = r
 	return r

@@ -15,6 +15,19 @@ func (j *judge) info() {
 	if tag == nil {
 		return
 	}
+	j.infoFile = file
+	j.r.Info = append(j.r.Info, j.tagsOf(file)...)
+	j.repeatedTags(file)
+	j.oxum(file)
+}
+
+// tagsOf judges the lines of a file of tags, and gives these in UTF-8. None for a file that is not there.
+func (j *judge) tagsOf(file string) []Tag {
+	tag := j.tagFile(file)
+	if tag == nil {
+		return nil
+	}
+	var tags []Tag
 	for _, f := range j.enc.checkForm(file, tag.form, j.version) {
 		j.add(f)
 	}
@@ -37,10 +50,9 @@ func (j *judge) info() {
 		if t.oddSeparator && !j.beforeV1() {
 			j.warn(RuleBagInfo, file, "one space after the colon", t.Label, source)
 		}
-		j.r.Info = append(j.r.Info, t)
+		tags = append(tags, t)
 	}
-	j.repeatedTags(file)
-	j.oxum(file)
+	return tags
 }
 
 // repeatedTags warns of the reserved elements that should stand once. The drafts before 1.0 did not say so.

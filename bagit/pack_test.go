@@ -181,6 +181,15 @@ func validateTarBytes(t *testing.T, raw []byte) *bagit.Report {
 
 func validateZip(t *testing.T, b bag, top string) *bagit.Report {
 	t.Helper()
+	r, err := validateZipWith(t, b, top, bagit.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func validateZipWith(t *testing.T, b bag, top string, opts bagit.Options) (*bagit.Report, error) {
+	t.Helper()
 	var buf bytes.Buffer
 	zw := zip.NewWriter(&buf)
 	for _, name := range b.names() {
@@ -195,11 +204,7 @@ func validateZip(t *testing.T, b bag, top string) *bagit.Report {
 	if err := zw.Close(); err != nil {
 		t.Fatal(err)
 	}
-	r, err := bagit.ValidateZip(t.Context(), bytes.NewReader(buf.Bytes()), int64(buf.Len()), bagit.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return bagit.ValidateZip(t.Context(), bytes.NewReader(buf.Bytes()), int64(buf.Len()), opts)
 }
 
 // sameFaults compares reports but for what differs between a folder and an archive.

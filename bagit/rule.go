@@ -1,5 +1,7 @@
 package bagit
 
+import "strings"
+
 // Rule names what a Fault breaks. The values are part of the API and do not change.
 type Rule string
 
@@ -39,6 +41,21 @@ const (
 	RuleSystemFile     Rule = "system-file"      // .DS_Store and the like, listed: warning; absent, unlisted: since 1.0
 	RulePortableName   Rule = "portable-name"    // not every file system can hold the name: warning
 )
+
+// The rules of Options.Profile. They leave a bag complete, but not valid; Clause names the profile's field.
+const (
+	RuleProfileVersion  Rule = "profile-version"       // Accept-BagIt-Version
+	RuleProfileForm     Rule = "profile-serialization" // Serialization and Accept-Serialization
+	RuleProfileTag      Rule = "profile-tag"           // Bag-Info; a recommended tag that is absent, an empty one: warning
+	RuleProfileManifest Rule = "profile-manifest"      // Manifests and Tag-Manifests, -Required and -Allowed
+	RuleProfileFetch    Rule = "profile-fetch"         // Allow-Fetch.txt and Fetch.txt-Required
+	RuleProfileFile     Rule = "profile-file"          // Tag-Files and Payload-Files, -Required and -Allowed; Data-Empty
+)
+
+// profileClause is the specification that Clause names for them.
+const profileClause = "BagIt Profiles 1.4.0"
+
+func (r Rule) ofProfile() bool { return strings.HasPrefix(string(r), "profile-") }
 
 // describe gives the clause that a rule comes from and what can be done.
 func (r Rule) describe() (clause, fix string) {
@@ -123,5 +140,24 @@ func (r Rule) describePractice() (clause, fix string) {
 	case RulePortableName:
 		return rfc + "6.1.2", "avoid control characters, \\ < > : \" | ? * and the device names of Windows"
 	}
-	return "RFC 8493", ""
+	return r.describeProfile()
+}
+
+// describeProfile has the rules of profiles.
+func (r Rule) describeProfile() (clause, fix string) {
+	switch r {
+	case RuleProfileVersion:
+		return profileClause, "make the bag anew in a version that the profile accepts"
+	case RuleProfileForm:
+		return profileClause, "send the bag in a form that the profile accepts"
+	case RuleProfileTag:
+		return profileClause, "write the tag as the profile asks, then the tag manifests anew"
+	case RuleProfileManifest:
+		return profileClause, "make the bag with the algorithms that the profile asks for"
+	case RuleProfileFetch:
+		return profileClause, "send the bag with or without fetch.txt, as the profile asks"
+	case RuleProfileFile:
+		return profileClause, "put the files into the bag that the profile asks for, and no others"
+	}
+	return "", ""
 }

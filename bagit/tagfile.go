@@ -70,6 +70,9 @@ func (v *Validator) kindOf(name string) tagKind {
 	case tagManifest:
 		return kindTagManifest
 	}
+	if v.opts.Profile != nil && v.opts.Profile.other[file] != nil {
+		return kindInfo
+	}
 	return 0
 }
 

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,9 +50,11 @@ type tarPass struct {
 func (t *tarPass) run(ctx context.Context) error {
 	br := bufio.NewReaderSize(t.src, 1<<18)
 	if !isGzip(br) {
+		t.v.opts.Form = cmp.Or(t.v.opts.Form, FormTar)
 		_, err := t.entries(ctx, br)
 		return err
 	}
+	t.v.opts.Form = cmp.Or(t.v.opts.Form, FormTarGzip)
 	gz, err := newGunzip(br)
 	if err != nil {
 		t.v.damaged(SeverityError, "", err.Error())

@@ -30,6 +30,11 @@ type Options struct {
 	// FindBase says that names are of an archive: the bag may lie in one top folder, which is where bagit.txt lies,
 	// and names are checked as strictly as those in manifests.
 	FindBase bool
+	// Profile is what the bag must meet beside RFC 8493; nil for nothing. Its faults stand in the same Report.
+	Profile *Profile
+	// Form is how the bag came, which a Profile may have a say in. ValidateFS, ValidateTar and ValidateZip know it, and
+	// look here only for what the caller has unwrapped before them; a Validator of single files must be told.
+	Form Form
 	// CompletenessOnly leaves payload unread and its digests unverified; the Report then never says Valid.
 	CompletenessOnly bool
 	// Algorithms are taken of files whose manifests are not known yet, beside md5 and the SHA-1 and SHA-2 ones.

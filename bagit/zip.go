@@ -2,6 +2,7 @@ package bagit
 
 import (
 	"archive/zip"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 // or the cause of ctx; then there is no Report.
 func ValidateZip(ctx context.Context, r io.ReaderAt, size int64, opts Options) (*Report, error) {
 	opts.FindBase = true
+	opts.Form = cmp.Or(opts.Form, FormZip)
 	v := NewValidator(opts)
 	g, gctx := newGroup(ctx, opts)
 	src := &sourceReaderAt{r: r, stopped: func() error { return context.Cause(gctx) }}

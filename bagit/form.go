@@ -1,0 +1,45 @@
+package bagit
+
+import "slices"
+
+// Form is how a bag came: as a folder, or packed (serialized, in the words of the specification).
+type Form string
+
+// The forms. With FormUnknown a profile's Serialization and Accept-Serialization are not judged.
+const (
+	FormUnknown  Form = ""
+	FormFolder   Form = "folder"
+	FormTar      Form = "tar"
+	FormTarGzip  Form = "tar.gz"
+	FormTarBzip2 Form = "tar.bz2"
+	FormTarXZ    Form = "tar.xz"
+	FormTarZstd  Form = "tar.zst"
+	FormZip      Form = "zip"
+)
+
+// mediaTypes are the names that profiles use for the form, the usual one first. Of tar and gzip no type is registered
+// for the two together.
+func (f Form) mediaTypes() []string {
+	switch f {
+	case FormTar:
+		return []string{"application/x-tar", "application/tar", "application/x-gtar"}
+	case FormTarGzip:
+		return []string{
+			"application/gzip", "application/x-gzip", "application/tar+gzip", "application/x-tar+gzip", "application/x-gtar+gzip",
+			"application/x-compressed-tar", "application/x-gtar-compressed", "application/x-tgz", "application/tgz",
+		}
+	case FormTarBzip2:
+		return []string{"application/x-bzip2", "application/bzip2", "application/x-bzip", "application/x-tar+bzip2", "application/tar+bzip2", "application/x-bzip-compressed-tar"}
+	case FormTarXZ:
+		return []string{"application/x-xz", "application/xz", "application/x-tar+xz", "application/tar+xz", "application/x-xz-compressed-tar"}
+	case FormTarZstd:
+		return []string{"application/zstd", "application/x-zstd", "application/x-tar+zstd", "application/tar+zstd", "application/x-zstd-compressed-tar"}
+	case FormZip:
+		return []string{"application/zip", "application/x-zip", "application/x-zip-compressed"}
+	}
+	return nil
+}
+
+func (f Form) isOneOf(mediaTypes []string) bool {
+	return slices.ContainsFunc(f.mediaTypes(), func(t string) bool { return slices.Contains(mediaTypes, t) })
+}
