@@ -15,7 +15,8 @@
 //
 // What a community asks for beyond that, a Profile, is judged in the same pass and stands in the same Report.
 //
-// Memory is in proportion to the number of entries, never to their size. Names are only ever looked up, nothing is opened by a name that a bag gives.
+// Memory is in proportion to the number of entries, never to their size. Names are only ever looked up, nothing is
+// opened by a name that a bag gives.
 package bagit
 
 import (

@@ -15,15 +15,16 @@ type Tag struct {
 	// Value has a line feed where the value was continued on a new line; the indent is not part of it.
 	Value string `json:"value"`
 
-	line         int
-	labelSpaced  bool // whitespace around the label, allowed before 1.0
-	oddSeparator bool // not exactly one space or tab after the colon
+	line        int
+	labelSpaced bool // whitespace around the label, allowed before 1.0
+	spaces      int  // after the colon; one is asked for
 }
 
 // Labels of reserved elements that are looked at here. They are compared without regard to case.
 const (
 	PayloadOxumLabel = "Payload-Oxum"
 	BaggingDateLabel = "Bagging-Date"
+	bagCountLabel    = "Bag-Count"
 )
 
 // ParseBagInfo reads bag-info.txt. encoding and the errors are as with ParseManifest: a *LineError is yielded for
@@ -116,11 +117,11 @@ func parseTagLine(line []byte, n int) (Tag, error) {
 	}
 	value := bytes.TrimLeft(after, " \t")
 	return Tag{
-		Label:        string(label),
-		Value:        string(bytes.TrimRight(value, " \t")),
-		line:         n,
-		labelSpaced:  len(label) != len(before),
-		oddSeparator: len(after)-len(value) != 1 && len(value) > 0,
+		Label:       string(label),
+		Value:       string(bytes.TrimRight(value, " \t")),
+		line:        n,
+		labelSpaced: len(label) != len(before),
+		spaces:      len(after) - len(value),
 	}, nil
 }
 

@@ -184,8 +184,11 @@ func (j *judge) declaration() {
 	j.version = decl.decl.Version
 	j.r.Version, j.r.Encoding = j.version, decl.decl.Encoding
 	enc, ok := lookupEncoding(decl.decl.Encoding)
-	if !ok { // reported by the declaration; UTF-8 is the best guess for the rest
+	switch {
+	case !ok: // reported by the declaration; UTF-8 is the best guess for the rest
 		enc, _ = lookupEncoding("UTF-8")
+	case !enc.utf8 && !j.beforeV1():
+		j.warn(RuleEncoding, DeclarationFile, "UTF-8", enc.name, "")
 	}
 	j.enc = enc
 }

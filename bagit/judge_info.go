@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"time"
 )
 
 // info judges bag-info.txt, which was package-info.txt in 0.93 and 0.94.
@@ -17,7 +18,10 @@ func (j *judge) info() {
 	}
 	j.infoFile = file
 	j.r.Info = append(j.r.Info, j.tagsOf(file)...)
-	j.repeatedTags(file)
+	if !j.beforeV1() { // the drafts did not say so
+		j.repeatedTags(file)
+		j.tagForms(file)
+	}
 	j.oxum(file)
 }
 
@@ -47,7 +51,11 @@ func (j *judge) tagsOf(file string) []Tag {
 		if t.labelSpaced {
 			j.sinceV1(RuleBagInfo, file, "a label without space around it", t.Label, source)
 		}
-		if t.oddSeparator && !j.beforeV1() {
+		switch {
+		case j.beforeV1() || t.Value == "": // the space may have been trimmed with the line
+		case t.spaces == 0:
+			j.fail(RuleBagInfo, file, "a space after the colon", t.Label+":"+t.Value, source)
+		case t.spaces > 1:
 			j.warn(RuleBagInfo, file, "one space after the colon", t.Label, source)
 		}
 		tags = append(tags, t)
@@ -55,11 +63,27 @@ func (j *judge) tagsOf(file string) []Tag {
 	return tags
 }
 
-// repeatedTags warns of the reserved elements that should stand once. The drafts before 1.0 did not say so.
-func (j *judge) repeatedTags(file string) {
-	if j.beforeV1() {
-		return
+// tagForms warns of the reserved elements whose values machines cannot read. Payload-Oxum is judged by itself.
+func (j *judge) tagForms(file string) {
+	for _, t := range j.r.Info {
+		source := fmt.Sprintf("%s:%d", file, t.line)
+		switch {
+		case t.Value == "":
+		case strings.EqualFold(t.Label, BaggingDateLabel):
+			if _, err := time.Parse(time.DateOnly, t.Value); err != nil {
+				j.warn(RuleBagInfo, file, t.Label+": YYYY-MM-DD", t.Value, source)
+			}
+		case strings.EqualFold(t.Label, bagCountLabel):
+			n, total, ok := strings.Cut(t.Value, " of ")
+			if !ok || !allDigits(n) || total != "?" && !allDigits(total) {
+				j.warn(RuleBagInfo, file, t.Label+": N of T", t.Value, source)
+			}
+		}
 	}
+}
+
+// repeatedTags warns of the reserved elements that should stand once.
+func (j *judge) repeatedTags(file string) {
 	count := map[string]int{}
 	for _, t := range j.r.Info {
 		label := strings.ToLower(t.Label)

@@ -9,7 +9,7 @@ type Rule string
 const (
 	RuleDeclaration    Rule = "declaration"      // bagit.txt is absent or not of its form; some of it only in 1.0
 	RuleVersion        Rule = "version"          // BagIt-Version is not one that is known
-	RuleEncoding       Rule = "encoding"         // a tag file is not in the declared encoding, or that is unknown
+	RuleEncoding       Rule = "encoding"         // not the declared one, or that is unknown: error; not UTF-8, since 1.0: warning
 	RuleByteOrderMark  Rule = "byte-order-mark"  // in bagit.txt always an error, in other UTF-8 files since 1.0
 	RulePayloadDir     Rule = "payload-dir"      // there is no data folder
 	RuleNoManifest     Rule = "no-manifest"      // there is no payload manifest
@@ -23,7 +23,7 @@ const (
 	RuleDigest         Rule = "digest"           // the content is not what the manifest says
 	RuleNotVerified    Rule = "not-verified"     // the digest that a manifest has was not taken of the file
 	RuleTagManifest    Rule = "tag-manifest"     // lists payload or tag manifests, or not all manifests: since 1.0
-	RuleBagInfo        Rule = "bag-info"         // a line is not of its form; whitespace around labels: since 1.0
+	RuleBagInfo        Rule = "bag-info"         // a line is not of its form; spaces around labels, none before values: since 1.0
 	RuleOxum           Rule = "payload-oxum"     // count differs: error; repeated or not of its form: since 1.0
 	RuleFetch          Rule = "fetch"            // line not of its form: error; file not listed or no payload: since 1.0
 	RuleUnsafeName     Rule = "unsafe-name"      // leaves the bag or cannot be handled safely

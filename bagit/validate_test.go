@@ -78,7 +78,7 @@ func TestValidate_Rules(t *testing.T) {
 		{"tag without colon", current.with("bag-info.txt", "Bagging-Date\n"), []string{"error bag-info bag-info.txt"}},
 		{"space before colon", current.with("bag-info.txt", "A : b\n"), []string{"error bag-info bag-info.txt"}},
 		{"space before colon before 1.0", old.with("bag-info.txt", "A : b\n"), []string{"warning bag-info bag-info.txt"}},
-		{"date twice", current.with("bag-info.txt", "Bagging-Date: x\nbagging-date: y\n"), []string{"warning bag-info bag-info.txt"}},
+		{"date twice", current.with("bag-info.txt", "Bagging-Date: 2026-01-02\nbagging-date: 2026-01-03\n"), []string{"warning bag-info bag-info.txt"}},
 		{"md5sum", onlyMD5("0.97", digest("md5", "A")+" *data/a\n", "a", "A"), []string{"warning md5sum-format manifest-md5.txt"}},
 		{"dot slash", onlyMD5("0.97", line("md5", "A", "./data/a"), "a", "A"), []string{"warning relative-path manifest-md5.txt"}},
 		{"manifest in NFC, file in NFD", onlyMD5("1.0", line("md5", "A", "data/"+nfc), nfd, "A"), []string{"warning normalization data/" + nfd}},
