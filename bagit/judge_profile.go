@@ -51,20 +51,17 @@ func oneOf(names []string) string {
 
 func (j *judge) profileForm(p *Profile) {
 	form := j.v.opts.Form
-	fail := func(field, expected string) {
-		j.against(SeverityError, field, RuleProfileForm, "", expected, string(form), "")
+	if p.Accepts(form) {
+		return
 	}
+	field, expected := fieldFormats, oneOf(p.formats)
 	switch {
-	case form == FormUnknown:
 	case form == FormFolder:
-		if p.serialization == serializationRequired {
-			fail(fieldSerialization, "a packed bag, "+oneOf(p.formats))
-		}
+		field, expected = fieldSerialization, "a packed bag, "+oneOf(p.formats)
 	case p.serialization == serializationForbidden:
-		fail(fieldSerialization, "a folder")
-	case len(p.formats) > 0 && !form.isOneOf(p.formats):
-		fail(fieldFormats, oneOf(p.formats))
+		field, expected = fieldSerialization, "a folder"
 	}
+	j.against(SeverityError, field, RuleProfileForm, "", expected, string(form), "")
 }
 
 // profileIdentifier looks for the profile's address, which a bag names beside those of others that it follows.

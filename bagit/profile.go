@@ -30,6 +30,17 @@ type Profile struct {
 // Identifier is the profile's own address, which bags that follow it name in bag-info.txt.
 func (p *Profile) Identifier() string { return p.identifier }
 
+// Accepts says whether bags may come in the form, by Serialization and Accept-Serialization. FormUnknown is accepted.
+func (p *Profile) Accepts(f Form) bool {
+	switch {
+	case f == FormFolder:
+		return p.serialization != serializationRequired
+	case len(f.mediaTypes()) == 0:
+		return true
+	}
+	return p.serialization != serializationForbidden && (len(p.formats) == 0 || f.isOneOf(p.formats))
+}
+
 // tagRule is what a profile asks of one element of bag-info.txt.
 type tagRule struct {
 	label       string

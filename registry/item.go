@@ -158,6 +158,8 @@ type Profile struct {
 	ReleaseOneByOne bool `json:"release_one_by_one,omitempty"`
 	// Storage names the storage volume of the collection's objects; "" = [DefaultStorage].
 	Storage string `json:"storage,omitempty"`
+	// BagProfile is the BagIt profile, a JSON document, that bags must meet; empty = none.
+	BagProfile json.RawMessage `json:"bag_profile,omitempty"`
 }
 
 // DefaultStorage and DefaultStaging name the volumes of a Holdfast that has one of each.

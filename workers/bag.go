@@ -1,8 +1,11 @@
 package workers
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -11,6 +14,7 @@ import (
 	"github.com/holdfast/holdfast/bagit"
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/staging"
 )
 
@@ -19,22 +23,53 @@ const bagFilesAtOnce = 4
 
 // bag judges unpacked files as a bag, after fetching what its fetch.txt names and it does not have. The files that
 // describe the object lie with its payload.
-func (w *Process) bag(ctx context.Context, item *base.Item, room *staging.Room, c contents) (contents, error) {
-	c, err := w.fillHoles(ctx, item, room, c)
+func (w *Process) bag(ctx context.Context, item *base.Item, room *staging.Room, container staging.File, c contents) (contents, error) {
+	o, err := w.bagOptions(ctx, item, container)
 	if err != nil {
 		return c, err
 	}
-	report, err := w.judgeBag(ctx, item, c, bagit.Options{FindBase: true})
+	c, err = w.fillHoles(ctx, item, room, c, o)
+	if err != nil {
+		return c, err
+	}
+	report, err := w.judgeBag(ctx, item, c, o)
 	if err != nil {
 		return c, err
 	}
 	if !report.Valid {
-		return c, base.Content(&bagRefusal{report})
+		return c, errors.Join(base.Content(&bagRefusal{report}), item.Event("bag-refused", refused(report)))
 	}
 	c.Kind, c.Folder = registry.BagType, inBag(report, bagit.PayloadDir)
-	return c, item.Event("validation", map[string]any{
-		"what": "bag", "version": report.Version, "payload_files": report.PayloadFiles,
-	})
+	event := map[string]any{"what": "bag", "version": report.Version, "payload_files": report.PayloadFiles}
+	if report.Profile != "" {
+		event["profile"] = report.Profile
+	}
+	return c, item.Event("validation", event)
+}
+
+// bagOptions has the profile that the collection demanded when the item was submitted, and the form in which the bag
+// came, which such a profile may ask for.
+func (w *Process) bagOptions(ctx context.Context, item *base.Item, container staging.File) (bagit.Options, error) {
+	o := bagit.Options{FindBase: true}
+	doc := item.Spec().Profile.BagProfile
+	if len(doc) == 0 {
+		return o, nil
+	}
+	var err error
+	if o.Profile, err = bagit.ParseProfile(bytes.NewReader(doc)); err != nil {
+		return o, fmt.Errorf("read the collection's bag_profile: %w; give the collection another one and submit again", err)
+	}
+	r, err := w.payloads.staging.Open(ctx, container.Key, 0, min(container.SizeBytes, source.SniffLen))
+	if err != nil {
+		return o, err
+	}
+	defer r.Close()
+	head, err := io.ReadAll(r)
+	if err != nil {
+		return o, fmt.Errorf("read %s: %w", container.Name, err)
+	}
+	o.Form = bagit.Form(source.Sniff(head)) // both call the forms by the usual endings of files
+	return o, nil
 }
 
 // inBag is where in the container a path of the bag lies.
@@ -103,6 +138,21 @@ func (w *Process) judgeFile(ctx context.Context, v *bagit.Validator, f staging.F
 	return v.Add(ctx, f.Name, f.SizeBytes, &counted{r: r, count: bytes.Add})
 }
 
+// refused is the event that has the faults of a bag, errors first; of very many as many as an event can hold.
+func refused(report *bagit.Report) map[string]any {
+	const room = 256 << 10
+	used, faults := 0, []bagit.Fault{}
+	for _, f := range report.Faults {
+		if used += len(f.String()) + len(f.Clause) + len(f.Fix) + 128; used > room {
+			break
+		}
+		faults = append(faults, f)
+	}
+	return map[string]any{
+		"errors": len(report.Errors()), "warnings": len(report.Warnings()), "told": len(faults), "faults": faults,
+	}
+}
+
 // bagRefusal says what is wrong with a bag.
 type bagRefusal struct{ report *bagit.Report }
 
@@ -115,7 +165,7 @@ func (e *bagRefusal) Error() string {
 		texts = append(texts, f.String())
 	}
 	if len(errs) > shown {
-		texts = append(texts, fmt.Sprintf("and %d more", len(errs)-shown))
+		texts = append(texts, fmt.Sprintf("and %d more, which the item's history names", len(errs)-shown))
 	}
 	return fmt.Sprintf("the bag is not valid, %d errors: %s", len(errs), strings.Join(texts, "; "))
 }

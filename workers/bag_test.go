@@ -1,6 +1,8 @@
 package workers_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -108,4 +110,68 @@ func TestProcess_KeepsWhatItUnpacked(t *testing.T) {
 	if diff := cmp.Diff(want, r.producer(r.complete(id), 1)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
+}
+
+// A collection that demands a BagIt profile refuses bags that do not meet it, with everything that is wrong with them, and
+// fetches nothing for them; other payloads are not concerned. The profile of the moment of submission counts.
+func TestBag_Profile(t *testing.T) {
+	t.Parallel()
+	profile := json.RawMessage(`{
+		"BagIt-Profile-Info": {"BagIt-Profile-Identifier": "https://example.org/p.json", "Source-Organization": "o", "External-Description": "d", "Version": "1"},
+		"Bag-Info": {"Contact-Email": {"required": true}},
+		"Payload-Files-Required": ["data/far.txt"],
+		"Serialization": "required", "Accept-Serialization": ["application/zip"], "Accept-BagIt-Version": ["1.0"]
+	}`)
+	r := newRig(t, nil)
+	r.profile("demanding", registry.Profile{
+		Owner: "ark:/99999/owner", Collections: []string{"ark:/99999/test"}, BagProfile: profile,
+	})
+	job := func(name, data string) string {
+		batch := r.submitTo("demanding", registry.Spec{Type: registry.AutoType, URL: r.site.put(name, data), Filename: name})
+		return r.expand(batch)[0].ID
+	}
+	bag := bagOf(map[string]string{"a.txt": "a", "far.txt": "far"}, map[string]string{"far.txt": r.site.put("far", "far")})
+	bare := job("bare.tar", tarOf(t, bag))
+	isContent(t, r.fails(bare), "4 errors", "bag-info.txt", "https://example.org/p.json", "Contact-Email", "application/zip")
+	if r.site.gets("far") != 0 {
+		t.Error("fetched for a bag that is refused anyway")
+	}
+	bag["bag/bag-info.txt"] = "BagIt-Profile-Identifier: https://example.org/p.json\nContact-Email: a@example.org\n"
+	good := job("good.zip", zipOf(t, bag))
+	plain := job("plain.zip", zipOf(t, sample()))
+	r.profile("demanding", registry.Profile{Owner: "ark:/99999/owner", Collections: []string{"ark:/99999/test"}})
+	free := job("free.tar", tarOf(t, bagOf(sample(), nil)))
+	for _, id := range []string{good, plain, free} {
+		r.complete(id)
+	}
+}
+
+// A bag with many faults says in a few words what is wrong with it, and in its history all of it.
+func TestBag_RefusalTellsAll(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	files := map[string]string{}
+	for i := range 40 {
+		files[fmt.Sprintf("%02d.txt", i)] = "x"
+	}
+	bag := bagOf(files, nil)
+	for name := range files {
+		bag["bag/data/"+name] = "y"
+	}
+	id := r.job(registry.Spec{Type: registry.BagType, URL: r.site.put("b.zip", zipOf(t, bag)), Filename: "b.zip"})
+	isContent(t, r.fails(id), "40 errors", "data/00.txt", "and 35 more")
+	history, err := r.registry.Events(t.Context(), id, 0, 500)
+	must(t, err)
+	for _, e := range history {
+		if e.Type != "bag-refused" {
+			continue
+		}
+		for name := range files {
+			if !strings.Contains(string(e.Data), "data/"+name) {
+				t.Errorf("the history does not name %s", name)
+			}
+		}
+		return
+	}
+	t.Errorf("no event bag-refused among %v", history)
 }

@@ -17,7 +17,7 @@ const fetchedFolder = "fetched"
 
 // fillHoles fetches what a bag left out and names in fetch.txt (RFC 8493, 2.2.3), and returns the contents with it. A
 // bag that lacks anything else stays as it is, to be refused with all that is wrong with it.
-func (w *Process) fillHoles(ctx context.Context, item *base.Item, room *staging.Room, c contents) (contents, error) {
+func (w *Process) fillHoles(ctx context.Context, item *base.Item, room *staging.Room, c contents, o bagit.Options) (contents, error) {
 	has := false
 	for f, err := range c.all(ctx, w.payloads.staging) {
 		if err != nil {
@@ -28,7 +28,8 @@ func (w *Process) fillHoles(ctx context.Context, item *base.Item, room *staging.
 	if !has {
 		return c, nil
 	}
-	report, err := w.judgeBag(ctx, item, c, bagit.Options{FindBase: true, CompletenessOnly: true})
+	o.CompletenessOnly = true
+	report, err := w.judgeBag(ctx, item, c, o)
 	if err != nil || !report.Holey() {
 		return c, err
 	}

@@ -32,7 +32,7 @@ func (w *Process) unpack(ctx context.Context, item *base.Item, container staging
 		return c, err
 	}
 	if t := item.Spec().Type; t == registry.BagType || t == registry.AutoType && u.top.Bag() {
-		return w.bag(ctx, item, u.room, c)
+		return w.bag(ctx, item, u.room, container, c)
 	}
 	return c, nil
 }

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/holdfast/holdfast/bagit"
 	"github.com/holdfast/holdfast/registry"
 )
 
@@ -38,6 +41,18 @@ func collectionRow(c registry.Collection) []string {
 	return []string{c.Mnemonic, c.Profile.Name, c.Profile.Owner, timeText(c.CreatedAt)}
 }
 
+// bagProfileText names the BagIt profile that a collection demands; --json has all of it.
+func bagProfileText(doc json.RawMessage) string {
+	if len(doc) == 0 {
+		return ""
+	}
+	p, err := bagit.ParseProfile(bytes.NewReader(doc))
+	if err != nil {
+		return err.Error() // of another version of Holdfast
+	}
+	return p.Identifier()
+}
+
 func (a *app) collectionShowCommand() *cobra.Command {
 	return a.clientFlags(&cobra.Command{
 		Use: "show NAME", Short: "Show a collection and its profile", Args: needs("NAME"),
@@ -64,6 +79,7 @@ func (a *app) collectionShowCommand() *cobra.Command {
 				f.add("priority", strconv.Itoa(*it.Profile.Priority))
 			}
 			f.add("storage volume", it.Profile.Storage)
+			f.add("BagIt profile", bagProfileText(it.Profile.BagProfile))
 			if it.Profile.ReleaseOneByOne {
 				f.add("released", "one by one")
 			}

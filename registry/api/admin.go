@@ -195,6 +195,7 @@ func (s *server) putCollection(ctx context.Context, in *putCollectionInput) (*ou
 		return nil, err
 	}
 	profile := in.Body.Profile()
+	profile.BagProfile = compacted(profile.BagProfile)
 	if profile.Name == "" {
 		profile.Name = in.Name
 	}
@@ -229,6 +230,7 @@ func checkCollection(name string, c wire.CollectionRequest) []wire.Fault {
 	faults = append(faults, templateFault("body.noid_template", c.NOIDTemplate)...)
 	faults = append(faults, textFault("body.storage", c.Storage, maxText)...)
 	faults = append(faults, oneOf("body.digest_algorithm", c.DigestAlgorithm, []string{"sha512", "sha256"})...)
+	faults = append(faults, bagProfileFaults("body.bag_profile", c.BagProfile)...)
 	return append(faults, priorityFault("body.priority", c.Priority)...)
 }
 

@@ -1,6 +1,10 @@
 package wire
 
-import "github.com/holdfast/holdfast/registry"
+import (
+	"encoding/json"
+
+	"github.com/holdfast/holdfast/registry"
+)
 
 // CommandRequest asks an act of an item.
 type CommandRequest struct {
@@ -40,6 +44,8 @@ type CollectionRequest struct {
 	Priority        *int     `json:"priority,omitempty" doc:"Of batches that name none; lower first"`
 	ReleaseOneByOne bool     `json:"release_one_by_one,omitempty" doc:"Releasing a hold on the collection lets nothing go by itself: each batch and job is released on its own"`
 	Storage         string   `json:"storage,omitempty" doc:"The storage volume of the collection's objects; the default one when empty"`
+	// A document of its own: what may stand in it is the specification's to say.
+	BagProfile json.RawMessage `json:"bag_profile,omitempty" doc:"A BagIt profile (BagIt Profiles 1.1 to 1.4) of at most 64 KiB that bags must meet; other payloads are not concerned"`
 }
 
 // Profile returns the profile that the request asks for.
@@ -47,6 +53,7 @@ func (r CollectionRequest) Profile() registry.Profile {
 	return registry.Profile{
 		Name: r.Name, Owner: r.Owner, Collections: r.Collections, NOIDTemplate: r.NOIDTemplate,
 		DigestAlgorithm: r.DigestAlgorithm, Priority: r.Priority, ReleaseOneByOne: r.ReleaseOneByOne, Storage: r.Storage,
+		BagProfile: r.BagProfile,
 	}
 }
 
@@ -55,5 +62,6 @@ func CollectionOf(p registry.Profile) CollectionRequest {
 	return CollectionRequest{
 		Name: p.Name, Owner: p.Owner, Collections: p.Collections, NOIDTemplate: p.NOIDTemplate,
 		DigestAlgorithm: p.DigestAlgorithm, Priority: p.Priority, ReleaseOneByOne: p.ReleaseOneByOne, Storage: p.Storage,
+		BagProfile: p.BagProfile,
 	}
 }
