@@ -26,7 +26,7 @@ func (a *app) exportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "export ID --out DIR", Short: "Write an object's files into a folder",
 		Long: "Write an object's files, under the names that their producer gave them, into a new or empty folder. Every file is\n" +
-			"compared with its recorded digests before it appears under its name.",
+			"compared with its recorded digests before it appears under its name. With --bag the folder becomes a bag (RFC 8493).",
 		Args: needs("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			x.id = args[0]
@@ -35,6 +35,7 @@ func (a *app) exportCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&x.out, "out", "", "the folder to write to; it must be empty or not exist")
 	cmd.Flags().BoolVar(&x.system, "system", false, "also write Holdfast's own files, below system/")
+	cmd.Flags().BoolVar(&x.bag, "bag", false, "write a BagIt 1.0 bag: all of it, or nothing")
 	cmd.Flags().IntVar(&x.version, "version", 0, "which version (default the newest)")
 	return a.clientFlags(cmd)
 }
@@ -45,6 +46,7 @@ type export struct {
 	version int
 	out     string
 	system  bool
+	bag     bool
 
 	root  *os.Root
 	draft string // the name in the folder of what is not yet whole; no file of the object can have it
@@ -66,6 +68,9 @@ const (
 	producerFolder = "producer/"
 	systemFolder   = "system/"
 )
+
+// draftPrefix begins the name of what an export has not finished.
+const draftPrefix = ".holdfast-"
 
 var (
 	errNotEmpty   = errors.New("the folder is not empty")
@@ -99,23 +104,29 @@ func (a *app) export(ctx context.Context, x export) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, x.root.Close()) }()
-	x.draft = ".holdfast-" + rand.Text()
-	_, err = eachRow(ctx, 0, filePage(c, x.id, x.version), func(f registry.File) error {
-		if err := x.write(ctx, c, f); err != nil {
-			return fmt.Errorf("export %s: %w", f.Path, err)
-		}
-		return nil
-	})
+	x.draft = draftPrefix + rand.Text()
+	if x.bag {
+		err = x.writeBag(ctx, c, o)
+	} else if err = x.writeFiles(ctx, c); err != nil && x.files > 0 {
+		a.note("%s of the object are in %s, whole; the others are not", plural(x.files, "file", "files"), x.out)
+	}
 	if err != nil {
-		if x.files > 0 {
-			a.note("%s of the object are in %s, whole; the others are not", plural(x.files, "file", "files"), x.out)
-		}
 		return err
 	}
 	if a.json {
 		return a.printJSON(exportLine{ObjectID: x.id, Version: x.version, Out: x.out, Files: x.files, Bytes: x.bytes})
 	}
 	_, err = fmt.Fprintf(a.out, "%s v%d: %s, %s, written to %s\n", x.id, x.version, plural(x.files, "file", "files"), exactSize(x.bytes), x.out)
+	return err
+}
+
+func (x *export) writeFiles(ctx context.Context, c *client.Client) error {
+	_, err := eachRow(ctx, 0, filePage(c, x.id, x.version), func(f registry.File) error {
+		if err := x.write(ctx, c, f); err != nil {
+			return fmt.Errorf("export %s: %w", f.Path, err)
+		}
+		return nil
+	})
 	return err
 }
 
@@ -127,6 +138,12 @@ func emptyFolder(name string) (*os.Root, error) {
 	entries, err := os.ReadDir(name)
 	if err != nil {
 		return nil, fmt.Errorf("export: %w", err)
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), draftPrefix) {
+			return nil, fix(fmt.Errorf("export to %s: %w: %s is left from an export that was interrupted, or that runs now", name, errNotEmpty, e.Name()),
+				"remove the folder if no export runs, or give a new one by --out")
+		}
 	}
 	if len(entries) > 0 {
 		return nil, fix(fmt.Errorf("export to %s: %w", name, errNotEmpty), "give a new folder by --out")

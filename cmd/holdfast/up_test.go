@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/holdfast/holdfast/bagit"
 	"github.com/holdfast/holdfast/cmd/node"
 )
 
@@ -130,6 +131,10 @@ func TestEndToEnd(t *testing.T) {
 
 	folder := filepath.Join(t.TempDir(), "deposit")
 	want := deposit(t, folder)
+	for _, name := range []string{"50%25 off.txt", "100%", "two\nlines.txt"} { // a bag's manifests must escape these
+		want[name] = name
+		writeFile(t, filepath.Join(folder, name), name)
+	}
 	s := in("submit", folder, "--wait", "--json", "--title", "A deposit", "--local-id", "d1").wants(t, exitOK).summary(t)
 	if s.State != "Completed" || s.Completed != 1 || len(s.Jobs) != 1 || s.Jobs[0].Version != 1 || s.Jobs[0].ObjectID == "" {
 		t.Fatalf("summary %+v, want one completed job with version 1", s)
@@ -200,8 +205,58 @@ func exported(t *testing.T, in func(...string) result, ark string, want map[stri
 	if got[filepath.Join("system", "mrt-erc.txt")] == "" || got["a.txt"] != "a" {
 		t.Errorf("with system files: %d files, want mrt-erc.txt and a.txt among them", len(got))
 	}
+	exportedAsBag(t, in, ark, want)
 	in("object", "export", ark, "--out", filepath.Join(t.TempDir(), "x"), "--version", "9").wants(t, exitNotFound).says(t, "versions 1 to 1")
 	in("object", "export", "ark:/99999/fk4nothere", "--out", filepath.Join(t.TempDir(), "x")).wants(t, exitNotFound)
+}
+
+// An object comes out as a valid bag with the producer's bytes, and with Holdfast's own files as tag files.
+func exportedAsBag(t *testing.T, in func(...string) result, ark string, want map[string]string) {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "bag")
+	in("object", "export", ark, "--out", out, "--bag", "--system").wants(t, exitOK)
+	report, err := bagit.ValidateFS(t.Context(), os.DirFS(out), bagit.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !report.Valid || report.Version != bagit.Version10 || strings.Join(report.Algorithms, " ") != "sha256 sha512" || report.PayloadFiles != int64(len(want)) {
+		t.Errorf("valid=%t, BagIt %v with %v, %d files: %v", report.Valid, report.Version, report.Algorithms, report.PayloadFiles, report.Faults)
+	}
+	for _, f := range report.Faults {
+		if f.Rule != bagit.RulePortableName { // which the depositor's own names break
+			t.Errorf("fault %v", f)
+		}
+	}
+	payload, system := map[string]string{}, 0
+	for name, text := range content(t, out) {
+		if rest, ok := strings.CutPrefix(filepath.ToSlash(name), "data/"); ok {
+			payload[rest] = text
+		} else if strings.HasPrefix(filepath.ToSlash(name), "system/") {
+			system++
+		}
+	}
+	if diff := cmp.Diff(want, payload); diff != "" || system == 0 {
+		t.Errorf("payload (-want +got), %d system files:\n%s", system, diff)
+	}
+	tags := map[string]string{}
+	for _, tag := range report.Info {
+		tags[tag.Label] = tag.Value
+	}
+	if tags["External-Identifier"] != ark || tags["Object-Version"] != "1" || tags["Internal-Sender-Identifier"] != "d1" ||
+		tags["External-Description"] != "A deposit" || tags["Bagging-Date"] == "" || tags["Payload-Oxum"] == "" || tags["Bag-Software-Agent"] == "" {
+		t.Errorf("tags %v", tags)
+	}
+	in("object", "export", ark, "--out", out, "--bag").wants(t, exitRefused).says(t, "not empty")
+
+	// What a killed export leaves is no bag, is named, and is never added to.
+	killed := filepath.Join(t.TempDir(), "killed")
+	if err := os.MkdirAll(filepath.Join(killed, ".holdfast-DRAFT", "data"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	in("object", "export", ark, "--out", killed, "--bag").wants(t, exitRefused).says(t, ".holdfast-DRAFT", "interrupted")
+	if left, err := os.ReadDir(killed); err != nil || len(left) != 1 {
+		t.Errorf("after a refusal: %v %v", left, err)
+	}
 }
 
 func content(t *testing.T, dir string) map[string]string {
@@ -316,6 +371,11 @@ func damaged(t *testing.T, in func(...string) result, dir, ark string) {
 	}
 	out := filepath.Join(t.TempDir(), "out")
 	in("object", "export", ark, "--out", out).wants(t, exitFailed).says(t, "sub/c", "not those that were recorded", "object verify")
+	bag := filepath.Join(t.TempDir(), "bag")
+	in("object", "export", ark, "--out", bag, "--bag").wants(t, exitFailed).says(t, "sub/c", "not those that were recorded", "object verify")
+	if left, err := os.ReadDir(bag); err != nil || len(left) != 0 {
+		t.Errorf("left of a bag that could not be written: %v %v", left, err)
+	}
 	got := content(t, out)
 	for name := range got {
 		if strings.HasSuffix(name, "c") || strings.HasPrefix(name, ".") {
