@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"iter"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -99,6 +101,45 @@ func FuzzValidate(f *testing.F) {
 		}
 		if r.Valid && len(r.Errors()) > 0 {
 			t.Errorf("valid with %v", r.Errors())
+		}
+	})
+}
+
+// FuzzParseProfile reads profiles and judges a bag by those that are good. Every refusal names what is wrong, and a
+// profile that was read never makes a bag valid that is not.
+func FuzzParseProfile(f *testing.F) {
+	for _, name := range []string{"aptrust-style.json", "btr-style.json"} {
+		text, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(text), "consortium-info.txt", "Title: T\nAccess: Restricted\n")
+	}
+	f.Fuzz(func(t *testing.T, text, name, content string) {
+		p, err := bagit.ParseProfile(strings.NewReader(text))
+		if err != nil {
+			fault := new(bagit.ProfileError)
+			if p != nil || !errors.Is(err, bagit.ErrProfile) || !errors.As(err, &fault) || fault.Reason == "" {
+				t.Errorf("profile %v, error %v", p, err)
+			}
+			return
+		}
+		if p.Identifier() == "" {
+			t.Error("a profile without an identifier")
+		}
+		b := newBag("1.0", "a", "A").with("bag-info.txt", content)
+		v := bagit.NewValidator(bagit.Options{Profile: p, Form: bagit.FormTar})
+		plain := bagit.NewValidator(bagit.Options{})
+		b = b.with(name, content)
+		for _, name := range b.names() {
+			for _, v := range []*bagit.Validator{v, plain} {
+				if err := v.Add(t.Context(), name, -1, strings.NewReader(b[name])); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if r, without := v.Finish(), plain.Finish(); r.Valid && !without.Valid {
+			t.Errorf("valid by the profile, but not without: %v", without.Faults)
 		}
 	})
 }
