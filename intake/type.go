@@ -23,7 +23,7 @@ func Recognise(head []byte) registry.PayloadType {
 		}
 		return registry.ObjectManifest
 	}
-	if source.Sniff(head).Container() {
+	if source.Sniff(head) != "" {
 		return registry.ContainerType
 	}
 	return registry.FileType

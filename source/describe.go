@@ -42,6 +42,8 @@ func (x *exchange) checkEncoding(filename string) error {
 		endings = []string{".gz", ".tgz", ".svgz", ".gzip"}
 	case "bzip2", "x-bzip2":
 		endings = []string{".bz2", ".tbz", ".tbz2"}
+	case "xz", "x-xz":
+		endings = []string{".xz", ".txz"}
 	case "compress", "x-compress":
 		endings = []string{".z"}
 	case "zstd":

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/holdfast/holdfast/source"
+	"github.com/holdfast/holdfast/source/unpack"
 )
 
 // zipOf makes a zip of stored files, each of which holds content, or what follows "=" in its name.
@@ -85,30 +86,30 @@ func TestSniff(t *testing.T) {
 	tests := []struct {
 		name string
 		head []byte
-		want source.Kind
+		want unpack.Format
 	}{
-		{"nothing", nil, source.KindOther},
-		{"text", []byte(content), source.KindOther},
-		{"zip", zipOf(t, "a.txt", "b/c.txt"), source.KindZip},
-		{"empty zip", zipOf(t), source.KindZip},
-		{"zip of documents", zipOf(t, "report.docx="+string(docx)), source.KindZip},
-		{"zip with a folder called word", zipOf(t, "word/a.txt"), source.KindZip},
-		{"zip of a kmz", zipOf(t, "places.kmz="+string(zipOf(t, "doc.kml"))), source.KindZip},
-		{"bag in a zip", zipOf(t, "bag/bagit.txt", "bag/data/x"), source.KindZip},
-		{"docx", docx, source.KindOther},
-		{"xlsx", zipOf(t, "[Content_Types].xml", "_rels/.rels", "xl/workbook.xml"), source.KindOther},
-		{"pptx", zipOf(t, "[Content_Types].xml", "_rels/.rels", "ppt/presentation.xml"), source.KindOther},
-		{"epub", zipOf(t, "mimetype=application/epub+zip", "META-INF/container.xml"), source.KindOther},
-		{"odt", zipOf(t, "mimetype=application/vnd.oasis.opendocument.text", "content.xml"), source.KindOther},
-		{"jar", zipOf(t, "META-INF/MANIFEST.MF", "A.class"), source.KindOther},
-		{"kmz", zipOf(t, "doc.kml"), source.KindOther},
-		{"tar", tarOf(t, "a", 10), source.KindTar},
-		{"tar.gz", gzipOf(t, tarOf(t, "a", 10)), source.KindTarGz},
-		{"tar.gz, its head", gzipOf(t, tarOf(t, "a", 1<<20))[:4096], source.KindTarGz},
-		{"gz", gzipOf(t, []byte(content)), source.KindGzip},
-		{"gz, cut", gzipOf(t, tarOf(t, "a", 10))[:12], source.KindGzip},
-		{"tar.bz2", bz2, source.KindTarBz},
-		{"bz2", []byte("BZh91AY&SY"), source.KindOther},
+		{"nothing", nil, ""},
+		{"text", []byte(content), ""},
+		{"zip", zipOf(t, "a.txt", "b/c.txt"), unpack.Zip},
+		{"empty zip", zipOf(t), unpack.Zip},
+		{"zip of documents", zipOf(t, "report.docx="+string(docx)), unpack.Zip},
+		{"zip with a folder called word", zipOf(t, "word/a.txt"), unpack.Zip},
+		{"zip of a kmz", zipOf(t, "places.kmz="+string(zipOf(t, "doc.kml"))), unpack.Zip},
+		{"bag in a zip", zipOf(t, "bag/bagit.txt", "bag/data/x"), unpack.Zip},
+		{"docx", docx, ""},
+		{"xlsx", zipOf(t, "[Content_Types].xml", "_rels/.rels", "xl/workbook.xml"), ""},
+		{"pptx", zipOf(t, "[Content_Types].xml", "_rels/.rels", "ppt/presentation.xml"), ""},
+		{"epub", zipOf(t, "mimetype=application/epub+zip", "META-INF/container.xml"), ""},
+		{"odt", zipOf(t, "mimetype=application/vnd.oasis.opendocument.text", "content.xml"), ""},
+		{"jar", zipOf(t, "META-INF/MANIFEST.MF", "A.class"), ""},
+		{"kmz", zipOf(t, "doc.kml"), ""},
+		{"tar", tarOf(t, "a", 10), unpack.Tar},
+		{"tar.gz", gzipOf(t, tarOf(t, "a", 10)), unpack.TarGzip},
+		{"tar.gz, its head", gzipOf(t, tarOf(t, "a", 1<<20))[:4096], unpack.TarGzip},
+		{"gz", gzipOf(t, []byte(content)), ""},
+		{"gz, cut", gzipOf(t, tarOf(t, "a", 10))[:12], ""},
+		{"tar.bz2", bz2, unpack.TarBzip2},
+		{"bz2", []byte("BZh91AY&SY"), ""},
 	}
 	for _, tt := range tests {
 		if got := source.Sniff(tt.head); got != tt.want {
@@ -123,15 +124,15 @@ func TestSniff_RealFiles(t *testing.T) {
 	if _, err := os.Stat(folder); err != nil {
 		t.Skipf("real sample files are absent: %v", err)
 	}
-	for name, want := range map[string]source.Kind{
-		"brain_v1.tar.gz": source.KindTarGz, "brain_v2.zip": source.KindZip, "huskyChicken.zip": source.KindZip,
-		"jazzbears.zip": source.KindZip, "4blocks.jpg": source.KindOther, "4blocks.checkm": source.KindOther,
+	for name, want := range map[string]unpack.Format{
+		"brain_v1.tar.gz": unpack.TarGzip, "brain_v2.zip": unpack.Zip, "huskyChicken.zip": unpack.Zip,
+		"jazzbears.zip": unpack.Zip, "4blocks.jpg": "", "4blocks.checkm": "",
 	} {
 		data, err := os.ReadFile(filepath.Join(folder, name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := source.Sniff(data[:min(len(data), source.SniffLen)]); got != want || got.Container() != (want != source.KindOther) {
+		if got := source.Sniff(data[:min(len(data), source.SniffLen)]); got != want {
 			t.Errorf("%s: kind=%s, want %s", name, got, want)
 		}
 	}
@@ -147,7 +148,7 @@ func FuzzSniff(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, head []byte) {
 		kind := source.Sniff(head)
-		if len(head) < 4 && kind.Container() {
+		if len(head) < 4 && kind != "" {
 			t.Errorf("%q is called %s", head, kind)
 		}
 	})

@@ -164,9 +164,9 @@ func TestR06_InputFault(t *testing.T) {
 	t.Parallel()
 	files := []file{{"first", strings.Repeat("x", 3000)}, {"second", "y"}}
 	disk := errors.New("input/output error")
-	for name, data := range map[string][]byte{
-		"zip": zipOf(t, files, func(h *zip.FileHeader) { h.Method = zip.Store }), "tar": tarOf(t, files, nil), "tar.gz": gzipOf(t, tarOf(t, files, nil)),
-	} {
+	containers := containersOf(t, files)
+	containers["stored zip"] = zipOf(t, files, func(h *zip.FileHeader) { h.Method = zip.Store })
+	for name, data := range containers {
 		for good := int64(0); good < int64(len(data)); good += 23 {
 			for _, cause := range []error{disk, io.ErrUnexpectedEOF} {
 				in := unpack.Input{Size: int64(len(data)), Open: func(_ context.Context, offset, length int64) (io.ReadCloser, error) {
@@ -191,7 +191,7 @@ func TestR06_InputFault(t *testing.T) {
 func TestWalk_EndWithTheLastBytes(t *testing.T) {
 	t.Parallel()
 	files := []file{{"first", strings.Repeat("x", 3000)}, {"second", "y"}}
-	for name, data := range map[string][]byte{"zip": zipOf(t, files, nil), "tar": tarOf(t, files, nil), "tar.gz": gzipOf(t, tarOf(t, files, nil))} {
+	for name, data := range containersOf(t, files) {
 		in := unpack.Input{Size: int64(len(data)), Open: func(_ context.Context, offset, length int64) (io.ReadCloser, error) {
 			return io.NopCloser(iotest.DataErrReader(bytes.NewReader(data[offset:][:length]))), nil
 		}}
@@ -215,7 +215,7 @@ func TestWalk_Limits(t *testing.T) {
 	t.Parallel()
 	files := []file{{"a", "12345"}, {"b/", ""}, {"b/c", "67890"}}
 	tarred := tarOf(t, files, nil)
-	for name, data := range map[string][]byte{"zip": zipOf(t, files, nil), "tar": tarred, "tar.gz": gzipOf(t, tarred)} {
+	for name, data := range containersOf(t, files) {
 		_, err := walk(t, data, unpack.Limits{Entries: 3, NameLength: 3})
 		if err != nil {
 			t.Errorf("%s: just within the limits: %v", name, err)

@@ -17,7 +17,7 @@ const (
 	FaultDuplicate   Fault = "duplicate"   // two entries of one name, or a file that is a folder, too
 	FaultType        Fault = "type"        // a link, a device, a pipe
 	FaultUnsupported Fault = "unsupported" // encrypted, or compressed in a way that cannot be undone here
-	FaultLimit       Fault = "limit"       // more entries or bytes than allowed
+	FaultLimit       Fault = "limit"       // more entries, bytes or memory than allowed
 	FaultInput       Fault = "input"       // the container could not be read: the system's fault
 )
 
@@ -68,5 +68,6 @@ func (w *walker) readFault(entry string, err error) error {
 	if errors.As(err, &known) {
 		return err
 	}
-	return &Error{Entry: entry, Fault: FaultDamaged, Detail: "it is damaged or incomplete; pack it again and check the new one", Err: err}
+	fault, detail := w.decoderFault(err)
+	return &Error{Entry: entry, Fault: fault, Detail: detail, Err: err}
 }

@@ -14,6 +14,9 @@ type Limits struct {
 	Ratio int64
 	// NameLength is the greatest length of a name in bytes. Default 1024, the most that object stores keep.
 	NameLength int
+	// Window is the greatest number of bytes that decompressing may keep in memory: an xz dictionary, a Zstandard window.
+	// Default 128 MiB: what zstd itself decodes unasked, and twice what `xz -9` asks for.
+	Window int64
 }
 
 // The defaults of Limits.
@@ -22,6 +25,7 @@ const (
 	DefaultBytes      = 4 << 40
 	DefaultRatio      = 200
 	DefaultNameLength = 1024
+	DefaultWindow     = 128 << 20
 )
 
 // ratioFloor is what any container may unpack to: small ones of blank pages or zeros are common and do no harm.
@@ -39,6 +43,9 @@ func (l Limits) withDefaults() Limits {
 	}
 	if l.NameLength <= 0 {
 		l.NameLength = DefaultNameLength
+	}
+	if l.Window <= 0 {
+		l.Window = DefaultWindow
 	}
 	return l
 }

@@ -2,10 +2,7 @@ package unpack
 
 import (
 	"archive/tar"
-	"bufio"
 	"bytes"
-	"compress/bzip2"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -19,9 +16,9 @@ const (
 	checksumEnd   = 156
 )
 
-// IsTar reports whether block, the first 512 bytes of something, is the header of a tar: its checksum is right. All
+// isTar reports whether block, the first 512 bytes of something, is the header of a tar: its checksum is right. All
 // kinds of tar have it, the oldest too, which have no magic number.
-func IsTar(block []byte) bool {
+func isTar(block []byte) bool {
 	if len(block) < tarBlock {
 		return false
 	}
@@ -39,31 +36,6 @@ func IsTar(block []byte) bool {
 		signed += int64(int8(b))
 	}
 	return want == unsigned || want == signed
-}
-
-func (w *walker) walkGzip() error {
-	r, err := gzip.NewReader(w.cursor.stream())
-	if err != nil {
-		return w.readFault("", err)
-	}
-	return w.walkCompressed(r, "gzip")
-}
-
-func (w *walker) walkBzip2() error {
-	return w.walkCompressed(bzip2.NewReader(w.cursor.stream()), "bzip2")
-}
-
-// walkCompressed walks the tar in r, or says that there is none.
-func (w *walker) walkCompressed(r io.Reader, format string) error {
-	buf := bufio.NewReaderSize(r, 64<<10)
-	head, err := buf.Peek(tarBlock)
-	if err != nil && !isEnd(err) {
-		return w.readFault("", err)
-	}
-	if !IsTar(head) {
-		return formatFault("it is one file compressed with " + format + ", not a container; submit it as a file")
-	}
-	return w.walkTar(buf, "tar in "+format)
 }
 
 // walkTar walks an uncompressed tar.

@@ -1,4 +1,4 @@
-// Package unpack walks the files in a container (zip, tar, tar.gz, tar.bz2) as a stream, so that only regular files with
+// Package unpack walks the files in a container (zip, tar, tar.gz, tar.bz2, tar.xz, tar.zst) as a stream, so that only regular files with
 // safe and unambiguous names ever come out, within limits, and every byte that came out was checked as far as the
 // format allows. It writes nothing anywhere.
 //
@@ -10,7 +10,6 @@
 package unpack
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -72,39 +71,25 @@ type walker struct {
 	fn      func(Entry, io.Reader) error
 }
 
-// Magic numbers of the formats.
-var (
-	zipMagic      = []byte("PK\x03\x04")
-	emptyZipMagic = []byte("PK\x05\x06")
-	gzipMagic     = []byte{0x1f, 0x8b}
-	bzip2Magic    = []byte("BZh")
-	xzMagic       = []byte{0xfd, '7', 'z', 'X', 'Z', 0}
-	zstdMagic     = []byte{0x28, 0xb5, 0x2f, 0xfd}
-)
-
 // walk picks the format by content.
 func (w *walker) walk() error {
 	head := make([]byte, min(tarBlock, w.cursor.size))
 	if _, err := w.cursor.ReadAt(head, 0); err != nil && !isEnd(err) {
 		return w.readFault("", err)
 	}
-	switch {
-	case bytes.HasPrefix(head, zipMagic), bytes.HasPrefix(head, emptyZipMagic):
+	if isZip(head) {
 		return w.walkZip()
-	case bytes.HasPrefix(head, gzipMagic):
-		return w.walkGzip()
-	case bytes.HasPrefix(head, bzip2Magic):
-		return w.walkBzip2()
-	case IsTar(head):
+	}
+	if c, ok := compressionOf(head); ok {
+		return w.walkCompressed(c)
+	}
+	switch {
+	case isTar(head):
 		return w.walkTar(w.cursor.stream(), "tar")
-	case bytes.HasPrefix(head, xzMagic):
-		return formatFault("it is compressed with xz, which is not unpacked yet; use zip, tar, tar.gz or tar.bz2")
-	case bytes.HasPrefix(head, zstdMagic):
-		return formatFault("it is compressed with Zstandard, which is not unpacked yet; use zip, tar, tar.gz or tar.bz2")
 	case len(head) == 0:
 		return formatFault("it is empty")
 	default:
-		return formatFault("it is no zip, tar, tar.gz or tar.bz2; submit it as a file, or pack it again")
+		return formatFault("it is no zip, tar, tar.gz, tar.bz2, tar.xz or tar.zst; submit it as a file, or pack it again")
 	}
 }
 

@@ -17,6 +17,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
+	"github.com/ulikunitz/xz"
 
 	"github.com/holdfast/holdfast/source/unpack"
 )
@@ -121,12 +123,56 @@ func gzipOf(t testing.TB, data []byte) []byte {
 	return b.Bytes()
 }
 
+// xzOf compresses by another program's code than the one that is tested.
+func xzOf(t testing.TB, data []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := xz.WriterConfig{DictCap: 1 << 20}.NewWriter(&b)
+	must(t, err)
+	_, err = w.Write(data)
+	must(t, err)
+	must(t, w.Close())
+	return b.Bytes()
+}
+
+func zstdOf(t testing.TB, data []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := zstd.NewWriter(&b, zstd.WithEncoderConcurrency(1))
+	must(t, err)
+	_, err = w.Write(data)
+	must(t, err)
+	must(t, w.Close())
+	return b.Bytes()
+}
+
+// compressions are those of which there is an encoder here.
+var compressions = map[string]func(testing.TB, []byte) []byte{"gz": gzipOf, "xz": xzOf, "zst": zstdOf}
+
+// containersOf packs files in every way.
+func containersOf(t testing.TB, files []file) map[string][]byte {
+	t.Helper()
+	tarred := tarOf(t, files, nil)
+	all := map[string][]byte{"zip": zipOf(t, files, nil), "tar": tarred}
+	for name, compress := range compressions {
+		all["tar."+name] = compress(t, tarred)
+	}
+	return all
+}
+
 // helloTarBz2 is a tar in bzip2 of the file a.txt, which holds "hello".
 const helloTarBz2 = "QlpoOTFBWSZTWZHcsD4AAG/7hMmAAEJAAWeAAAhiRJ5AAACACCAAVDSGpo0wEyZG0EkU0DRoMhoFfmizoQdQASM5XmkcbiTJIHBh6vxZBJUMh3Y32XRpqHlcJn4UFxV2NGik0kuiIgNi7kinChISO5YHwA=="
 
-func helloBz2(t testing.TB) []byte {
+// aloneBz2 is the text "hello" in bzip2.
+const aloneBz2 = "QlpoOTFBWSZTWRkxZT0AAACBAAJEoAAhmmgzTQczi7kinChIDJiynoA="
+
+func helloBz2(t testing.TB) []byte { return unbase64(t, helloTarBz2) }
+
+func helloAloneBz2(t testing.TB) []byte { return unbase64(t, aloneBz2) }
+
+func unbase64(t testing.TB, text string) []byte {
 	t.Helper()
-	data, err := base64.StdEncoding.DecodeString(helloTarBz2)
+	data, err := base64.StdEncoding.DecodeString(text)
 	must(t, err)
 	return data
 }
@@ -164,8 +210,7 @@ var hostile = []file{
 
 func TestWalk_HostileNames(t *testing.T) {
 	t.Parallel()
-	tarred := tarOf(t, hostile, nil)
-	for name, data := range map[string][]byte{"zip": zipOf(t, hostile, nil), "tar": tarred, "tar.gz": gzipOf(t, tarred)} {
+	for name, data := range containersOf(t, hostile) {
 		got, err := walk(t, data, unpack.Limits{})
 		must(t, err)
 		if diff := cmp.Diff(hostile, got, cmp.AllowUnexported(file{})); diff != "" {
@@ -305,7 +350,8 @@ func TestWalk_FormatFaults(t *testing.T) {
 	t.Parallel()
 	for name, data := range map[string][]byte{
 		"nothing": nil, "text": []byte("hello"), "gz of a text": gzipOf(t, []byte("hello")), "gz of nothing": gzipOf(t, nil),
-		"xz": []byte("\xfd7zXZ\x00more"), "zstd": []byte("\x28\xb5\x2f\xfdmore"), "zeros": make([]byte, 10240),
+		"xz of a text": xzOf(t, []byte("hello")), "xz of nothing": xzOf(t, nil), "zstd of a text": zstdOf(t, []byte("hello")),
+		"bz2 of a text": helloAloneBz2(t), "zeros": make([]byte, 10240),
 	} {
 		_, err := walk(t, data, unpack.Limits{})
 		t.Log(name)
@@ -340,4 +386,13 @@ func TestWalk_Caller(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || !errors.Is(err, stopping) || errors.As(err, &e) {
 		t.Errorf("error %v, want context.Canceled and its cause, and no fault", err)
 	}
+}
+
+// entryOf returns the entry that an error names.
+func entryOf(err error) string {
+	var e *unpack.Error
+	if errors.As(err, &e) {
+		return e.Entry
+	}
+	return ""
 }
