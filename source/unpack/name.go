@@ -61,16 +61,21 @@ func dropEmptySegments(name string) string {
 	return strings.Join(kept, "/")
 }
 
-// decodeTarName reads a name that is not UTF-8 as ISO 8859-1, in which every byte is the character of that number.
+// decodeTarName reads a name that is not UTF-8 as ISO 8859-1.
 func decodeTarName(raw string) (name, encoding string) {
 	if utf8.ValidString(raw) {
 		return raw, UTF8
 	}
+	return decodeLatin1(raw), Latin1
+}
+
+// decodeLatin1 reads ISO 8859-1, in which every byte is the character of that number.
+func decodeLatin1(raw string) string {
 	var b strings.Builder
 	for i := range len(raw) {
 		b.WriteRune(rune(raw[i]))
 	}
-	return b.String(), Latin1
+	return b.String()
 }
 
 // nameTree holds the names met so far and refuses what cannot stand beside them.

@@ -65,7 +65,7 @@ func (w *walker) tarEntry(tr *tar.Reader, header *tar.Header) error {
 	}
 	kind := tarTypeOf(header.Typeflag)
 	if kind.ignored {
-		return nil
+		return judgeGlobal(header)
 	}
 	if kind.refused != "" {
 		return &Error{Entry: header.Name, Fault: FaultType, Detail: "it is " + kind.refused + "; pack regular files only"}
@@ -88,6 +88,18 @@ func (w *walker) tarEntry(tr *tar.Reader, header *tar.Header) error {
 		return w.tooLarge(header.Name)
 	}
 	return w.hand(Entry{Name: name, Raw: header.Name, Encoding: encoding, Size: header.Size, Modified: header.ModTime}, tr)
+}
+
+// judgeGlobal refuses settings for all files that follow (POSIX pax, "global extended header") when they say what a file is
+// called or where it ends, since archive/tar leaves them to us and other programs obey them.
+func judgeGlobal(header *tar.Header) error {
+	for key := range header.PAXRecords {
+		if key == "path" || key == "linkpath" || key == "size" || strings.HasPrefix(key, "GNU.sparse.") {
+			return &Error{Fault: FaultUnsupported, Detail: fmt.Sprintf(
+				"a global header sets %q of all files at once; pack it again with another tool", key)}
+		}
+	}
+	return nil
 }
 
 // tarType says what is done with entries of one type.

@@ -6,7 +6,8 @@
 // there, nothing followed it. A walk that ends with an error may have handed out files before; whoever stored them
 // throws them away. A zip is judged whole, by its directory, before its first file is handed out.
 //
-// Names are kept byte for byte, except that what tar itself ignores is left out ("./" in front, "/./", "//").
+// Names are kept byte for byte where they are UTF-8, except that what tar itself ignores is left out ("./" in front, "/./",
+// "//"). Two names that differ only by case or by the normal form of their letters are two names.
 package unpack
 
 import (
@@ -29,8 +30,8 @@ type Entry struct {
 	Name string
 	// Raw holds the bytes of the name as the container has them.
 	Raw string
-	// Encoding says how Raw was read: UTF8; CP437 for a name in a zip, Latin1 for one in a tar, that is not UTF-8.
-	// Both map every byte to a character of its own, so that Raw can be had back.
+	// Encoding says how Raw was read: UTF8; Latin1 for a name in a tar that is not UTF-8, CP437 or Latin1 for one in a zip.
+	// Both map every byte to a character of its own, so that every name can be read and Raw can be had back.
 	Encoding string
 	// Size is the number of bytes that the container promises. The reader yields exactly as many, or an error.
 	Size int64

@@ -5,6 +5,7 @@ import (
 	"compress/bzip2"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"math"
@@ -19,15 +20,17 @@ const (
 	zipUTF8Flag    = 1 << 11
 )
 
-// zipFile is a file in a zip that was found to be fit to be handed out.
+// zipFile is an entry of a zip that was found to be fit: a file to be handed out, or a folder.
 type zipFile struct {
-	file  *zip.File
-	entry Entry
+	file   *zip.File
+	entry  Entry
+	folder bool
 }
 
 // walkZip judges the whole directory first, then hands out the files.
 func (w *walker) walkZip() error {
-	zr, err := w.openZip()
+	local := &localTap{r: w.cursor}
+	zr, err := w.openZip(local)
 	if err != nil {
 		return err
 	}
@@ -35,37 +38,65 @@ func (w *walker) walkZip() error {
 	if err != nil {
 		return err
 	}
+	var where spans
 	for _, f := range files {
-		content, err := f.file.Open()
-		if errors.Is(err, zip.ErrAlgorithm) {
-			return &Error{Entry: f.entry.Raw, Fault: FaultUnsupported, Detail: fmt.Sprintf(
-				"it is compressed by method %d, which is not undone here; pack with deflate", f.file.Method)}
-		}
-		if err != nil {
-			return w.readFault(f.entry.Raw, err)
-		}
-		err = w.hand(f.entry, content)
-		if closeErr := content.Close(); err == nil && closeErr != nil {
-			err = w.readFault(f.entry.Raw, closeErr)
-		}
-		if err != nil {
+		if err := w.handZipped(f, local); err != nil {
 			return err
 		}
+		where.add(local, f.file.CompressedSize64)
 	}
-	return nil
+	return where.judge()
+}
+
+// handZipped hands out one file of a zip. Of a folder it looks at the header only.
+func (w *walker) handZipped(f zipFile, local *localTap) error {
+	content, err := f.file.Open()
+	if err != nil {
+		return w.readFault(f.file.Name, err)
+	}
+	defer content.Close()
+	if local.name != f.file.Name {
+		err := &Error{Entry: f.file.Name, Fault: FaultDamaged, Detail: fmt.Sprintf(
+			"its own header calls it %q, so that other programs would unpack other files; pack it again", local.name)}
+		return w.readFault(f.file.Name, err)
+	}
+	if f.folder {
+		return nil
+	}
+	var r io.Reader = content
+	if f.file.CRC32 == 0 {
+		r = &zeroSum{r: content}
+	}
+	return w.hand(f.entry, r)
+}
+
+// zeroSum checks content whose checksum is said to be 0, which archive/zip takes for one that was left out.
+type zeroSum struct {
+	r   io.Reader
+	sum uint32
+}
+
+// Read implements io.Reader.
+func (z *zeroSum) Read(p []byte) (int, error) {
+	n, err := z.r.Read(p)
+	z.sum = crc32.Update(z.sum, crc32.IEEETable, p[:n])
+	if isEnd(err) && z.sum != 0 {
+		err = zip.ErrChecksum
+	}
+	return n, err
 }
 
 // openZip reads the directory, without letting it take more memory than the limit on entries allows.
-func (w *walker) openZip() (*zip.Reader, error) {
-	declared, err := declaredEntries(w.cursor, w.cursor.size)
+func (w *walker) openZip(local *localTap) (*zip.Reader, error) {
+	end, err := readZipEnd(w.cursor, w.cursor.size)
 	if err != nil {
 		return nil, w.readFault("", err)
 	}
-	if declared > uint64(w.limits.Entries) {
+	if end.entries > uint64(w.limits.Entries) { // archive/zip makes room for as many before it reads them
 		w.entries = w.limits.Entries
 		return nil, w.meet()
 	}
-	tap := &directoryTap{r: w.cursor, left: w.limits.Entries + tapSlack}
+	tap := &directoryTap{r: local, left: w.limits.Entries + tapSlack}
 	zr, err := zip.NewReader(tap, w.cursor.size)
 	if tap.left < 0 {
 		w.entries = w.limits.Entries
@@ -73,6 +104,9 @@ func (w *walker) openZip() (*zip.Reader, error) {
 	}
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // names are judged by judgeZip
 		return nil, w.readFault("", err)
+	}
+	if err := end.judge(); err != nil {
+		return nil, err
 	}
 	tap.done = true
 	zr.RegisterDecompressor(zipMethodBzip2, func(r io.Reader) io.ReadCloser { return io.NopCloser(bzip2.NewReader(r)) })
@@ -91,18 +125,15 @@ func (w *walker) judgeZip(zr *zip.Reader) ([]zipFile, error) {
 		if err != nil {
 			return nil, err
 		}
-		if folder {
-			continue
-		}
 		packed = addSaturating(packed, f.CompressedSize64)
 		unpacked = addSaturating(unpacked, f.UncompressedSize64)
 		if unpacked > uint64(w.ceiling) {
 			return nil, w.tooLarge(f.Name)
 		}
-		files = append(files, zipFile{file: f, entry: entry})
+		files = append(files, zipFile{file: f, entry: entry, folder: folder})
 	}
 	if packed > uint64(w.cursor.size) {
-		return nil, &Error{Fault: FaultDamaged, Detail: "its entries overlap, as in a decompression bomb; pack it again"}
+		return nil, errOverlap
 	}
 	return files, nil
 }
@@ -120,12 +151,14 @@ func (w *walker) zipEntry(f *zip.File) (Entry, bool, error) {
 		return refuse(FaultType, "it is a device, a pipe or a socket; pack regular files only")
 	case f.Flags&zipEncrypted != 0:
 		return refuse(FaultUnsupported, "it is encrypted; pack it without a password")
+	case !mode.IsDir() && f.Method != zip.Store && f.Method != zip.Deflate && f.Method != zipMethodBzip2:
+		return refuse(FaultUnsupported, fmt.Sprintf("it is compressed by %s, which is not undone here; pack with deflate", methodName(f.Method)))
 	}
 	decoded, encoding, err := decodeZipName(f)
 	if err != nil {
 		return Entry{}, false, err
 	}
-	if host := f.CreatorVersion >> 8; strings.Contains(decoded, `\`) && host != hostUnix && host != hostDarwin {
+	if strings.Contains(decoded, `\`) && !fromUnix(f) {
 		return refuse(FaultName, `the name has \ between folders, which a zip must write as /; pack it again with another tool`)
 	}
 	name, err := cleanName(f.Name, decoded, w.limits.NameLength)
@@ -146,6 +179,17 @@ func (w *walker) zipEntry(f *zip.File) (Entry, bool, error) {
 	}
 	entry := Entry{Name: name, Raw: f.Name, Encoding: encoding, Size: int64(f.UncompressedSize64), Modified: f.Modified}
 	return entry, false, w.names.addFile(f.Name, name)
+}
+
+// methodName is what a way to compress is called (APPNOTE 4.4.5).
+func methodName(method uint16) string {
+	known := map[uint16]string{
+		1: "Shrink", 6: "Implode", 9: "Deflate64", 14: "LZMA", 93: "Zstandard", 94: "MP3", 95: "xz", 96: "JPEG", 97: "WavPack", 98: "PPMd", 99: "AES",
+	}
+	if name, ok := known[method]; ok {
+		return fmt.Sprintf("method %d (%s)", method, name)
+	}
+	return fmt.Sprintf("method %d", method)
 }
 
 func addSaturating(a, b uint64) uint64 {

@@ -4,51 +4,93 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
+	"math"
 )
 
 // Sizes and signatures of the records at the end of a zip (APPNOTE 4.3.14 to 4.3.16).
 const (
 	endRecord       = 22
 	endSearch       = endRecord + 65535 // the record may be followed by a comment
-	end64Locator    = 20
-	end64Record     = 56
 	endEntriesAt    = 10
-	end64EntriesAt  = 32
+	endSizeAt       = 12
+	endOffsetAt     = 16
+	endCommentAt    = 20
+	end64Locator    = 20
 	end64OffsetAt   = 8
+	end64Record     = 56
+	end64EntriesAt  = 32
+	end64SizeAt     = 40
+	end64StartAt    = 48
 	directoryHeader = "PK\x01\x02"
 	endSignature    = "PK\x05\x06"
 	end64Signature  = "PK\x06\x06"
 	end64LocatorSig = "PK\x06\x07"
 )
 
-// declaredEntries returns the number of entries that a zip claims to have, 0 where that cannot be told: archive/zip, which
-// makes room for as many before it reads them, will say what is wrong.
-func declaredEntries(r io.ReaderAt, size int64) (uint64, error) {
+// zipEnd is what the end of a zip says of its directory.
+type zipEnd struct {
+	entries     uint64
+	start, size uint64 // of the directory
+	at          uint64 // where the directory should end, since the records of the end begin there
+}
+
+// readZipEnd reads the end of a zip. Where there is none, it says so by the zero value: archive/zip will say what is wrong.
+func readZipEnd(r io.ReaderAt, size int64) (zipEnd, error) {
 	tail := make([]byte, min(size, endSearch))
 	start := size - int64(len(tail))
 	if _, err := r.ReadAt(tail, start); err != nil && !isEnd(err) {
-		return 0, err
+		return zipEnd{}, err
 	}
 	at := bytes.LastIndex(tail, []byte(endSignature))
 	if at < 0 || len(tail)-at < endRecord {
-		return 0, nil
+		return zipEnd{}, nil
 	}
-	entries := uint64(binary.LittleEndian.Uint16(tail[at+endEntriesAt:]))
+	record := tail[at:]
+	if comment := int(binary.LittleEndian.Uint16(record[endCommentAt:])); endRecord+comment < len(record) {
+		return zipEnd{}, &Error{Fault: FaultDamaged, Detail: "more data follow its end; send the zip alone"}
+	}
+	end := zipEnd{
+		entries: uint64(binary.LittleEndian.Uint16(record[endEntriesAt:])),
+		start:   uint64(binary.LittleEndian.Uint32(record[endOffsetAt:])),
+		size:    uint64(binary.LittleEndian.Uint32(record[endSizeAt:])),
+		at:      uint64(start) + uint64(at),
+	}
 	locator := at - end64Locator
 	if locator < 0 || string(tail[locator:locator+4]) != end64LocatorSig {
-		return entries, nil
+		return end, nil
 	}
-	offset := binary.LittleEndian.Uint64(tail[locator+end64OffsetAt:])
+	return end, end.readZip64(r, size, binary.LittleEndian.Uint64(tail[locator+end64OffsetAt:]))
+}
+
+// readZip64 takes what did not fit into the end from the record at offset.
+func (e *zipEnd) readZip64(r io.ReaderAt, size int64, offset uint64) error {
 	if offset > uint64(size) {
-		return entries, nil
+		return nil
 	}
 	record := make([]byte, end64Record)
 	if n, err := r.ReadAt(record, int64(offset)); err != nil && !isEnd(err) {
-		return 0, err
+		return err
 	} else if n < end64Record || string(record[:4]) != end64Signature {
-		return entries, nil
+		return nil
 	}
-	return max(entries, binary.LittleEndian.Uint64(record[end64EntriesAt:])), nil
+	e.at = offset
+	e.entries = max(e.entries, binary.LittleEndian.Uint64(record[end64EntriesAt:]))
+	if e.start == math.MaxUint32 {
+		e.start = binary.LittleEndian.Uint64(record[end64StartAt:])
+	}
+	if e.size == math.MaxUint32 {
+		e.size = binary.LittleEndian.Uint64(record[end64SizeAt:])
+	}
+	return nil
+}
+
+// judge refuses a directory that is not where it should be: archive/zip looks for it in two places, and would read the first
+// of two zips that follow one another, as other programs read the second.
+func (e zipEnd) judge() error {
+	if addSaturating(e.start, e.size) == e.at {
+		return nil
+	}
+	return &Error{Fault: FaultDamaged, Detail: "its directory is not where it should be; were two of them joined? Pack everything into one"}
 }
 
 // tapSlack allows for signatures that are seen twice, since the end of the directory is read more than once, or that are
