@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/source/unpack"
 )
 
 // Names of durable results that Process leaves.
@@ -35,6 +36,7 @@ type Process struct {
 	Random   io.Reader
 	Version  string // of the program
 	Storage  string // name of the preservation storage
+	Unpack   unpack.Limits
 	payloads payloads
 	volume   volume
 

@@ -35,6 +35,7 @@ var errOtherOrder = errors.New("what was unpacked before does not fit")
 type unpacking struct {
 	item         *base.Item
 	container    staging.File
+	limits       unpack.Limits
 	store        storage.Store
 	room         *staging.Room
 	buffers      *staging.Buffers
@@ -51,7 +52,7 @@ type unpacking struct {
 // unpacking begins where an earlier attempt stopped, if what that one noted is there and fits.
 func (w *Process) unpacking(ctx context.Context, item *base.Item, container staging.File, c contents) (*unpacking, error) {
 	u := &unpacking{
-		item: item, container: container, algorithm: item.Spec().Profile.Digests(), buffers: w.payloads.buffers,
+		item: item, container: container, limits: w.Unpack, algorithm: item.Spec().Profile.Digests(), buffers: w.payloads.buffers,
 		files: item.Progress("files unpacked", "files").Kept(), bytes: item.Progress("bytes unpacked", "bytes").Kept(),
 		names: sha256.New(), now: unpacked{From: c.From},
 	}
@@ -88,7 +89,7 @@ func (u *unpacking) walk(ctx context.Context, s storage.Store) error {
 		Open: func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
 			return s.Open(ctx, u.container.Key, offset, length)
 		},
-	}, unpack.Limits{}, func(e unpack.Entry, r io.Reader) error { return u.take(ctx, e, r) })
+	}, u.limits, func(e unpack.Entry, r io.Reader) error { return u.take(ctx, e, r) })
 	if err == nil && u.seq < u.before.Files {
 		err = errOtherOrder
 	}

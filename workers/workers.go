@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source"
+	"github.com/holdfast/holdfast/source/unpack"
 	"github.com/holdfast/holdfast/staging"
 	"github.com/holdfast/holdfast/storage"
 )
@@ -35,6 +36,9 @@ type Deps struct {
 	// promised when a job of known, or unknown, size is to start.
 	StagingFull, StagingFullUnestimated float64
 
+	// Unpack are the limits on what one container may unpack to. The zero value has defaults.
+	Unpack unpack.Limits
+
 	// Policy returns the configured policy of a stage.
 	Policy func(s registry.Stage) base.Worker
 }
@@ -51,7 +55,8 @@ func All(d *Deps) []base.Handler {
 		&Download{Worker: d.Policy(registry.Download), payloads: p, volume: v},
 		&Process{
 			Worker: d.Policy(registry.Process), Registry: d.Registry, Objects: d.Objects,
-			Template: d.Template, Random: d.Random, Version: d.Version, Storage: d.Storage, payloads: p, volume: v,
+			Template: d.Template, Random: d.Random, Version: d.Version, Storage: d.Storage, Unpack: d.Unpack,
+			payloads: p, volume: v,
 		},
 		&Record{
 			Worker: d.Policy(registry.Record), Registry: d.Registry, Staging: d.Staging,

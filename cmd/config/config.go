@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source"
+	"github.com/holdfast/holdfast/source/unpack"
 )
 
 // Prefix begins every name that is ours.
@@ -41,6 +42,10 @@ type Config struct {
 	NetAllow               Networks `envconfig:"NET_ALLOW" want:"networks or addresses separated by commas, such as 10.0.0.0/8,127.0.0.1"`
 	StagingFull            Percent  `envconfig:"STAGING_FULL" want:"a percentage above 0 and up to 100, such as 80"`
 	StagingFullUnestimated Percent  `envconfig:"STAGING_FULL_UNESTIMATED" want:"a percentage above 0 and up to 100, such as 70"`
+
+	UnpackEntries Amount `envconfig:"UNPACK_ENTRIES" want:"a whole number above 0, such as 1000000"`
+	UnpackBytes   Amount `envconfig:"UNPACK_BYTES" want:"a whole number above 0, such as 4398046511104"`
+	UnpackRatio   Amount `envconfig:"UNPACK_RATIO" want:"a whole number above 0, such as 200"`
 
 	NAAN         string `envconfig:"NAAN" want:"a name assigning authority number, such as 99999"`
 	NOIDTemplate string `envconfig:"NOID_TEMPLATE" want:"a NOID template that draws at random, such as fk4{.reeeeeeeek}"`
@@ -78,6 +83,7 @@ func Default() Config {
 	return Config{
 		Listen: DefaultListen, LogLevel: slog.LevelInfo, Grace: Duration(defaultGrace),
 		StagingFull: defaultFull, StagingFullUnestimated: defaultUnestimated,
+		UnpackEntries: unpack.DefaultEntries, UnpackBytes: unpack.DefaultBytes, UnpackRatio: unpack.DefaultRatio,
 		NAAN: defaultNAAN, NOIDTemplate: defaultNOIDTemplate,
 	}
 }
@@ -90,6 +96,11 @@ func (c Config) Worker(s registry.Stage) base.Worker {
 		Slots:    int(first(own.Concurrency, c.Concurrency)),
 		LeaseFor: time.Duration(first(own.Lease, c.Lease)),
 	}
+}
+
+// Unpack returns the limits on what one container may unpack to.
+func (c Config) Unpack() unpack.Limits {
+	return unpack.Limits{Entries: int64(c.UnpackEntries), Bytes: int64(c.UnpackBytes), Ratio: int64(c.UnpackRatio)}
 }
 
 // Template returns the template that identifiers are minted from. The error names the variable at fault; Load has

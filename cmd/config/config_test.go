@@ -96,6 +96,9 @@ func TestLoad_AllFaultsAtOnce(t *testing.T) {
 		"HOLDFAST_MAX_ATTEMPTS":          "0",
 		"HOLDFAST_DOWNLOAD_LEASE":        "soon",
 		"HOLDFAST_STAGING_FULL":          "NaN",
+		"HOLDFAST_UNPACK_ENTRIES":        "0",
+		"HOLDFAST_UNPACK_BYTES":          "4 TiB",
+		"HOLDFAST_UNPACK_RATIO":          "-1",
 		"HOLDFAST_LISTEN":                "8080",
 		"HOLDFAST_URL":                   "registry:8080",
 		"HOLDFAST_LOG_LEVEL":             "loud",
@@ -154,7 +157,7 @@ func TestLoad_EveryNameOfTheDesign(t *testing.T) {
 		"MAX_ATTEMPTS": "5", "CONCURRENCY": "2", "LEASE": "30s", "GRACE": "90s", "LISTEN": "0.0.0.0:8080", "SMTP_URL": "smtp://m:25",
 		"EZID_URL": "https://ezid.cdlib.org", "NAAN": "99999", "NOID_TEMPLATE": "fk4{.reek}", "SECRET_KEY": "k", "RECEIPT_KEY": "k",
 		"STAGING_FULL": "80", "STAGING_FULL_UNESTIMATED": "70", "TOPIC_PREFIX": "test-", "CLAMD_ADDR": "clamd:3310",
-		"SIEGFRIED_URL": "http://sf:5138", "LOG_LEVEL": "warn",
+		"SIEGFRIED_URL": "http://sf:5138", "LOG_LEVEL": "warn", "UNPACK_ENTRIES": "10", "UNPACK_BYTES": "4398046511104", "UNPACK_RATIO": "50",
 	}
 	vars := map[string]string{}
 	for name, value := range names {

@@ -39,6 +39,19 @@ func (d *Duration) Decode(text string) error {
 	return nil
 }
 
+// Amount is a number without an upper bound, above 0.
+type Amount int64
+
+// Decode implements envconfig.Decoder.
+func (a *Amount) Decode(text string) error {
+	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	if err != nil || n < 1 {
+		return errForm
+	}
+	*a = Amount(n)
+	return nil
+}
+
 // Percent is above 0 and at most 100.
 type Percent float64
 

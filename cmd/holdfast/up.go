@@ -94,6 +94,7 @@ func work(c config.Config, template mint.Template) node.Work {
 	return node.Work{
 		Allow: c.NetAllow, Template: template, TopicPrefix: c.TopicPrefix, Policy: c.Worker,
 		StagingFull: c.StagingFull.Share(), StagingFullUnestimated: c.StagingFullUnestimated.Share(),
+		Unpack: c.Unpack(),
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast/holdfast/queue"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source"
+	"github.com/holdfast/holdfast/source/unpack"
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/workers"
 )
@@ -29,6 +30,7 @@ type Work struct {
 	Template mint.Template  // with its NAAN
 
 	StagingFull, StagingFullUnestimated float64 // shares, 0 to 1
+	Unpack                              unpack.Limits
 	TopicPrefix                         string
 
 	Policy func(s registry.Stage) base.Worker // nil: defaults
@@ -77,7 +79,7 @@ func (n *Node) runCrew(c *crew, stages []registry.Stage) (listening func(context
 	all := workers.All(&workers.Deps{
 		Registry: c.registry, Interim: c.interim, Staging: c.staging, Volume: "staging", Objects: c.objects,
 		Storage: c.storage, Template: c.Template, Random: rand.Reader, Version: n.Version,
-		StagingFull: c.StagingFull, StagingFullUnestimated: c.StagingFullUnestimated, Policy: c.policy,
+		StagingFull: c.StagingFull, StagingFullUnestimated: c.StagingFullUnestimated, Unpack: c.Unpack, Policy: c.policy,
 		Source: source.NewMux(map[string]source.Fetcher{
 			"http": fetcher, "https": fetcher, source.UploadScheme: source.NewUploads(c.staging),
 		}),

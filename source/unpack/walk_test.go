@@ -123,6 +123,15 @@ func gzipOf(t testing.TB, data []byte) []byte {
 	return b.Bytes()
 }
 
+func gunzip(t testing.TB, data []byte) []byte {
+	t.Helper()
+	r, err := gzip.NewReader(bytes.NewReader(data))
+	must(t, err)
+	out, err := io.ReadAll(r)
+	must(t, err)
+	return out
+}
+
 // xzOf compresses by another program's code than the one that is tested.
 func xzOf(t testing.TB, data []byte) []byte {
 	t.Helper()
