@@ -1,0 +1,102 @@
+package workers_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/ulikunitz/xz"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/source/unpack"
+	"github.com/holdfast/holdfast/workers"
+)
+
+func xzOf(t testing.TB, data string) string {
+	t.Helper()
+	var out bytes.Buffer
+	w, err := xz.WriterConfig{DictCap: 1 << 20}.NewWriter(&out)
+	must(t, err)
+	_, err = w.Write([]byte(data))
+	must(t, err)
+	must(t, w.Close())
+	return out.String()
+}
+
+func zstdOf(t testing.TB, data string) string {
+	t.Helper()
+	var out bytes.Buffer
+	w, err := zstd.NewWriter(&out, zstd.WithEncoderConcurrency(1))
+	must(t, err)
+	_, err = w.Write([]byte(data))
+	must(t, err)
+	must(t, w.Close())
+	return out.String()
+}
+
+// A decompression bomb is the deposit's fault, told as such, and nothing of what came out of it stays on disk: only what was
+// deposited does, until the item is requeued or deleted.
+func TestProcess_Bombs(t *testing.T) {
+	t.Parallel()
+	const files, each = 8, 512 << 10
+	zeros := map[string]string{}
+	for i := range files {
+		zeros[fmt.Sprintf("%d.bin", i)] = strings.Repeat("\x00", each)
+	}
+	tarred := tarOf(t, zeros)
+	for name, data := range map[string]string{
+		"zip": zipOf(t, zeros), "tar": tarred, "tar.gz": gzipOf(t, tarred), "tar.xz": xzOf(t, tarred), "tar.zst": zstdOf(t, tarred),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, func(d *workers.Deps) { d.Unpack = unpack.Limits{Bytes: files * each / 2} })
+			id := r.job(registry.Spec{Type: registry.AutoType, URL: r.site.put("bomb", data), Filename: "bomb"})
+			it := r.fails(id)
+			isContent(t, it, "bomb", "unpacks to more than 2097152 bytes", "limit")
+			if it.Stage != registry.Process || it.Tries != 0 {
+				t.Errorf("stage=%s tries=%d, want process 0", it.Stage, it.Tries)
+			}
+			var staged int64
+			for info, err := range r.staging.List(t.Context(), "items/"+id) {
+				must(t, err)
+				staged += info.Size
+				if strings.Contains(info.Key, "unpacked") {
+					t.Errorf("left of the bomb: %s, %d bytes", info.Key, info.Size)
+				}
+			}
+			if staged > int64(len(data))+4096 {
+				t.Errorf("%d bytes are staged of a deposit of %d", staged, len(data))
+			}
+			if stored := keys(t, r.storage, "ark"); len(stored) > 0 {
+				t.Errorf("stored of the bomb: %v", stored)
+			}
+		})
+	}
+}
+
+// With the limits that there are when nobody sets any, a bomb is told by what it claims before anything comes out.
+func TestProcess_BombByDefault(t *testing.T) {
+	t.Parallel()
+	head := []byte(tarOf(t, map[string]string{"bomb": ""}))
+	copy(head[124:136], "77777777777\x00") // 8 GiB, of which more than the first would never have to be sent
+	sum := 0
+	copy(head[148:156], "        ")
+	for _, b := range head[:512] {
+		sum += int(b)
+	}
+	copy(head[148:156], fmt.Sprintf("%06o\x00 ", sum))
+	data := string(head) + strings.Repeat("\x00", 1<<20)
+	for name, bomb := range map[string]string{"tar.gz": gzipOf(t, data), "tar.xz": xzOf(t, data), "tar.zst": zstdOf(t, data)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, nil)
+			it := r.fails(r.job(registry.Spec{Type: registry.AutoType, URL: r.site.put("bomb", bomb), Filename: "bomb"}))
+			isContent(t, it, "decompression bomb", "200 times its own size")
+			if left := keys(t, r.staging, "items/"+it.ID); strings.Contains(strings.Join(left, " "), "unpacked") {
+				t.Errorf("unpacked files are left: %v", left)
+			}
+		})
+	}
+}
