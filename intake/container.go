@@ -6,23 +6,29 @@ import (
 	"io"
 	"strings"
 
+	"github.com/holdfast/holdfast/fixity"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source/unpack"
 )
 
-// judgeContainer walks a container to its end, and then once more when it is a bag: only now it is known which digests
-// are needed of its files.
+// judgeContainer walks a container to its end, and then once more when it is a bag or has an mrt-manifest.txt: only now it is
+// known which digests are needed of its files.
 func judgeContainer(ctx context.Context, in unpack.Input, t registry.PayloadType, o Options) (Report, error) {
 	v := newReport(string(registry.ContainerType)).atMost(o.MaxFaults)
 	var top TopFolder
 	var tops []string // names that a bag's own files may have
-	err := unpack.Walk(ctx, in, o.Limits, func(e unpack.Entry, _ io.Reader) error {
+	var list *Listing
+	var unlisted error // why there is no list although there is an mrt-manifest.txt
+	err := unpack.Walk(ctx, in, o.Limits, func(e unpack.Entry, r io.Reader) error {
 		v.Files, v.Bytes = v.Files+1, v.Bytes+e.Size
 		top.Meet(e.Name)
 		if strings.Count(e.Name, "/") <= 1 && len(tops) < mostTops {
 			tops = append(tops, e.Name)
 		}
-		return nil
+		if e.Name == ListingFile {
+			list, unlisted = ReadListing(r)
+		}
+		return nil // an error of r is the walk's, too
 	})
 	isBag := t == registry.BagType || t == registry.AutoType && top.Bag()
 	if isBag {
@@ -38,8 +44,44 @@ func judgeContainer(ctx context.Context, in unpack.Input, t registry.PayloadType
 		v.add(Fault{Severity: Error, Rule: "container-empty", Message: "it holds no files", Fix: "pack the files to preserve, and submit that"})
 	case isBag:
 		return judgeBag(ctx, in, v, tops, o)
+	case unlisted != nil:
+		refusal, ok := AsRefusal(unlisted)
+		if !ok {
+			return Report{}, unlisted
+		}
+		v.addAll(refusal.Report)
+	case list != nil:
+		if err := judgeListing(ctx, in, v, list, o); err != nil {
+			return Report{}, err
+		}
 	}
 	return v.settle(), nil
+}
+
+// judgeListing holds the files of a sound container against its list.
+func judgeListing(ctx context.Context, in unpack.Input, v *Report, list *Listing, o Options) error {
+	err := unpack.Walk(ctx, in, o.Limits, func(e unpack.Entry, r io.Reader) error {
+		algorithm, digest := list.Wants(e.Name), ""
+		if algorithm != "" {
+			d, err := fixity.NewDigester(algorithm)
+			if err != nil {
+				return err
+			}
+			if _, err := io.Copy(d, r); err != nil {
+				return err
+			}
+			digest = d.Sums()[algorithm]
+		}
+		list.Check(e.Name, e.Size, digest)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, f := range list.Finish() {
+		v.add(f)
+	}
+	return nil
 }
 
 // Container is the verdict on files in a folder, which become a container when they are sent.

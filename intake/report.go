@@ -132,6 +132,15 @@ func (v *Report) add(f Fault) {
 	}
 }
 
+// addAll counts the faults of another report, and keeps those that it has.
+func (v *Report) addAll(other Report) {
+	errs, warnings := v.Errors, v.Warnings
+	for _, f := range other.Faults {
+		v.add(f)
+	}
+	v.Errors, v.Warnings = errs+other.Errors, warnings+other.Warnings // of very many it has only the first
+}
+
 // settle draws the verdict from the faults.
 func (v *Report) settle() Report {
 	v.Valid = v.Errors == 0

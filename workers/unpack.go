@@ -32,9 +32,9 @@ func (w *Process) unpack(ctx context.Context, item *base.Item, container staging
 		return c, err
 	}
 	if t := item.Spec().Type; t == registry.BagType || t == registry.AutoType && u.top.Bag() {
-		return w.bag(ctx, item, u.room, container, c)
+		return w.bag(ctx, item, u.room, container, c) // whose own manifests say what is in it
 	}
-	return c, nil
+	return c, w.corroborate(ctx, item, c)
 }
 
 // unpackRoom begins with what Download left reserved, of which the container, and what came out of it before, have taken

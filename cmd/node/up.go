@@ -41,7 +41,7 @@ func (n *Node) up(ctx context.Context, o UpOptions) error {
 	if err != nil {
 		return err
 	}
-	desk, crew := &desk{prefix: o.TopicPrefix, lease: o.longestLease()}, &crew{Work: o.Work}
+	desk, crew := &desk{prefix: o.TopicPrefix, lease: o.longestLease(), unpack: o.Unpack}, &crew{Work: o.Work}
 	if err := n.openUp(ctx, o, desk, crew); err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/wire"
+	"github.com/holdfast/holdfast/source/unpack"
 	"github.com/holdfast/holdfast/storage"
 )
 
@@ -37,6 +38,7 @@ type Options struct {
 	Objects  Objects       // the preserved objects; an *ocfl.Root is one
 	Log      *slog.Logger
 	Version  string           // of the program
+	Unpack   unpack.Limits    // on what an upload may unpack to when it is judged; the zero value has defaults
 	UI       http.Handler     // the pages, for whoever has logged in; nil: none
 	Now      func() time.Time // nil: time.Now
 
@@ -58,6 +60,7 @@ type server struct {
 	objects    Objects
 	log        *slog.Logger
 	version    string
+	unpack     unpack.Limits
 	ui         http.Handler
 	now        func() time.Time
 	idle       time.Duration
@@ -86,7 +89,7 @@ func newServer(o Options) (*server, error) {
 		return nil, errors.New("api: Registry, Staging, Objects and Log must be set")
 	}
 	s := &server{
-		registry: Scoped(o.Registry), all: o.Registry, staging: o.Staging, objects: o.Objects, log: o.Log, version: o.Version, ui: o.UI,
+		registry: Scoped(o.Registry), all: o.Registry, staging: o.Staging, objects: o.Objects, log: o.Log, version: o.Version, unpack: o.Unpack, ui: o.UI,
 		now: o.Now, idle: o.UploadIdle, done: o.Done, keepAlive: o.KeepAlive, access: access(), inUse: newInUse(), judgements: newJudgements(o.Done),
 	}
 	if s.now == nil {

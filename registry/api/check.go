@@ -84,5 +84,5 @@ func (s *server) checkBody(w http.ResponseWriter, r *http.Request, t registry.Pa
 
 // judgeNow judges an upload for as long as somebody waits for it.
 func (s *server) judgeNow(ctx context.Context, u registry.Upload, t registry.PayloadType) (intake.Report, error) {
-	return intake.Judge(ctx, s.input(u), t, intake.Options{})
+	return intake.Judge(ctx, s.input(u), t, intake.Options{Limits: s.unpack})
 }

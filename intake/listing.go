@@ -1,0 +1,133 @@
+package intake
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/holdfast/holdfast/checkm"
+)
+
+// ListingFile is the file, at the top of a container, in which it may list what is in it (profile mrt-object-manifest).
+const ListingFile = "mrt-manifest.txt"
+
+// Listing holds the files of a container against what its own mrt-manifest.txt says, both ways: every file that it lists is
+// there, every other one that is there is listed, and sizes and digests are as stated. It may be used by several goroutines.
+type Listing struct {
+	mu       sync.Mutex
+	promised map[string]promise // of files that were not met yet
+	wrong    []Fault
+}
+
+// promise is what is said of one file.
+type promise struct {
+	line      int
+	size      int64  // -1 when nothing is said
+	algorithm string // "" when nothing is said
+	digest    string
+}
+
+// ReadListing reads an mrt-manifest.txt to its end. The error is a *Refusal that has all its faults, or that of r.
+func ReadListing(r io.Reader) (*Listing, error) {
+	l := &Listing{promised: map[string]promise{}}
+	v := newReport(string(checkm.InContainer))
+	seen := map[string]int{}
+	reader := checkm.NewReader(r, checkm.Options{Kind: checkm.InContainer})
+	for {
+		row, faults, err := reader.Next()
+		var unsound *checkm.UnsoundError
+		if errors.Is(err, io.EOF) || errors.As(err, &unsound) {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		for _, f := range faults {
+			v.add(listingFault(f))
+		}
+		if before, twice := seen[row.Name]; twice && !checkm.Refused(faults) {
+			v.add(Fault{
+				Severity: Error, Rule: string(checkm.RuleNameDuplicate), Source: lineOf(row.Line), Found: row.Name,
+				Expected: fmt.Sprintf("each name once; the other one stands on line %d", before), Fix: "list each file once",
+			})
+		}
+		seen[row.Name] = row.Line
+		if row.Name != ListingFile { // a file cannot state its own digest
+			l.promised[row.Name] = promise{line: row.Line, size: row.Size, algorithm: row.Algorithm, digest: row.Digest}
+		}
+	}
+	for _, f := range reader.Faults() {
+		v.add(listingFault(f))
+	}
+	return l, v.settled()
+}
+
+// settled is the refusal that the faults come to, or nil.
+func (v *Report) settled() error { return v.settle().Refusal() }
+
+// listingFault is a fault of the listing as one of the container that it lies in.
+func listingFault(f checkm.Fault) Fault {
+	fault := manifestFault(f)
+	fault.Line, fault.Column, fault.Source = 0, 0, lineOf(f.Line)
+	return fault
+}
+
+func lineOf(line int) string {
+	if line == 0 {
+		return ListingFile
+	}
+	return fmt.Sprintf("%s:%d", ListingFile, line)
+}
+
+// Wants returns the algorithm of the digest that is stated for a file, "" for none.
+func (l *Listing) Wants(name string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.promised[name].algorithm
+}
+
+// Check holds a file against what is stated of it. digest is by the algorithm that Wants names, in lower-case hex. What is
+// wrong is kept for Finish, and returned.
+func (l *Listing) Check(name string, size int64, digest string) (f Fault, ok bool) {
+	if name == ListingFile {
+		return Fault{}, true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p, listed := l.promised[name]
+	delete(l.promised, name)
+	f = Fault{Severity: Error, File: name, Source: lineOf(p.line)}
+	switch {
+	case !listed:
+		f.Rule, f.Source, f.Message = "listing-extra", ListingFile, "it is there, and not listed"
+		f.Fix = "list it, or leave it out"
+	case p.size >= 0 && p.size != size:
+		f.Rule, f.Expected, f.Found = "listing-size", fmt.Sprintf("%d bytes", p.size), fmt.Sprintf("%d bytes", size)
+		f.Fix = "find out which of the two is right, and pack it again"
+	case p.digest != digest && p.algorithm != "":
+		f.Rule, f.Expected, f.Found = "listing-digest", p.algorithm+" "+p.digest, digest
+		f.Fix = "find out which of the two is right, and pack it again"
+	default:
+		return Fault{}, true
+	}
+	l.wrong = append(l.wrong, f)
+	return f, false
+}
+
+// Finish returns all that is wrong, in the order of names, once all files were checked.
+func (l *Listing) Finish() []Fault {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(l.promised)) {
+		l.wrong = append(l.wrong, Fault{
+			Severity: Error, Rule: "listing-absent", File: name, Source: lineOf(l.promised[name].line),
+			Message: "it is listed, and not there", Fix: "pack it, too, or take it off the list",
+		})
+	}
+	clear(l.promised)
+	slices.SortFunc(l.wrong, func(a, b Fault) int { return strings.Compare(a.File, b.File) })
+	return l.wrong
+}

@@ -1,0 +1,95 @@
+package workers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/intake"
+	"github.com/holdfast/holdfast/staging"
+)
+
+// readAtOnce is how many files are read again at a time for a digest that was not taken as they came out.
+const readAtOnce = 4
+
+// corroborate holds what came out of a container against the container's own mrt-manifest.txt. All that is wrong is one
+// content fault. A container without that file promises nothing.
+func (w *Process) corroborate(ctx context.Context, item *base.Item, c contents) error {
+	listing, err := w.listing(ctx, c)
+	if err != nil || listing == nil {
+		return err
+	}
+	group, gctx := errgroup.WithContext(ctx)
+	group.SetLimit(readAtOnce)
+	compared := item.Progress("files compared with "+intake.ListingFile, "files")
+	for f, err := range c.all(gctx, w.payloads.staging) {
+		if err != nil {
+			return first(group.Wait(), err)
+		}
+		group.Go(func() error {
+			compared.Add(1)
+			return w.compare(gctx, item, listing, f)
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	wrong := listing.Finish()
+	if len(wrong) == 0 {
+		return item.Event("validation", map[string]any{"what": intake.ListingFile})
+	}
+	var texts []error
+	for _, f := range wrong[:min(len(wrong), named)] {
+		texts = append(texts, f)
+	}
+	return base.Content(fmt.Errorf("the container is not what its %s says: %w", intake.ListingFile, told(texts, len(wrong)-len(texts))))
+}
+
+// listing reads a container's own list; nil when it has none.
+func (w *Process) listing(ctx context.Context, c contents) (*intake.Listing, error) {
+	for f, err := range c.all(ctx, w.payloads.staging) {
+		if err != nil {
+			return nil, err
+		}
+		if f.Name != intake.ListingFile {
+			continue
+		}
+		r, err := w.payloads.staging.Open(ctx, f.Key, 0, -1)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", f.Name, err)
+		}
+		defer r.Close()
+		listing, err := intake.ReadListing(r)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", f.Name, err)
+		}
+		return listing, nil
+	}
+	return nil, nil //nolint:nilnil // none is an answer
+}
+
+// compare holds one file against the list. Its errors are the system's.
+func (w *Process) compare(ctx context.Context, item *base.Item, listing *intake.Listing, f staging.File) error {
+	var digest string
+	algorithm := listing.Wants(f.Name)
+	if algorithm != "" {
+		checked, err := w.withDigest(ctx, item, f, algorithm)
+		if err != nil {
+			return err
+		}
+		digest = checked.Digests[algorithm]
+	}
+	if _, ok := listing.Check(f.Name, f.SizeBytes, digest); ok || algorithm == "" || f.Digests[algorithm] != "" {
+		return nil
+	}
+	// What was read again may have been damaged meanwhile (R6).
+	ours := item.Spec().Profile.Digests()
+	now, err := w.digestOf(ctx, item, f, ours)
+	if err != nil || now == f.Digests[ours] {
+		return err
+	}
+	return errors.Join(fmt.Errorf("%s was damaged in staging and is unpacked again", f.Name), w.removeUnpacked(ctx, item))
+}
