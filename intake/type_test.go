@@ -71,6 +71,7 @@ func TestRecognise(t *testing.T) {
 		{"tar", tarOf(t), registry.ContainerType},
 		{"tar.gz", gzipOf(t, tarOf(t)), registry.ContainerType},
 		{"gz of a file", gzipOf(t, []byte("hello")), registry.FileType},
+		{"xz of a file", []byte("\xfd7zXZ\x00 and so on"), registry.FileType},
 		{"object manifest", profile(checkm.Object), registry.ObjectManifest},
 		{"batch manifest", profile(checkm.Batch), registry.BatchManifest},
 		{"container batch", profile(checkm.ContainerBatch), registry.ContainerBatch},

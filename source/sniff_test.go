@@ -6,10 +6,14 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/base64"
+	"errors"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/ulikunitz/xz"
 
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/source/unpack"
@@ -73,6 +77,32 @@ func gzipOf(t testing.TB, data []byte) []byte {
 	return b.Bytes()
 }
 
+func xzOf(t testing.TB, data []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := xz.NewWriter(&b)
+	if err == nil {
+		_, err = w.Write(data)
+	}
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func zstdOf(t testing.TB, data []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := zstd.NewWriter(&b, zstd.WithEncoderConcurrency(1))
+	if err == nil {
+		_, err = w.Write(data)
+	}
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
 // aTarBz2 is a tar of one file "a.txt" that holds "hello", as `tar cj` makes it.
 const aTarBz2 = "QlpoOTFBWSZTWZHcsD4AAG/7hMmAAEJAAWeAAAhiRJ5AAACACCAAVDSGpo0wEyZG0EkU0DRoMhoFfmizoQdQASM5XmkcbiTJIHBh6vxZBJUMh3Y32XRpqHlcJn4UFxV2NGik0kuiIgNi7kinChISO5YHwA=="
 
@@ -110,6 +140,13 @@ func TestSniff(t *testing.T) {
 		{"gz, cut", gzipOf(t, tarOf(t, "a", 10))[:12], ""},
 		{"tar.bz2", bz2, unpack.TarBzip2},
 		{"bz2", []byte("BZh91AY&SY"), ""},
+		{"tar.xz", xzOf(t, tarOf(t, "a", 10)), unpack.TarXz},
+		{"tar.xz, its head", xzOf(t, tarOf(t, "a", 3<<20))[:source.SniffLen], unpack.TarXz},
+		{"xz", xzOf(t, []byte(content)), ""},
+		{"tar.zst", zstdOf(t, tarOf(t, "a", 10)), unpack.TarZstd},
+		{"tar.zst, its head", zstdOf(t, tarOf(t, "a", 3<<20))[:source.SniffLen], unpack.TarZstd},
+		{"zst", zstdOf(t, []byte(content)), ""},
+		{"zst, cut", zstdOf(t, tarOf(t, "a", 10))[:20], ""},
 	}
 	for _, tt := range tests {
 		if got := source.Sniff(tt.head); got != tt.want {
@@ -143,7 +180,7 @@ func FuzzSniff(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, seed := range [][]byte{zipOf(f, "a"), tarOf(f, "a", 10), gzipOf(f, tarOf(f, "a", 10)), bz2} {
+	for _, seed := range [][]byte{zipOf(f, "a"), tarOf(f, "a", 10), gzipOf(f, tarOf(f, "a", 10)), bz2, xzOf(f, tarOf(f, "a", 10)), zstdOf(f, tarOf(f, "a", 10))} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, head []byte) {
