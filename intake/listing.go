@@ -90,16 +90,16 @@ func (l *Listing) Wants(name string) string {
 }
 
 // Check holds a file against what is stated of it. digest is by the algorithm that Wants names, in lower-case hex. What is
-// wrong is kept for Finish, and returned.
-func (l *Listing) Check(name string, size int64, digest string) (f Fault, ok bool) {
+// wrong is kept for Finish; ok says that nothing is.
+func (l *Listing) Check(name string, size int64, digest string) (ok bool) {
 	if name == ListingFile {
-		return Fault{}, true
+		return true
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p, listed := l.promised[name]
 	delete(l.promised, name)
-	f = Fault{Severity: Error, File: name, Source: lineOf(p.line)}
+	f := Fault{Severity: Error, File: name, Source: lineOf(p.line)}
 	switch {
 	case !listed:
 		f.Rule, f.Source, f.Message = "listing-extra", ListingFile, "it is there, and not listed"
@@ -111,10 +111,10 @@ func (l *Listing) Check(name string, size int64, digest string) (f Fault, ok boo
 		f.Rule, f.Expected, f.Found = "listing-digest", p.algorithm+" "+p.digest, digest
 		f.Fix = "find out which of the two is right, and pack it again"
 	default:
-		return Fault{}, true
+		return true
 	}
 	l.wrong = append(l.wrong, f)
-	return f, false
+	return false
 }
 
 // Finish returns all that is wrong, in the order of names, once all files were checked.

@@ -82,7 +82,7 @@ func (w *Process) compare(ctx context.Context, item *base.Item, listing *intake.
 		}
 		digest = checked.Digests[algorithm]
 	}
-	if _, ok := listing.Check(f.Name, f.SizeBytes, digest); ok || algorithm == "" || f.Digests[algorithm] != "" {
+	if ok := listing.Check(f.Name, f.SizeBytes, digest); ok || algorithm == "" || f.Digests[algorithm] != "" {
 		return nil
 	}
 	// What was read again may have been damaged meanwhile (R6).
