@@ -141,10 +141,10 @@ func TestSniff(t *testing.T) {
 		{"tar.bz2", bz2, unpack.TarBzip2},
 		{"bz2", []byte("BZh91AY&SY"), ""},
 		{"tar.xz", xzOf(t, tarOf(t, "a", 10)), unpack.TarXz},
-		{"tar.xz, its head", xzOf(t, tarOf(t, "a", 3<<20))[:source.SniffLen], unpack.TarXz},
+		{"tar.xz, its head", xzOf(t, tarOf(t, "a", 100<<10))[:20<<10], unpack.TarXz},
 		{"xz", xzOf(t, []byte(content)), ""},
 		{"tar.zst", zstdOf(t, tarOf(t, "a", 10)), unpack.TarZstd},
-		{"tar.zst, its head", zstdOf(t, tarOf(t, "a", 3<<20))[:source.SniffLen], unpack.TarZstd},
+		{"tar.zst, its head", zstdOf(t, tarOf(t, "a", 300<<10))[:150<<10], unpack.TarZstd},
 		{"zst", zstdOf(t, []byte(content)), ""},
 		{"zst, cut", zstdOf(t, tarOf(t, "a", 10))[:20], ""},
 	}
