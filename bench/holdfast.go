@@ -38,8 +38,8 @@ func (w *firstWrite) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// up starts Holdfast on a new folder.
-func (b *bench) up(ctx context.Context, folder string) (*service, error) {
+// up starts Holdfast on a new folder, with settings of its own.
+func (b *bench) up(ctx context.Context, folder string, settings ...string) (*service, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (b *bench) up(ctx context.Context, folder string) (*service, error) {
 	s.proc.Cancel = func() error { return s.proc.Process.Signal(syscall.SIGTERM) }
 	s.proc.WaitDelay = stopsWithin
 	ready := &firstWrite{seen: make(chan struct{})}
-	s.proc.Env, s.proc.Stdout, s.proc.Stderr = environment(), ready, log
+	s.proc.Env, s.proc.Stdout, s.proc.Stderr = append(environment(), settings...), ready, log
 	begun := time.Now()
 	if err := s.proc.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", b.binary, err)

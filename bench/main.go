@@ -52,7 +52,8 @@ type contest struct {
 
 func (b *bench) contests() []contest {
 	return []contest{
-		{"large", b.large}, {"small", b.small}, {"orchestration", b.orchestration}, {"bags", b.bags}, {"start", b.start},
+		{"large", b.large}, {"small", b.small}, {"orchestration", b.orchestration}, {"bags", b.bags}, {"batch", b.batch},
+		{"start", b.start},
 	}
 }
 
@@ -62,13 +63,13 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.SetOutput(stderr)
 	f.StringVar(&o.binary, "bin", "bin/holdfast", "the holdfast that is measured")
 	f.StringVar(&o.folder, "dir", os.TempDir(), "an existing folder on the disk that is measured; what is made in it is removed")
-	f.StringVar(&o.only, "only", "", "comma-separated contests, of large, small, orchestration, bags, start; all when empty")
+	f.StringVar(&o.only, "only", "", "comma-separated contests, of large, small, orchestration, bags, batch, start; all when empty")
 	f.Float64Var(&o.scale, "scale", 1, "scale of the amounts of work, above 0; targets are for 1")
 	f.IntVar(&o.rounds, "rounds", 3, "how often each is run; the median counts")
 	f.DurationVar(&o.limit, "limit", 4*time.Minute, "when the whole run is given up")
 	f.StringVar(&o.profile, "profile", "", "write CPU and mutex profiles of large, small and orchestration to this folder, instead")
 	f.IntVar(&o.slots, "slots", 64, "slots of each stage in the orchestration's second row")
-	f.StringVar(&o.postgres, "postgres", "", "postgres://... of an existing database: the orchestration runs on it, too, in schemas that are removed")
+	f.StringVar(&o.postgres, "postgres", "", "postgres://... of an existing database: orchestration and batch run on it, too, in schemas that are removed")
 	f.StringVar(&o.serve, "serve", "", "serve a folder over HTTP until standard input ends (what bench starts for itself)")
 	if err := f.Parse(args); err != nil {
 		return o, err
@@ -136,6 +137,7 @@ func (b *bench) all(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
 	}
+	b.memory()
 	b.table.notes = append(b.table.notes, fmt.Sprintf("the whole run took %s", time.Since(begun).Round(time.Second)))
 	return nil
 }

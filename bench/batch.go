@@ -1,0 +1,159 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/wire"
+)
+
+const batchName = "batch.checkm"
+
+// batch takes the time from the submission of a batch manifest until each of its rows is a job, and the memory that takes:
+// with its jobs held, so that nothing else is measured, and with its jobs at work meanwhile.
+func (b *bench) batch(ctx context.Context) (err error) {
+	n := b.scaled(100_000)
+	b.say("a batch manifest of %d rows", n)
+	address, stop, err := b.batchSource(ctx, n)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	expanding := func(label string, where database, held bool) subject {
+		return subject{label, func(ctx context.Context) (time.Duration, error) {
+			return b.expanded(ctx, expansion{label: label, url: address + "/" + batchName, rows: n, where: where, held: held})
+		}}
+	}
+	subjects := []subject{
+		expanding("holdfast up, SQLite, jobs held", sqliteIn, true),
+		expanding("holdfast up, SQLite, jobs at work meanwhile", sqliteIn, false),
+	}
+	if b.postgres != "" {
+		subjects = append(subjects, expanding("holdfast up, PostgreSQL, jobs held", schemaOf(b.postgres), true),
+			expanding("holdfast up, PostgreSQL, jobs at work meanwhile", schemaOf(b.postgres), false))
+	}
+	taken, err := b.compare(ctx, subjects...)
+	if err != nil {
+		return err
+	}
+	targets := map[string]string{}
+	for _, s := range subjects {
+		targets[s.name] = "100000 in 60 s"
+	}
+	b.part("rows of a batch manifest that became jobs", float64(n), "jobs/s", taken, [2]string{}, targets, subjects...)
+	return nil
+}
+
+// batchSource makes a manifest of n rows, which all name one small file, and serves both.
+func (b *bench) batchSource(ctx context.Context, n int64) (address string, stop func() error, err error) {
+	folder := b.path("source")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		return "", nil, err
+	}
+	address, end, err := source(ctx, folder)
+	if err != nil {
+		return "", nil, errors.Join(err, restful(folder))
+	}
+	stop = func() error { return errors.Join(end(), restful(folder)) }
+	err = errors.Join(os.WriteFile(filepath.Join(folder, "file.txt"), []byte("content"), 0o600),
+		writeBatch(filepath.Join(folder, batchName), address+"/file.txt", n))
+	if err != nil {
+		return "", nil, errors.Join(err, stop())
+	}
+	return address, stop, nil
+}
+
+// writeBatch writes a manifest of single files, each an object with a local id of its own.
+func writeBatch(name, url string, n int64) (err error) {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	w := bufio.NewWriter(f)
+	_, _ = w.WriteString("#%checkm_0.7\n#%profile | http://uc3.cdlib.org/registry/ingest/manifest/mrt-single-file-batch-manifest\n" +
+		"#%prefix | mrt: | http://merritt.cdlib.org/terms#\n" +
+		"#%prefix | nfo: | http://www.semanticdesktop.org/ontologies/2007/03/22/nfo#\n" +
+		"#%fields | nfo:fileUrl | nfo:hashAlgorithm | nfo:hashValue | nfo:fileSize | nfo:fileLastModified | nfo:fileName | " +
+		"mrt:primaryIdentifier | mrt:localIdentifier | mrt:creator | mrt:title | mrt:date\n") // Flush tells what went wrong
+	for i := range n {
+		_, _ = fmt.Fprintf(w, "%s | | | 7 | | file-%07d.txt | | row-%07d | Somebody | Title of row %d | 2026\n", url, i, i, i)
+	}
+	_, _ = w.WriteString("#%eof\n")
+	return w.Flush()
+}
+
+// expansion is one batch manifest on its way to jobs.
+type expansion struct {
+	label, url string
+	rows       int64
+	where      database
+	held       bool // the jobs
+}
+
+// expanded runs an expansion on a fresh Holdfast, and notes the memory that it took.
+func (b *bench) expanded(ctx context.Context, e expansion) (_ time.Duration, err error) {
+	folder := b.path("up")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return 0, err
+	}
+	database, remove, err := e.where(ctx, folder)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, remove(), restful(folder)) }()
+	s, err := b.up(ctx, folder, "HOLDFAST_DATABASE_URL="+database)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, s.stop()) }()
+	err = s.client.PutCollection(ctx, registry.Collection{Mnemonic: "bench", Profile: registry.Profile{
+		Owner: "ark:/99999/owner", Collections: []string{"ark:/99999/bench"},
+	}}, "")
+	if err == nil && e.held {
+		err = s.client.AddHold(ctx, registry.Hold{Scope: registry.HoldStage, Key: string(registry.Estimate), Reason: "bench", Actor: "bench"})
+	}
+	if err != nil {
+		return 0, err
+	}
+	begun := time.Now()
+	r, err := s.client.Submit(ctx, wire.SubmitRequest{URL: e.url, Type: string(registry.SingleFileBatch), Collection: "bench"}, "")
+	if err != nil {
+		return 0, fmt.Errorf("submit: %w", err)
+	}
+	tick := time.NewTicker(10 * asked)
+	defer tick.Stop()
+	for {
+		it, err := s.client.Batch(ctx, r.BatchID)
+		switch {
+		case err != nil:
+			return 0, err
+		case it.Status.Settled():
+			return 0, fmt.Errorf("batch is %s: %s", it.Status, it.Note)
+		case it.Stage == registry.Report:
+			taken := time.Since(begun)
+			b.remember("peak, "+e.label, s.memory("VmHWM"))
+			return taken, e.complete(ctx, s, it.ID)
+		}
+		select {
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+}
+
+// complete is nil when each row is a job.
+func (e expansion) complete(ctx context.Context, s *service, batch string) error {
+	p, err := s.client.BatchProgress(ctx, batch)
+	if err == nil && (p.Jobs != e.rows || p.Failed > 0) {
+		err = fmt.Errorf("%d rows became %d jobs, of which %d failed", e.rows, p.Jobs, p.Failed)
+	}
+	return err
+}
