@@ -219,7 +219,7 @@ func (t *tx) standInLine(itemID string, submitted int64, keys []string) error {
 	return nil
 }
 
-// keysOf are the locks that a job is known to need before anybody has looked into its payload.
+// keysOf are the locks that a job is known to need before anybody has looked into its payload, each once.
 func keysOf(spec registry.Spec) []string {
 	var keys []string
 	for _, local := range spec.LocalIDs {
@@ -228,7 +228,8 @@ func keysOf(spec registry.Spec) []string {
 	if spec.PrimaryID != "" {
 		keys = append(keys, arkKey(spec.PrimaryID))
 	}
-	return keys
+	slices.Sort(keys)
+	return slices.Compact(keys)
 }
 
 // unlock frees what a settled item held or waited for and wakes those who wait for it. An item that failed with a

@@ -3,7 +3,9 @@ package sqlstore
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -18,7 +20,6 @@ func (s *Store) AddJobs(ctx context.Context, l registry.Lease, jobs []registry.N
 	}
 	added := 0
 	err := s.write(ctx, func(t *tx) error {
-		added = 0
 		batch, err := t.live(l)
 		if err != nil {
 			return err
@@ -26,22 +27,7 @@ func (s *Store) AddJobs(ctx context.Context, l registry.Lease, jobs []registry.N
 		if batch.Action != registry.Batch || batch.Stage != registry.Expand {
 			return fmt.Errorf("%w: item %s is not a batch being expanded", registry.ErrInvalid, batch.ID)
 		}
-		open := 0
-		for _, j := range jobs {
-			isNew, isOpen, err := t.addJob(batch, j)
-			if err != nil {
-				return fmt.Errorf("row %d: %w", j.Row, err)
-			}
-			if isNew {
-				added++
-			}
-			if isOpen {
-				open++
-			}
-		}
-		// One update of the parent for all rows: it is the hot row of a large batch (R23).
-		err = t.do(`UPDATE work_item SET blocker_count = blocker_count + $2, updated_at = $3 WHERE id = $1`,
-			batch.ID, open, t.now)
+		added, err = t.addJobs(batch, jobs)
 		return err
 	})
 	if err != nil {
@@ -50,38 +36,81 @@ func (s *Store) AddJobs(ctx context.Context, l registry.Lease, jobs []registry.N
 	return added, nil
 }
 
-func (t *tx) addJob(batch registry.WorkItem, j registry.NewJob) (added, open bool, err error) {
-	if j.Row < 1 {
-		return false, false, fmt.Errorf("%w: rows count from 1", registry.ErrInvalid)
-	}
-	var there int
-	err = t.get(`SELECT COUNT(*) FROM work_item WHERE parent_id = $1 AND row_no = $2`, []any{batch.ID, j.Row}, &there)
-	if err != nil || there > 0 {
-		return false, false, err
+// addJobs makes jobs of those rows that are none yet (R22), all of them with a few statements.
+func (t *tx) addJobs(batch registry.WorkItem, jobs []registry.NewJob) (added int, err error) {
+	there, err := t.rowsThere(batch.ID, jobs)
+	if err != nil {
+		return 0, err
 	}
 	route, _ := registry.RouteOf(registry.Ingest)
-	j.Spec.RouteVersion = route.Version
-	n := newItem{
-		id: newID(), tenant: batch.Tenant, collection: batch.Collection, parent: batch.ID, row: j.Row,
-		action: registry.Ingest, stage: route.First(), status: registry.Pending, priority: j.Priority, name: j.Name,
-		spec: j.Spec, actor: batch.CreatedBy, volume: batch.Volume,
-	}
-	if j.Fault != "" {
-		n.status, n.note, n.class = registry.Failed, j.Fault, cmp.Or(j.Class, registry.ContentFault)
-	}
-	if err := t.insert(n); err != nil {
-		return false, false, err
-	}
-	if n.status == registry.Pending {
-		if err := t.standInLine(n.id, t.now, keysOf(n.spec)); err != nil {
-			return false, false, err
+	open := 0
+	var items []newItem
+	var waiting, edges [][]any
+	for _, j := range jobs {
+		if j.Row < 1 {
+			return 0, fmt.Errorf("row %d: %w: rows count from 1", j.Row, registry.ErrInvalid)
 		}
+		if there[j.Row] {
+			continue
+		}
+		there[j.Row] = true
+		j.Spec.RouteVersion = route.Version
+		n := newItem{
+			id: newID(), tenant: batch.Tenant, collection: batch.Collection, parent: batch.ID, row: j.Row,
+			action: registry.Ingest, stage: route.First(), status: registry.Pending, priority: j.Priority, name: j.Name,
+			spec: j.Spec, actor: batch.CreatedBy, volume: batch.Volume,
+		}
+		var satisfied any
+		if j.Fault != "" {
+			n.status, n.note, n.class, satisfied = registry.Failed, j.Fault, cmp.Or(j.Class, registry.ContentFault), t.now
+		} else {
+			open++
+			for _, key := range keysOf(n.spec) {
+				waiting = append(waiting, []any{key, n.id, t.now})
+			}
+		}
+		items = append(items, n)
+		edges = append(edges, []any{batch.ID, n.id, satisfied})
 	}
-	satisfied := any(nil)
-	if n.status.Settled() {
-		satisfied = t.now
+	if len(items) == 0 {
+		return 0, nil
 	}
-	err = t.do(`INSERT INTO work_dep (item_id, requires_id, wait_for, satisfied_at) VALUES ($1, $2, 'settled', $3)`,
-		batch.ID, n.id, satisfied)
-	return true, satisfied == nil, err
+	if err := t.insert(items...); err != nil {
+		return 0, err
+	}
+	if err := errors.Join(t.insertRows(insertWaiting, waiting), t.insertRows(insertEdge, edges)); err != nil {
+		return 0, fmt.Errorf("write locks and edges of jobs: %w", err)
+	}
+	// One update of the parent for all rows: it is the hot row of a large batch (R23).
+	return len(items), t.do(`UPDATE work_item SET blocker_count = blocker_count + $2, updated_at = $3 WHERE id = $1`,
+		batch.ID, open, t.now)
+}
+
+// The statements that write what a job begins with.
+var (
+	insertWaiting = insertInto(`INSERT INTO lock_wait (key, item_id, submitted_at)`, `($1, $2, $3)`, 3)
+	insertEdge    = insertInto(`INSERT INTO work_dep (item_id, requires_id, wait_for, satisfied_at)`, `($1, $2, 'settled', $3)`, 3)
+)
+
+// rowsThere says which of a batch's rows, from the first to the last of jobs, are jobs already.
+func (t *tx) rowsThere(batch string, jobs []registry.NewJob) (there map[int64]bool, err error) {
+	there = map[int64]bool{}
+	if len(jobs) == 0 {
+		return there, nil
+	}
+	byRow := func(a, b registry.NewJob) int { return cmp.Compare(a.Row, b.Row) }
+	rows, err := t.query(`SELECT row_no FROM work_item WHERE parent_id = $1 AND row_no BETWEEN $2 AND $3`,
+		batch, slices.MinFunc(jobs, byRow).Row, slices.MaxFunc(jobs, byRow).Row)
+	if err != nil {
+		return nil, fmt.Errorf("look for rows that are jobs: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var row int64
+		if err := rows.Scan(&row); err != nil {
+			return nil, err
+		}
+		there[row] = true
+	}
+	return there, rows.Err()
 }

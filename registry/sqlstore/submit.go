@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -153,77 +152,4 @@ func (t *tx) sameContent(sub registry.Submission, content string) (id string, ok
 		return "", false, fmt.Errorf("look for the same content: %w", err)
 	}
 	return id, true, nil
-}
-
-// newItem is an item to be born.
-type newItem struct {
-	id, tenant, collection, parent string
-	row                            int64
-	action                         registry.Action
-	stage                          registry.Stage
-	status                         registry.Status
-	priority                       int
-	name                           string
-	spec                           registry.Spec
-	fingerprint                    string
-	class                          registry.ErrorClass
-	note                           string
-	actor                          string
-	input                          any    // the spec of actions that have one of their own; its event tells it, too
-	delay                          int64  // microseconds until it may run
-	graph                          string // "" for none
-	blockers                       int64  // requirements that are open; the caller writes their edges
-	volume                         string // "": of the spec's profile
-}
-
-// insert makes an item with its event and, when it is pending, its message.
-func (t *tx) insert(n newItem) error {
-	act := registry.ActSubmit
-	var nudge, finished sql.NullInt64
-	ready := 0
-	switch {
-	case n.status == registry.Prepare:
-		act = registry.ActPrepare
-	case n.status.Settled():
-		act = registry.ActReject
-		finished = sql.NullInt64{Int64: t.now, Valid: true}
-	case n.blockers > 0:
-		ready = 2 // blocked
-	default:
-		nudge = sql.NullInt64{Int64: t.now + n.delay, Valid: true}
-		if n.delay <= 0 {
-			ready, t.wake = 1, true
-		}
-	}
-	if err := registry.CheckAct(registry.Position{Action: n.action, Stage: n.stage}, act, n.status); err != nil {
-		return err
-	}
-	var input any = n.spec
-	if n.input != nil {
-		input = n.input
-	}
-	spec, err := json.Marshal(input)
-	if err != nil {
-		return fmt.Errorf("encode spec: %w", err)
-	}
-	err = t.do(`INSERT INTO work_item (seq, id, tenant, collection, parent_id, row_no, action, stage, status, priority, rank,
-		name, spec, fingerprint, error_class, note, run_at, nudge_at, created_by, created_at, updated_at, finished_at,
-		graph_id, blocker_count, volume, ready)
-		VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM work_item), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $19, $20, $21, $22, $23, $24)`,
-		n.id, n.tenant, n.collection, sql.NullString{String: n.parent, Valid: n.parent != ""}, n.row, n.action, n.stage,
-		n.status, n.priority, rank(t.now, n.priority), clean(n.name), string(spec), n.fingerprint, n.class, clean(n.note),
-		t.now+n.delay, nudge, clean(n.actor), t.now, finished, n.graph, n.blockers,
-		cmp.Or(n.volume, volumeOf(n.action, n.spec.Profile)), ready)
-	if err != nil {
-		return fmt.Errorf("insert item: %w", err)
-	}
-	if ready == 1 {
-		if err := t.openLane(n.stage, n.collection); err != nil {
-			return err
-		}
-	}
-	return t.note(entry{
-		itemID: n.id, kind: string(act), actor: n.actor, collection: n.collection, part: n.parent != "",
-		data: moved{Stage: n.stage, Status: n.status, Error: n.note, Class: n.class, Spec: n.input},
-	})
 }
