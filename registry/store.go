@@ -90,8 +90,9 @@ type Working interface {
 	Settle(ctx context.Context, s Settlement) (Verdict, error)
 	// SaveResult sets results[name] = value unless it is set already, and returns the value that holds.
 	SaveResult(ctx context.Context, l Lease, name string, value json.RawMessage) (json.RawMessage, error)
-	// AddJobs adds rows of a batch as jobs, at most 500 a call; rows that are there already are left as they are
-	// (R22). It returns how many were added.
+	// AddJobs adds rows of a batch as jobs, at most 500 a call and in ascending order over all calls; rows that are there
+	// already are left as they are (R22). results[ResultExpanded] tells how far it has come, in the same transaction. It
+	// returns how many were added.
 	AddJobs(ctx context.Context, l Lease, jobs []NewJob) (added int, err error)
 	// Reserve promises bytes of a volume to the item until it completes, replacing what it had; *NoSpaceError when the
 	// volume would be filled beyond r.Threshold. Two items are never promised the same free space (R24).

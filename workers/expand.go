@@ -87,9 +87,14 @@ type expansion struct {
 	rows    int64
 }
 
-// expand makes jobs of the rows in portions. A repeat leaves the rows that are jobs already as they are (R22).
+// expand makes jobs of the rows in portions. A repeat goes on behind the last row that is a job (R22): to read the rows
+// before it again costs little, to send them to the Registry would cost as much as the first time.
 func (w *Expand) expand(ctx context.Context, item *base.Item, m manifest, e expansion) error {
-	progress := item.Progress("rows expanded", "rows")
+	var begun int64
+	if _, err := item.Result(registry.ResultExpanded, &begun); err != nil {
+		return err
+	}
+	progress := item.Progress("rows expanded", "rows").Kept()
 	progress.SetEnd(e.rows)
 	jobs := make([]registry.NewJob, 0, min(e.rows, jobsAtOnce))
 	flush := func() error {
@@ -99,6 +104,10 @@ func (w *Expand) expand(ctx context.Context, item *base.Item, m manifest, e expa
 		return err
 	}
 	err := w.payloads.rows(ctx, m, e.spec.Type, func(row checkm.Row, faults []checkm.Fault) error {
+		if int64(row.Line) <= begun {
+			progress.Add(1)
+			return nil
+		}
 		jobs = append(jobs, e.job(item, row, faults))
 		if len(jobs) < jobsAtOnce {
 			return nil

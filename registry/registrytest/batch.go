@@ -127,11 +127,19 @@ func rowsOverAttempts(f *fixture) {
 	add(f.take(registry.Expand, id).Lease, 3)
 	first := f.children(id)
 	f.sweep(2 * lease) // killed half-way
+	if got := f.item(id).Results[registry.ResultExpanded]; string(got) != "3" {
+		f.Errorf("expanded to row %s, want 3", got)
+	}
 	f.finish(first[0])
 	f.fail(first[1], registry.ContentFault)
 	c := f.take(registry.Expand, id)
 	add(c.Lease, 6)
+	_, err := f.AddJobs(f.Context(), c.Lease, newJobs(2)) // an answer that was lost is asked for again
+	f.must(err)
 	f.done(c.Lease)
+	if got := f.item(id).Results[registry.ResultExpanded]; string(got) != "6" {
+		f.Errorf("expanded to row %s, want 6", got)
+	}
 	if got := f.children(id); len(got) != 6 || !slices.Equal(got[:3], first) {
 		f.Errorf("jobs %v, want the first three %v and three more", got, first)
 	}

@@ -3,9 +3,12 @@ package sqlstore
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -38,6 +41,9 @@ func (s *Store) AddJobs(ctx context.Context, l registry.Lease, jobs []registry.N
 
 // addJobs makes jobs of those rows that are none yet (R22), all of them with a few statements.
 func (t *tx) addJobs(batch registry.WorkItem, jobs []registry.NewJob) (added int, err error) {
+	if len(jobs) == 0 {
+		return 0, nil
+	}
 	there, err := t.rowsThere(batch.ID, jobs)
 	if err != nil {
 		return 0, err
@@ -72,18 +78,40 @@ func (t *tx) addJobs(batch registry.WorkItem, jobs []registry.NewJob) (added int
 		items = append(items, n)
 		edges = append(edges, []any{batch.ID, n.id, satisfied})
 	}
-	if len(items) == 0 {
-		return 0, nil
-	}
 	if err := t.insert(items...); err != nil {
 		return 0, err
 	}
 	if err := errors.Join(t.insertRows(insertWaiting, waiting), t.insertRows(insertEdge, edges)); err != nil {
 		return 0, fmt.Errorf("write locks and edges of jobs: %w", err)
 	}
+	state, err := expandedTo(batch, jobs)
+	if err != nil {
+		return 0, err
+	}
 	// One update of the parent for all rows: it is the hot row of a large batch (R23).
-	return len(items), t.do(`UPDATE work_item SET blocker_count = blocker_count + $2, updated_at = $3 WHERE id = $1`,
-		batch.ID, open, t.now)
+	return len(items), t.do(`UPDATE work_item SET blocker_count = blocker_count + $2, state = $3, updated_at = $4 WHERE id = $1`,
+		batch.ID, open, state, t.now)
+}
+
+// expandedTo is a batch's results with how far it is expanded.
+func expandedTo(batch registry.WorkItem, jobs []registry.NewJob) (state string, err error) {
+	var row int64
+	results := maps.Clone(batch.Results)
+	if results == nil {
+		results = map[string]json.RawMessage{}
+	}
+	if raw, ok := results[registry.ResultExpanded]; ok {
+		err = json.Unmarshal(raw, &row)
+	}
+	for _, j := range jobs {
+		row = max(row, j.Row)
+	}
+	results[registry.ResultExpanded] = json.RawMessage(strconv.FormatInt(row, 10))
+	text, encodeErr := json.Marshal(results)
+	if err := errors.Join(err, encodeErr); err != nil {
+		return "", fmt.Errorf("note how far batch %s is expanded: %w", batch.ID, err)
+	}
+	return string(text), nil
 }
 
 // The statements that write what a job begins with.
@@ -92,12 +120,9 @@ var (
 	insertEdge    = insertInto(`INSERT INTO work_dep (item_id, requires_id, wait_for, satisfied_at)`, `($1, $2, 'settled', $3)`, 3)
 )
 
-// rowsThere says which of a batch's rows, from the first to the last of jobs, are jobs already.
+// rowsThere says which of a batch's rows, from the first to the last of some, are jobs already.
 func (t *tx) rowsThere(batch string, jobs []registry.NewJob) (there map[int64]bool, err error) {
 	there = map[int64]bool{}
-	if len(jobs) == 0 {
-		return there, nil
-	}
 	byRow := func(a, b registry.NewJob) int { return cmp.Compare(a.Row, b.Row) }
 	rows, err := t.query(`SELECT row_no FROM work_item WHERE parent_id = $1 AND row_no BETWEEN $2 AND $3`,
 		batch, slices.MinFunc(jobs, byRow).Row, slices.MaxFunc(jobs, byRow).Row)
