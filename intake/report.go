@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/holdfast/holdfast/registry"
 )
 
 // Severity says whether a Fault makes a payload invalid.
@@ -158,12 +161,22 @@ func (v Report) Refusal() error {
 	if v.Accepted {
 		return nil
 	}
-	return &Refusal{v}
+	return &Refusal{Report: v}
+}
+
+// RefusalFor is Refusal for a collection with a profile: where that stops a batch on a bad row, one row that would fail
+// condemns the manifest, too. That a row's file is not there is none of it: it shows when the file is fetched.
+func (v Report) RefusalFor(p registry.Profile) error {
+	if v.Valid || !v.Accepted || !p.StopOnBadRow {
+		return v.Refusal()
+	}
+	return &Refusal{Report: v, Whole: true}
 }
 
 // Refusal says why a payload cannot be taken. It is a content fault.
 type Refusal struct {
 	Report Report
+	Whole  bool // only because the collection takes a batch whole or not at all
 }
 
 // AsRefusal finds the refusal in an error.
@@ -181,7 +194,10 @@ func (e *Refusal) Error() string {
 	var b strings.Builder
 	v := e.Report
 	fmt.Fprintf(&b, "%s refused, %d errors", v.Type, v.Errors)
-	errs := slices.DeleteFunc(slices.Clone(v.Faults), func(f Fault) bool { return f.Severity != Error })
+	if e.Whole {
+		fmt.Fprintf(&b, " in lines %s, and the collection takes a batch whole or not at all", e.lines())
+	}
+	errs := v.errors()
 	for _, f := range errs[:min(len(errs), shown)] {
 		b.WriteString("; " + f.Error())
 	}
@@ -189,4 +205,27 @@ func (e *Refusal) Error() string {
 		fmt.Fprintf(&b, "; and %d more", more)
 	}
 	return b.String()
+}
+
+// errors are the listed faults that are errors.
+func (v Report) errors() []Fault {
+	return slices.DeleteFunc(slices.Clone(v.Faults), func(f Fault) bool { return f.Severity != Error })
+}
+
+// lines names the first lines that have an error and counts the rest.
+func (e *Refusal) lines() string {
+	const shown = 20
+	var lines []string
+	last := 0
+	for _, f := range e.Report.errors() {
+		if f.Line != last && len(lines) < shown {
+			last = f.Line
+			lines = append(lines, strconv.Itoa(f.Line))
+		}
+	}
+	text := strings.Join(lines, ", ")
+	if more := e.Report.RowsRefused - int64(len(lines)); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }

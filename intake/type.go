@@ -42,7 +42,7 @@ func Resolve(t registry.PayloadType, head []byte) (registry.PayloadType, error) 
 			Expected: "a #%profile line with one of Merritt's profiles", Found: "none that is known",
 			Fix: "add the profile, or say by the type what the manifest lists",
 		}))
-		return "", &Refusal{v.settle()}
+		return "", &Refusal{Report: v.settle()}
 	}
 	if t := Recognise(head); t != registry.ContainerType {
 		return t, nil

@@ -156,6 +156,9 @@ type Profile struct {
 	// ReleaseOneByOne: releasing a hold on the collection lets nothing go by itself, as in Merritt; each batch and job is
 	// released on its own.
 	ReleaseOneByOne bool `json:"release_one_by_one,omitempty"`
+	// StopOnBadRow: a batch manifest is taken whole or not at all. One row that cannot be right, by what the manifest says,
+	// fails the batch before it has a job; otherwise a bad row fails alone.
+	StopOnBadRow bool `json:"stop_on_bad_row,omitempty"`
 	// Storage names the storage volume of the collection's objects; "" = [DefaultStorage].
 	Storage string `json:"storage,omitempty"`
 	// BagProfile is the BagIt profile, a JSON document, that bags must meet; empty = none.

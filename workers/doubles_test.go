@@ -18,6 +18,26 @@ func (s *failingJobs) AddJobs(ctx context.Context, l registry.Lease, jobs []regi
 	return 0, errTest
 }
 
+// countedJobs counts the rows that are sent to be jobs. One of the calls does not reach the Registry, or its answer is lost.
+type countedJobs struct {
+	registry.Store
+	rows, dieAt int
+	after       bool
+}
+
+func (s *countedJobs) AddJobs(ctx context.Context, l registry.Lease, jobs []registry.NewJob) (int, error) {
+	s.dieAt--
+	if s.dieAt == 0 && !s.after {
+		return 0, errTest
+	}
+	s.rows += len(jobs)
+	n, err := s.Store.AddJobs(ctx, l, jobs)
+	if s.dieAt == 0 {
+		return 0, errTest
+	}
+	return n, err
+}
+
 // countedRecords counts the rows that are recorded; the answer to one of the calls is an error.
 type countedRecords struct {
 	registry.Store

@@ -1,9 +1,12 @@
 package workers_test
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/holdfast/holdfast/checkm"
 	"github.com/holdfast/holdfast/registry"
@@ -132,5 +135,57 @@ func TestR22_ExpandsWhatItBegan(t *testing.T) {
 	jobs := r.expand(batch)
 	if len(jobs) != 2 || jobs[0].Name != "one" || jobs[1].Name != "two" {
 		t.Errorf("jobs %+v", jobs)
+	}
+}
+
+// A worker that dies between two portions of a batch, before or after the Registry has the next one, costs no row and makes none
+// twice; its successor sends only what is no job yet.
+func TestR22_GoesOnBehindTheLastRow(t *testing.T) {
+	t.Parallel()
+	const rows, portions = 1100, 6
+	for _, dieAt := range []int{1, 2, portions} {
+		for _, after := range []bool{false, true} {
+			t.Run(fmt.Sprintf("portion %d after=%t", dieAt, after), func(t *testing.T) {
+				t.Parallel()
+				r := newRig(t, nil)
+				all := make([]checkm.Row, rows)
+				for i := range all {
+					all[i] = checkm.Row{URL: r.site.url + fmt.Sprint(i), Name: fmt.Sprint(i)}
+				}
+				batch := r.submit(registry.Spec{Type: registry.SingleFileBatch, URL: r.site.manifest("m", checkm.FileBatch, all...)})
+				counted := &countedJobs{Store: r.registry, dieAt: dieAt, after: after}
+				r.deps.Registry = counted
+				if _, err := r.run(batch); !errors.Is(err, errTest) {
+					t.Fatalf("error %v, want the death", err)
+				}
+				r.wait(time.Hour)
+				if v, err := r.run(batch); err != nil || v.Stage != registry.Report {
+					t.Fatalf("expand: %+v, %v", v, err)
+				}
+				if counted.rows != rows {
+					t.Errorf("%d rows were sent, want %d", counted.rows, rows)
+				}
+				it := r.item(batch)
+				if counts, err := r.registry.CountItems(t.Context(), registry.ItemQuery{ParentID: batch}); err != nil ||
+					counts[registry.StatePending] != rows || it.BlockerCount != rows {
+					t.Errorf("jobs %v (%v), blocker_count %d, want %d", counts, err, it.BlockerCount, rows)
+				}
+				names := map[string]bool{}
+				q := registry.ItemQuery{ParentID: batch, Limit: 500}
+				for {
+					page, err := r.registry.Items(t.Context(), q)
+					must(t, err)
+					for _, j := range page.Rows {
+						names[j.Name] = true
+					}
+					if q.After = page.Next; q.After == "" {
+						break
+					}
+				}
+				if len(names) != rows {
+					t.Errorf("jobs of %d different rows, want %d", len(names), rows)
+				}
+			})
+		}
 	}
 }

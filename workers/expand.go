@@ -3,11 +3,13 @@ package workers
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/holdfast/holdfast/base"
@@ -19,8 +21,8 @@ import (
 )
 
 const (
-	// jobsAtOnce is how many rows become jobs in one transaction (R25).
-	jobsAtOnce = 500
+	// jobsAtOnce is how many rows become jobs in one transaction: few enough that nobody waits long behind them (R25).
+	jobsAtOnce = 200
 	// resultType is the name of the durable result that says what the payload was found to be.
 	resultType = "type"
 )
@@ -55,12 +57,26 @@ func (w *Expand) Work(ctx context.Context, item *base.Item) error {
 	}
 	found, err := w.payloads.manifest(ctx, item, spec.Type)
 	if err != nil {
-		return err
+		return errors.Join(err, noteRefusal(item, err))
 	}
 	if err := w.expand(ctx, item, found, expansion{spec: spec, jobType: jobType, rows: found.Rows}); err != nil {
 		return err
 	}
 	return warn(item)
+}
+
+// noteRefusal tells in the batch's history the errors of a manifest that was refused, the first hundred: the batch's note has
+// room for a few.
+func noteRefusal(item *base.Item, err error) error {
+	const told = 100
+	var refused *intake.Refusal
+	if !errors.As(err, &refused) {
+		return nil
+	}
+	report := refused.Report
+	report.Faults = slices.DeleteFunc(slices.Clone(report.Faults), func(f intake.Fault) bool { return f.Severity != intake.Error })
+	report.Faults = report.Faults[:min(len(report.Faults), told)]
+	return item.Event("manifest-refused", report)
 }
 
 // recognise settles an automatic type by the payload's first bytes.

@@ -69,7 +69,7 @@ func (p payloads) manifest(ctx context.Context, item *base.Item, t registry.Payl
 		if err != nil {
 			return nil, fmt.Errorf("fetch manifest: %w", err)
 		}
-		report, err := p.judge(ctx, f, t)
+		report, err := p.judge(ctx, f, t, item.Spec().Profile)
 		return manifest{File: f, Rows: report.Rows, Warnings: report.Warnings, Warned: warningsOf(report)}, err
 	})
 	if err != nil {
@@ -114,7 +114,7 @@ func (p payloads) fetchManifest(ctx context.Context, item *base.Item, name strin
 	return file, err
 }
 
-func (p payloads) judge(ctx context.Context, file staging.File, t registry.PayloadType) (intake.Report, error) {
+func (p payloads) judge(ctx context.Context, file staging.File, t registry.PayloadType, profile registry.Profile) (intake.Report, error) {
 	r, err := p.staging.Open(ctx, file.Key, 0, -1)
 	if err != nil {
 		return intake.Report{}, fmt.Errorf("open manifest: %w", err)
@@ -124,7 +124,7 @@ func (p payloads) judge(ctx context.Context, file staging.File, t registry.Paylo
 	if err != nil {
 		return report, err
 	}
-	return report, report.Refusal()
+	return report, report.RefusalFor(profile)
 }
 
 // rows calls fn for each row of a sound manifest, with what is wrong with it.

@@ -83,6 +83,9 @@ func (a *app) collectionShowCommand() *cobra.Command {
 			if it.Profile.ReleaseOneByOne {
 				f.add("released", "one by one")
 			}
+			if it.Profile.StopOnBadRow {
+				f.add("a bad row", "stops its batch")
+			}
 			f.add("created", timeText(it.CreatedAt))
 			return f.write(a.out)
 		},

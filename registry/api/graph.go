@@ -130,7 +130,7 @@ func (s *server) acceptNode(ctx context.Context, id string, sub *registry.Submis
 	} else if err != nil {
 		return fmt.Errorf("look for upload %s: %w", id, err)
 	}
-	return s.accept(ctx, u, &sub.Spec)
+	return s.accept(ctx, u, sub)
 }
 
 // uploadsTwice finds uploads that two nodes name: an upload is one batch's own, and is removed with it.

@@ -62,7 +62,7 @@ func answerTo(err error) (p *wire.Problem, known bool) {
 	case errors.As(err, &problem):
 		return problem, true
 	case errors.As(err, &refusal):
-		return contentInvalid(refusal.Report), true
+		return contentInvalid(refusal), true
 	case errors.As(err, &transition):
 		p := wire.NewProblem(http.StatusConflict, wire.CodeTransition, err.Error())
 		p.AllowedActs = transition.Allowed
@@ -104,9 +104,13 @@ func answerTo(err error) (p *wire.Problem, known bool) {
 }
 
 // contentInvalid lists what is wrong with a payload for the depositor who made it.
-func contentInvalid(v intake.Report) *wire.Problem {
+func contentInvalid(e *intake.Refusal) *wire.Problem {
+	v := e.Report
 	p := wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeContentInvalid, fmt.Sprintf(
 		"the payload was not accepted as %s: it has %s and submit it again", v.Type, errorsToCorrect(v.Errors)))
+	if e.Whole {
+		p.Detail += "; its collection takes a batch whole or not at all"
+	}
 	for _, f := range v.Faults {
 		p.Faults = append(p.Faults, contentFault(f))
 	}

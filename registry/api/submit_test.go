@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast/holdfast/checkm"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/wire"
 	"github.com/holdfast/holdfast/source"
@@ -185,6 +186,32 @@ func TestSubmit_BadManifestIsRefusedWithAllFaults(t *testing.T) {
 	if page, err := b.store.Items(t.Context(), registry.ItemQuery{}); err != nil || len(page.Rows) > 0 {
 		t.Errorf("items=%v (%v), want none", page.Rows, err)
 	}
+}
+
+// A collection that stops on a bad row refuses the whole upload at once, with all bad rows; another one takes it.
+func TestSubmit_StopsOnBadRow(t *testing.T) {
+	b := newBench(t)
+	c := b.as(t, registry.RoleAdmin)
+	must(t, c.PutCollection(t.Context(), registry.Collection{Mnemonic: "whole", Profile: registry.Profile{
+		Owner: "ark:/99999/o", Collections: []string{"ark:/99999/c"}, StopOnBadRow: true,
+	}}, ""))
+	rows := "#%checkm_0.7\n#%profile | " + checkm.FileBatch.ProfileURI() + "\nftp://h.test/a | | | | | a\nhttp://h.test/b | | | | | b\n" +
+		"http://h.test/c | md5 | 12 | | | c\n#%eof\n"
+	u := b.upload(t, "batch.checkm", rows)
+	_, err := c.Submit(t.Context(), wire.SubmitRequest{UploadID: u.ID, Collection: "whole"}, "")
+	p := problemOf(t, err, http.StatusUnprocessableEntity, wire.CodeContentInvalid)
+	if len(p.Faults) != 2 || p.Faults[0].Line != 3 || p.Faults[1].Line != 5 || !strings.Contains(p.Detail, "whole or not at all") {
+		t.Errorf("detail=%q faults=%+v, want those of lines 3 and 5", p.Detail, p.Faults)
+	}
+	if left := b.staged(t); len(left) > 0 {
+		t.Errorf("left in staging: %v, want nothing", left)
+	}
+	if page, err := b.store.Items(t.Context(), registry.ItemQuery{}); err != nil || len(page.Rows) > 0 {
+		t.Errorf("items=%v (%v), want none", page.Rows, err)
+	}
+	u = b.upload(t, "batch.checkm", rows)
+	_, err = c.Submit(t.Context(), wire.SubmitRequest{UploadID: u.ID}, "")
+	must(t, err)
 }
 
 // What one batch has is not taken away because another submission of it is refused.

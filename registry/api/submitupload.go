@@ -35,7 +35,7 @@ func (s *server) submitUpload(ctx context.Context, id string, sub *registry.Subm
 	} else if err != nil {
 		return registry.Receipt{}, fmt.Errorf("look for upload %s: %w", id, err)
 	}
-	if err := s.accept(ctx, u, &sub.Spec); err != nil {
+	if err := s.accept(ctx, u, sub); err != nil {
 		return registry.Receipt{}, err
 	}
 	r, err := s.registry.Submit(ctx, *sub)
@@ -61,8 +61,8 @@ func (s *server) uploadFor(ctx context.Context, id string, sub *registry.Submiss
 }
 
 // accept judges an upload, and removes it when it cannot be taken.
-func (s *server) accept(ctx context.Context, u registry.Upload, spec *registry.Spec) error {
-	err := s.judge(ctx, u, spec)
+func (s *server) accept(ctx context.Context, u registry.Upload, sub *registry.Submission) error {
+	err := s.judge(ctx, u, sub)
 	_, refused := intake.AsRefusal(err)
 	var wrong *wire.Problem
 	if refused || errors.As(err, &wrong) && wrong.Code == wire.CodeDigestMismatch {
@@ -72,7 +72,8 @@ func (s *server) accept(ctx context.Context, u registry.Upload, spec *registry.S
 }
 
 // judge settles what an upload is, and whether it can be taken: an *intake.Refusal or a problem says that it cannot.
-func (s *server) judge(ctx context.Context, u registry.Upload, spec *registry.Spec) error {
+func (s *server) judge(ctx context.Context, u registry.Upload, sub *registry.Submission) error {
+	spec := &sub.Spec
 	if d := spec.Digest; d != nil && d.Algorithm == u.Digest.Algorithm && d.Value != u.Digest.Value {
 		p := unprocessable(wire.CodeDigestMismatch, "upload %s (%s) has the %s %s, not %s; the upload was removed; send it again, or correct the digest",
 			u.ID, u.Filename, d.Algorithm, u.Digest.Value, d.Value)
@@ -83,7 +84,11 @@ func (s *server) judge(ctx context.Context, u registry.Upload, spec *registry.Sp
 	if err != nil {
 		return err
 	}
-	if err := v.Refusal(); err != nil {
+	c, err := s.collectionOf(ctx, sub.Collection)
+	if err != nil {
+		return err
+	}
+	if err := v.RefusalFor(c.Profile); err != nil {
 		return fmt.Errorf("judge upload %s: %w", u.ID, err)
 	}
 	spec.Type = registry.PayloadType(v.Type)

@@ -43,6 +43,7 @@ type CollectionRequest struct {
 	DigestAlgorithm string   `json:"digest_algorithm,omitempty" doc:"Of OCFL inventories: sha512 or sha256"`
 	Priority        *int     `json:"priority,omitempty" doc:"Of batches that name none; lower first"`
 	ReleaseOneByOne bool     `json:"release_one_by_one,omitempty" doc:"Releasing a hold on the collection lets nothing go by itself: each batch and job is released on its own"`
+	StopOnBadRow    bool     `json:"stop_on_bad_row,omitempty" doc:"A batch manifest is taken whole or not at all: one bad row refuses it before anything is ingested. Otherwise a bad row fails alone"`
 	Storage         string   `json:"storage,omitempty" doc:"The storage volume of the collection's objects; the default one when empty"`
 	// A document of its own: what may stand in it is the specification's to say.
 	BagProfile json.RawMessage `json:"bag_profile,omitempty" doc:"A BagIt profile (BagIt Profiles 1.1 to 1.4) of at most 64 KiB that bags must meet; other payloads are not concerned"`
@@ -52,8 +53,8 @@ type CollectionRequest struct {
 func (r CollectionRequest) Profile() registry.Profile {
 	return registry.Profile{
 		Name: r.Name, Owner: r.Owner, Collections: r.Collections, NOIDTemplate: r.NOIDTemplate,
-		DigestAlgorithm: r.DigestAlgorithm, Priority: r.Priority, ReleaseOneByOne: r.ReleaseOneByOne, Storage: r.Storage,
-		BagProfile: r.BagProfile,
+		DigestAlgorithm: r.DigestAlgorithm, Priority: r.Priority, ReleaseOneByOne: r.ReleaseOneByOne,
+		StopOnBadRow: r.StopOnBadRow, Storage: r.Storage, BagProfile: r.BagProfile,
 	}
 }
 
@@ -61,7 +62,7 @@ func (r CollectionRequest) Profile() registry.Profile {
 func CollectionOf(p registry.Profile) CollectionRequest {
 	return CollectionRequest{
 		Name: p.Name, Owner: p.Owner, Collections: p.Collections, NOIDTemplate: p.NOIDTemplate,
-		DigestAlgorithm: p.DigestAlgorithm, Priority: p.Priority, ReleaseOneByOne: p.ReleaseOneByOne, Storage: p.Storage,
-		BagProfile: p.BagProfile,
+		DigestAlgorithm: p.DigestAlgorithm, Priority: p.Priority, ReleaseOneByOne: p.ReleaseOneByOne,
+		StopOnBadRow: p.StopOnBadRow, Storage: p.Storage, BagProfile: p.BagProfile,
 	}
 }
