@@ -142,6 +142,7 @@ type Spec struct {
 	Notify       []string    `json:"notify,omitempty"`
 	SubmittedAt  time.Time   `json:"submitted_at"`
 	Priority     *int        `json:"priority,omitempty"` // asked for by the submission, else by the profile; nil: by the batch's size
+	Force        bool        `json:"force,omitempty"`    // submitted although the same content may be here already
 	Profile      Profile     `json:"profile"`
 }
 
@@ -159,10 +160,28 @@ type Profile struct {
 	// StopOnBadRow: a batch manifest is taken whole or not at all. One row that cannot be right, by what the manifest says,
 	// fails the batch before it has a job; otherwise a bad row fails alone.
 	StopOnBadRow bool `json:"stop_on_bad_row,omitempty"`
+	// DuplicateDays is for how many days after a submission another one of the same content is answered with it; nil =
+	// [DefaultDuplicateDays], 0 = never.
+	DuplicateDays *int `json:"duplicate_days,omitempty"`
 	// Storage names the storage volume of the collection's objects; "" = [DefaultStorage].
 	Storage string `json:"storage,omitempty"`
 	// BagProfile is the BagIt profile, a JSON document, that bags must meet; empty = none.
 	BagProfile json.RawMessage `json:"bag_profile,omitempty"`
+}
+
+// The default of [Profile.DuplicateDays], and the most that can be asked for.
+const (
+	DefaultDuplicateDays = 30
+	MostDuplicateDays    = 36_500
+)
+
+// DuplicateWindow is how long after a submission another one of the same content is a duplicate; 0 is never.
+func (p Profile) DuplicateWindow() time.Duration {
+	days := DefaultDuplicateDays
+	if p.DuplicateDays != nil {
+		days = *p.DuplicateDays
+	}
+	return time.Duration(min(max(days, 0), MostDuplicateDays)) * 24 * time.Hour
 }
 
 // DefaultStorage and DefaultStaging name the volumes of a Holdfast that has one of each.

@@ -18,6 +18,8 @@ const (
 	// ResultSuperseded is the number of the last attempt that was taken from its worker, which may write on for a while:
 	// when the item completes, its staging is looked after once more (R26).
 	ResultSuperseded = "superseded"
+	// ResultDuplicateOf is the id of the earlier batch that a batch repeats, which therefore has no jobs.
+	ResultDuplicateOf = "duplicate_of"
 	// ResultExpanded is the highest row of a batch that is a job. It is written with the jobs themselves, so that an
 	// attempt that takes over goes on behind it.
 	ResultExpanded = "expanded"

@@ -30,8 +30,8 @@ type Submitting interface {
 	UploadByID(ctx context.Context, id string) (Upload, error)
 	// Submit makes a batch item. The collection's profile is frozen into its spec. With an idempotency key that was
 	// used before, the first answer is returned again (ErrIdempotencyConflict when the arguments differ); a
-	// submission of the same uploaded bytes with the same description to the same collection, unless it failed
-	// or Force is set, answers with the first one's id. What it requires by item id keeps it from starting at all,
+	// submission of the same uploaded bytes with the same description to the same collection within the collection's
+	// window answers with the first one's id, unless that one did not complete and will not, or Force is set. What it requires by item id keeps it from starting at all,
 	// but says nothing of its content: what is here already stays as it is. *GraphError says that a requirement cannot be,
 	// *PriorityError that a submission cannot ask for its priority; ErrNotFound names an unknown collection, upload or
 	// required item.
@@ -94,6 +94,12 @@ type Working interface {
 	// already are left as they are (R22). results[ResultExpanded] tells how far it has come, in the same transaction. It
 	// returns how many were added.
 	AddJobs(ctx context.Context, l Lease, jobs []NewJob) (added int, err error)
+	// FirstOf notes the validator that a batch's address has now, and returns the id of the batch that it repeats: another one
+	// with the same address, validator and description in the same collection that was submitted within the collection's
+	// window and completed or is under way; "" when there is none, when the batch was submitted with Force, and when its
+	// payload is an upload. Of several at the same time exactly one is the first. A repeat is answered alike, whatever the
+	// validator is by then. ErrInvalid: the item is not a batch being expanded.
+	FirstOf(ctx context.Context, l Lease, validator string) (batchID string, err error)
 	// Reserve promises bytes of a volume to the item until it completes, replacing what it had; *NoSpaceError when the
 	// volume would be filled beyond r.Threshold. Two items are never promised the same free space (R24).
 	Reserve(ctx context.Context, l Lease, r Reservation) error
@@ -381,6 +387,8 @@ type BatchProgress struct {
 	Error     string          `json:"error,omitempty"`
 	Class     ErrorClass      `json:"error_class,omitempty"`
 	Current   []string        `json:"current,omitempty"` // names of a few running jobs
+	// DuplicateOf is the id of the earlier batch that this one repeats, which therefore has no jobs; "" when it repeats none.
+	DuplicateOf string `json:"duplicate_of,omitempty"`
 }
 
 // Why is the answer to "why is it waiting?".

@@ -42,6 +42,9 @@ func (w *Expand) Stage() registry.Stage { return registry.Expand }
 // the same jobs even if the source has changed.
 func (w *Expand) Work(ctx context.Context, item *base.Item) error {
 	spec := item.Spec()
+	if repeats, err := w.repeats(ctx, item); err != nil || repeats {
+		return err
+	}
 	err := item.Once(ctx, resultType, &spec.Type, func(ctx context.Context) (any, error) { return w.recognise(ctx, spec) })
 	if err != nil {
 		return err
@@ -63,6 +66,24 @@ func (w *Expand) Work(ctx context.Context, item *base.Item) error {
 		return err
 	}
 	return warn(item)
+}
+
+// repeats says whether the batch is one of what is here already, by its address and what the source says of it. It then has
+// no jobs. A source that does not say is asked for the content.
+func (w *Expand) repeats(ctx context.Context, item *base.Item) (bool, error) {
+	spec := item.Spec()
+	if isUpload(spec.URL) {
+		return false, nil // whose bytes were compared when it was submitted
+	}
+	info, err := w.payloads.source.Head(ctx, spec.URL)
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
+	if err != nil || info.Validator == "" {
+		return false, nil //nolint:nilerr // what is wrong with the source shows when it is read
+	}
+	first, err := w.Registry.FirstOf(ctx, item.Lease(), info.Validator)
+	return first != "", err
 }
 
 // noteRefusal tells in the batch's history the errors of a manifest that was refused, the first hundred: the batch's note has

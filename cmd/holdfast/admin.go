@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -85,6 +87,11 @@ func (a *app) collectionShowCommand() *cobra.Command {
 			}
 			if it.Profile.StopOnBadRow {
 				f.add("a bad row", "stops its batch")
+			}
+			if days := it.Profile.DuplicateWindow() / (24 * time.Hour); days > 0 {
+				f.add("the same again", fmt.Sprintf("is a duplicate for %d days", days))
+			} else {
+				f.add("the same again", "is never a duplicate")
 			}
 			f.add("created", timeText(it.CreatedAt))
 			return f.write(a.out)

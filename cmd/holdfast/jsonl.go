@@ -52,6 +52,7 @@ type summaryHead struct {
 	BatchID     string              `json:"batch_id"`
 	State       registry.State      `json:"state"`
 	Duplicate   bool                `json:"duplicate"`
+	DuplicateOf string              `json:"duplicate_of,omitempty"`
 	Completed   int64               `json:"completed"`
 	Failed      int64               `json:"failed"`
 	Error       string              `json:"error,omitempty"`

@@ -72,7 +72,7 @@ func (a *app) endings(ctx context.Context, c *client.Client, entries []entry, se
 	for i, e := range entries {
 		p := seen[i]
 		head := summaryHead{
-			Payload: e.payload, BatchID: p.BatchID, State: p.State, Duplicate: e.duplicate, Completed: p.Completed, Failed: p.Failed,
+			Payload: e.payload, BatchID: p.BatchID, State: p.State, Duplicate: e.duplicate || p.DuplicateOf != "", DuplicateOf: p.DuplicateOf, Completed: p.Completed, Failed: p.Failed,
 			Error: p.Error, ErrorClass: p.Class, ExitCode: int(codeOfProgress(p)),
 		}
 		if !p.Settled && !p.Held {
@@ -120,6 +120,8 @@ func (a *app) resultTable(ctx context.Context, c *client.Client, entries []entry
 	}
 	for i, p := range seen {
 		switch {
+		case p.DuplicateOf != "":
+			a.note("%s: the same content was submitted before, nothing new was made; it is batch %s", entries[i].target.id, p.DuplicateOf)
 		case p.Held && !p.Settled:
 			a.note("%s is held; `%s` says why", entries[i].target.id, a.commandLine("item why", entries[i].target.id))
 		case len(seen) > 1 || p.Jobs != 1:

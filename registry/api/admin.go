@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -231,6 +232,11 @@ func checkCollection(name string, c wire.CollectionRequest) []wire.Fault {
 	faults = append(faults, textFault("body.storage", c.Storage, maxText)...)
 	faults = append(faults, oneOf("body.digest_algorithm", c.DigestAlgorithm, []string{"sha512", "sha256"})...)
 	faults = append(faults, bagProfileFaults("body.bag_profile", c.BagProfile)...)
+	if d := c.DuplicateDays; d != nil && (*d < 0 || *d > registry.MostDuplicateDays) {
+		faults = append(faults, wire.Fault{
+			Location: "body.duplicate_days", Message: fmt.Sprintf("it is 0, for never, to %d days", registry.MostDuplicateDays), Found: strconv.Itoa(*d),
+		})
+	}
 	return append(faults, priorityFault("body.priority", c.Priority)...)
 }
 

@@ -183,7 +183,7 @@ func (s *server) awaitFeed(ctx context.Context, in wire.FeedWait) (wire.Rung, er
 // contractAccess adds who may ask what of the contract: workers everything but to administer.
 func contractAccess(access map[string][]registry.Role) {
 	worker := []registry.Role{registry.RoleWorker, registry.RoleAdmin}
-	for _, id := range strings.Fields(`claim settle renew list-withdrawn save-result add-jobs reserve close-report apply-next
+	for _, id := range strings.Fields(`claim settle renew list-withdrawn save-result add-jobs first-of reserve close-report apply-next
 		identify intend record-files record-version offer undo-offers repeat-offers await-offers sweep`) {
 		access[id] = worker
 	}

@@ -26,6 +26,7 @@ func (s *server) workRoutes(api huma.API) {
 	register(s, api, op("list-withdrawn", http.MethodGet, "/withdrawals", "Wait for attempts that admins take away"), s.withdrawn)
 	register(s, api, op("save-result", post, attempt+"/results", "Keep a result that must not be made twice"), s.saveResult)
 	register(s, api, op("add-jobs", post, attempt+"/jobs", "Add rows of a batch as jobs"), s.addJobs)
+	register(s, api, op("first-of", post, attempt+"/validators", "Find the batch that a batch repeats"), s.firstOf)
 	register(s, api, op("reserve", http.MethodPut, attempt+"/reservation", "Promise room on a volume to an item"), s.reserve)
 	register(s, api, op("close-report", post, attempt+"/report", "Store a batch's report"), s.closeReport)
 	register(s, api, op("apply-next", post, attempt+"/applications", "Carry a bulk act out on its next items"), s.applyNext)
@@ -170,6 +171,11 @@ func (s *server) saveResult(ctx context.Context, in *fenced[wire.Result]) (*outp
 func (s *server) addJobs(ctx context.Context, in *fenced[wire.JobsRequest]) (*output[wire.Added], error) {
 	added, err := s.registry.AddJobs(ctx, in.lease(), in.Body.Jobs)
 	return answered(wire.Added{Added: added}, err)
+}
+
+func (s *server) firstOf(ctx context.Context, in *fenced[wire.Validator]) (*output[wire.FirstBatch], error) {
+	first, err := s.registry.FirstOf(ctx, in.lease(), in.Body.Validator)
+	return answered(wire.FirstBatch{BatchID: first}, err)
 }
 
 func (s *server) reserve(ctx context.Context, in *fenced[registry.Reservation]) (*struct{}, error) {

@@ -68,6 +68,12 @@ func (s *Store) AddJobs(ctx context.Context, l registry.Lease, jobs []registry.N
 	return out.Added, err
 }
 
+// FirstOf implements registry.Working.
+func (s *Store) FirstOf(ctx context.Context, l registry.Lease, validator string) (string, error) {
+	out, err := fenced[wire.FirstBatch](ctx, s, l, "validators", wire.Validator{Validator: validator})
+	return out.BatchID, err
+}
+
 // Reserve implements registry.Working.
 func (s *Store) Reserve(ctx context.Context, l registry.Lease, r registry.Reservation) error {
 	return s.fencedTell(ctx, http.MethodPut, l, "reservation", r)

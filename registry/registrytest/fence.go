@@ -31,6 +31,10 @@ func fencedWrites() map[string]func(f *fixture, l registry.Lease) error {
 			_, err := f.AddJobs(f.Context(), l, newJobs(1))
 			return err
 		},
+		"FirstOf": func(f *fixture, l registry.Lease) error {
+			_, err := f.FirstOf(f.Context(), l, `"zombie"`)
+			return err
+		},
 		"Reserve": func(f *fixture, l registry.Lease) error {
 			return f.Reserve(f.Context(), l, registry.Reservation{Volume: "v", Bytes: 1, Total: 100, Threshold: 1})
 		},

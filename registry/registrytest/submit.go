@@ -19,7 +19,11 @@ func submitTests() []test {
 		{"a_key_of_a_duplicate_is_kept", keyOfDuplicate},
 		{"a_key_sent_at_the_same_time_makes_one_batch", keyRace},
 		{"the_same_bytes_are_a_duplicate", sameBytes},
-		{"urls_are_not_compared", urlsAreNotCompared},
+		{"the_same_bytes_at_the_same_time_make_one_batch", sameBytesRace},
+		{"a_duplicate_is_one_within_the_window", duplicateWindow},
+		{"urls_are_compared_by_their_validators", sameValidator},
+		{"the_same_validators_at_the_same_time_have_one_first", sameValidatorRace},
+		{"what_is_no_batch_being_expanded_repeats_none", repeatsNone},
 		{"R10_bad_text_is_made_good", badText},
 	}
 }
@@ -161,60 +165,6 @@ func keyRace(f *fixture) {
 	}
 	if got := len(f.all(registry.ItemQuery{})); got != 1 {
 		f.Errorf("%d batches, want 1", got)
-	}
-}
-
-// upload records an upload of bytes with a digest.
-func (f *fixture) upload(id, digest string) {
-	f.Helper()
-	f.must(f.AddUpload(f.Context(), registry.Upload{
-		ID: id, Filename: id + ".zip", SizeBytes: 9, Digest: registry.Digest{Algorithm: "sha256", Value: digest}, CreatedBy: "depositor",
-	}))
-}
-
-func sameBytes(f *fixture) {
-	f.collection("other", registry.Profile{})
-	for id, digest := range map[string]string{"u1": "aa", "u2": "aa", "u3": "bb"} {
-		f.upload(id, digest)
-	}
-	of := func(upload string, change ...func(*registry.Submission)) func(*registry.Submission) {
-		return func(s *registry.Submission) {
-			s.Spec.URL = registry.UploadURL(upload)
-			for _, c := range change {
-				c(s)
-			}
-		}
-	}
-	first := f.submit(of("u1"))
-	receipt, err := f.Submit(f.Context(), func() registry.Submission { s := submission(); of("u2")(&s); return s }())
-	f.must(err)
-	if receipt.BatchID != first || !receipt.Duplicate {
-		f.Errorf("the same bytes: %+v, want a duplicate of %s", receipt, first)
-	}
-	for name, change := range map[string]func(*registry.Submission){
-		"other bytes":       of("u3"),
-		"other collection":  of("u1", func(s *registry.Submission) { s.Collection = "other" }),
-		"other description": of("u1", func(s *registry.Submission) { s.Spec.LocalIDs = []string{"x"} }),
-		"forced":            of("u1", func(s *registry.Submission) { s.Force = true }),
-	} {
-		if got := f.submit(change); got == first {
-			f.Errorf("%s: taken for a duplicate", name)
-		}
-	}
-	f.finish(first)
-	if got := f.submit(of("u2")); got != first {
-		f.Error("a completed submission is no duplicate any more")
-	}
-	third := f.submit(of("u3", func(s *registry.Submission) { s.Spec.Title = "t" }))
-	f.fail(third, registry.ContentFault)
-	if got := f.submit(of("u3", func(s *registry.Submission) { s.Spec.Title = "t" })); got == third {
-		f.Error("a failed submission is taken for the content being here")
-	}
-}
-
-func urlsAreNotCompared(f *fixture) {
-	if a, b := f.submit(), f.submit(); a == b {
-		f.Error("two submissions of one URL were taken for duplicates: what it serves may have changed")
 	}
 }
 

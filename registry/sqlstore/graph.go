@@ -175,6 +175,7 @@ func (b *builder) open(g registry.Graph) error {
 // add makes one node's batch with its edges.
 func (b *builder) add(n registry.Node, description string) error {
 	sub := named(n.Submission)
+	sub.Force = true // every node becomes a batch of its own
 	c, err := b.collection(sub.Collection)
 	if err != nil {
 		return fmt.Errorf("node %q: %w", n.Key, err)

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -18,6 +19,11 @@ func (s *Store) BatchProgress(ctx context.Context, id string) (registry.BatchPro
 		BatchID: id, State: batch.State, Settled: batch.Status.Settled(), Expanded: batch.Stage != registry.Expand,
 		States: map[registry.State]int64{}, Error: batch.Note, Class: batch.ErrorClass,
 		Held: batch.State == registry.StateHeld,
+	}
+	if raw, ok := batch.Results[registry.ResultDuplicateOf]; ok {
+		if err := json.Unmarshal(raw, &p.DuplicateOf); err != nil {
+			return p, fmt.Errorf("decode what batch %s repeats: %w", id, err)
+		}
 	}
 	if err := s.addJobs(ctx, &p); err != nil {
 		return p, fmt.Errorf("add up batch %s: %w", id, err)

@@ -51,7 +51,7 @@ func (t *tx) submit(sub registry.Submission) (registry.Receipt, error) {
 	if err := t.accepting(); err != nil {
 		return registry.Receipt{}, err
 	}
-	if id, ok, err := t.sameContent(sub, content); err != nil {
+	if id, ok, err := t.sameUpload(sub, c, content); err != nil {
 		return registry.Receipt{}, err
 	} else if ok {
 		return registry.Receipt{BatchID: id, Duplicate: true}, t.answer(sub.IdempotencyKey, args, id, registry.ActSubmit, sub.Actor)
@@ -93,18 +93,14 @@ func named(sub registry.Submission) registry.Submission {
 func (t *tx) batch(sub registry.Submission, c registry.Collection, description string) newItem {
 	route, _ := registry.RouteOf(registry.Batch)
 	sub.Spec.Profile, sub.Spec.RouteVersion, sub.Spec.SubmittedAt = c.Profile, route.Version, fromMicros(t.now)
-	sub.Spec.Priority = cmp.Or(sub.Priority, c.Profile.Priority)
+	sub.Spec.Priority, sub.Spec.Force = cmp.Or(sub.Priority, c.Profile.Priority), sub.Force
 	priority := registry.DefaultPriority
 	if sub.Spec.Priority != nil {
 		priority = *sub.Spec.Priority
 	}
-	content := ""
-	if strings.HasPrefix(sub.Spec.URL, registry.UploadURL("")) {
-		content = description // a URL's content is not known yet, so two of them cannot be compared
-	}
 	return newItem{
 		id: newID(), tenant: c.Tenant, collection: c.Mnemonic, action: registry.Batch, stage: route.First(),
-		status: registry.Pending, priority: priority, name: sub.Name, spec: sub.Spec, fingerprint: content, actor: sub.Actor,
+		status: registry.Pending, priority: priority, name: sub.Name, spec: sub.Spec, fingerprint: identityOf(sub.Spec, description), actor: sub.Actor,
 	}
 }
 
@@ -125,6 +121,7 @@ func withRequirements(content string, requires []registry.Requirement) (string, 
 func (t *tx) description(sub registry.Submission) (string, error) {
 	spec := sub.Spec
 	spec.Profile, spec.Priority, spec.RouteVersion, spec.SubmittedAt, spec.UserAgent = registry.Profile{}, nil, 0, time.Time{}, ""
+	spec.Force = false
 	if id, ok := strings.CutPrefix(spec.URL, registry.UploadURL("")); ok {
 		u, err := t.upload(id)
 		if err != nil {
@@ -137,19 +134,4 @@ func (t *tx) description(sub registry.Submission) (string, error) {
 		Spec             registry.Spec
 		Priority         *int
 	}{sub.Collection, sub.Name, spec, sub.Priority})
-}
-
-// sameContent finds an earlier submission of the same uploaded bytes.
-func (t *tx) sameContent(sub registry.Submission, content string) (id string, ok bool, err error) {
-	if sub.Force {
-		return "", false, nil
-	}
-	err = t.get(`SELECT id FROM work_item WHERE fingerprint = $1 AND fingerprint <> ''
-		AND status IN ('pending', 'running', 'completed') ORDER BY created_at, id LIMIT 1`, []any{content}, &id)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", false, nil
-	} else if err != nil {
-		return "", false, fmt.Errorf("look for the same content: %w", err)
-	}
-	return id, true, nil
 }

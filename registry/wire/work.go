@@ -48,6 +48,16 @@ type JobsRequest struct {
 	Jobs []registry.NewJob `json:"jobs" doc:"At most 500"`
 }
 
+// Validator is what a batch's address says of its content.
+type Validator struct {
+	Validator string `json:"validator" doc:"A strong ETag, or an S3 version"`
+}
+
+// FirstBatch is the batch that another one repeats.
+type FirstBatch struct {
+	BatchID string `json:"batch_id" doc:"Empty when it repeats none"`
+}
+
 // Added is how many rows were new.
 type Added struct {
 	Added int `json:"added"`

@@ -1,0 +1,113 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// addressMark begins the fingerprint of a batch whose content is at an address and was not looked at yet: it equals none.
+const addressMark = "address:"
+
+// identityOf is the fingerprint of a batch: an upload's content is known, that of an address is known by its validator, once
+// somebody has asked for it.
+func identityOf(spec registry.Spec, description string) string {
+	if isUpload(spec.URL) {
+		return description
+	}
+	return addressMark + description
+}
+
+func isUpload(url string) bool { return strings.HasPrefix(url, registry.UploadURL("")) }
+
+// sameUpload finds an earlier submission of the same uploaded bytes.
+func (t *tx) sameUpload(sub registry.Submission, c registry.Collection, content string) (id string, ok bool, err error) {
+	if sub.Force || !isUpload(sub.Spec.URL) {
+		return "", false, nil
+	}
+	id, err = t.firstWith(content, t.now, c.Profile.DuplicateWindow(), "")
+	return id, id != "", err
+}
+
+// firstWith finds the oldest batch with a fingerprint that was submitted within a window before a moment, other than one
+// itself, and that completed or is under way. What failed in whole or in part, or was given up, is not here.
+func (t *tx) firstWith(fingerprint string, at int64, window time.Duration, itself string) (id string, err error) {
+	if window <= 0 {
+		return "", nil
+	}
+	err = t.get(`SELECT id FROM work_item WHERE fingerprint = $1 AND fingerprint <> '' AND id <> $2 AND created_at >= $3
+		AND status IN ('pending', 'running', 'completed') ORDER BY created_at, id LIMIT 1`,
+		[]any{fingerprint, itself, at - window.Microseconds()}, &id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	} else if err != nil {
+		return "", fmt.Errorf("look for the same content: %w", err)
+	}
+	return id, nil
+}
+
+// FirstOf implements registry.Working.
+func (s *Store) FirstOf(ctx context.Context, l registry.Lease, validator string) (string, error) {
+	var first string
+	err := s.write(ctx, func(t *tx) error {
+		batch, err := t.live(l)
+		if err != nil {
+			return err
+		}
+		if batch.Action != registry.Batch || batch.Stage != registry.Expand {
+			return fmt.Errorf("%w: item %s is not a batch being expanded", registry.ErrInvalid, batch.ID)
+		}
+		first, err = t.firstOf(batch, validator)
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("look what batch %s repeats: %w", l.ItemID, err)
+	}
+	return first, nil
+}
+
+func (t *tx) firstOf(batch registry.WorkItem, validator string) (first string, err error) {
+	if raw, ok := batch.Results[registry.ResultDuplicateOf]; ok {
+		return first, json.Unmarshal(raw, &first)
+	}
+	var known string
+	if err := t.get(`SELECT fingerprint FROM work_item WHERE id = $1`, []any{batch.ID}, &known); err != nil {
+		return "", err
+	}
+	description, fresh := strings.CutPrefix(known, addressMark)
+	if !fresh || validator == "" {
+		return "", nil // an upload, or it was looked for before, and there was none
+	}
+	content, err := fingerprint([]string{description, validator})
+	if err != nil {
+		return "", err
+	}
+	var spec registry.Spec
+	if err := json.Unmarshal(batch.Spec, &spec); err != nil {
+		return "", fmt.Errorf("decode spec of item %s: %w", batch.ID, err)
+	}
+	if !spec.Force {
+		first, err = t.firstWith(content, micros(batch.CreatedAt), spec.Profile.DuplicateWindow(), batch.ID)
+		if err != nil {
+			return "", err
+		}
+	}
+	if first == "" {
+		return "", t.do(`UPDATE work_item SET fingerprint = $2 WHERE id = $1`, batch.ID, content)
+	}
+	raw, err := json.Marshal(first)
+	if err != nil {
+		return "", fmt.Errorf("encode %s: %w", registry.ResultDuplicateOf, err)
+	}
+	err = t.setResult(batch, registry.ResultDuplicateOf, raw)
+	if err == nil {
+		err = t.event(batch.ID, batch.Attempt, "duplicate", actorWorker, map[string]string{registry.ResultDuplicateOf: first})
+	}
+	return first, err
+}
