@@ -13,6 +13,10 @@ func lockTests() []test {
 		{"R01_all_of_an_items_keys_or_none", allOrNone},
 		{"R01_locks_are_granted_in_submit_order", submitOrder},
 		{"R01_a_later_deposit_does_not_overtake_an_earlier_one", noOvertaking},
+		{"R01_a_batch_that_is_expanded_late_keeps_its_place", expandedLate},
+		{"R01_a_batch_that_comes_to_nothing_keeps_nobody", comesToNothing},
+		{"R01_rows_that_are_expanded_late_keep_their_place", rowsLate},
+		{"R01_rows_of_one_batch_that_name_one_object_keep_their_order", rowsOfOneObject},
 		{"R01_a_lock_is_kept_over_a_lost_attempt", keptOverLoss},
 		{"R01_a_lock_is_kept_from_one_that_was_submitted_earlier", keptFromEarlier},
 		{"R01_a_settled_item_frees_its_locks_and_wakes_who_waits", settleUnlocks},
@@ -145,6 +149,94 @@ func noOvertaking(f *fixture) {
 			f.Errorf("claimed %s", c.Item.ID)
 		}
 	}
+}
+
+// ofObject makes a submission name an object.
+func ofObject(s *registry.Submission) { s.Spec.LocalIDs = []string{"x"} }
+
+// expandRows expands a batch to n jobs that name one object.
+func (f *fixture) expandRows(c registry.Claim, n int) (jobs []string) {
+	f.Helper()
+	rows := newJobs(n)
+	for i := range rows {
+		rows[i].Spec.LocalIDs, rows[i].Spec.Profile.Owner = []string{"x"}, owner
+	}
+	_, err := f.AddJobs(f.Context(), c.Lease, rows)
+	f.must(err)
+	f.done(c.Lease)
+	return f.children(c.Item.ID)
+}
+
+// inTurn brings jobs to process, the last one first, and checks that each goes only when those before it have ended.
+func (f *fixture) inTurn(jobs ...string) {
+	f.Helper()
+	for i := len(jobs) - 1; i >= 0; i-- {
+		f.bring(jobs[i], registry.Process)
+	}
+	for i, job := range jobs {
+		c := f.take(registry.Process, job)
+		if c.Item.ID != job {
+			f.Fatalf("turn %d went to %s, want %s", i, c.Item.ID, job)
+		}
+		for _, later := range jobs[i+1:] {
+			if got := f.refused(registry.Process, later).Reason; got != registry.ReasonLocked {
+				f.Errorf("a later one in the turn of job %d: %s, want locked", i, got)
+			}
+		}
+		f.locks(c.Lease, "x")
+		f.done(c.Lease)
+		f.finish(job)
+	}
+}
+
+// twoBatches submits a batch and, a moment later, another one, and claims both to be expanded.
+func (f *fixture) twoBatches(change ...func(*registry.Submission)) (early, late registry.Claim) {
+	f.Helper()
+	early = f.take(registry.Expand, f.submit(change...))
+	f.clock.pass(time.Microsecond)
+	return early, f.take(registry.Expand, f.submit(change...))
+}
+
+// expandedLate: the source of the first of two deposits is slow to say what it has.
+func expandedLate(f *fixture) {
+	early, late := f.twoBatches(ofObject)
+	b := f.expandRows(late, 1)[0]
+	f.bring(b, registry.Process)
+	if got := f.refused(registry.Process, b).Reason; got != registry.ReasonLocked {
+		f.Errorf("the later deposit, while the earlier one is being expanded: %s, want locked", got)
+	}
+	f.inTurn(f.expandRows(early, 1)[0], b)
+}
+
+func comesToNothing(f *fixture) {
+	for _, s := range []registry.Settlement{
+		{Outcome: registry.OutcomeDone},
+		{Outcome: registry.OutcomeFailed, Class: registry.ContentFault, Error: "no manifest"},
+	} {
+		early, late := f.twoBatches(ofObject)
+		job := f.expandRows(late, 1)[0]
+		f.bring(job, registry.Process)
+		if got := f.refused(registry.Process, job).Reason; got != registry.ReasonLocked {
+			f.Errorf("behind a batch that may have a job: %s, want locked", got)
+		}
+		s.Lease = early.Lease
+		f.settle(s)
+		c := f.take(registry.Process, job)
+		f.locks(c.Lease, "x")
+		f.done(c.Lease)
+		f.finish(job)
+	}
+}
+
+// rowsLate: what two manifests name shows only when they are expanded, the later one first.
+func rowsLate(f *fixture) {
+	early, late := f.twoBatches()
+	b := f.expandRows(late, 1)
+	f.inTurn(append(f.expandRows(early, 1), b...)...)
+}
+
+func rowsOfOneObject(f *fixture) {
+	f.inTurn(f.expandRows(f.take(registry.Expand, f.submit()), 3)...)
 }
 
 func keptOverLoss(f *fixture) {

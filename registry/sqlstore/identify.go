@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -18,6 +19,9 @@ func (s *Store) Identify(ctx context.Context, l registry.Lease, r registry.Ident
 	err := s.write(ctx, func(t *tx) error {
 		it, err := t.live(l)
 		if err != nil {
+			return err
+		}
+		if it.CreatedAt, err = t.submitted(it); err != nil {
 			return err
 		}
 		id, locked, err = t.identify(it, r)
@@ -207,6 +211,21 @@ func (t *tx) queueForLocks(it registry.WorkItem, keys []string) error {
 	return t.nextInLine(had)
 }
 
+// submitted is when an item was submitted, which decides on its turn: a job's is its batch's, however late that was expanded.
+func (t *tx) submitted(it registry.WorkItem) (time.Time, error) {
+	if it.ParentID == "" {
+		return it.CreatedAt, nil
+	}
+	var at int64
+	err := t.get(`SELECT created_at FROM work_item WHERE id = $1`, []any{it.ParentID}, &at)
+	if errors.Is(err, sql.ErrNoRows) {
+		return it.CreatedAt, nil
+	} else if err != nil {
+		return it.CreatedAt, fmt.Errorf("look when batch %s was submitted: %w", it.ParentID, err)
+	}
+	return fromMicros(at), nil
+}
+
 // standInLine gives an item its place, by its time of submission, in the queues for locks.
 func (t *tx) standInLine(itemID string, submitted int64, keys []string) error {
 	for _, key := range keys {
@@ -230,6 +249,15 @@ func keysOf(spec registry.Spec) []string {
 	}
 	slices.Sort(keys)
 	return slices.Compact(keys)
+}
+
+// leaveLine takes a batch out of the queues for locks, where its jobs have its place by now, and wakes those who are first.
+func (t *tx) leaveLine(batch string) error {
+	keys, err := t.strings(`DELETE FROM lock_wait WHERE item_id = $1 RETURNING key`, batch)
+	if err != nil {
+		return fmt.Errorf("leave the queues for locks: %w", err)
+	}
+	return t.nextInLine(keys)
 }
 
 // unlock frees what a settled item held or waited for and wakes those who wait for it. An item that failed with a

@@ -72,7 +72,7 @@ func (t *tx) addJobs(batch registry.WorkItem, jobs []registry.NewJob) (added int
 		} else {
 			open++
 			for _, key := range keysOf(n.spec) {
-				waiting = append(waiting, []any{key, n.id, t.now})
+				waiting = append(waiting, []any{key, n.id, micros(batch.CreatedAt)})
 			}
 		}
 		items = append(items, n)

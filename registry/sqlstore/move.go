@@ -122,6 +122,9 @@ func (t *tx) moved(s shift) (err error) {
 		return t.reopen(it.ID)
 	}
 	if c.act == registry.ActAdvance && c.stage == registry.Report {
+		if err := t.leaveLine(it.ID); err != nil {
+			return err
+		}
 		return t.unblocked(it.ID) // a batch whose jobs are settled already begins its closing here
 	}
 	return nil

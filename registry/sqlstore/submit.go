@@ -70,6 +70,13 @@ func (t *tx) submit(sub registry.Submission) (registry.Receipt, error) {
 	if err := t.require(it.id, needs); err != nil {
 		return registry.Receipt{}, err
 	}
+	// Who comes later must not overtake it because it is expanded late. One that waits for others has no place yet: they may
+	// need the same object.
+	if it.blockers == 0 {
+		if err := t.standInLine(it.id, t.now, keysOf(it.spec)); err != nil {
+			return registry.Receipt{}, err
+		}
+	}
 	return registry.Receipt{BatchID: it.id}, t.answer(sub.IdempotencyKey, args, it.id, registry.ActSubmit, sub.Actor)
 }
 
