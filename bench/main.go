@@ -52,7 +52,11 @@ type contest struct {
 
 func (b *bench) contests() []contest {
 	return []contest{
-		{"large", b.large}, {"small", b.small}, {"orchestration", b.orchestration}, {"bags", b.bags}, {"batch", b.batch},
+		{"large", b.large},
+		{"small", b.small},
+		{"orchestration", b.orchestration},
+		{"bags", b.bags},
+		{"batch", b.batch},
 		{"start", b.start},
 	}
 }

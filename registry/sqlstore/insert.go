@@ -68,7 +68,9 @@ func (n newItem) values(b birth, seq, now int64) ([]any, error) {
 		return nil, fmt.Errorf("encode spec: %w", err)
 	}
 	return []any{
-		seq, n.id, n.tenant, n.collection, sql.NullString{String: n.parent, Valid: n.parent != ""}, n.row, n.action, n.stage,
+		seq, n.id, n.tenant, n.collection,
+		sql.NullString{String: n.parent, Valid: n.parent != ""},
+		n.row, n.action, n.stage,
 		n.status, n.priority, rank(now, n.priority), clean(n.name), string(spec), n.fingerprint, n.class, clean(n.note),
 		now + n.delay, b.nudge, clean(n.actor), now, b.finished, n.graph, n.blockers,
 		cmp.Or(n.volume, volumeOf(n.action, n.spec.Profile)), b.ready,
