@@ -139,6 +139,8 @@ func TestRow(t *testing.T) {
 		{"bad date", u + " | | | | yesterday", []string{"5 warning modified"}},
 		{"file URL", "file:///etc/passwd", []string{"1 error url-scheme"}},
 		{"ftp URL", "ftp://h.test/a", []string{"1 error url-scheme"}},
+		{"password", "https://user:pw@h.test/a", []string{"1 error url-secret"}},
+		{"name", "s3://key@bucket/a", []string{"1 error url-secret"}},
 		{"no scheme", "h.test/a", []string{"1 error url"}},
 		{"no host", "https:///a", []string{"1 error url"}},
 		{"include", "@https://h.test/more.checkm", []string{"1 error url"}},

@@ -51,6 +51,8 @@ const (
 	RuleURL Rule = "url"
 	// RuleURLScheme: a scheme other than http, https and s3.
 	RuleURLScheme Rule = "url-scheme"
+	// RuleURLSecret: a name or a password in the URL, which must not be kept with it.
+	RuleURLSecret Rule = "url-secret"
 	// RuleAlgorithm: a digest algorithm that is not known, or a digest without one.
 	RuleAlgorithm Rule = "algorithm"
 	// RuleDigest: a digest that is missing beside its algorithm, or not of its form.

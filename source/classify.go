@@ -6,9 +6,12 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
+	"mime"
 	"net"
 	"net/http"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -20,8 +23,8 @@ const maxRetryAfter = time.Hour
 // fault gives an error met before there was an answer its meaning.
 func (x *exchange) fault(err error) error {
 	address := redactURL(x.asked)
-	if x.target != x.asked {
-		err = fmt.Errorf("redirected to %s: %w", redactURL(x.target), err)
+	if x.shown != x.asked {
+		err = fmt.Errorf("redirected to %s: %w", redactURL(x.shown), err)
 	}
 	if ended := x.ended(); ended != nil {
 		return &Error{Op: x.op, URL: address, Kind: FaultCancelled, Err: ended}
@@ -42,8 +45,11 @@ func (x *exchange) statusFault() error {
 		Kind:       FaultStatus,
 		RetryAfter: retryAfter(x.resp),
 	}
-	if x.target != x.asked {
-		e.Err = fmt.Errorf("redirected to %s", redactURL(x.target))
+	if code := x.errorCode(); code != "" {
+		e.Err = errors.New(code)
+	}
+	if x.shown != x.asked {
+		e.Err = errors.Join(fmt.Errorf("redirected to %s", redactURL(x.shown)), e.Err)
 	}
 	switch x.resp.StatusCode {
 	case http.StatusNotFound, http.StatusGone:
@@ -55,7 +61,26 @@ func (x *exchange) statusFault() error {
 	case http.StatusPartialContent:
 		e.Kind = FaultProtocol
 	}
+	if isRedirect(x.resp.StatusCode) {
+		e.Kind = FaultRedirect
+	}
 	return e
+}
+
+// codeInXML is the service's own word for an error, as S3 and its kin answer it.
+var codeInXML = regexp.MustCompile(`<Code>([A-Za-z]{1,64})</Code>`)
+
+// errorCode returns that word, which tells an expired signature from a key that was not let in; "" when there is none.
+func (x *exchange) errorCode() string {
+	const enough = 4 << 10
+	if kind, _, _ := mime.ParseMediaType(x.resp.Header.Get("Content-Type")); !strings.HasSuffix(kind, "/xml") {
+		return ""
+	}
+	text, _ := io.ReadAll(io.LimitReader(x.body(0, -1), enough)) // what came of it will do
+	if found := codeInXML.FindSubmatch(text); found != nil {
+		return string(found[1])
+	}
+	return ""
 }
 
 // classify tells faults of the network apart by type. Where an error has more than one, the more telling comes first.
@@ -83,7 +108,11 @@ func isTLS(err error) bool {
 		authority    x509.UnknownAuthorityError
 		hostname     x509.HostnameError
 		invalid      x509.CertificateInvalidError
+		told         *net.OpError // what one end of a TLS connection tells the other has no type of its own
 	)
+	if errors.As(err, &told) && (told.Op == "remote error" || told.Op == "local error") {
+		return true
+	}
 	return errors.As(err, &verification) || errors.As(err, &record) || errors.As(err, &alert) ||
 		errors.As(err, &authority) || errors.As(err, &hostname) || errors.As(err, &invalid)
 }

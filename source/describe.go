@@ -13,7 +13,7 @@ import (
 func (x *exchange) describe() (Info, error) {
 	header := x.resp.Header
 	info := Info{
-		URL:         redactURL(x.target),
+		URL:         redactURL(x.shown),
 		Size:        x.resp.ContentLength,
 		Ranges:      strings.EqualFold(strings.TrimSpace(header.Get("Accept-Ranges")), "bytes"),
 		ContentType: header.Get("Content-Type"),
@@ -64,7 +64,7 @@ func (x *exchange) filename() string {
 			return name
 		}
 	}
-	for _, u := range []*url.URL{x.asked, x.target} {
+	for _, u := range []*url.URL{x.asked, x.shown} {
 		path := u.EscapedPath()
 		name, err := url.PathUnescape(path[strings.LastIndexByte(path, '/')+1:])
 		if err != nil {

@@ -18,7 +18,8 @@ const (
 	FaultForbidden Fault = "forbidden" // the guard refuses the address
 	FaultMissing   Fault = "missing"   // 404, 410
 
-	FaultDenied     Fault = "denied"     // 401, 403
+	FaultDenied     Fault = "denied"     // 401, 403, or a bucket that the collection has no credential for
+	FaultCredential Fault = "credential" // the collection's credential cannot be used
 	FaultBusy       Fault = "busy"       // 429, 503, or still within a Retry-After of such an answer
 	FaultStatus     Fault = "status"     // any other status
 	FaultDNS        Fault = "dns"        // the name does not resolve
@@ -93,7 +94,9 @@ func (f Fault) describe() (what, advice string) {
 	case FaultMissing:
 		return "the file is missing", "put the file there or correct the address, then submit again"
 	case FaultDenied:
-		return "access was denied", "give access to it, renew the signed address, or set the collection's credentials"
+		return "access was denied", "give access to it, renew the signed address, or have an admin set the collection's credential for it (holdfast collection credential set)"
+	case FaultCredential:
+		return "the collection's credential cannot be used", ""
 	case FaultBusy:
 		return "the server asked to be left alone for a while", ""
 	case FaultStatus:
@@ -111,7 +114,7 @@ func (f Fault) describe() (what, advice string) {
 	case FaultShort:
 		return "the data ended too early", ""
 	case FaultRedirect:
-		return "the redirect was not followed", "give the address that it leads to"
+		return "the redirect was not followed", "give the address that it leads to; for a bucket, correct the region or endpoint of its credential"
 	case FaultEncoding:
 		return "the server sends the file compressed although it was asked not to", "have it send the file as it is"
 	case FaultProtocol:

@@ -2,7 +2,6 @@ package source
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net"
@@ -17,7 +16,10 @@ type exchange struct {
 	http     *HTTP
 	op       string
 	asked    *url.URL // the address that was given
-	target   *url.URL // the address that answered
+	shown    *url.URL // that of what answers, as messages tell it
+	target   *url.URL // where the request goes
+	origin   string   // of the first target, whose credentials sign adds
+	sign     func(*http.Request) error
 	resp     *http.Response
 	ended    func() error // why the exchange was called off, or nil
 	cancel   context.CancelCauseFunc
@@ -28,19 +30,21 @@ type exchange struct {
 
 // exchange sends a request and follows redirects. The answer may have any other status. It must be closed.
 func (h *HTTP) exchange(ctx context.Context, op, method, rawURL string, header http.Header) (*exchange, error) {
-	asked, err := parseURL(rawURL)
+	at, err := h.locate(ctx, rawURL)
 	if err != nil {
-		return nil, &Error{Op: op, URL: Redact(rawURL), Kind: FaultURL, Err: err}
+		return nil, unlocated(ctx, op, rawURL, err)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	x := &exchange{http: h, op: op, asked: asked, target: asked, cancel: cancel}
+	x := &exchange{
+		http: h, op: op, asked: at.Asked, shown: at.Asked, target: at.Target, origin: originOf(at.Target), sign: at.Sign, cancel: cancel,
+	}
 	x.ended = func() error { return contextError(ctx) }
 	for hop := 0; ; hop++ {
 		if err := x.send(ctx, method, header); err != nil {
 			cancel(nil)
 			return nil, err
 		}
-		if !isRedirect(x.resp.StatusCode) {
+		if h.stays || !isRedirect(x.resp.StatusCode) {
 			return x, nil
 		}
 		next, err := x.next(hop)
@@ -50,8 +54,21 @@ func (h *HTTP) exchange(ctx context.Context, op, method, rawURL string, header h
 			cancel(nil)
 			return nil, err
 		}
-		x.target = next
+		x.target, x.shown = next, next
 	}
+}
+
+// unlocated gives the error of a locate its meaning.
+func unlocated(ctx context.Context, op, rawURL string, err error) error {
+	if ended := contextError(ctx); ended != nil {
+		return &Error{Op: op, URL: Redact(rawURL), Kind: FaultCancelled, Err: ended}
+	}
+	if known, ok := errors.AsType[*Error](err); ok {
+		e := *known
+		e.Op, e.URL = op, Redact(rawURL)
+		return &e
+	}
+	return &Error{Op: op, URL: Redact(rawURL), Kind: FaultCredential, Err: err}
 }
 
 // send makes one request to x.target. After success a slot of the server is taken.
@@ -60,26 +77,10 @@ func (x *exchange) send(ctx context.Context, method string, header http.Header) 
 	if err != nil {
 		return x.fault(err)
 	}
-	bare := *x.target
-	bare.User, bare.Fragment, bare.RawFragment = nil, "", ""
-	req, err := http.NewRequestWithContext(ctx, method, bare.String(), nil)
+	resp, err := x.roundTrip(ctx, method, header) //nolint:bodyclose // closed by exchange.close
 	if err != nil {
 		slot.leave()
-		return &Error{Op: x.op, URL: redactURL(x.target), Kind: FaultURL, Err: errors.New("no request can be made of it")}
-	}
-	for name, values := range header {
-		req.Header[name] = values
-	}
-	req.Header.Set("Accept", "*/*")
-	req.Header.Set("Accept-Encoding", "identity")
-	req.Header.Set("User-Agent", x.http.options.UserAgent)
-	if credentials := x.credentials(); credentials != "" {
-		req.Header.Set("Authorization", credentials)
-	}
-	resp, err := x.http.transport.RoundTrip(req) //nolint:bodyclose // closed by exchange.close
-	if err != nil {
-		slot.leave()
-		return x.fault(err)
+		return err
 	}
 	x.resp, x.release = resp, slot.leave
 	x.throttle = func(n int) error { return slot.spend(ctx, n) }
@@ -89,18 +90,34 @@ func (x *exchange) send(ctx context.Context, method string, header http.Header) 
 	return nil
 }
 
-// credentials are for the server that the depositor or the collection named, and for no other: not another host,
-// not another port, not the same one without TLS.
-func (x *exchange) credentials() string {
-	origin := originOf(x.asked)
-	if originOf(x.target) != origin {
-		return ""
+func (x *exchange) roundTrip(ctx context.Context, method string, header http.Header) (*http.Response, error) {
+	bare := *x.target
+	bare.User, bare.Fragment, bare.RawFragment = nil, "", ""
+	req, err := http.NewRequestWithContext(ctx, method, bare.String(), nil)
+	if err != nil {
+		return nil, &Error{Op: x.op, URL: redactURL(x.shown), Kind: FaultURL, Err: errors.New("no request can be made of it")}
 	}
-	if user := x.asked.User; user != nil {
-		password, _ := user.Password()
-		return "Basic " + base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password))
+	// Credentials are for the server that was named, and for no other: not another host, not another port, not the same one
+	// without TLS. A signature covers what is there already, and what follows may be changed on its way.
+	if x.sign != nil && originOf(x.target) == x.origin {
+		if err := x.sign(req); err != nil {
+			if x.ended() != nil {
+				return nil, x.fault(err)
+			}
+			return nil, &Error{Op: x.op, URL: redactURL(x.asked), Kind: FaultCredential, Err: err}
+		}
 	}
-	return x.http.options.Authorize(origin)
+	for name, values := range header {
+		req.Header[name] = values
+	}
+	req.Header.Set("Accept", "*/*")
+	req.Header.Set("Accept-Encoding", "identity")
+	req.Header.Set("User-Agent", x.http.options.UserAgent)
+	resp, err := x.http.transport.RoundTrip(req)
+	if err != nil {
+		return nil, x.fault(err)
+	}
+	return resp, nil
 }
 
 // next judges where a redirect leads. The address itself is judged by the guard, as any other.
@@ -130,9 +147,6 @@ func (x *exchange) next(hop int) (*url.URL, error) {
 		return nil, refuse(FaultRedirect, fmt.Errorf("the redirect leads from https to %s", redactURL(next)))
 	}
 	next.User = nil // a server that redirects has no credentials to give
-	if originOf(next) == originOf(x.asked) {
-		next.User = x.asked.User
-	}
 	return next, nil
 }
 
@@ -166,9 +180,14 @@ func parseURL(rawURL string) (*url.URL, error) {
 		return nil, errors.New("it does not begin with http:// or https://")
 	case u.Hostname() == "":
 		return nil, errors.New("it names no host")
+	case u.User != nil:
+		return nil, errUserinfo
 	}
 	return u, nil
 }
+
+// errUserinfo refuses a name or a password in an address: whatever keeps or shows the address would keep or show them.
+var errUserinfo = errors.New("there are credentials in it; take them out and have an admin store them for the collection")
 
 // originOf names a server: scheme, host and port, in one form.
 func originOf(u *url.URL) string {

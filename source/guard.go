@@ -35,13 +35,14 @@ type forbiddenRange struct {
 }
 
 // forbiddenRanges lists them, by the IANA registries of special-purpose addresses. Those that embed an IPv4 address
-// are here since that one may be private.
+// are here since that one may be private. Nobody can know the prefix that a network has chosen itself for its NAT64.
 func forbiddenRanges() []forbiddenRange {
 	return []forbiddenRange{
 		{"0.0.0.0/8", "it means this host (RFC 791)"},
 		{"10.0.0.0/8", "it is private (RFC 1918)"},
 		{"100.64.0.0/10", "it is a provider's shared address (RFC 6598)"},
 		{"127.0.0.0/8", "it is loopback"},
+		{"168.63.129.16/32", "it is the platform's own on Azure"},
 		{"169.254.0.0/16", "it is link-local, where cloud metadata services are (RFC 3927)"},
 		{"172.16.0.0/12", "it is private (RFC 1918)"},
 		{"192.0.0.0/24", "it is reserved for protocols (RFC 6890)"},
@@ -54,16 +55,22 @@ func forbiddenRanges() []forbiddenRange {
 		{"224.0.0.0/4", "it is multicast"},
 		{"240.0.0.0/4", "it is reserved or broadcast"},
 		{"::/96", "it is loopback, unspecified, or embeds an IPv4 address"},
+		{"::ffff:0:0:0/96", "it embeds an IPv4 address (SIIT, RFC 2765)"},
 		{"64:ff9b::/96", "it embeds an IPv4 address (NAT64, RFC 6052)"},
 		{"64:ff9b:1::/48", "it embeds an IPv4 address (NAT64, RFC 8215)"},
 		{"100::/64", "it is discarded (RFC 6666)"},
 		{"2001::/23", "it is reserved for protocols (RFC 2928; Teredo)"},
 		{"2001:db8::/32", "it is for documentation (RFC 3849)"},
 		{"2002::/16", "it embeds an IPv4 address (6to4, RFC 3056)"},
+		{"3fff::/20", "it is for documentation (RFC 9637)"},
 		{"fc00::/7", "it is private (RFC 4193)"},
 		{"fe80::/10", "it is link-local (RFC 4291)"},
 		{"fec0::/10", "it is site-local (RFC 3879)"},
 		{"ff00::/8", "it is multicast"},
+		// What is left beside 2000::/3, all that is given out to the public.
+		{"::/3", "it is not a public address (RFC 4291)"},
+		{"4000::/2", "it is not a public address (RFC 4291)"},
+		{"8000::/1", "it is not a public address (RFC 4291)"},
 	}
 }
 

@@ -24,6 +24,8 @@ func TestGuardCheck(t *testing.T) {
 		"172.16.0.1", "172.31.255.255", "192.0.0.8", "192.168.1.1", "198.18.0.1", "198.19.255.255", "224.0.0.1", "239.1.1.1",
 		"240.0.0.1", "255.255.255.255", "::", "::1", "::127.0.0.1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::7f00:1",
 		"64:ff9b:1::1", "2002:7f00:1::", "2001::1", "fc00::1", "fd12::1", "fe80::1", "fe80::1%eth0", "fec0::1", "ff02::1",
+		"168.63.129.16", "192.0.0.192", "100.100.100.200", "fd00:ec2::254", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", // metadata of clouds
+		"::ffff:0:10.0.0.1", "3fff::1", "5f00::1", "4000::1", "8000::1", "1000::1", "::ffff:169.254.169.254%1", "2002:a9fe:a9fe::",
 	}
 	for _, s := range refused {
 		var forbidden *source.ForbiddenError
@@ -38,6 +40,11 @@ func TestGuardCheck(t *testing.T) {
 	}
 	if err := (source.Guard{}).Check(netip.Addr{}); err == nil {
 		t.Error("the invalid address is allowed")
+	}
+	for _, address := range []string{"", "1.1.1.1", "localhost:80", "0:80", "2130706433:80", "0x7f.1:80", "0177.0.0.1:80", "1.1.1.1.:80", "[1.1.1.1]:80x"} {
+		if err := (source.Guard{}).Control("tcp", address, nil); err == nil {
+			t.Errorf("%q is allowed, and is no address and port", address)
+		}
 	}
 	if err := (source.Guard{}).Control("udp4", "1.1.1.1:53", nil); err == nil {
 		t.Error("UDP is allowed")
@@ -181,21 +188,16 @@ func TestRedirects_KeepCredentialsHome(t *testing.T) {
 	_, err := h.Head(t.Context(), s.URL+"/f")
 	wantFault(t, err, source.FaultDenied, false)
 
-	within := strings.Replace(s.URL, "http://", "http://ann:p%3Aw@", 1)
-	bearer := h.Authorized(func(origin string) string {
-		if origin != s.URL {
-			t.Errorf("asked for credentials of %s", origin)
-		}
-		return "Bearer t0ken"
-	})
-	for _, tt := range []struct {
-		fetcher source.Fetcher
-		base    string
-	}{{h, within}, {bearer, s.URL}} {
+	for _, value := range []string{"Basic YW5uOnA6dw==", "Bearer t0ken"} {
+		authorized := h.Authorized(func(_ context.Context, origin string) (string, error) {
+			if origin != s.URL {
+				t.Errorf("asked for credentials of %s", origin)
+			}
+			return value, nil
+		})
 		for _, path := range []string{"/f", "/here", "/away"} {
-			info, err := tt.fetcher.Head(t.Context(), tt.base+path)
-			if err != nil || strings.Contains(info.URL, "p%3Aw") {
-				t.Errorf("%s: url=%s err=%v", path, info.URL, err)
+			if _, err := authorized.Head(t.Context(), s.URL+path); err != nil {
+				t.Errorf("%s: %v", path, err)
 			}
 		}
 		for _, name := range []string{"Authorization", "Cookie", "Referer"} {
@@ -203,6 +205,25 @@ func TestRedirects_KeepCredentialsHome(t *testing.T) {
 				t.Errorf("another server was sent %s: %s", name, value)
 			}
 		}
+	}
+}
+
+// TestCredentials_Unusable: a credential that cannot be used is the system's fault, and nothing is sent without it.
+func TestCredentials_Unusable(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	s := serve(t, func(http.ResponseWriter, *http.Request) { asked.Add(1) })
+	h := newHTTP(t, func(o *source.HTTPOptions) { o.PerHost = 1 }).Authorized(func(context.Context, string) (string, error) {
+		return "", errors.New("no key")
+	})
+	for range 3 { // the slot is given back each time
+		_, err := h.Head(t.Context(), s.URL)
+		if e := wantFault(t, err, source.FaultCredential, false); !strings.Contains(e.Error(), "no key") {
+			t.Errorf("error %q, want the reason", e)
+		}
+	}
+	if asked.Load() != 0 {
+		t.Error("a request was sent without the credential")
 	}
 }
 

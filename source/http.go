@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"net"
 	"net/http"
+	"net/url"
 	"time"
 )
 
@@ -13,10 +14,9 @@ import (
 type HTTPOptions struct {
 	// Guard judges every address that is connected to, also those that redirects lead to.
 	Guard Guard
-	// Authorize returns the value of the Authorization header for a server ("https://host:443", the port
-	// always given), or "". It is asked only for the server that was named, never for one that a redirect leads to.
-	// Credentials within an address go before it. Nil means none.
-	Authorize func(origin string) string
+	// Authorize returns the value of the Authorization header for a server, or "". It is asked only for the server that was
+	// named, never for one that a redirect leads to. Nil means none.
+	Authorize AuthorizeFunc
 	// UserAgent names us to servers. Default "Holdfast".
 	UserAgent string
 	// RootCAs verify servers. Default: the system's.
@@ -41,6 +41,10 @@ type HTTPOptions struct {
 	// take longer it fails with FaultBusy at once, and the server is not asked. Default 2 s.
 	PatienceAfterRetryAfter time.Duration
 }
+
+// AuthorizeFunc returns the value of the Authorization header for a server ("https://host:443", the port always given), or "".
+// Its error is a FaultCredential.
+type AuthorizeFunc func(ctx context.Context, origin string) (string, error)
 
 // The defaults of HTTPOptions.
 const (
@@ -75,31 +79,69 @@ func (o HTTPOptions) withDefaults() HTTPOptions {
 	if o.PatienceAfterRetryAfter <= 0 {
 		o.PatienceAfterRetryAfter = defaultPatience
 	}
-	if o.Authorize == nil {
-		o.Authorize = func(string) string { return "" }
-	}
 	return o
 }
 
 // HTTP is a Fetcher for http and https. Proxies named in the environment are not used, since the guard could not see
-// past them.
+// past them. Addresses with a name or a password in them are a FaultURL.
 type HTTP struct {
 	options   HTTPOptions
 	transport *http.Transport
 	gate      *gate
+	locate    LocateFunc
+	condition string // the header that asks for a part of this very state of a file
+	stays     bool   // redirects are not followed
 }
 
 // NewHTTP returns a Fetcher for http and https. Close lets go of its idle connections.
 func NewHTTP(o HTTPOptions) *HTTP {
 	o = o.withDefaults()
-	return &HTTP{options: o, transport: newTransport(o), gate: newGate(o)}
+	h := &HTTP{options: o, transport: newTransport(o), gate: newGate(o)}
+	return h.Authorized(o.Authorize)
 }
 
 // Authorized returns a Fetcher that differs in its credentials only: connections and limits are shared.
-func (h *HTTP) Authorized(authorize func(origin string) string) *HTTP {
+func (h *HTTP) Authorized(authorize AuthorizeFunc) *HTTP {
 	c := *h
-	c.options.Authorize = authorize
-	c.options = c.options.withDefaults()
+	c.condition, c.stays = "If-Range", false
+	c.locate = func(_ context.Context, rawURL string) (Location, error) {
+		u, err := parseURL(rawURL)
+		if err != nil {
+			return Location{}, &Error{Kind: FaultURL, Err: err}
+		}
+		at := Location{Asked: u, Target: u}
+		if authorize != nil {
+			at.Sign = func(r *http.Request) error {
+				value, err := authorize(r.Context(), originOf(u))
+				if value != "" {
+					r.Header.Set("Authorization", value)
+				}
+				return err
+			}
+		}
+		return at, nil
+	}
+	return &c
+}
+
+// Location is where what an address names is, and how it is asked for over HTTP.
+type Location struct {
+	Asked  *url.URL // the address as people know it
+	Target *url.URL // http or https
+	// Sign adds to a request what shows whose it is. The request's context is that of the caller; an error is a
+	// FaultCredential. Nil adds nothing.
+	Sign func(r *http.Request) error
+}
+
+// LocateFunc finds the location of what an address names. An *Error needs its Kind and Err only; any other one is a
+// FaultCredential.
+type LocateFunc func(ctx context.Context, rawURL string) (Location, error)
+
+// Located returns a Fetcher for addresses of another scheme that are fetched over HTTP from a store of objects: one that goes
+// by If-Match. Connections, limits and the guard are shared with h. Redirects are not followed.
+func (h *HTTP) Located(locate LocateFunc) *HTTP {
+	c := *h
+	c.locate, c.condition, c.stays = locate, "If-Match", true
 	return &c
 }
 

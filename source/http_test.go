@@ -357,7 +357,10 @@ func TestHTTPPerHost(t *testing.T) {
 
 func TestHTTPBadURL(t *testing.T) {
 	t.Parallel()
-	for _, raw := range []string{"", "http://", "http:///file", "https://user:s3cr3t@host:notaport/", "http:user:s3cr3t@host", "http://h/%zz?token=s3cr3t", "http://h\n/", "ftp://h/f"} {
+	for _, raw := range []string{
+		"", "http://", "http:///file", "https://user:s3cr3t@host:notaport/", "http:user:s3cr3t@host", "http://h/%zz?token=s3cr3t", "http://h\n/", "ftp://h/f",
+		"https://user:s3cr3t@host/", "https://s3cr3t@host/", "http://good.example@127.0.0.1/", "http://@h/",
+	} {
 		_, err := newHTTP(t, nil).Head(t.Context(), raw)
 		wantFault(t, err, source.FaultURL, true)
 		if strings.Contains(err.Error(), "s3cr3t") {

@@ -34,7 +34,7 @@ func (p Point) resumable() bool {
 func (h *HTTP) resume(ctx context.Context, rawURL string, from Point) (*Body, error) {
 	header := http.Header{"Range": {"bytes=" + strconv.FormatInt(from.Offset, 10) + "-"}}
 	if from.Validator != "" {
-		header.Set("If-Range", from.Validator)
+		header.Set(h.condition, from.Validator)
 	}
 	x, err := h.exchange(ctx, "open", http.MethodGet, rawURL, header)
 	if err != nil {
@@ -47,7 +47,7 @@ func (h *HTTP) resume(ctx context.Context, rawURL string, from Point) (*Body, er
 			x.close()
 		}
 		return body, err
-	case http.StatusRequestedRangeNotSatisfiable: // the file has become shorter
+	case http.StatusRequestedRangeNotSatisfiable, http.StatusPreconditionFailed: // the file has become shorter, or is another
 		x.close()
 		return nil, nil
 	default:

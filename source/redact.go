@@ -43,6 +43,7 @@ func redactQuery(query string) string {
 		switch {
 		case !found && len(key) >= longSecret:
 			pairs[i] = redacted
+		case found && key == versionKey:
 		case found && (len(value) >= longSecret || secretKey(key)):
 			pairs[i] = key + "=" + redacted
 		}

@@ -167,6 +167,9 @@ func (e expansion) job(item *base.Item, row checkm.Row, faults []checkm.Fault) r
 	j := registry.NewJob{Row: int64(row.Line), Name: row.Name, Priority: e.priority(item), Spec: s}
 	if checkm.Refused(faults) {
 		j.Class, j.Fault = registry.ContentFault, describeFaults(faults)
+		if u, err := url.Parse(row.URL); err != nil || u.User != nil {
+			j.Spec.URL = source.Redact(row.URL) // a password must not be kept
+		}
 	}
 	if j.Name == "" {
 		j.Name = fmt.Sprintf("line %d", row.Line)

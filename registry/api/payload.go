@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/wire"
+	"github.com/holdfast/holdfast/source"
 )
 
 func payloadType(location, name string) (registry.PayloadType, []wire.Fault) {
@@ -44,8 +45,20 @@ func urlFault(location, raw string) (faults []wire.Fault, name string) {
 	if err != nil {
 		return fault("it is no well-formed URL; check the percent signs, the host and the port")
 	}
+	if u.User != nil {
+		return fault("a name or a password does not belong there; take it out and have an admin store it for the collection (holdfast collection credential set)")
+	}
 	switch strings.ToLower(u.Scheme) {
 	case "http", "https":
+	case source.S3Scheme:
+		a, err := source.ParseS3(raw)
+		if err != nil {
+			return fault("%s", err.Error())
+		}
+		if name = path.Base(a.Key); nameFault("", name) != nil {
+			name = a.Bucket
+		}
+		return nil, name
 	case "":
 		return fault("it has no scheme; begin it with https://, or upload the file first")
 	case "file":
@@ -53,7 +66,7 @@ func urlFault(location, raw string) (faults []wire.Fault, name string) {
 	case "upload":
 		return fault("give the id of an upload as upload_id")
 	default:
-		return fault("scheme %q cannot be fetched; use http or https, or upload the file first", u.Scheme)
+		return fault("scheme %q cannot be fetched; use http, https or s3, or upload the file first", u.Scheme)
 	}
 	if u.Hostname() == "" {
 		return fault("it names no host")

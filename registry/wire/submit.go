@@ -7,7 +7,7 @@ const DefaultCollection = "default"
 
 // SubmitRequest describes a payload on its way in. Exactly one of URL and UploadID is given.
 type SubmitRequest struct {
-	URL      string `json:"url,omitempty" doc:"Where the payload is: http or https"`
+	URL      string `json:"url,omitempty" doc:"Where the payload is: http, https or s3://BUCKET/KEY; no name or password in it"`
 	UploadID string `json:"upload_id,omitempty" doc:"The id that POST /uploads answered"`
 	// Type is a registry.PayloadType; empty stands for auto, which is settled by content.
 	Type       string           `json:"type,omitempty" doc:"auto, file, container, bag, object-manifest, batch-manifest, container-batch-manifest or single-file-batch-manifest"`
