@@ -23,4 +23,7 @@ const (
 	EventTokenCreated = "token-created"
 	EventTokenRevoked = "token-revoked"
 	EventRefused      = "refused"
+	// Those about credentials tell collection, origin, kind and name, and no secret.
+	EventCredentialSet     = "credential-set"
+	EventCredentialRemoved = "credential-removed"
 )

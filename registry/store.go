@@ -272,6 +272,13 @@ type Administering interface {
 	// RevokeToken makes a token useless from now on. A repeat changes nothing; ErrNotFound when there is none, ErrLastAdmin
 	// when nobody could make another token afterwards.
 	RevokeToken(ctx context.Context, id, actor string) error
+	// PutCredential keeps a credential of a collection, or replaces the one of the same origin. ErrInvalid when
+	// [Credential.Check] refuses it, ErrNotFound for an unknown collection.
+	PutCredential(ctx context.Context, c Credential) error
+	// Credentials lists a collection's credentials by their origins, with their secrets sealed; none of an unknown one.
+	Credentials(ctx context.Context, collection string) ([]Credential, error)
+	// RemoveCredential forgets a credential; ErrNotFound when there is none. Requests under way may still use it.
+	RemoveCredential(ctx context.Context, collection, origin, actor string) error
 	// Refused notes that somebody was refused something: an event of its own, type refused. Bounding how many is the
 	// caller's care.
 	Refused(ctx context.Context, r Refusal) error

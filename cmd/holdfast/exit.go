@@ -57,7 +57,7 @@ func exitTable() []exitRow {
 		{code(wire.CodeConfirm), exitHeld, "repeat it with --yes"},
 		{
 			code(wire.CodeTransition, wire.CodePastNoReturn, wire.CodeLastAdmin, wire.CodeNameTaken, wire.CodeIdempotency, wire.CodeConflict,
-				wire.CodeCycle, wire.CodeSealed), exitRefused, "",
+				wire.CodeCycle, wire.CodeSealed, wire.CodeNoKey), exitRefused, "",
 		},
 		{status(http.StatusNotFound), exitNotFound, ""},
 		{status(http.StatusUnauthorized), exitRefused, ""},

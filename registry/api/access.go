@@ -57,6 +57,10 @@ func access() map[string][]registry.Role {
 		"read-collection":  reader,
 		"put-collection":   admin,
 
+		"list-credentials":  admin,
+		"put-credential":    admin,
+		"remove-credential": admin,
+
 		"list-workers": {registry.RoleViewer, registry.RoleOperator, registry.RoleAdmin},
 
 		"list-objects":   reader,

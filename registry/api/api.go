@@ -17,6 +17,7 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/wire"
+	"github.com/holdfast/holdfast/seal"
 	"github.com/holdfast/holdfast/source/unpack"
 	"github.com/holdfast/holdfast/storage"
 )
@@ -38,6 +39,7 @@ type Options struct {
 	Objects  Objects       // the preserved objects; an *ocfl.Root is one
 	Log      *slog.Logger
 	Version  string           // of the program
+	Keys     *seal.Keys       // seal credentials; nil: none can be set
 	Unpack   unpack.Limits    // on what an upload may unpack to when it is judged; the zero value has defaults
 	UI       http.Handler     // the pages, for whoever has logged in; nil: none
 	Now      func() time.Time // nil: time.Now
@@ -58,6 +60,7 @@ type server struct {
 	all        Registry // for what must be known whoever asks; nothing of it is shown
 	staging    storage.Store
 	objects    Objects
+	keys       *seal.Keys
 	log        *slog.Logger
 	version    string
 	unpack     unpack.Limits
@@ -89,7 +92,7 @@ func newServer(o Options) (*server, error) {
 		return nil, errors.New("api: Registry, Staging, Objects and Log must be set")
 	}
 	s := &server{
-		registry: Scoped(o.Registry), all: o.Registry, staging: o.Staging, objects: o.Objects, log: o.Log, version: o.Version, unpack: o.Unpack, ui: o.UI,
+		registry: Scoped(o.Registry), all: o.Registry, staging: o.Staging, objects: o.Objects, keys: o.Keys, log: o.Log, version: o.Version, unpack: o.Unpack, ui: o.UI,
 		now: o.Now, idle: o.UploadIdle, done: o.Done, keepAlive: o.KeepAlive, access: access(), inUse: newInUse(), judgements: newJudgements(o.Done),
 	}
 	if s.now == nil {
@@ -120,6 +123,7 @@ func (s *server) routes() (*http.ServeMux, huma.API) {
 	s.housekeepingRoutes(api)
 	s.contractRoutes(api)
 	s.tokenRoutes(api)
+	s.credentialRoutes(api)
 	s.feedRoutes(api)
 	s.eventsRoute(api, mux)
 	s.uploadRoute(api, mux)

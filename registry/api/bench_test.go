@@ -226,7 +226,7 @@ func (b *bench) batchOf(t testing.TB, name string) (batchID, jobID string) {
 		role = registry.RoleAdmin
 	}
 	r, err := b.as(t, role).Submit(t.Context(), wire.SubmitRequest{
-		URL: "http://u:p@h.test/" + name + "?sig=SECRET0123456789012345678901234567", Collection: b.collection, Title: b.mark,
+		URL: "http://h.test/" + name + "?sig=SECRET0123456789012345678901234567", Collection: b.collection, Title: b.mark,
 	}, "")
 	must(t, err)
 	c := b.claim(t, registry.Expand)

@@ -85,6 +85,20 @@ func (s *server) administeringRoutes(api huma.API) {
 	tell(s, api, act("revoke-token", "Make a token useless"), func(r Registry, ctx context.Context, in wire.TokenRevocation) error {
 		return r.RevokeToken(ctx, in.ID, in.Actor)
 	})
+	tell(s, api, act("put-credential", "Keep a credential, sealed"), func(r Registry, ctx context.Context, in wire.CredentialRecord) error {
+		return r.PutCredential(ctx, in.Whole())
+	})
+	ask(s, api, method("credentials", "List a collection's credentials, sealed"), func(r Registry, ctx context.Context, in wire.ByID) (wire.Rows[wire.CredentialRecord], error) {
+		all, err := r.Credentials(ctx, in.ID)
+		out := make([]wire.CredentialRecord, len(all))
+		for i, c := range all {
+			out[i] = wire.CredentialRecordOf(c)
+		}
+		return wire.Rows[wire.CredentialRecord]{Rows: out}, err
+	})
+	tell(s, api, act("remove-credential", "Forget a credential"), func(r Registry, ctx context.Context, in wire.CredentialRemoval) error {
+		return r.RemoveCredential(ctx, in.Collection, in.Origin, in.Actor)
+	})
 	tell(s, api, method("refused", "Note that somebody was refused something"), Registry.Refused)
 }
 
@@ -189,11 +203,11 @@ func contractAccess(access map[string][]registry.Role) {
 	}
 	for _, name := range strings.Fields(`add-upload upload submit prepare seal
 		item items count-items graph edges queue-status accepting holds batch-progress why events feed feed-end await-feed attempts
-		report report-jobs object objects files premis-events collection collections workers ping`) {
+		report report-jobs object objects files premis-events collection collections credentials workers ping`) {
 		access[contractPrefix+name] = worker
 	}
 	for _, name := range strings.Fields(`command bulk set-accepting add-hold remove-hold put-collection
-		add-token token tokens revoke-token refused audit`) {
+		add-token token tokens revoke-token put-credential remove-credential refused audit`) {
 		access[contractPrefix+name] = []registry.Role{registry.RoleAdmin}
 	}
 }

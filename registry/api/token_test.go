@@ -106,7 +106,7 @@ func TestAccess_Principles(t *testing.T) {
 		identify intend record-files record-version offer undo-offers repeat-offers await-offers sweep`)
 	for _, name := range strings.Fields(`add-upload upload submit prepare seal item items count-items graph edges queue-status accepting
 		holds batch-progress why events feed feed-end await-feed attempts report report-jobs object objects files premis-events
-		collection collections workers ping`) {
+		collection collections credentials workers ping`) {
 		workers = append(workers, "registry-"+name)
 	}
 	ours := func(id string) bool { return strings.HasPrefix(id, "registry-") || slices.Contains(workers, id) }

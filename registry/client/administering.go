@@ -82,6 +82,29 @@ func (s *Store) RevokeToken(ctx context.Context, id, actor string) error {
 	return s.tell(ctx, "revoke-token", wire.TokenRevocation{ID: id, Actor: actor})
 }
 
+// PutCredential implements registry.Administering.
+func (s *Store) PutCredential(ctx context.Context, c registry.Credential) error {
+	if err := checkKeys("credential", c.Collection, c.Origin, c.Name, c.Endpoint, c.Region, c.Sealed); err != nil {
+		return err
+	}
+	return s.tell(ctx, "put-credential", wire.CredentialRecordOf(c))
+}
+
+// Credentials implements registry.Administering. A worker may ask for them, too.
+func (s *Store) Credentials(ctx context.Context, collection string) ([]registry.Credential, error) {
+	records, err := list[wire.CredentialRecord](ctx, s, "credentials", wire.ByID{ID: collection})
+	out := make([]registry.Credential, len(records))
+	for i, r := range records {
+		out[i] = r.Whole()
+	}
+	return out, err
+}
+
+// RemoveCredential implements registry.Administering.
+func (s *Store) RemoveCredential(ctx context.Context, collection, origin, actor string) error {
+	return s.tell(ctx, "remove-credential", wire.CredentialRemoval{Collection: collection, Origin: origin, Actor: actor})
+}
+
 // Refused implements registry.Administering.
 func (s *Store) Refused(ctx context.Context, r registry.Refusal) error {
 	return s.tell(ctx, "refused", r)

@@ -63,6 +63,7 @@ func topics() []topic {
 		{"scenario", scenarioTests()},
 		{"turn", turnTests()},
 		{"token", tokenTests()},
+		{"credential", credentialTests()},
 		{"feed", feedTests()},
 	}
 }

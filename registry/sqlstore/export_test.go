@@ -115,3 +115,25 @@ func (s *Store) column(ctx context.Context, query string) (out []string, err err
 	}
 	return out, rows.Err()
 }
+
+// MigrateTo brings a database's schema to a version, up or down.
+func MigrateTo(ctx context.Context, address string, version int64) (err error) {
+	d, err := dialectOf(address)
+	if err != nil {
+		return err
+	}
+	write, read, err := d.open()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, write.Close(), read.Close()) }()
+	p, err := provider(d, write)
+	if err != nil {
+		return err
+	}
+	if _, err := p.UpTo(ctx, version); err != nil {
+		return err
+	}
+	_, err = p.DownTo(ctx, version)
+	return err
+}

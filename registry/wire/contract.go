@@ -63,6 +63,31 @@ type TokenRevocation struct {
 	Actor string `json:"actor"`
 }
 
+// CredentialRecord is a credential with its sealed secret.
+type CredentialRecord struct {
+	Credential registry.Credential `json:"credential"`
+	Sealed     string              `json:"sealed"`
+}
+
+// CredentialRecordOf returns a credential as it travels between Holdfast's own processes.
+func CredentialRecordOf(c registry.Credential) CredentialRecord {
+	return CredentialRecord{Credential: c, Sealed: c.Sealed}
+}
+
+// Whole returns the credential with its sealed secret.
+func (r CredentialRecord) Whole() registry.Credential {
+	c := r.Credential
+	c.Sealed = r.Sealed
+	return c
+}
+
+// CredentialRemoval names a credential that is to be forgotten.
+type CredentialRemoval struct {
+	Collection string `json:"collection"`
+	Origin     string `json:"origin"`
+	Actor      string `json:"actor"`
+}
+
 // Counts are items by the state that people see.
 type Counts struct {
 	Counts map[registry.State]int64 `json:"counts"`

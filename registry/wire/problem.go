@@ -30,6 +30,7 @@ const (
 	CodeConflict         Code = "conflict"                    // 409: somebody else's work is in the way
 	CodeSealed           Code = "graph-sealed"                // 409: nothing more can be added to the graph
 	CodeCycle            Code = "cycle"                       // 409: items of the graph wait for each other
+	CodeNoKey            Code = "no-secret-key"               // 409: there is no key to seal a secret with
 	CodeTooLarge         Code = "too-large"                   // 413: the body is larger than such a request may be
 	CodeUnsupportedMedia Code = "unsupported-media-type"      // 415: the body is not JSON
 	CodeInvalid          Code = "invalid-input"               // 422: a value that cannot be; errors name the fields

@@ -1,0 +1,181 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/wire"
+	"github.com/holdfast/holdfast/seal"
+	"github.com/holdfast/holdfast/source"
+)
+
+func (s *server) credentialRoutes(api huma.API) {
+	const path = "/collections/{name}/credentials"
+	register(s, api, operation{id: "list-credentials", method: http.MethodGet, path: path, summary: "List a collection's credentials for sources, without their secrets"}, s.credentials)
+	register(s, api, operation{id: "put-credential", method: http.MethodPut, path: path, summary: "Set the credential of a collection for an origin; its secret is sealed and never told again"}, s.putCredential)
+	register(s, api, operation{id: "remove-credential", method: http.MethodDelete, path: path, summary: "Forget a credential"}, s.removeCredential)
+}
+
+// shownCredential is what is told of a credential.
+func shownCredential(c registry.Credential) wire.Credential {
+	return wire.Credential{Credential: c, KeyID: seal.KeyID(c.Sealed)}
+}
+
+func (s *server) credentials(ctx context.Context, in *CollectionName) (*output[registry.Page[wire.Credential]], error) {
+	if _, err := s.collectionOf(ctx, in.Name); err != nil {
+		return nil, err
+	}
+	all, err := s.registry.Credentials(ctx, in.Name)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]wire.Credential, len(all))
+	for i, c := range all {
+		out[i] = shownCredential(c)
+	}
+	return listed(out), nil
+}
+
+type putCredentialInput struct {
+	CollectionName
+	Body wire.CredentialRequest
+}
+
+// putCredential seals a secret and keeps it. A repeat seals it anew and changes nothing else.
+func (s *server) putCredential(ctx context.Context, in *putCredentialInput) (*output[wire.Credential], error) {
+	origin, originErr := registry.CanonicalOrigin(in.Body.Origin)
+	if err := invalid("no credential was set", credentialFaults(in.Body, origin, originErr)...); err != nil {
+		return nil, err
+	}
+	if _, err := s.collectionOf(ctx, in.Name); err != nil {
+		return nil, err
+	}
+	c := registry.Credential{
+		Collection: in.Name, Origin: origin, Kind: registry.CredentialKind(in.Body.Kind), Name: in.Body.Name,
+		Endpoint: in.Body.Endpoint, Region: in.Body.Region, PathStyle: in.Body.PathStyle, CreatedBy: actor(ctx),
+	}
+	var err error
+	c.Sealed, err = s.keys.Seal(in.Body.Secret, c.About()...)
+	if errors.Is(err, seal.ErrNoKey) {
+		return nil, wire.NewProblem(http.StatusConflict, wire.CodeNoKey,
+			"no credential was set: this Registry has no key to seal it with; set HOLDFAST_SECRET_KEY for it and for the workers "+
+				"that fetch (openssl rand -base64 32), start them again, and set the credential then")
+	} else if err != nil {
+		return nil, err
+	}
+	if err := s.registry.PutCredential(ctx, c); err != nil {
+		return nil, err
+	}
+	c.CreatedAt = s.now().UTC()
+	s.log.InfoContext(ctx, "credential set", "collection", c.Collection, "origin", c.Origin, "kind", string(c.Kind), "actor", c.CreatedBy)
+	return &output[wire.Credential]{Body: shownCredential(c)}, nil
+}
+
+// credentialFaults says all that is wrong with a request. Nothing of the secret is repeated, and of the origin only once it is
+// known to hold none.
+func credentialFaults(r wire.CredentialRequest, origin string, originErr error) (faults []wire.Fault) {
+	fault := func(field, format string, args ...any) {
+		faults = append(faults, wire.Fault{Location: "body." + field, Message: fmt.Sprintf(format, args...)})
+	}
+	kind := registry.CredentialKind(r.Kind)
+	bucket, isBucket := strings.CutPrefix(origin, registry.BucketOrigin(""))
+	switch {
+	case originErr != nil:
+		fault("origin", "%s", originErr.Error())
+	case isBucket && !source.IsBucket(bucket):
+		fault("origin", "a bucket's name has 3 to 63 lower-case letters, digits, dots and hyphens")
+	}
+	switch {
+	case !slices.Contains(registry.CredentialKinds(), kind):
+		fault("kind", "it must be one of %v", registry.CredentialKinds())
+		return faults
+	case originErr == nil && kind.ForBucket() != isBucket:
+		fault("kind", "%s is not for %s; a web server takes basic or bearer, a bucket s3 or default-chain", kind, origin)
+	}
+	named := kind == registry.CredentialBasic || kind == registry.CredentialS3
+	switch {
+	case named && r.Name == "":
+		fault("name", "missing: basic needs a user, s3 the id of an access key")
+	case !named && r.Name != "":
+		fault("name", "%s has none", kind)
+	case kind == registry.CredentialBasic && strings.Contains(r.Name, ":"):
+		fault("name", "a user cannot have a colon in it (RFC 7617)")
+	default:
+		faults = append(faults, textFault("body.name", r.Name, maxText)...)
+	}
+	faults = append(faults, secretFaults(kind, r.Secret)...)
+	if !kind.ForBucket() {
+		if r.Endpoint != "" || r.Region != "" || r.PathStyle {
+			fault("endpoint", "endpoint, region and path_style are a bucket's")
+		}
+		return faults
+	}
+	if kind == registry.CredentialS3 && r.Endpoint == "" && r.Region == "" {
+		fault("region", "missing: where is the bucket? Give its region, or the endpoint of a service that is not AWS's own")
+	}
+	if r.Region != "" && strings.Trim(r.Region, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {
+		fault("region", "it has letters, digits, - and _ only, such as eu-central-1")
+	}
+	return append(faults, endpointFaults(r.Endpoint)...)
+}
+
+func secretFaults(kind registry.CredentialKind, secret string) []wire.Fault {
+	const most = 8192
+	fault := func(text string) []wire.Fault { return []wire.Fault{{Location: "body.secret", Message: text}} }
+	switch {
+	case kind == registry.CredentialDefaultChain && secret != "":
+		return fault("default-chain has none: it is what the workers have themselves")
+	case kind != registry.CredentialDefaultChain && secret == "":
+		return fault("missing")
+	case len(secret) > most:
+		return fault("it is longer than 8192 bytes")
+	case strings.ContainsFunc(secret, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return fault("it has a control character in it, such as the end of a line")
+	case kind == registry.CredentialBearer && strings.ContainsFunc(secret, func(r rune) bool { return r == ' ' || r > '~' }):
+		return fault("a bearer token is printable ASCII without spaces (RFC 6750); leave the word Bearer out")
+	}
+	return nil
+}
+
+func endpointFaults(endpoint string) []wire.Fault {
+	if endpoint == "" {
+		return nil
+	}
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil ||
+		strings.ContainsAny(endpoint, "?#") || len(endpoint) > maxText {
+		return []wire.Fault{{Location: "body.endpoint", Message: "it must be an http or https address without user, query and fragment"}}
+	}
+	return nil
+}
+
+type removeCredentialInput struct {
+	CollectionName
+	Origin string `query:"origin" required:"true" maxLength:"300"`
+}
+
+func (s *server) removeCredential(ctx context.Context, in *removeCredentialInput) (*struct{}, error) {
+	origin, err := registry.CanonicalOrigin(in.Origin)
+	if err != nil {
+		return nil, invalid("nothing was removed", wire.Fault{Location: "query.origin", Message: err.Error()})
+	}
+	if _, err := s.collectionOf(ctx, in.Name); err != nil {
+		return nil, err
+	}
+	err = s.registry.RemoveCredential(ctx, in.Name, origin, actor(ctx))
+	if errors.Is(err, registry.ErrNotFound) {
+		return nil, notFound("collection %s has no credential for %s; list its credentials to see those there are", in.Name, origin)
+	}
+	if err == nil {
+		s.log.InfoContext(ctx, "credential removed", "collection", in.Name, "origin", origin, "actor", actor(ctx))
+	}
+	return nil, err
+}

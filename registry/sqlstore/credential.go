@@ -1,0 +1,94 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// PutCredential implements registry.Administering.
+func (s *Store) PutCredential(ctx context.Context, c registry.Credential) error {
+	err := c.Check()
+	if err == nil {
+		err = s.write(ctx, func(t *tx) error { return t.putCredential(c) })
+	}
+	if err != nil {
+		return fmt.Errorf("save credential of collection %s: %w", c.Collection, err)
+	}
+	return nil
+}
+
+func (t *tx) putCredential(c registry.Credential) error {
+	if _, err := t.collectionOf(c.Collection); err != nil {
+		return err
+	}
+	err := t.do(`INSERT INTO credential (collection, origin, kind, name, endpoint, region, path_style, sealed, created_by, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+		ON CONFLICT (collection, origin) DO UPDATE SET kind = $3, name = $4, endpoint = $5, region = $6, path_style = $7,
+		sealed = $8, created_by = $9, created_at = $10`,
+		c.Collection, c.Origin, c.Kind, c.Name, c.Endpoint, c.Region, bit(c.PathStyle), c.Sealed, clean(c.CreatedBy), t.now)
+	if err != nil {
+		return err
+	}
+	return t.noteCredential(c, registry.EventCredentialSet, c.CreatedBy)
+}
+
+// noteCredential writes an event that is in no collection: what opens a collection's sources is not its depositors' to know.
+func (t *tx) noteCredential(c registry.Credential, kind, actor string) error {
+	return t.event(c.Collection, 0, kind, actor, struct {
+		Collection string                  `json:"collection"`
+		Origin     string                  `json:"origin"`
+		Kind       registry.CredentialKind `json:"kind"`
+		Name       string                  `json:"name,omitempty"`
+	}{c.Collection, c.Origin, c.Kind, c.Name})
+}
+
+const selectCredential = `SELECT collection, origin, kind, name, endpoint, region, path_style, sealed, created_by, created_at FROM credential `
+
+func scanCredential(row scanner) (registry.Credential, error) {
+	var c registry.Credential
+	var pathStyle, at int64
+	err := row.Scan(&c.Collection, &c.Origin, &c.Kind, &c.Name, &c.Endpoint, &c.Region, &pathStyle, &c.Sealed, &c.CreatedBy, &at)
+	c.PathStyle, c.CreatedAt = pathStyle != 0, fromMicros(at)
+	return c, err
+}
+
+// Credentials implements registry.Administering.
+func (s *Store) Credentials(ctx context.Context, collection string) (out []registry.Credential, err error) {
+	rows, err := s.read.QueryContext(ctx, selectCredential+`WHERE collection = $1 ORDER BY origin`, collection)
+	if err != nil {
+		return nil, fmt.Errorf("list credentials of collection %s: %w", collection, err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		c, err := scanCredential(rows)
+		if err != nil {
+			return nil, fmt.Errorf("list credentials of collection %s: %w", collection, err)
+		}
+		out = append(out, c)
+	}
+	return out, rows.Err()
+}
+
+// RemoveCredential implements registry.Administering.
+func (s *Store) RemoveCredential(ctx context.Context, collection, origin, actor string) error {
+	err := s.write(ctx, func(t *tx) error {
+		c, err := scanCredential(t.row(selectCredential+`WHERE collection = $1 AND origin = $2`, collection, origin))
+		if errors.Is(err, sql.ErrNoRows) {
+			return registry.ErrNotFound
+		} else if err != nil {
+			return err
+		}
+		if err := t.do(`DELETE FROM credential WHERE collection = $1 AND origin = $2`, collection, origin); err != nil {
+			return err
+		}
+		return t.noteCredential(c, registry.EventCredentialRemoved, actor)
+	})
+	if err != nil {
+		return fmt.Errorf("remove credential of collection %s for %s: %w", collection, origin, err)
+	}
+	return nil
+}
