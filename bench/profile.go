@@ -63,7 +63,7 @@ func (b *bench) profiled(ctx context.Context, name string, d deposit) (err error
 	n, err := node.Up(ctx, node.UpOptions{
 		Common: node.Common{Listen: "127.0.0.1:0", Log: slog.New(slog.DiscardHandler), Version: "bench"},
 		Work: node.Work{
-			Template: template, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, StagingFull: 1, StagingFullUnestimated: 1,
+			Template: template, Sources: node.Sources{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, StagingFull: 1, StagingFullUnestimated: 1,
 		},
 		Dir: folder,
 	})

@@ -42,7 +42,7 @@ func checkURL(raw string) (location, *Fault) {
 			return fault(RuleURL, "an absolute URL with a host", "write it as "+u.Scheme+"://host/path")
 		}
 		if u.User != nil {
-			return nil, fault(RuleURLSecret, "a URL without a name or password", "take them out and have an admin store them for the collection")
+			return fault(RuleURLSecret, "a URL without a name or password", "take them out and have an admin store them for the collection")
 		}
 	case "upload":
 		return fault(RuleURLScheme, schemes, "submit the uploaded file by itself: an upload is its submitter's alone, and no manifest can name it")

@@ -48,9 +48,6 @@ func (x *exchange) statusFault() error {
 	if code := x.errorCode(); code != "" {
 		e.Err = errors.New(code)
 	}
-	if x.shown != x.asked {
-		e.Err = errors.Join(fmt.Errorf("redirected to %s", redactURL(x.shown)), e.Err)
-	}
 	switch x.resp.StatusCode {
 	case http.StatusNotFound, http.StatusGone:
 		e.Kind = FaultMissing
@@ -61,8 +58,18 @@ func (x *exchange) statusFault() error {
 	case http.StatusPartialContent:
 		e.Kind = FaultProtocol
 	}
-	if isRedirect(x.resp.StatusCode) {
+	switch {
+	case isRedirect(x.resp.StatusCode):
 		e.Kind = FaultRedirect
+	case e.Kind == FaultMissing && x.http.stays && e.Err != nil && !strings.HasPrefix(e.Err.Error(), "NoSuch"):
+		e.Kind = FaultStatus // of a store, a 404 may also say that it does not know who asks
+	}
+	if x.shown != x.asked {
+		to := fmt.Errorf("redirected to %s", redactURL(x.shown))
+		if e.Err != nil {
+			to = fmt.Errorf("%w: %w", to, e.Err)
+		}
+		e.Err = to
 	}
 	return e
 }

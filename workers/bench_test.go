@@ -76,7 +76,7 @@ func BenchmarkRows(b *testing.B) {
 func benchRows(b *testing.B, rows int) {
 	b.Helper()
 	r := newRig(b, nil)
-	r.deps.Source, r.deps.Staging = &many{rows: rows}, shallow{r.staging}
+	r.deps.Source, r.deps.Staging = func(string) source.Fetcher { return &many{rows: rows} }, shallow{r.staging}
 	job := r.job(registry.Spec{Type: registry.ObjectManifest, URL: "http://many/manifest", Filename: "m"})
 	var peak atomic.Uint64
 	done := make(chan struct{})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/source"
 )
 
 const (
@@ -37,13 +38,14 @@ func (w *Estimate) Stage() registry.Stage { return registry.Estimate }
 // Work implements base.Handler.
 func (w *Estimate) Work(ctx context.Context, item *base.Item) error {
 	var sum sizes
+	from := w.payloads.sources(item.Collection)
 	progress := item.Progress("sizes asked for", "files")
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(headsAtOnce)
 	err := w.payloads.each(ctx, item, func(m member) error {
 		group.Go(func() error {
 			defer progress.Add(1)
-			sum.add(w.size(gctx, m))
+			sum.add(sizeOf(gctx, from, m))
 			return nil
 		})
 		return gctx.Err()
@@ -66,10 +68,10 @@ func (w *Estimate) Work(ctx context.Context, item *base.Item) error {
 	return warn(item)
 }
 
-// size is what the source says, else what the depositor does; -1 when neither can be relied on.
-func (w *Estimate) size(ctx context.Context, m member) int64 {
+// sizeOf is what the source says, else what the depositor does; -1 when neither can be relied on.
+func sizeOf(ctx context.Context, from source.Fetcher, m member) int64 {
 	size := m.wanted.SizeBytes
-	if info, err := w.payloads.source.Head(ctx, m.wanted.URL); err == nil && info.Size >= 0 {
+	if info, err := from.Head(ctx, m.wanted.URL); err == nil && info.Size >= 0 {
 		size = info.Size
 	}
 	return size

@@ -45,7 +45,7 @@ func (w *Expand) Work(ctx context.Context, item *base.Item) error {
 	if repeats, err := w.repeats(ctx, item); err != nil || repeats {
 		return err
 	}
-	err := item.Once(ctx, resultType, &spec.Type, func(ctx context.Context) (any, error) { return w.recognise(ctx, spec) })
+	err := item.Once(ctx, resultType, &spec.Type, func(ctx context.Context) (any, error) { return w.recognise(ctx, item) })
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (w *Expand) repeats(ctx context.Context, item *base.Item) (bool, error) {
 	if isUpload(spec.URL) {
 		return false, nil // whose bytes were compared when it was submitted
 	}
-	info, err := w.payloads.source.Head(ctx, spec.URL)
+	info, err := w.payloads.sources(item.Collection).Head(ctx, spec.URL)
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
 	}
@@ -101,11 +101,12 @@ func noteRefusal(item *base.Item, err error) error {
 }
 
 // recognise settles an automatic type by the payload's first bytes.
-func (w *Expand) recognise(ctx context.Context, spec registry.Spec) (registry.PayloadType, error) {
+func (w *Expand) recognise(ctx context.Context, item *base.Item) (registry.PayloadType, error) {
+	spec := item.Spec()
 	if spec.Type != registry.AutoType {
 		return spec.Type, nil
 	}
-	body, err := w.payloads.source.Open(ctx, spec.URL, source.Point{})
+	body, err := w.payloads.sources(item.Collection).Open(ctx, spec.URL, source.Point{})
 	if err != nil {
 		return "", fmt.Errorf("look at the payload: %w", err)
 	}

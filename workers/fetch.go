@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/staging"
 	"github.com/holdfast/holdfast/storage"
 )
@@ -21,6 +22,7 @@ const filesAtOnce = 8
 // inside of it.
 type fetcher struct {
 	payloads
+	source       source.Fetcher // the item's
 	item         *base.Item
 	folder       string // the set that the numbers are of
 	room         *staging.Room
@@ -33,7 +35,7 @@ type fetcher struct {
 
 func (p payloads) fetcher(ctx context.Context, item *base.Item, folder string, room *staging.Room) (*fetcher, error) {
 	f := &fetcher{
-		payloads: p, item: item, folder: folder, room: room, store: room.Within(p.staging),
+		payloads: p, source: p.sources(item.Collection), item: item, folder: folder, room: room, store: room.Within(p.staging),
 		algorithms: []string{item.Spec().Profile.Digests()},
 		reread:     item.Progress("bytes read back", "bytes"),
 	}

@@ -30,7 +30,7 @@ type manifest struct {
 
 // payloads tells what files an item is made of.
 type payloads struct {
-	source  source.Fetcher
+	sources func(collection string) source.Fetcher
 	staging storage.Store
 	buffers *staging.Buffers
 }
@@ -106,7 +106,7 @@ func (p payloads) manifestAgain(ctx context.Context, item *base.Item, was manife
 func (p payloads) fetchManifest(ctx context.Context, item *base.Item, name string, wanted staging.Wanted) (staging.File, error) {
 	wanted.Algorithms = []string{item.Spec().Profile.Digests()}
 	fetch := staging.Fetch{
-		Source: p.source, Store: p.staging, Buffers: p.buffers, Key: staging.Key(item.Lease(), name), Wanted: wanted,
+		Source: p.sources(item.Collection), Store: p.staging, Buffers: p.buffers, Key: staging.Key(item.Lease(), name), Wanted: wanted,
 		Moved: item.Progress("bytes of the manifest", "bytes").Add,
 	}
 	file, err := fetch.Run(ctx)

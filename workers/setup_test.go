@@ -23,6 +23,7 @@ import (
 	"github.com/holdfast/holdfast/registry/sqlstore"
 	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
 	"github.com/holdfast/holdfast/source"
+	"github.com/holdfast/holdfast/source/s3source"
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/storage/dir"
 	"github.com/holdfast/holdfast/workers"
@@ -66,9 +67,9 @@ func newRig(t testing.TB, change func(d *workers.Deps)) *rig {
 	must(t, err)
 	r.deps = workers.Deps{
 		Registry: r.registry, Interim: r.interim, Staging: r.staging, Volume: "staging", Storage: "test storage",
-		Source: source.NewMux(map[string]source.Fetcher{
-			"http": http, "https": http, source.UploadScheme: source.NewUploads(r.staging),
-		}),
+		Source: (&workers.Sources{
+			Registry: r.registry, HTTP: http, S3: s3source.New(http), Uploads: source.NewUploads(r.staging),
+		}).Of,
 		Template: template, Random: rand.Reader, Version: "1.2.3", StagingFull: 0.8, StagingFullUnestimated: 0.7,
 		Policy: func(registry.Stage) base.Worker { return base.Worker{Attempts: 3} },
 	}

@@ -23,7 +23,7 @@ import (
 type Deps struct {
 	Registry registry.Store
 	Interim  interim.Store
-	Source   source.Fetcher
+	Source   func(collection string) source.Fetcher // for one step of an item of the collection; Sources.Of is one
 	Staging  storage.Store
 	Volume   string // the staging volume's name, for reservations
 	Objects  *ocfl.Root
@@ -45,7 +45,7 @@ type Deps struct {
 
 // All returns the workers of all stages, each once.
 func All(d *Deps) []base.Handler {
-	p := payloads{source: d.Source, staging: d.Staging, buffers: &staging.Buffers{}}
+	p := payloads{sources: d.Source, staging: d.Staging, buffers: &staging.Buffers{}}
 	v := volume{registry: d.Registry, staging: d.Staging, name: d.Volume, full: d.StagingFull}
 	return []base.Handler{
 		&Expand{Worker: d.Policy(registry.Expand), Registry: d.Registry, payloads: p},

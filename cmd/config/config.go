@@ -40,6 +40,9 @@ type Config struct {
 	StorageURL      string   `envconfig:"STORAGE_URL" secret:"true" want:"file:///dir or s3://bucket/prefix?..."`
 
 	NetAllow               Networks `envconfig:"NET_ALLOW" want:"networks or addresses separated by commas, such as 10.0.0.0/8,127.0.0.1"`
+	PerHost                Count    `envconfig:"PER_HOST" want:"a whole number from 1 to 1000"`
+	HostRequests           Rate     `envconfig:"HOST_REQUESTS_PER_SECOND" want:"a number above 0, such as 5 or 0.5"`
+	HostBytes              Bytes    `envconfig:"HOST_BYTES_PER_SECOND" want:"a number of bytes from 65536 on, such as 10000000 or 10MiB"`
 	StagingFull            Percent  `envconfig:"STAGING_FULL" want:"a percentage above 0 and up to 100, such as 80"`
 	StagingFullUnestimated Percent  `envconfig:"STAGING_FULL_UNESTIMATED" want:"a percentage above 0 and up to 100, such as 70"`
 
@@ -53,7 +56,7 @@ type Config struct {
 	SMTPURL      string `envconfig:"SMTP_URL" secret:"true" want:"smtp://... or smtps://..."`
 	ClamdAddr    string `envconfig:"CLAMD_ADDR" want:"host:port or the path of a socket of clamd"`
 	SiegfriedURL string `envconfig:"SIEGFRIED_URL" want:"an http or https address"`
-	SecretKey    string `envconfig:"SECRET_KEY" secret:"true" want:"the key that seals credentials at rest"`
+	SecretKey    string `envconfig:"SECRET_KEY" secret:"true" want:"random text of 32 characters or more that seals credentials at rest (openssl rand -base64 32); older ones after it, separated by commas"`
 	ReceiptKey   string `envconfig:"RECEIPT_KEY" secret:"true" want:"the key that signs receipts"`
 
 	// Of all stages; Stages has what is said of one.

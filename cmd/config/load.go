@@ -11,6 +11,7 @@ import (
 	"github.com/kelseyhightower/envconfig"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/seal"
 )
 
 // Fault is one thing wrong with the environment.
@@ -178,6 +179,9 @@ func (c Config) check() []error {
 	judge("EZID_URL", c.EZIDURL, isWeb(c.EZIDURL))
 	judge("SMTP_URL", c.SMTPURL, isURL(c.SMTPURL, "smtp", "smtps"))
 	judge("SIEGFRIED_URL", c.SiegfriedURL, isWeb(c.SiegfriedURL))
+	if _, err := seal.Parse(c.SecretKey); err != nil {
+		faults = append(faults, fault("SECRET_KEY", c.SecretKey, err))
+	}
 	if _, err := c.Template(); err != nil {
 		faults = append(faults, err)
 	}

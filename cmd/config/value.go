@@ -66,6 +66,41 @@ func (p *Percent) Decode(text string) error {
 	return nil
 }
 
+// Rate is how often in a second, above 0; 0 when it is not set.
+type Rate float64
+
+// Decode implements envconfig.Decoder.
+func (r *Rate) Decode(text string) error {
+	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	// Written so that NaN is refused, too.
+	if err != nil || !(v > 0 && v <= 1e6) {
+		return errForm
+	}
+	*r = Rate(v)
+	return nil
+}
+
+// Bytes is a number of bytes, 64 KiB to 1 TiB; 0 when it is not set. KiB, MiB or GiB may follow.
+type Bytes int64
+
+// Decode implements envconfig.Decoder.
+func (b *Bytes) Decode(text string) error {
+	const least, most = 64 << 10, 1 << 40
+	text, unit := strings.TrimSpace(text), int64(1)
+	for name, size := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30} {
+		if number, ok := strings.CutSuffix(text, name); ok {
+			text, unit = strings.TrimSpace(number), size
+			break
+		}
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 || n > most/unit || n*unit < least {
+		return errForm
+	}
+	*b = Bytes(n * unit)
+	return nil
+}
+
 // Share returns the percentage as a share, 0 to 1.
 func (p Percent) Share() float64 { return float64(p) / 100 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast/holdfast/cmd/config"
 	"github.com/holdfast/holdfast/cmd/node"
 	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/seal"
 )
 
 // defaultDir is the folder of `up`, and where client commands look for it.
@@ -56,7 +57,7 @@ func (a *app) up(ctx context.Context, dir, listen string) error {
 	}
 	begun := time.Now()
 	c.Listen = listen
-	n, err := node.Up(ctx, node.UpOptions{Common: a.common(c), Work: work(c, template), Dir: dir, Database: c.DatabaseURL})
+	n, err := node.Up(ctx, node.UpOptions{Common: a.common(c), Work: work(c, template), Dir: dir, Database: c.DatabaseURL, SecretKey: c.SecretKey})
 	if err != nil {
 		return fmt.Errorf("start on %s: %w", dir, err)
 	}
@@ -92,9 +93,17 @@ func (a *app) common(c config.Config) node.Common {
 // work is what every process with workers is told.
 func work(c config.Config, template mint.Template) node.Work {
 	return node.Work{
-		Allow: c.NetAllow, Template: template, TopicPrefix: c.TopicPrefix, Policy: c.Worker,
+		Sources: sources(c), Template: template, TopicPrefix: c.TopicPrefix, Policy: c.Worker,
 		StagingFull: c.StagingFull.Share(), StagingFullUnestimated: c.StagingFullUnestimated.Share(),
 		Unpack: c.Unpack(),
+	}
+}
+
+// sources says how what depositors name is fetched.
+func sources(c config.Config) node.Sources {
+	keys, _ := seal.Parse(c.SecretKey) // Load has checked it
+	return node.Sources{
+		Allow: c.NetAllow, PerHost: int(c.PerHost), RequestsPerSecond: float64(c.HostRequests), BytesPerSecond: int(c.HostBytes), Keys: keys,
 	}
 }
 

@@ -18,7 +18,9 @@ import (
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/queue"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/seal"
 	"github.com/holdfast/holdfast/source"
+	"github.com/holdfast/holdfast/source/s3source"
 	"github.com/holdfast/holdfast/source/unpack"
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/workers"
@@ -26,14 +28,25 @@ import (
 
 // Work says how workers work. Template must be set.
 type Work struct {
-	Allow    []netip.Prefix // addresses that sources may have although the guard refuses them
-	Template mint.Template  // with its NAAN
+	Sources  Sources
+	Template mint.Template // with its NAAN
 
 	StagingFull, StagingFullUnestimated float64 // shares, 0 to 1
 	Unpack                              unpack.Limits
 	TopicPrefix                         string
 
 	Policy func(s registry.Stage) base.Worker // nil: defaults
+}
+
+// Sources says how what depositors name is fetched.
+type Sources struct {
+	Allow []netip.Prefix // addresses that sources may have although the guard refuses them
+	// PerHost, RequestsPerSecond and BytesPerSecond limit what this process asks of one server; 0 is the default of
+	// source.HTTPOptions.
+	PerHost           int
+	RequestsPerSecond float64
+	BytesPerSecond    int
+	Keys              *seal.Keys // open the credentials of collections; nil: what needs one fails
 }
 
 func (w Work) policy(s registry.Stage) base.Worker {
@@ -68,21 +81,26 @@ type crew struct {
 	interim  interim.Store
 	staging  storage.Store
 	objects  *ocfl.Root
-	storage  string // the preservation storage's name, for the inventory
+	storage  string   // the preservation storage's name, for the inventory
+	buckets  []string // that staging and storage are in
 	queue    queue.ConsumerConfig
 }
 
 // runCrew runs the workers of some stages. What it returns says whether they hear of work.
 func (n *Node) runCrew(c *crew, stages []registry.Stage) (listening func(context.Context) error) {
-	fetcher := source.NewHTTP(source.HTTPOptions{Guard: source.Guard{Allow: c.Allow}, UserAgent: "Holdfast/" + n.Version})
+	fetcher := source.NewHTTP(source.HTTPOptions{
+		Guard: source.Guard{Allow: c.Sources.Allow}, UserAgent: "Holdfast/" + n.Version, PerHost: c.Sources.PerHost,
+		RequestsPerSecond: c.Sources.RequestsPerSecond, BytesPerSecond: c.Sources.BytesPerSecond,
+	})
 	n.onClose(func() error { fetcher.Close(); return nil })
 	all := workers.All(&workers.Deps{
 		Registry: c.registry, Interim: c.interim, Staging: c.staging, Volume: "staging", Objects: c.objects,
 		Storage: c.storage, Template: c.Template, Random: rand.Reader, Version: n.Version,
 		StagingFull: c.StagingFull, StagingFullUnestimated: c.StagingFullUnestimated, Unpack: c.Unpack, Policy: c.policy,
-		Source: source.NewMux(map[string]source.Fetcher{
-			"http": fetcher, "https": fetcher, source.UploadScheme: source.NewUploads(c.staging),
-		}),
+		Source: (&workers.Sources{
+			Registry: c.registry, Keys: c.Sources.Keys, HTTP: fetcher, S3: s3source.New(fetcher, c.buckets...),
+			Uploads: source.NewUploads(c.staging),
+		}).Of,
 	})
 	all = slices.DeleteFunc(all, func(h base.Handler) bool { return !slices.Contains(stages, h.Stage()) })
 	c.queue.Log = n.Log

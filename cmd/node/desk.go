@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast/holdfast/registry/relay"
 	"github.com/holdfast/holdfast/registry/sqlstore"
 	"github.com/holdfast/holdfast/registry/sweep"
+	"github.com/holdfast/holdfast/seal"
 	"github.com/holdfast/holdfast/source/unpack"
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/ui"
@@ -26,6 +27,7 @@ type desk struct {
 	registry *sqlstore.Store
 	staging  storage.Store
 	objects  *ocfl.Root
+	keys     *seal.Keys    // seal credentials; nil: none can be set
 	unpack   unpack.Limits // on what an upload may unpack to
 	prefix   string        // of topics
 	lease    time.Duration // the longest that workers are given
@@ -110,6 +112,6 @@ func (n *Node) handler(d *desk) (http.Handler, error) {
 		return nil, fmt.Errorf("prepare the pages: %w", err)
 	}
 	return api.New(api.Options{
-		Registry: d.registry, Staging: d.staging, Objects: d.objects, Log: n.Log, Version: n.Version, Unpack: d.unpack, UI: pages, Done: n.streams,
+		Registry: d.registry, Staging: d.staging, Objects: d.objects, Keys: d.keys, Log: n.Log, Version: n.Version, Unpack: d.unpack, UI: pages, Done: n.streams,
 	})
 }

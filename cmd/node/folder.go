@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/seal"
 )
 
 var (
@@ -70,6 +71,30 @@ func takeLock(name string) (*os.File, error) {
 // Close gives the lock back.
 func (f *folder) Close() error { return f.lock.Close() }
 
+// KeyFile is the name, in the folder, of the file with the key that seals credentials.
+const KeyFile = "secret.key"
+
+// keys returns the keys of these texts, and after them the folder's own, which what it has sealed still needs. The folder gets
+// one when there would be none. A kill leaves it with a whole key or without one.
+func (f *folder) keys(texts string) (*seal.Keys, error) {
+	name := filepath.Join(f.path, KeyFile)
+	own, err := os.ReadFile(name)
+	switch {
+	case errors.Is(err, os.ErrNotExist) && texts == "":
+		own = []byte(rand.Text() + rand.Text() + "\n") // 260 bits
+		if err := writeFile(name, own); err != nil {
+			return nil, err
+		}
+	case err != nil && !errors.Is(err, os.ErrNotExist):
+		return nil, fmt.Errorf("%w: %w", ErrFolder, err)
+	}
+	keys, err := seal.Parse(texts + "," + string(own))
+	if err != nil {
+		return nil, fmt.Errorf("read HOLDFAST_SECRET_KEY and %s: %w", name, err)
+	}
+	return keys, nil
+}
+
 // client writes the client file for this run and returns its admin token: the one of the last run while the Registry
 // still knows it, so that tokens do not pile up.
 func (f *folder) client(ctx context.Context, r registry.Administering, url string) (string, error) {
@@ -116,12 +141,31 @@ func write(name string, v any) error {
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", name, err)
 	}
+	return writeFile(name, append(raw, '\n'))
+}
+
+// writeFile replaces a file whole, on the disk when it returns, readable by its owner only.
+func writeFile(name string, text []byte) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("write %s: %w", name, err)
+		}
+	}()
 	tmp := name + ".new"
-	if err := os.WriteFile(tmp, append(raw, '\n'), 0o600); err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
+	file, err := os.OpenFile(tmp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return err
 	}
 	if err := os.Rename(tmp, name); err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
+		return err
 	}
-	return nil
+	folder, err := os.Open(filepath.Dir(name))
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
 }

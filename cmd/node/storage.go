@@ -6,6 +6,7 @@ import (
 	"net/url"
 
 	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/storage/open"
 )
@@ -35,6 +36,16 @@ func storageName(address string) string {
 	}
 	u.RawQuery, u.User = "", nil
 	return u.String()
+}
+
+// buckets are those among addresses.
+func buckets(addresses ...string) (names []string) {
+	for _, address := range addresses {
+		if u, err := url.Parse(address); err == nil && u.Scheme == source.S3Scheme {
+			names = append(names, u.Host)
+		}
+	}
+	return names
 }
 
 // Places says where bytes are kept. Both must be set.

@@ -21,6 +21,9 @@ type UpOptions struct {
 	Dir string // made when it is missing; everything of this Holdfast lies in it
 	// Database is the Registry's address; "" is a SQLite file in Dir, which is nobody else's.
 	Database string
+	// SecretKey are the texts of keys that seal credentials, as seal.Parse takes them. They go before the folder's own key,
+	// which is made only when there are none; the keys in Work are not looked at.
+	SecretKey string
 }
 
 // Up opens or makes the folder and runs everything in it: Registry, broker, workers, API and pages. What an earlier process
@@ -41,7 +44,10 @@ func (n *Node) up(ctx context.Context, o UpOptions) error {
 	if err != nil {
 		return err
 	}
-	desk, crew := &desk{prefix: o.TopicPrefix, lease: o.longestLease(), unpack: o.Unpack}, &crew{Work: o.Work}
+	if o.Sources.Keys, err = folder.keys(o.SecretKey); err != nil {
+		return err
+	}
+	desk, crew := &desk{prefix: o.TopicPrefix, lease: o.longestLease(), unpack: o.Unpack, keys: o.Sources.Keys}, &crew{Work: o.Work}
 	if err := n.openUp(ctx, o, desk, crew); err != nil {
 		return err
 	}

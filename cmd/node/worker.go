@@ -36,7 +36,10 @@ func Worker(ctx context.Context, o WorkerOptions) (*Node, error) {
 func (n *Node) work(ctx context.Context, o WorkerOptions) error {
 	var listener net.Listener
 	var kept *redis.Store
-	c := &crew{Work: o.Work, storage: storageName(o.Storage), queue: queue.ConsumerConfig{Addrs: o.Addrs, LookupAddrs: o.LookupAddrs}}
+	c := &crew{
+		Work: o.Work, storage: storageName(o.Storage), buckets: buckets(o.Staging, o.Storage),
+		queue: queue.ConsumerConfig{Addrs: o.Addrs, LookupAddrs: o.LookupAddrs},
+	}
 	store := client.NewStore(client.New(o.Registry, o.Token, client.Options{UserAgent: "holdfast/" + n.Version})) //nolint:contextcheck // it lives until it is closed
 	n.onClose(store.Close)
 	c.registry = store
