@@ -32,6 +32,8 @@ import (
 // rig is a Holdfast whose stages a test runs one by one: real stores in a folder of the test, and a source on 127.0.0.1.
 type rig struct {
 	t        testing.TB
+	folder   string // of everything but the Registry
+	path     string // of the Registry's file
 	registry *sqlstore.Store
 	interim  interim.Store
 	staging  storage.Store // as the test looks at it
@@ -50,9 +52,10 @@ func newRig(t testing.TB, change func(d *workers.Deps)) *rig {
 	t.Helper()
 	r := &rig{t: t, later: new(atomic.Int64), site: newSite(t)}
 	folder := t.TempDir()
+	r.folder, r.path = folder, filepath.Join(t.TempDir(), "registry.db")
 	var err error
 	r.registry, err = sqlstore.Open(t.Context(), sqlstore.Options{
-		URL: sqlstoretest.SQLite(t),
+		URL: sqlstoretest.SQLiteAt(t, r.path),
 		Now: func() time.Time { return time.Now().Add(time.Duration(r.later.Load())) },
 	})
 	must(t, err)

@@ -53,6 +53,7 @@ func TestLoad_Values(t *testing.T) {
 	set(t, map[string]string{
 		"HOLDFAST_URL": "https://registry.example:8443", "HOLDFAST_TOKEN": "hf_secret", "HOLDFAST_LOG_LEVEL": "debug",
 		"HOLDFAST_NET_ALLOW": "10.0.0.0/8, 127.0.0.1", "HOLDFAST_STAGING_FULL": "92.5%", "HOLDFAST_NAAN": "13030",
+		"HOLDFAST_PER_HOST": "4", "HOLDFAST_HOST_REQUESTS_PER_SECOND": "0.5", "HOLDFAST_HOST_BYTES_PER_SECOND": "10 MiB",
 		"HOLDFAST_NSQLOOKUPD_ADDRS": "a:4161,b:4161", "HOLDFAST_GRACE": "1m30s", "HOLDFAST_DATABASE_URL": "sqlite:/data/r.db",
 	})
 	c, err := config.Load(config.Default())
@@ -65,6 +66,9 @@ func TestLoad_Values(t *testing.T) {
 	}
 	if c.LogLevel != slog.LevelDebug || c.StagingFull != 92.5 || time.Duration(c.Grace) != 90*time.Second || len(c.NSQLookupdAddrs) != 2 {
 		t.Errorf("read as %+v", c)
+	}
+	if c.PerHost != 4 || c.HostRequests != 0.5 || c.HostBytes != 10<<20 {
+		t.Errorf("limits by host read as %v, %v, %v", c.PerHost, c.HostRequests, c.HostBytes)
 	}
 	if template, err := c.Template(); err != nil || template.NAAN != "13030" {
 		t.Errorf("template %v, %v; want NAAN 13030", template, err)
@@ -93,24 +97,28 @@ func TestWorker_StageWins(t *testing.T) {
 
 func TestLoad_AllFaultsAtOnce(t *testing.T) {
 	bad := map[string]string{
-		"HOLDFAST_MAX_ATTEMPTS":          "0",
-		"HOLDFAST_DOWNLOAD_LEASE":        "soon",
-		"HOLDFAST_STAGING_FULL":          "NaN",
-		"HOLDFAST_UNPACK_ENTRIES":        "0",
-		"HOLDFAST_UNPACK_BYTES":          "4 TiB",
-		"HOLDFAST_UNPACK_RATIO":          "-1",
-		"HOLDFAST_LISTEN":                "8080",
-		"HOLDFAST_URL":                   "registry:8080",
-		"HOLDFAST_LOG_LEVEL":             "loud",
-		"HOLDFAST_NET_ALLOW":             "10.0.0.0/8,localhost",
-		"HOLDFAST_DATABASE_URL":          "mysql://root:hunter2@db/x",
-		"HOLDFAST_STAGING_URL":           "s4://bucket",
-		"HOLDFAST_NOID_TEMPLATE":         "fk4{.seeeek}",
-		"HOLDFAST_NAAN":                  "not a naan",
-		"HOLDFAST_TOPIC_PREFIX":          "a b",
-		"HOLDFAST_DOWNLOAD_MAX_ATEMPTS":  "5",
-		"HOLDFAST_COMPLETELY_OUTLANDISH": "x",
-		"HOLDFAST_FOO":                   "x",
+		"HOLDFAST_UNPACK_ENTRIES":           "0",
+		"HOLDFAST_UNPACK_BYTES":             "4 TiB",
+		"HOLDFAST_UNPACK_RATIO":             "-1",
+		"HOLDFAST_MAX_ATTEMPTS":             "0",
+		"HOLDFAST_DOWNLOAD_LEASE":           "soon",
+		"HOLDFAST_STAGING_FULL":             "NaN",
+		"HOLDFAST_LISTEN":                   "8080",
+		"HOLDFAST_URL":                      "registry:8080",
+		"HOLDFAST_LOG_LEVEL":                "loud",
+		"HOLDFAST_NET_ALLOW":                "10.0.0.0/8,localhost",
+		"HOLDFAST_DATABASE_URL":             "mysql://root:hunter2@db/x",
+		"HOLDFAST_STAGING_URL":              "s4://bucket",
+		"HOLDFAST_NOID_TEMPLATE":            "fk4{.seeeek}",
+		"HOLDFAST_NAAN":                     "not a naan",
+		"HOLDFAST_TOPIC_PREFIX":             "a b",
+		"HOLDFAST_PER_HOST":                 "0",
+		"HOLDFAST_HOST_REQUESTS_PER_SECOND": "often",
+		"HOLDFAST_HOST_BYTES_PER_SECOND":    "1MB",
+		"HOLDFAST_SECRET_KEY":               "hunter2",
+		"HOLDFAST_DOWNLOAD_MAX_ATEMPTS":     "5",
+		"HOLDFAST_COMPLETELY_OUTLANDISH":    "x",
+		"HOLDFAST_FOO":                      "x",
 	}
 	set(t, bad)
 	_, err := config.Load(config.Default())
@@ -155,9 +163,9 @@ func TestLoad_EveryNameOfTheDesign(t *testing.T) {
 		"DATABASE_URL": "postgres://u:p@db/holdfast", "NSQD_ADDR": "nsqd:4150", "NSQLOOKUPD_ADDRS": "l:4161", "REDIS_URL": "redis://r:6379/0",
 		"STAGING_URL": "file:///data/staging", "STORAGE_URL": "s3://b/p?region=r", "URL": "http://r:8080", "TOKEN": "t", "NET_ALLOW": "::1",
 		"MAX_ATTEMPTS": "5", "CONCURRENCY": "2", "LEASE": "30s", "GRACE": "90s", "LISTEN": "0.0.0.0:8080", "SMTP_URL": "smtp://m:25",
-		"EZID_URL": "https://ezid.cdlib.org", "NAAN": "99999", "NOID_TEMPLATE": "fk4{.reek}", "SECRET_KEY": "k", "RECEIPT_KEY": "k",
+		"EZID_URL": "https://ezid.cdlib.org", "NAAN": "99999", "NOID_TEMPLATE": "fk4{.reek}", "SECRET_KEY": "0123456789abcdef0123456789abcdef", "RECEIPT_KEY": "k",
 		"STAGING_FULL": "80", "STAGING_FULL_UNESTIMATED": "70", "TOPIC_PREFIX": "test-", "CLAMD_ADDR": "clamd:3310",
-		"SIEGFRIED_URL": "http://sf:5138", "LOG_LEVEL": "warn", "UNPACK_ENTRIES": "10", "UNPACK_BYTES": "4398046511104", "UNPACK_RATIO": "50",
+		"SIEGFRIED_URL": "http://sf:5138", "LOG_LEVEL": "warn", "UNPACK_ENTRIES": "10", "UNPACK_BYTES": "4398046511104", "UNPACK_RATIO": "50", "PER_HOST": "4", "HOST_REQUESTS_PER_SECOND": "0.5", "HOST_BYTES_PER_SECOND": "10MiB",
 	}
 	vars := map[string]string{}
 	for name, value := range names {
@@ -166,5 +174,26 @@ func TestLoad_EveryNameOfTheDesign(t *testing.T) {
 	set(t, vars)
 	if _, err := config.Load(config.Default()); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestBytesAndRates(t *testing.T) {
+	for text, want := range map[string]config.Bytes{"65536": 65536, " 64 KiB": 65536, "1MiB": 1 << 20, "2GiB": 2 << 30, "1024GiB": 1 << 40} {
+		var got config.Bytes
+		if err := got.Decode(text); err != nil || got != want {
+			t.Errorf("%q: %d, %v; want %d", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "0", "-1", "65535", "1KiB", "1.5MiB", "1MB", "MiB", "1025GiB", "99999999999999999999", "9223372036854775807KiB"} {
+		var got config.Bytes
+		if err := got.Decode(text); err == nil {
+			t.Errorf("%q is taken for %d bytes", text, got)
+		}
+	}
+	for _, text := range []string{"", "0", "-1", "NaN", "Inf", "often", "1e7"} {
+		var got config.Rate
+		if err := got.Decode(text); err == nil {
+			t.Errorf("%q is taken for a rate of %v", text, got)
+		}
 	}
 }

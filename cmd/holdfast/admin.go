@@ -15,8 +15,8 @@ import (
 )
 
 func (a *app) collectionCommand() *cobra.Command {
-	return group("collection", "List, show, hold and release collections",
-		a.collectionListCommand(), a.collectionShowCommand(), a.collectionHoldCommand(), a.collectionReleaseCommand())
+	return group("collection", "List, show, hold and release collections, and set their credentials for sources",
+		a.collectionListCommand(), a.collectionShowCommand(), a.collectionHoldCommand(), a.collectionReleaseCommand(), a.credentialCommand())
 }
 
 func (a *app) collectionListCommand() *cobra.Command {

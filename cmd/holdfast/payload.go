@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/source"
 )
 
 // payload is one thing to submit: a URL, or bytes that are sent first.
@@ -31,7 +33,7 @@ func nothing() error { return nil }
 // payloadOf looks at what is to be submitted, without sending anything: an address, a file or a folder.
 func payloadOf(arg string, typ registry.PayloadType) (*payload, error) {
 	if isAddress(arg) {
-		return &payload{name: arg, typ: typ, url: arg, release: nothing}, nil
+		return &payload{name: shown(arg), typ: typ, url: arg, release: nothing}, nil
 	}
 	info, err := os.Stat(arg)
 	if err != nil {
@@ -52,6 +54,14 @@ func cause(err error) error {
 		return p.Err
 	}
 	return err
+}
+
+// shown is a payload as messages name it: as it was given, but for what must not stand there. The service refuses the address.
+func shown(arg string) string {
+	if u, err := url.Parse(arg); isAddress(arg) && (err != nil || u.User != nil) {
+		return source.Redact(arg)
+	}
+	return arg
 }
 
 // isAddress says whether arg is an address, rather than a path. Whether it is one that can be fetched is for the service

@@ -141,7 +141,7 @@ func (a *app) submit(ctx context.Context, args []string, s submission) error {
 		if err != nil {
 			// One refused payload does not keep the others from being submitted, but what cannot be reached is not asked again.
 			codes = append(codes, outcome(codeOf(err)))
-			if err := a.refused(arg, err); err != nil {
+			if err := a.refused(shown(arg), err); err != nil {
 				return err
 			}
 			if codes[len(codes)-1] == exitTemporary {
@@ -149,7 +149,7 @@ func (a *app) submit(ctx context.Context, args []string, s submission) error {
 			}
 			continue
 		}
-		e := entry{payload: arg, target: target{id: answer.BatchID}, duplicate: answer.Duplicate}
+		e := entry{payload: shown(arg), target: target{id: answer.BatchID}, duplicate: answer.Duplicate}
 		accepted = append(accepted, e)
 		if err := a.accepted(e, s.wait); err != nil {
 			return err

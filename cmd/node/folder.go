@@ -89,6 +89,9 @@ func (f *folder) keys(texts string) (*seal.Keys, error) {
 		return nil, fmt.Errorf("%w: %w", ErrFolder, err)
 	}
 	keys, err := seal.Parse(texts + "," + string(own))
+	if err == nil && keys == nil {
+		err = errors.New("the file is empty; put the key back, or remove it and set the credentials again")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read HOLDFAST_SECRET_KEY and %s: %w", name, err)
 	}

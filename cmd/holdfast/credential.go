@@ -1,0 +1,167 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/wire"
+)
+
+func (a *app) credentialCommand() *cobra.Command {
+	return group("credential", "Set, list and remove what the sources of a collection's deposits ask for",
+		a.credentialSetCommand(), a.credentialListCommand(), a.credentialRemoveCommand())
+}
+
+// credentialFlags say what kind of credential is meant.
+type credentialFlags struct {
+	basic, s3     string
+	bearer, chain bool
+	secretFile    string
+}
+
+func (a *app) credentialSetCommand() *cobra.Command {
+	var r wire.CredentialRequest
+	var f credentialFlags
+	cmd := &cobra.Command{
+		Use: "set NAME ORIGIN --basic USER | --bearer | --s3 KEYID | --default-chain", Args: needs("NAME", "ORIGIN"),
+		Short: "Set a collection's credential for https://HOST[:PORT] or s3://BUCKET",
+		Long: "Set what a collection's items show the sources at an origin, in place of what was set before. The password, token or\n" +
+			"secret key is read from standard input or --secret-file, never from the command line, which others on this machine see.\n" +
+			"The Registry seals it with HOLDFAST_SECRET_KEY and tells it nobody again.\n\n" +
+			"With --default-chain a bucket is read by what the workers may read themselves: every depositor of the collection can\n" +
+			"then have any object of that bucket.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.into(&r); err != nil {
+				return err
+			}
+			r.Origin = args[1]
+			return a.setCredential(cmd.Context(), args[0], r, f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.basic, "basic", "", "a user and a password, for a web server")
+	flags.BoolVar(&f.bearer, "bearer", false, "a token, for a web server")
+	flags.StringVar(&f.s3, "s3", "", "an access key's id and its secret key, for a bucket")
+	flags.BoolVar(&f.chain, "default-chain", false, "what AWS's default chain finds on the workers, for a bucket; it has no secret")
+	flags.StringVar(&f.secretFile, "secret-file", "", "the file that the secret is in (default standard input)")
+	flags.StringVar(&r.Endpoint, "endpoint", "", "a bucket's service, when it is not AWS's own")
+	flags.StringVar(&r.Region, "region", "", "a bucket's region")
+	flags.BoolVar(&r.PathStyle, "path-style", false, "the bucket's name stands in the path, as services other than AWS's mostly want it")
+	return a.clientFlags(cmd)
+}
+
+// into puts the kind into a request.
+func (f credentialFlags) into(r *wire.CredentialRequest) error {
+	kinds := map[registry.CredentialKind]bool{
+		registry.CredentialBasic: f.basic != "", registry.CredentialBearer: f.bearer,
+		registry.CredentialS3: f.s3 != "", registry.CredentialDefaultChain: f.chain,
+	}
+	given := 0
+	for kind, set := range kinds {
+		if set {
+			given++
+			r.Kind = string(kind)
+		}
+	}
+	if given != 1 {
+		return usage("give one of --basic USER, --bearer, --s3 KEYID and --default-chain")
+	}
+	r.Name = f.basic + f.s3
+	return nil
+}
+
+func (a *app) setCredential(ctx context.Context, collection string, r wire.CredentialRequest, f credentialFlags) error {
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	if !f.chain {
+		if r.Secret, err = a.secret(f.secretFile); err != nil {
+			return err
+		}
+	}
+	set, err := c.PutCredential(ctx, collection, r)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(set)
+	}
+	a.note("set: %s for %s in collection %s, sealed under key %s", set.Kind, set.Origin, collection, set.KeyID)
+	return nil
+}
+
+// secret reads a secret without the end of its line. At a terminal it is not shown.
+func (a *app) secret(file string) (string, error) {
+	const most = 64 << 10
+	var raw []byte
+	var err error
+	switch in, ok := a.in.(*os.File); {
+	case file != "":
+		raw, err = os.ReadFile(file)
+	case ok && term.IsTerminal(int(in.Fd())):
+		_, _ = fmt.Fprint(a.err, "secret: ")
+		raw, err = term.ReadPassword(int(in.Fd()))
+		_, _ = fmt.Fprintln(a.err)
+	default:
+		raw, err = io.ReadAll(io.LimitReader(a.in, most))
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the secret: %w", err)
+	}
+	raw = bytes.TrimSuffix(bytes.TrimSuffix(raw, []byte("\n")), []byte("\r"))
+	if len(raw) == 0 {
+		return "", usage("no secret: give it on standard input, or in a file by --secret-file")
+	}
+	return string(raw), nil
+}
+
+func (a *app) credentialListCommand() *cobra.Command {
+	return a.clientFlags(&cobra.Command{
+		Use: "list NAME", Short: "List a collection's credentials, without their secrets", Args: needs("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			all, err := c.Credentials(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			l := lister[wire.Credential]{none: "no credentials", row: credentialRow, columns: []column{
+				{name: "origin"}, {name: "kind"}, {name: "name", flex: true}, {name: "at", flex: true}, {name: "set"}, {name: "by", flex: true}, {name: "key"},
+			}}
+			return l.print(a, whole(all))
+		},
+	})
+}
+
+func credentialRow(c wire.Credential) []string {
+	at := strings.TrimSpace(c.Endpoint + " " + c.Region)
+	return []string{c.Origin, string(c.Kind), c.Name, at, timeText(c.CreatedAt), c.CreatedBy, c.KeyID}
+}
+
+func (a *app) credentialRemoveCommand() *cobra.Command {
+	return a.clientFlags(&cobra.Command{
+		Use: "remove NAME ORIGIN", Short: "Forget a credential", Args: needs("NAME", "ORIGIN"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			if err := c.RemoveCredential(cmd.Context(), args[0], args[1]); err != nil {
+				return err
+			}
+			a.note("removed: %s of collection %s", args[1], args[0])
+			return nil
+		},
+	})
+}
