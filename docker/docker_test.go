@@ -35,10 +35,12 @@ func TestEveryStageHasItsService(t *testing.T) {
 		if token := service.Environment["HOLDFAST_TOKEN"]; token != nil && *token != "the "+string(stage)+" token" {
 			t.Errorf("service %s has the token %q, want one of its own", stage, *token)
 		}
-		for _, name := range []string{"DATABASE_URL", "SECRET_KEY"} {
-			if _, ok := service.Environment["HOLDFAST_"+name]; ok {
-				t.Errorf("service %s holds HOLDFAST_%s, which is the Registry's alone", stage, name)
-			}
+		if _, ok := service.Environment["HOLDFAST_DATABASE_URL"]; ok {
+			t.Errorf("service %s holds HOLDFAST_DATABASE_URL, which is the Registry's alone", stage)
+		}
+		fetches := slices.Contains([]registry.Stage{registry.Expand, registry.Estimate, registry.Download, registry.Process}, stage)
+		if _, ok := service.Environment["HOLDFAST_SECRET_KEY"]; ok != fetches {
+			t.Errorf("service %s holds HOLDFAST_SECRET_KEY: %t; those that fetch do, and no others", stage, ok)
 		}
 		for _, needed := range []string{"registry", "nsqd", "nsqlookupd", "redis"} {
 			if service.DependsOn[needed].Condition != types.ServiceConditionHealthy {
@@ -149,7 +151,7 @@ func TestImageHoldsTheBinaryAlone(t *testing.T) {
 // environment is the least that compose needs to be told.
 func environment() map[string]string {
 	return map[string]string{
-		"POSTGRES_PASSWORD": "p", "HOLDFAST_SECRET_KEY": "s", "HOLDFAST_RECEIPT_KEY": "r",
+		"POSTGRES_PASSWORD": "p", "HOLDFAST_SECRET_KEY": "0123456789abcdef0123456789abcdef", "HOLDFAST_RECEIPT_KEY": "r",
 	}
 }
 

@@ -17,7 +17,8 @@ import (
 
 // plain are the settings that may stand in a file; any other one is a secret or belongs to Parameter Store.
 var plain = strings.Fields(`HOLDFAST_LISTEN HOLDFAST_GRACE HOLDFAST_LOG_LEVEL HOLDFAST_STAGING_URL HOLDFAST_STORAGE_URL HOLDFAST_URL
-	HOLDFAST_NSQD_ADDR HOLDFAST_NSQLOOKUPD_ADDRS HOLDFAST_NAAN HOLDFAST_CONCURRENCY HOLDFAST_LEASE HOLDFAST_TOPIC_PREFIX HOLDFAST_NET_ALLOW`)
+	HOLDFAST_NSQD_ADDR HOLDFAST_NSQLOOKUPD_ADDRS HOLDFAST_NAAN HOLDFAST_CONCURRENCY HOLDFAST_LEASE HOLDFAST_TOPIC_PREFIX HOLDFAST_NET_ALLOW
+	HOLDFAST_PER_HOST HOLDFAST_HOST_REQUESTS_PER_SECOND HOLDFAST_HOST_BYTES_PER_SECOND`)
 
 // kept are the settings that are read from Parameter Store.
 var kept = strings.Fields(`HOLDFAST_TOKEN HOLDFAST_REDIS_URL HOLDFAST_MAX_ATTEMPTS HOLDFAST_DATABASE_URL HOLDFAST_SECRET_KEY
@@ -62,7 +63,11 @@ func TestEveryStageHasItsTask(t *testing.T) {
 				t.Errorf("%s has no %s, without which a worker does not start", file, needed)
 			}
 		}
-		for _, registrys := range []string{"HOLDFAST_DATABASE_URL", "HOLDFAST_SECRET_KEY", "HOLDFAST_RECEIPT_KEY"} {
+		fetches := slices.Contains([]registry.Stage{registry.Expand, registry.Estimate, registry.Download, registry.Process}, stage)
+		if got := secrets["HOLDFAST_SECRET_KEY"] != ""; got != fetches {
+			t.Errorf("%s holds HOLDFAST_SECRET_KEY: %t; the tasks that fetch do, and no others", file, got)
+		}
+		for _, registrys := range []string{"HOLDFAST_DATABASE_URL", "HOLDFAST_RECEIPT_KEY"} {
 			if secrets[registrys] != "" {
 				t.Errorf("%s holds %s, which is the Registry's alone", file, registrys)
 			}

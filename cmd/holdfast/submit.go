@@ -34,8 +34,8 @@ func (a *app) submitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "submit PAYLOAD...",
 		Short: "Submit files, folders or addresses",
-		Long: "Submit payloads, each as a batch of its own. A PAYLOAD is a file or a folder, which is sent, or an http(s)\n" +
-			"address, which the service fetches. Prints the ids of the batches; with --wait what became of every job.",
+		Long: "Submit payloads, each as a batch of its own. A PAYLOAD is a file or a folder, which is sent, or an address\n" +
+			"(https, http or s3), which the service fetches. Prints the ids of the batches; with --wait what became of every job.",
 		Example: "  holdfast submit report.pdf --title 'Annual report' --wait\n" +
 			"  holdfast submit https://example.org/batch.checkm --collection maps --notify ann@example.org",
 		Args: needs("PAYLOAD..."),
@@ -196,7 +196,7 @@ func (a *app) submitOne(ctx context.Context, c *client.Client, arg string, s sub
 		}
 		// Asked before the bytes are sent, which may take hours.
 		if _, err := c.Collection(ctx, cmp.Or(request.Collection, wire.DefaultCollection)); errors.Is(err, registry.ErrNotFound) {
-			return none, fmt.Errorf("submit %s: %w", arg, err)
+			return none, fmt.Errorf("submit %s: %w", shown(arg), err)
 		}
 		upload, err := a.send(ctx, c, p, request.Digest)
 		if err != nil {
@@ -207,7 +207,7 @@ func (a *app) submitOne(ctx context.Context, c *client.Client, arg string, s sub
 	answer, err := a.judged(ctx, c, request, s.key)
 	if err != nil {
 		a.takeBack(ctx, c, request.UploadID, err)
-		return none, fmt.Errorf("submit %s: %w", arg, err)
+		return none, fmt.Errorf("submit %s: %w", shown(arg), err)
 	}
 	return answer, nil
 }
