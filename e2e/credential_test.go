@@ -99,8 +99,13 @@ func credentialsKept(t *testing.T, h *holdfast, site string) {
 		t.Errorf("a password in the address: %d, %s", r.code, r.stderr)
 	}
 	for _, args := range [][]string{
-		{"collection", "credential", "list", "default", "--json"}, {"audit", "list", "--json"}, {"events", "--json"}, {"batch", "list", "--json"},
-		{"item", "show", s.Jobs[0].ItemID, "--json"}, {"item", "history", s.Jobs[0].ItemID, "--json"}, {"object", "events", s.Jobs[0].ARK, "--json"},
+		{"collection", "credential", "list", "default", "--json"},
+		{"audit", "list", "--json"},
+		{"events", "--json"},
+		{"batch", "list", "--json"},
+		{"item", "show", s.Jobs[0].ItemID, "--json"},
+		{"item", "history", s.Jobs[0].ItemID, "--json"},
+		{"object", "events", s.Jobs[0].ARK, "--json"},
 	} {
 		if r := note(h.run(args...)); r.code != 0 {
 			t.Errorf("%v ended with %d: %s", args, r.code, r.stderr)
