@@ -21,7 +21,12 @@ func (b *bench) checkRoom() error {
 	if err := unix.Statfs(b.folder, &fs); err != nil {
 		return fmt.Errorf("ask for room in %s: %w", b.folder, err)
 	}
-	need := b.scaled(6*gib) + gib/4
+	need := gib / 4
+	for _, c := range b.contests() {
+		if b.chosen(c) {
+			need = max(need, b.scaled(max(c.room, gib/2))+gib/4) // the disk is measured, too
+		}
+	}
 	if free := int64(fs.Bavail) * int64(fs.Bsize); free < need { //nolint:unconvert // the types differ between systems
 		return fmt.Errorf("%s has %d MiB free, and %d are needed; see -dir and -scale", b.folder, free/mib, need/mib)
 	}

@@ -47,18 +47,24 @@ type options struct {
 // contest is a part of the table, by the name that -only takes.
 type contest struct {
 	name string
+	room int64 // on the disk, at scale 1
 	run  func(ctx context.Context) error
 }
 
 func (b *bench) contests() []contest {
 	return []contest{
-		{"large", b.large},
-		{"small", b.small},
-		{"orchestration", b.orchestration},
-		{"bags", b.bags},
-		{"batch", b.batch},
-		{"start", b.start},
+		{"large", 6 * gib, b.large},
+		{"small", gib, b.small},
+		{"orchestration", gib, b.orchestration},
+		{"bags", 2 * gib, b.bags},
+		{"batch", gib, b.batch},
+		{"start", 0, b.start},
 	}
+}
+
+// chosen says whether -only names a contest.
+func (b *bench) chosen(c contest) bool {
+	return b.only == "" || slices.Contains(strings.Split(b.only, ","), c.name)
 }
 
 func parse(args []string, stderr io.Writer) (options, error) {
@@ -134,7 +140,7 @@ func (b *bench) all(ctx context.Context) error {
 	b.table.title = fmt.Sprintf("%s, %s/%s, %d cores, %s; scale %g, medians of %d; %s",
 		begun.UTC().Format(time.DateOnly), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), b.scale, b.rounds, speed)
 	for _, c := range b.contests() {
-		if b.only != "" && !slices.Contains(strings.Split(b.only, ","), c.name) {
+		if !b.chosen(c) {
 			continue
 		}
 		if err := c.run(ctx); err != nil {
