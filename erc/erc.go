@@ -17,6 +17,14 @@ import (
 	"strings"
 )
 
+// The files, beside the content of a deposit, that describe the object it becomes.
+const (
+	ERCFile        = "mrt-erc.txt"
+	DataCiteFile   = "mrt-datacite.xml"
+	DublinCoreFile = "mrt-dc.xml"
+	DeleteFile     = "mrt-delete.txt" // of an update
+)
+
 // MaxSize is the largest metadata file that a reader of this package takes, in bytes.
 const MaxSize = 4 << 20
 
@@ -39,6 +47,11 @@ type SyntaxError struct {
 
 // Error implements error.
 func (e *SyntaxError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Reason) }
+
+// Malformed says whether an error of a reader is of the file, not of reading it: a *SyntaxError, ErrNoMetadata or ErrTooLarge.
+func Malformed(err error) bool {
+	return errors.As(err, new(*SyntaxError)) || errors.Is(err, ErrNoMetadata) || errors.Is(err, ErrTooLarge)
+}
 
 // FieldError says which value a writer refused, and why. Nothing was written then.
 type FieldError struct {

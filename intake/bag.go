@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"path"
 	"runtime"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/holdfast/holdfast/bagit"
+	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/source/unpack"
 )
 
@@ -17,8 +19,12 @@ import (
 const smallFile = 1 << 20
 
 // judgeBag looks at every file of the bag in a container. tops are the names among which those of its manifests are.
-func judgeBag(ctx context.Context, in unpack.Input, v *Report, tops []string, o Options) (Report, error) {
-	bag := bagit.NewValidator(bagit.Options{FindBase: true})
+func judgeBag(ctx context.Context, in unpack.Input, v *Report, tops []string, d *descriptions, o Options) (Report, error) {
+	head, err := headOf(ctx, in)
+	if err != nil {
+		return Report{}, err
+	}
+	bag := bagit.NewValidator(bagit.Options{FindBase: true, Profile: o.BagProfile, Form: BagForm(head)})
 	bag.ExpectManifests(tops...)
 	workers := o.Workers
 	if workers <= 0 {
@@ -26,7 +32,7 @@ func judgeBag(ctx context.Context, in unpack.Input, v *Report, tops []string, o 
 	}
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(workers)
-	err := unpack.Walk(gctx, in, o.Limits, func(e unpack.Entry, r io.Reader) error {
+	err = unpack.Walk(gctx, in, o.Limits, func(e unpack.Entry, r io.Reader) error {
 		if e.Size > smallFile || bag.NeedsContent(e.Name) {
 			return bag.Add(gctx, e.Name, e.Size, r)
 		}
@@ -44,11 +50,17 @@ func judgeBag(ctx context.Context, in unpack.Input, v *Report, tops []string, o 
 		return Report{}, err
 	}
 	report := bag.Finish()
+	for _, f := range d.of(path.Join(report.Base, bagit.PayloadDir)) {
+		v.add(f)
+	}
 	if err := askBag(ctx, v, report, o); err != nil {
 		return Report{}, err
 	}
 	return v.bag(report), nil
 }
+
+// BagForm tells by its first bytes in which form a bag came, for a profile that has a say in that.
+func BagForm(head []byte) bagit.Form { return bagit.Form(source.Sniff(head)) } // both call the forms by the usual endings of files
 
 // bag draws the verdict on a bag. A holey one is taken: what it leaves out is fetched, and judged then.
 func (v *Report) bag(r *bagit.Report) Report {

@@ -18,6 +18,7 @@ func judgeContainer(ctx context.Context, in unpack.Input, t registry.PayloadType
 	var top TopFolder
 	var tops []string // names that a bag's own files may have
 	var list *Listing
+	var described descriptions
 	var unlisted error // why there is no list although there is an mrt-manifest.txt
 	err := unpack.Walk(ctx, in, o.Limits, func(e unpack.Entry, r io.Reader) error {
 		v.Files, v.Bytes = v.Files+1, v.Bytes+e.Size
@@ -28,7 +29,7 @@ func judgeContainer(ctx context.Context, in unpack.Input, t registry.PayloadType
 		if e.Name == ListingFile {
 			list, unlisted = ReadListing(r)
 		}
-		return nil // an error of r is the walk's, too
+		return described.meet(e.Name, r) // an error of r is the walk's, too
 	})
 	isBag := t == registry.BagType || t == registry.AutoType && top.Bag()
 	if isBag {
@@ -43,7 +44,7 @@ func judgeContainer(ctx context.Context, in unpack.Input, t registry.PayloadType
 	case v.Files == 0:
 		v.add(Fault{Severity: Error, Rule: "container-empty", Message: "it holds no files", Fix: "pack the files to preserve, and submit that"})
 	case isBag:
-		return judgeBag(ctx, in, v, tops, o)
+		return judgeBag(ctx, in, v, tops, &described, o)
 	case unlisted != nil:
 		refusal, ok := AsRefusal(unlisted)
 		if !ok {
@@ -54,6 +55,9 @@ func judgeContainer(ctx context.Context, in unpack.Input, t registry.PayloadType
 		if err := judgeListing(ctx, in, v, list, o); err != nil {
 			return Report{}, err
 		}
+	}
+	for _, f := range described.of(".") {
+		v.add(f)
 	}
 	return v.settle(), nil
 }

@@ -35,7 +35,7 @@ func Folder(ctx context.Context, fsys fs.FS, t registry.PayloadType, o Options) 
 	case !isBag:
 		return Report{}, ErrNoJudge
 	}
-	report, err := bagit.ValidateFS(ctx, fsys, bagit.Options{Workers: o.Workers})
+	report, err := bagit.ValidateFS(ctx, fsys, bagit.Options{Workers: o.Workers, Profile: o.BagProfile, Form: folderForm(o.BagProfile)})
 	if err != nil {
 		return Report{}, err
 	}
@@ -44,6 +44,15 @@ func Folder(ctx context.Context, fsys fs.FS, t registry.PayloadType, o Options) 
 		return Report{}, err
 	}
 	return v.bag(report), nil
+}
+
+// folderForm is the form in which a bag in a folder counts: as it is, or as the tar that it would be sent as where a profile
+// asks for a packed one.
+func folderForm(p *bagit.Profile) bagit.Form {
+	if p != nil && !p.Accepts(bagit.FormFolder) {
+		return bagit.FormTar
+	}
+	return bagit.FormFolder
 }
 
 // recogniseFolder tells by what lies at its top what a folder is. A bag may lie in the only folder that there is, as in a

@@ -7,10 +7,12 @@
 package intake
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 
+	"github.com/holdfast/holdfast/bagit"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/source/unpack"
@@ -25,8 +27,22 @@ type Options struct {
 	Remote source.Fetcher
 	// Workers is how many files are digested at a time; 0 is one per core.
 	Workers int
+	// BagProfile is what bags must meet, beside their specification; nil is nothing more.
+	BagProfile *bagit.Profile
 	// MaxFaults is how many faults a Report lists; 0 is 1,000. All are counted.
 	MaxFaults int
+}
+
+// BagProfile reads the BagIt profile that a collection demands; nil when it demands none.
+func BagProfile(p registry.Profile) (*bagit.Profile, error) {
+	if len(p.BagProfile) == 0 {
+		return nil, nil //nolint:nilnil // none is an answer
+	}
+	profile, err := bagit.ParseProfile(bytes.NewReader(p.BagProfile))
+	if err != nil {
+		return nil, fmt.Errorf("read the collection's bag_profile: %w; give the collection another one and submit again", err)
+	}
+	return profile, nil
 }
 
 // Judge says what the payload in is and whether it can be taken as type t, which may be automatic. The verdict is there in
@@ -71,14 +87,23 @@ func resolve(ctx context.Context, in unpack.Input, t registry.PayloadType) (regi
 	if t != registry.AutoType {
 		return t, nil
 	}
+	head, err := headOf(ctx, in)
+	if err != nil {
+		return "", err
+	}
+	return Resolve(t, head)
+}
+
+// headOf reads a payload's first bytes.
+func headOf(ctx context.Context, in unpack.Input) ([]byte, error) {
 	r, err := in.Open(ctx, 0, min(in.Size, HeadLen))
 	if err != nil {
-		return "", fmt.Errorf("open the payload: %w", err)
+		return nil, fmt.Errorf("open the payload: %w", err)
 	}
 	defer r.Close()
 	head, err := io.ReadAll(r)
 	if err != nil {
-		return "", fmt.Errorf("read the payload: %w", err)
+		return nil, fmt.Errorf("read the payload: %w", err)
 	}
-	return Resolve(t, head)
+	return head, nil
 }

@@ -1,7 +1,6 @@
 package workers
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,8 +12,8 @@ import (
 
 	"github.com/holdfast/holdfast/bagit"
 	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/intake"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/staging"
 )
 
@@ -51,15 +50,11 @@ func (w *Process) bag(ctx context.Context, item *base.Item, room *staging.Room, 
 // came, which such a profile may ask for.
 func (w *Process) bagOptions(ctx context.Context, item *base.Item, container staging.File) (bagit.Options, error) {
 	o := bagit.Options{FindBase: true}
-	doc := item.Spec().Profile.BagProfile
-	if len(doc) == 0 {
-		return o, nil
-	}
 	var err error
-	if o.Profile, err = bagit.ParseProfile(bytes.NewReader(doc)); err != nil {
-		return o, fmt.Errorf("read the collection's bag_profile: %w; give the collection another one and submit again", err)
+	if o.Profile, err = intake.BagProfile(item.Spec().Profile); err != nil || o.Profile == nil {
+		return o, err
 	}
-	r, err := w.payloads.staging.Open(ctx, container.Key, 0, min(container.SizeBytes, source.SniffLen))
+	r, err := w.payloads.staging.Open(ctx, container.Key, 0, min(container.SizeBytes, intake.HeadLen))
 	if err != nil {
 		return o, err
 	}
@@ -68,7 +63,7 @@ func (w *Process) bagOptions(ctx context.Context, item *base.Item, container sta
 	if err != nil {
 		return o, fmt.Errorf("read %s: %w", container.Name, err)
 	}
-	o.Form = bagit.Form(source.Sniff(head)) // both call the forms by the usual endings of files
+	o.Form = intake.BagForm(head)
 	return o, nil
 }
 

@@ -2,7 +2,6 @@ package workers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -12,14 +11,6 @@ import (
 	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/staging"
-)
-
-// Files that a producer may put beside the content to describe it.
-const (
-	nameERC      = "mrt-erc.txt"
-	nameDataCite = "mrt-datacite.xml"
-	nameDC       = "mrt-dc.xml"
-	nameDelete   = "mrt-delete.txt"
 )
 
 // description is what is known of an object before it has a name.
@@ -72,13 +63,13 @@ func (w *Process) describe(ctx context.Context, item *base.Item, c contents) (de
 func (w *Process) readMetadata(ctx context.Context, item *base.Item, f staging.File, s *erc.Sources, d *description) error {
 	var parse func(io.Reader) error
 	switch name := path.Base(f.Name); {
-	case name == nameERC:
+	case name == erc.ERCFile:
 		parse = func(r io.Reader) error { v, err := erc.ReadERC(r); s.ERC = &v; return err }
-	case name == nameDataCite:
+	case name == erc.DataCiteFile:
 		parse = func(r io.Reader) error { v, err := erc.ReadDataCite(r); s.DataCite = &v; return err }
-	case name == nameDC:
+	case name == erc.DublinCoreFile:
 		parse = func(r io.Reader) error { v, err := erc.ReadDublinCore(r); s.DublinCore = &v; return err }
-	case name == nameDelete && item.Spec().Mode == registry.Update:
+	case name == erc.DeleteFile && item.Spec().Mode == registry.Update:
 		parse = func(r io.Reader) error {
 			list, err := erc.ReadDelete(r)
 			for _, del := range list {
@@ -95,9 +86,8 @@ func (w *Process) readMetadata(ctx context.Context, item *base.Item, f staging.F
 		return err
 	}
 	defer r.Close()
-	var syntax *erc.SyntaxError
 	err = parse(r)
-	if errors.As(err, &syntax) || errors.Is(err, erc.ErrNoMetadata) || errors.Is(err, erc.ErrTooLarge) {
+	if erc.Malformed(err) {
 		return base.Content(err)
 	}
 	return err
@@ -111,7 +101,7 @@ func (w *Process) inherit(ctx context.Context, d *description, id registry.Ident
 		return fmt.Errorf("look up %s: %w", id.ARK, err)
 	}
 	d.metadata.LocalIDs = erc.MergeLocalIDs(object.LocalIDs, d.metadata.LocalIDs)
-	r, err := w.Objects.OpenFile(ctx, id.ARK, id.Head, systemPath(nameERC))
+	r, err := w.Objects.OpenFile(ctx, id.ARK, id.Head, systemPath(erc.ERCFile))
 	if err != nil {
 		return fmt.Errorf("read the description of %s: %w", id.ARK, err)
 	}

@@ -40,8 +40,8 @@ func (w *Process) systemFiles(ctx context.Context, item *base.Item, dr *draft) (
 		{"mrt-membership.txt", func(out io.Writer) error {
 			return erc.WriteMembership(out, erc.Membership{Collections: spec.Profile.Collections})
 		}},
-		{nameERC, func(out io.Writer) error { return erc.WriteERC(out, dr.metadata.ERC()) }},
-		{nameDC, func(out io.Writer) error { return erc.WriteDublinCore(out, dublinCore(dr)) }},
+		{erc.ERCFile, func(out io.Writer) error { return erc.WriteERC(out, dr.metadata.ERC()) }},
+		{erc.DublinCoreFile, func(out io.Writer) error { return erc.WriteDublinCore(out, dublinCore(dr)) }},
 	} {
 		var text bytes.Buffer
 		err := s.write(&text)
@@ -97,7 +97,7 @@ func (w *Process) kept(ctx context.Context, item *base.Item, dr *draft) ([]stagi
 	}
 	if dr.deletes != nil {
 		deletes := *dr.deletes
-		deletes.Name = systemPath(nameDelete)
+		deletes.Name = systemPath(erc.DeleteFile)
 		files = append(files, deletes)
 	}
 	for i := range files {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/holdfast/holdfast/bagit"
 	"github.com/holdfast/holdfast/intake"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source"
@@ -19,8 +20,9 @@ import (
 
 // check is what the flags of `check` say.
 type check struct {
-	typ    string
-	remote bool
+	typ     string
+	profile string
+	remote  bool
 }
 
 func (a *app) checkCommand() *cobra.Command {
@@ -34,6 +36,7 @@ func (a *app) checkCommand() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.check(cmd.Context(), args, c) },
 	}
 	cmd.Flags().StringVar(&c.typ, "type", string(registry.AutoType), "judge it as `TYPE`: auto, file, container, bag, object-manifest, batch-manifest, container-batch-manifest, single-file-batch-manifest, ocfl-object")
+	cmd.Flags().StringVar(&c.profile, "profile", "", "judge bags by the BagIt profile in `FILE`, too")
 	cmd.Flags().BoolVar(&c.remote, "remote", false, "also ask for every file that a manifest or a bag's fetch.txt names, without fetching it")
 	cmd.Flags().BoolVar(&a.json, "json", false, "print JSON, one verdict a line")
 	return cmd
@@ -55,6 +58,12 @@ func (a *app) check(ctx context.Context, paths []string, c check) error {
 		}
 	}
 	var o intake.Options
+	if c.profile != "" {
+		var err error
+		if o.BagProfile, err = readBagProfile(c.profile); err != nil {
+			return err
+		}
+	}
 	if c.remote {
 		// Whoever checks may ask what they can reach; what the service may ask is its operator's to say.
 		everywhere := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
@@ -82,6 +91,23 @@ func (a *app) check(ctx context.Context, paths []string, c check) error {
 		return exitContent
 	}
 	return asError(together(codes))
+}
+
+// readBagProfile reads a BagIt profile from a file.
+func readBagProfile(path string) (_ *bagit.Profile, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("--profile %s: %w", path, cause(err))
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	p, err := bagit.ParseProfile(file)
+	switch {
+	case errors.Is(err, bagit.ErrProfile):
+		return nil, fix(&usageError{fmt.Errorf("--profile %s: %w", path, err)}, "correct the profile")
+	case err != nil:
+		return nil, fmt.Errorf("--profile %s: %w", path, err)
+	}
+	return p, nil
 }
 
 // judgePath judges a file or folder.

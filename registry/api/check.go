@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -24,6 +23,7 @@ func (s *server) checkRoute(api huma.API, mux *http.ServeMux) {
 	text := &huma.Schema{Type: "string"}
 	op.Parameters = []*huma.Param{
 		{Name: "type", In: "query", Description: "What it is to be judged as; auto when not given", Schema: text},
+		{Name: "collection", In: "query", Description: "The collection whose wishes it is to meet; none when not given", Schema: text},
 		{Name: "upload_id", In: "query", Description: "An upload to judge, which stays; the body is judged when none is named", Schema: text},
 	}
 	op.RequestBody = &huma.RequestBody{Content: map[string]*huma.MediaType{"application/octet-stream": {
@@ -50,16 +50,23 @@ func (s *server) check(w http.ResponseWriter, r *http.Request) (intake.Report, e
 	query := r.URL.Query()
 	t, faults := payloadType("query.type", query.Get("type"))
 	for name := range query {
-		if name != "type" && name != "upload_id" {
+		if name != "type" && name != "upload_id" && name != "collection" {
 			faults = append(faults, wire.Fault{Location: "query." + name, Message: "unknown query parameter"})
 		}
 	}
 	if err := invalid("nothing was judged", faults...); err != nil {
 		return intake.Report{}, err
 	}
+	var c registry.Collection
+	if name := query.Get("collection"); name != "" {
+		var err error
+		if c, err = s.collectionOf(ctx, name); err != nil {
+			return intake.Report{}, err
+		}
+	}
 	id := query.Get("upload_id")
 	if id == "" {
-		return s.checkBody(w, r, t)
+		return s.checkBody(w, r, t, c.Profile)
 	}
 	u, err := s.registry.UploadByID(ctx, id)
 	if errors.Is(err, registry.ErrNotFound) {
@@ -67,22 +74,17 @@ func (s *server) check(w http.ResponseWriter, r *http.Request) (intake.Report, e
 	} else if err != nil {
 		return intake.Report{}, err
 	}
-	return s.verdict(ctx, u, t)
+	return s.verdict(ctx, u, t, c.Profile)
 }
 
 // checkBody stores a body as an upload, since a container cannot be judged from a stream that cannot be read twice, and
 // removes it when it is judged. After a kill it is an upload that nobody submits.
-func (s *server) checkBody(w http.ResponseWriter, r *http.Request, t registry.PayloadType) (intake.Report, error) {
+func (s *server) checkBody(w http.ResponseWriter, r *http.Request, t registry.PayloadType, p registry.Profile) (intake.Report, error) {
 	ctx := r.Context()
 	u, err := s.store(w, r, registry.Upload{Filename: "to-be-judged", CreatedBy: actor(ctx), CreatedAt: s.now().UTC()}, nil)
 	if err != nil {
 		return intake.Report{}, err
 	}
 	defer s.removeUpload(ctx, u)
-	return s.judgeNow(ctx, u, t)
-}
-
-// judgeNow judges an upload for as long as somebody waits for it.
-func (s *server) judgeNow(ctx context.Context, u registry.Upload, t registry.PayloadType) (intake.Report, error) {
-	return intake.Judge(ctx, s.input(u), t, intake.Options{Limits: s.unpack})
+	return s.judgeNow(ctx, u, t, p)
 }

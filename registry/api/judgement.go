@@ -29,8 +29,9 @@ type judgements struct {
 
 // judged is what a verdict depends on.
 type judged struct {
-	upload string
-	typ    registry.PayloadType
+	upload     string
+	typ        registry.PayloadType
+	bagProfile string // the collection's
 }
 
 type judgement struct {
@@ -127,16 +128,25 @@ func (all *judgements) find(ctx context.Context, find finding) (intake.Report, e
 // errStopping says that a verdict was not found because the server stops.
 var errStopping = fmt.Errorf("the service is stopping: %w", registry.ErrUnavailable)
 
-// verdict judges an upload's bytes as what a type says.
-func (s *server) verdict(ctx context.Context, u registry.Upload, t registry.PayloadType) (intake.Report, error) {
-	v, err := s.judgements.ask(ctx, judged{u.ID, t}, judgeWait, func(ctx context.Context) (intake.Report, error) {
-		return s.judgeNow(ctx, u, t)
+// verdict judges an upload's bytes as what a type says, and by what a collection's profile asks for.
+func (s *server) verdict(ctx context.Context, u registry.Upload, t registry.PayloadType, p registry.Profile) (intake.Report, error) {
+	v, err := s.judgements.ask(ctx, judged{u.ID, t, string(p.BagProfile)}, judgeWait, func(ctx context.Context) (intake.Report, error) {
+		return s.judgeNow(ctx, u, t, p)
 	})
 	var problem *wire.Problem
 	if err != nil && !errors.As(err, &problem) {
 		return v, fmt.Errorf("judge upload %s: %w", u.ID, err)
 	}
 	return v, err
+}
+
+// judgeNow judges an upload for as long as somebody waits for it.
+func (s *server) judgeNow(ctx context.Context, u registry.Upload, t registry.PayloadType, p registry.Profile) (intake.Report, error) {
+	bagProfile, err := intake.BagProfile(p)
+	if err != nil {
+		return intake.Report{}, err
+	}
+	return intake.Judge(ctx, s.input(u), t, intake.Options{Limits: s.unpack, BagProfile: bagProfile})
 }
 
 // input is an upload's bytes.

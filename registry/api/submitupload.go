@@ -80,11 +80,11 @@ func (s *server) judge(ctx context.Context, u registry.Upload, sub *registry.Sub
 		p.Faults = []wire.Fault{{Location: "body.digest", Message: "it is not that of the upload", Expected: d.Value, Found: u.Digest.Value}}
 		return p
 	}
-	v, err := s.verdict(ctx, u, spec.Type)
+	c, err := s.collectionOf(ctx, sub.Collection)
 	if err != nil {
 		return err
 	}
-	c, err := s.collectionOf(ctx, sub.Collection)
+	v, err := s.verdict(ctx, u, spec.Type, c.Profile)
 	if err != nil {
 		return err
 	}
