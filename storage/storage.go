@@ -50,6 +50,11 @@ type Store interface {
 	// or were never here.
 	Resume(ctx context.Context, key string, cp Checkpoint) (Writer, error)
 
+	// Discard throws away what an uncommitted writer keeps for the checkpoint, later checkpoints of the same writer
+	// included: whoever goes on after one that will not be gone on after again says so. A committed object stays. It is no
+	// error when there is nothing, nor when the checkpoint is not of this store.
+	Discard(ctx context.Context, cp Checkpoint) error
+
 	// Open reads length bytes from offset on, or to the end when length is negative or reaches past the end. It
 	// returns ErrNotFound, and ErrRange when offset is negative or past the end (an offset at the end reads nothing).
 	// Ending ctx may end the reading too.

@@ -19,6 +19,7 @@ const (
 	Any          Op = ""
 	Create       Op = "create"
 	Resume       Op = "resume"
+	Discard      Op = "discard"
 	Write        Op = "write"
 	Checkpoint   Op = "checkpoint"
 	Commit       Op = "commit"
@@ -206,6 +207,11 @@ func (f *Faulty) Create(ctx context.Context, key string) (w storage.Writer, err 
 func (f *Faulty) Resume(ctx context.Context, key string, cp storage.Checkpoint) (w storage.Writer, err error) {
 	err = f.do(Resume, key, func() error { w, err = f.inner.Resume(ctx, key, cp); return err })
 	return f.wrapWriter(key, w, err)
+}
+
+// Discard implements storage.Store.
+func (f *Faulty) Discard(ctx context.Context, cp storage.Checkpoint) error {
+	return f.do(Discard, cp.Token, func() error { return f.inner.Discard(ctx, cp) })
 }
 
 func (f *Faulty) wrapWriter(key string, w storage.Writer, err error) (storage.Writer, error) {

@@ -83,6 +83,19 @@ func (m *Memory) Resume(ctx context.Context, key string, cp storage.Checkpoint) 
 	return m.create(ctx, key, data)
 }
 
+// Discard implements storage.Store.
+func (m *Memory) Discard(ctx context.Context, cp storage.Checkpoint) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("discard: %w", err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if w := m.tokens[cp.Token]; w != nil && !w.success {
+		delete(m.tokens, cp.Token)
+	}
+	return nil
+}
+
 // Open implements storage.Store.
 func (m *Memory) Open(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
 	if err := m.check(ctx, "open", key); err != nil {

@@ -249,3 +249,37 @@ func testCopyExists(t *testing.T, s storage.Store) {
 	_, err = storage.Copy(t.Context(), s, "..", s, "a")
 	wantKeyError(t, "copy to ..", err)
 }
+
+func testDiscard(t *testing.T, s storage.Store) {
+	left := create(t, s, "k", "one")
+	first := checkpoint(t, left)
+	write(t, left, " two")
+	second := checkpoint(t, left)
+	if err := left.Close(); err != nil {
+		t.Fatalf("close: %v", err)
+	}
+	next := resume(t, s, "k", first)
+	own := checkpoint(t, next)
+	for range 2 { // a repeat changes nothing
+		if err := s.Discard(t.Context(), throughJSON(t, first)); err != nil {
+			t.Fatalf("discard: %v", err)
+		}
+	}
+	for _, cp := range []storage.Checkpoint{first, second} {
+		_, err := s.Resume(t.Context(), "other", cp)
+		wantErr(t, "resume of what was discarded", err, storage.ErrNotFound)
+	}
+	if err := s.Discard(t.Context(), storage.Checkpoint{Token: "nobody's"}); err != nil {
+		t.Errorf("discard of nothing: %v", err)
+	}
+	// The successor under the same key is another writer.
+	third := resume(t, s, "third", own)
+	write(t, third, " three")
+	commit(t, third)
+	wantContent(t, s, "third", "one three")
+	commit(t, next)
+	if err := s.Discard(t.Context(), own); err != nil {
+		t.Errorf("discard of a committed writer's checkpoint: %v", err)
+	}
+	wantContent(t, s, "k", "one")
+}

@@ -42,6 +42,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Store) {
 		{"resume a writer that has committed", testResumeCommitted},
 		{"resume again and again", testResumeChain},
 		{"resume what is gone", testResumeGone},
+		{"discard what nobody goes on after", testDiscard},
 		{"one of many commits wins", testConcurrentCommit},
 		{"commit and delete side by side", testConcurrentDelete},
 		{"copy", testCopy},

@@ -1,0 +1,25 @@
+package dir
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/holdfast/holdfast/storage"
+)
+
+// Discard implements storage.Store. A writer that has the file open goes on writing to it without a name, and cannot commit
+// it any more.
+func (s *Store) Discard(ctx context.Context, cp storage.Checkpoint) error {
+	t, err := parseToken(cp.Token)
+	if err != nil || s.check(t.key) != nil {
+		return nil //nolint:nilerr // not a checkpoint of ours: there is nothing to throw away
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("discard %q: %w", t.key, err)
+	}
+	name := s.pendingPath(t.key) + "/" + t.base
+	if err := s.root.Remove(name); err != nil && !absent(err) {
+		return wrap("discard", t.key, err)
+	}
+	return wrap("discard", t.key, s.settleRemoval(name))
+}
