@@ -12,6 +12,7 @@ import (
 // loss means not at all. All methods may be called concurrently. Methods that take a Lease are fenced: they return
 // [ErrClaimLost] and change nothing when the lease's attempt is not the item's live one.
 type Store interface {
+	Receiving
 	Submitting
 	Working
 	Preserving
@@ -24,9 +25,7 @@ type Store interface {
 
 // Submitting is how payloads come in.
 type Submitting interface {
-	// AddUpload records an upload whose bytes are stored already. A repeat of the same id changes nothing.
-	AddUpload(ctx context.Context, u Upload) error
-	// UploadByID returns a stored upload, or ErrNotFound.
+	// UploadByID returns an upload that has ended and is stored, or ErrNotFound.
 	UploadByID(ctx context.Context, id string) (Upload, error)
 	// Submit makes a batch item. The collection's profile is frozen into its spec. With an idempotency key that was
 	// used before, the first answer is returned again (ErrIdempotencyConflict when the arguments differ); a

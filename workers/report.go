@@ -32,7 +32,7 @@ func (w *Report) Work(ctx context.Context, item *base.Item) error {
 	}
 	// A failed job may be sent back, and then needs what was uploaded.
 	if id, ok := strings.CutPrefix(item.Spec().URL, registry.UploadURL("")); ok && report.Failed == 0 {
-		if err := w.Staging.Delete(ctx, source.UploadKey(id)); err != nil {
+		if err := w.Staging.DeletePrefix(ctx, source.UploadKey(id)); err != nil {
 			return fmt.Errorf("release upload %s: %w", id, err)
 		}
 	}

@@ -20,13 +20,18 @@ func access() map[string][]registry.Role {
 	depositor := []registry.Role{registry.RoleDepositor, registry.RoleOperator, registry.RoleAdmin}
 	reader := []registry.Role{registry.RoleDepositor, registry.RoleViewer, registry.RoleOperator, registry.RoleAdmin}
 	roles := map[string][]registry.Role{
-		"upload":        depositor,
-		"remove-upload": depositor,
-		"submit":        depositor,
-		"check":         depositor,
-		"prepare-graph": depositor,
-		"seal-graph":    depositor,
-		"read-graph":    reader,
+		"upload":          depositor,
+		"remove-upload":   depositor,
+		"continue-upload": depositor,
+		"upload-offset":   depositor,
+		"upload-protocol": depositor,
+		"list-uploads":    depositor,
+		"read-upload":     depositor,
+		"submit":          depositor,
+		"prepare-graph":   depositor,
+		"seal-graph":      depositor,
+		"read-graph":      reader,
+		"check":           depositor,
 
 		"list-batches":      reader,
 		"read-batch":        reader,

@@ -24,6 +24,7 @@ import (
 
 // Registry is what the API needs of a registry.Store.
 type Registry interface {
+	registry.Receiving
 	registry.Submitting
 	registry.Working
 	registry.Preserving
@@ -52,28 +53,32 @@ type Options struct {
 
 	// UploadIdle is how long an upload may bring nothing before it counts as broken off; 0: 2 minutes.
 	UploadIdle time.Duration
+	// UploadKeep is how long an upload that has not ended is kept when nothing more comes of it; 0: 7 days.
+	UploadKeep time.Duration
 }
 
 // server is what all handlers share. It has no state but that of the uploads under way.
 type server struct {
-	registry   Registry // limited to what the request's token may see
-	all        Registry // for what must be known whoever asks; nothing of it is shown
-	staging    storage.Store
-	objects    Objects
-	keys       *seal.Keys
-	log        *slog.Logger
-	version    string
-	unpack     unpack.Limits
-	ui         http.Handler
-	now        func() time.Time
-	idle       time.Duration
-	done       <-chan struct{}
-	keepAlive  time.Duration
-	access     map[string][]registry.Role
-	refusals   refusals
-	inUse      *inUse
-	judgements *judgements
-	contract   map[string]string // the operations for our own processes, by the mux's pattern
+	registry    Registry // limited to what the request's token may see
+	all         Registry // for what must be known whoever asks; nothing of it is shown
+	staging     storage.Store
+	objects     Objects
+	keys        *seal.Keys
+	log         *slog.Logger
+	version     string
+	unpack      unpack.Limits
+	ui          http.Handler
+	now         func() time.Time
+	idle        time.Duration
+	done        <-chan struct{}
+	keepUploads time.Duration
+	keepAlive   time.Duration
+	access      map[string][]registry.Role
+	refusals    refusals
+	inUse       *inUse
+	receivers   *receivers
+	judgements  *judgements
+	contract    map[string]string // the operations for our own processes, by the mux's pattern
 }
 
 // New returns the handler for a whole server: API, health, login and pages. It has no goroutines but those that judge
@@ -93,7 +98,8 @@ func newServer(o Options) (*server, error) {
 	}
 	s := &server{
 		registry: Scoped(o.Registry), all: o.Registry, staging: o.Staging, objects: o.Objects, keys: o.Keys, log: o.Log, version: o.Version, unpack: o.Unpack, ui: o.UI,
-		now: o.Now, idle: o.UploadIdle, done: o.Done, keepAlive: o.KeepAlive, access: access(), inUse: newInUse(), judgements: newJudgements(o.Done),
+		now: o.Now, idle: o.UploadIdle, done: o.Done, keepAlive: o.KeepAlive, access: access(), inUse: newInUse(), receivers: newReceivers(),
+		keepUploads: o.UploadKeep, judgements: newJudgements(o.Done),
 	}
 	if s.now == nil {
 		s.now = time.Now
@@ -103,6 +109,9 @@ func newServer(o Options) (*server, error) {
 	}
 	if s.idle <= 0 {
 		s.idle = 2 * time.Minute
+	}
+	if s.keepUploads <= 0 {
+		s.keepUploads = 7 * 24 * time.Hour
 	}
 	return s, nil
 }
@@ -128,6 +137,7 @@ func (s *server) routes() (*http.ServeMux, huma.API) {
 	s.eventsRoute(api, mux)
 	s.uploadRoute(api, mux)
 	s.checkRoute(api, mux)
+	s.tusRoutes(api, mux)
 	s.contentRoute(api, mux)
 	return mux, api
 }
@@ -173,6 +183,12 @@ func (s *server) submitRoutes(api huma.API) {
 	}, s.submit)
 	register(s, api, operation{
 		id: "remove-upload", method: http.MethodDelete, path: "/uploads/{id}",
-		summary: "Remove an upload that was never submitted",
+		summary: "Remove an upload that was never submitted, or give up one on its way",
 	}, s.dropUpload)
+	register(s, api, operation{
+		id: "list-uploads", method: http.MethodGet, path: "/uploads", summary: "List your uploads that are on their way; everybody's for an admin",
+	}, s.listUploads)
+	register(s, api, operation{
+		id: "read-upload", method: http.MethodGet, path: "/uploads/{id}", summary: "Show how far an upload is",
+	}, s.readUpload)
 }

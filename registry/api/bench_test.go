@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -36,6 +37,7 @@ type bench struct {
 	objects *ocfl.Root
 	server  *httptest.Server
 	log     *logged
+	folder  string
 
 	collection string // that batches come to by way of an admin; "": the depositor's
 	mark       string // stands in all names of what is made
@@ -64,6 +66,7 @@ func newBench(t testing.TB, change ...func(*bench, *api.Options)) *bench {
 	t.Helper()
 	b := &bench{log: &logged{}}
 	folder := t.TempDir()
+	b.folder = folder
 	ctx := context.WithoutCancel(t.Context())
 	var err error
 	b.store, err = sqlstore.Open(ctx, sqlstore.Options{URL: sqlstoretest.SQLite(t)})
@@ -296,4 +299,17 @@ func (b *bench) commit(t testing.TB, ark string, files map[string]string) (rows 
 	}
 	must(t, b.staging.DeletePrefix(t.Context(), "test"))
 	return rows
+}
+
+// scratch lists what uncommitted writers have in staging.
+func (b *bench) scratch(t testing.TB) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir(b.folder, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && strings.Contains(path, "/staging/") && strings.Contains(path, "/pending/") {
+			names = append(names, path)
+		}
+		return nil
+	})
+	must(t, err)
+	return names
 }

@@ -81,7 +81,7 @@ func (s *server) check(w http.ResponseWriter, r *http.Request) (intake.Report, e
 // removes it when it is judged. After a kill it is an upload that nobody submits.
 func (s *server) checkBody(w http.ResponseWriter, r *http.Request, t registry.PayloadType, p registry.Profile) (intake.Report, error) {
 	ctx := r.Context()
-	u, err := s.store(w, r, registry.Upload{Filename: "to-be-judged", CreatedBy: actor(ctx), CreatedAt: s.now().UTC()}, nil)
+	u, err := s.store(w, r, registry.NewUpload{Filename: "to-be-judged"})
 	if err != nil {
 		return intake.Report{}, err
 	}

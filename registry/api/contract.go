@@ -17,6 +17,7 @@ import (
 // others: those check what people type, act in the name of the token, and show no secrets. What is asked here in
 // somebody's name has been checked by whoever asks.
 func (s *server) contractRoutes(api huma.API) {
+	s.receivingRoutes(api)
 	s.submittingRoutes(api)
 	s.administeringRoutes(api)
 	s.readingRoutes(api)
@@ -38,12 +39,33 @@ func act(name, summary string) operation {
 const contractPrefix = "registry-"
 
 func (s *server) submittingRoutes(api huma.API) {
-	tell(s, api, method("add-upload", "Record an upload whose bytes are stored"), Registry.AddUpload)
 	ask(s, api, method("upload", "Show an upload"), byID(Registry.UploadByID))
 	ask(s, api, act("submit", "Submit a payload as it is described"), Registry.Submit)
 	ask(s, api, act("prepare", "Add submissions to a graph"), Registry.Prepare)
 	tell(s, api, act("seal", "Start a graph"), func(r Registry, ctx context.Context, in wire.SealRequest) error {
 		return r.Seal(ctx, in.GraphID, in.Actor)
+	})
+}
+
+func (s *server) receivingRoutes(api huma.API) {
+	ask(s, api, method("begin-upload", "Record an upload that is to come"), Registry.BeginUpload)
+	ask(s, api, method("incoming", "Show an upload on its way"), byID(Registry.IncomingByID))
+	ask(s, api, method("incoming-of", "List the uploads on their way that somebody began"),
+		func(r Registry, ctx context.Context, in wire.Somebody) (wire.Rows[registry.Incoming], error) {
+			list, err := r.IncomingOf(ctx, in.Name)
+			return wire.Rows[registry.Incoming]{Rows: list}, err
+		})
+	ask(s, api, method("take-upload", "Take an upload forward"), func(r Registry, ctx context.Context, in wire.UploadTaking) (registry.Incoming, error) {
+		return r.TakeUpload(ctx, in.ID, in.Offset)
+	})
+	ask(s, api, method("save-upload", "Acknowledge what has come of an upload"), Registry.SaveUpload)
+	tell(s, api, method("finish-upload", "Record an upload whose bytes are stored"), Registry.FinishUpload)
+	tell(s, api, method("drop-upload", "Give an upload on its way up"), func(r Registry, ctx context.Context, in wire.ByID) error {
+		return r.DropUpload(ctx, in.ID)
+	})
+	ask(s, api, method("dropped-uploads", "List uploads that were given up, and give up what has expired"), rows(Registry.DroppedUploads))
+	tell(s, api, method("forget-upload", "Remove the record of an upload that was given up"), func(r Registry, ctx context.Context, in wire.ByID) error {
+		return r.ForgetUpload(ctx, in.ID)
 	})
 }
 
@@ -201,12 +223,13 @@ func contractAccess(access map[string][]registry.Role) {
 		identify intend record-files record-version offer undo-offers repeat-offers await-offers sweep`) {
 		access[id] = worker
 	}
-	for _, name := range strings.Fields(`add-upload upload submit prepare seal
+	for _, name := range strings.Fields(`upload submit prepare seal
 		item items count-items graph edges queue-status accepting holds batch-progress why events feed feed-end await-feed attempts
 		report report-jobs object objects files premis-events collection collections credentials workers ping`) {
 		access[contractPrefix+name] = worker
 	}
-	for _, name := range strings.Fields(`command bulk set-accepting add-hold remove-hold put-collection
+	for _, name := range strings.Fields(`begin-upload incoming incoming-of take-upload save-upload finish-upload drop-upload dropped-uploads
+		forget-upload command bulk set-accepting add-hold remove-hold put-collection
 		add-token token tokens revoke-token put-credential remove-credential refused audit`) {
 		access[contractPrefix+name] = []registry.Role{registry.RoleAdmin}
 	}

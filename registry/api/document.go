@@ -16,6 +16,12 @@ func document[O any](api huma.API, op *huma.Operation) {
 	documentAs(api, op, "application/json", schemas.Schema(reflect.TypeFor[O](), true, ""))
 }
 
+// documentEmpty is document for an operation whose answer has no body.
+func documentEmpty(api huma.API, op *huma.Operation) {
+	documentAs(api, op, "", nil)
+	op.Responses[strconv.Itoa(op.DefaultStatus)].Content = nil
+}
+
 func documentAs(api huma.API, op *huma.Operation, contentType string, schema *huma.Schema) {
 	schemas := api.OpenAPI().Components.Schemas
 	if op.DefaultStatus == 0 {

@@ -85,7 +85,7 @@ func (w *watchedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // bounded reads the body of everything but files, so that one that is too large or broken off is refused as such.
 func (s *server) bounded(most func(*http.Request) int64, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == uploadPath || r.URL.Path == checkPath {
+		if bringsBytes(r) || r.URL.Path == checkPath {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -108,6 +108,11 @@ func (s *server) bounded(most func(*http.Request) int64, next http.Handler) http
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		next.ServeHTTP(w, r)
 	})
+}
+
+// bringsBytes says whether the body of a request is a file, or a part of one.
+func bringsBytes(r *http.Request) bool {
+	return r.URL.Path == uploadPath || (r.Method == http.MethodPatch || r.Method == http.MethodPost) && strings.HasPrefix(r.URL.Path, uploadPath+"/")
 }
 
 // mostBody is how large the body of a request may be. Only who may do a contract's operation may send what it may.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/api"
@@ -23,25 +24,25 @@ import (
 const beeMark = "HONEYPOT"
 
 // foreign is what lies in that collection.
-type foreign struct{ batch, job, object, upload, hold, collection, graph, node string }
+type foreign struct{ batch, job, object, upload, underway, hold, collection, graph, node string }
 
 // unknown has ids of the same kinds that nothing has.
 func unknown() foreign {
 	const id = "01999999-9999-7999-8999-999999999999"
-	return foreign{batch: id, job: id, object: "ark:/99999/nothing", upload: id, collection: "zzz", graph: id, node: id}
+	return foreign{batch: id, job: id, object: "ark:/99999/nothing", upload: id, underway: id, collection: "zzz", graph: id, node: id}
 }
 
 // fill puts ids into a template.
 func (f foreign) fill(template string) string {
 	return strings.NewReplacer("BATCH", f.batch, "JOB", f.job, "ARK", strings.ReplaceAll(f.object, "/", "%2F"),
-		"OBJECT", f.object, "UPLOAD", f.upload, "COLLECTION", f.collection, "GRAPH", f.graph, "NODE", f.node).Replace(template)
+		"OBJECT", f.object, "UPLOAD", f.upload, "UNDERWAY", f.underway, "COLLECTION", f.collection, "GRAPH", f.graph, "NODE", f.node).Replace(template)
 }
 
 // strip takes what a request itself said, and what is its own, out of an answer.
 func (f foreign) strip(text string) string {
 	text = regexp.MustCompile(`urn:holdfast:request:\w+`).ReplaceAllString(text, "REQUEST")
 	text = regexp.MustCompile(`datetime="[^"]*">[^<]*`).ReplaceAllString(text, "TIME")
-	for _, own := range []string{strings.ReplaceAll(f.object, "/", "%2F"), f.object, f.batch, f.job, f.upload, f.collection, f.graph, f.node} {
+	for _, own := range []string{strings.ReplaceAll(f.object, "/", "%2F"), f.object, f.batch, f.job, f.upload, f.underway, f.collection, f.graph, f.node} {
 		if own != "" {
 			text = strings.ReplaceAll(text, own, "ID")
 		}
@@ -62,9 +63,14 @@ func probes() map[string][]probe {
 		return out
 	}
 	return map[string][]probe{
-		"upload":        nil, // brings bytes and names nothing
-		"check":         {{"POST", "/api/v1/check?upload_id=UPLOAD", ""}},
-		"remove-upload": {{"DELETE", "/api/v1/uploads/UPLOAD", ""}},
+		"upload":          nil, // brings bytes and names nothing
+		"upload-protocol": nil, // names nothing
+		"list-uploads":    get("/uploads"),
+		"read-upload":     get("/uploads/UPLOAD", "/uploads/UNDERWAY"),
+		"upload-offset":   {{"HEAD", "/api/v1/uploads/UPLOAD", ""}, {"HEAD", "/api/v1/uploads/UNDERWAY", ""}},
+		"continue-upload": {{"PATCH", "/api/v1/uploads/UPLOAD", "x"}, {"PATCH", "/api/v1/uploads/UNDERWAY", "x"}},
+		"remove-upload":   {{"DELETE", "/api/v1/uploads/UPLOAD", ""}},
+		"check":           {{"POST", "/api/v1/check?upload_id=UPLOAD", ""}},
 		"submit": {
 			{"POST", "/api/v1/batches", `{"url":"http://h.test/x","collection":"COLLECTION"}`},
 			{"POST", "/api/v1/batches", `{"upload_id":"UPLOAD","collection":"default"}`},
@@ -153,6 +159,9 @@ func isolated(t *testing.T) (*bench, foreign) {
 	u, err := bee.SendUpload(ctx, client.Upload{Filename: beeMark + ".txt", Body: strings.NewReader(beeMark), Size: int64(len(beeMark))})
 	must(t, err)
 	f.upload = u.ID
+	on, err := b.store.BeginUpload(ctx, registry.NewUpload{ID: "underway", Filename: beeMark, SizeBytes: 9, CreatedBy: beeMark, Keep: time.Hour})
+	must(t, err)
+	f.underway = on.ID
 	g, err := bee.Prepare(ctx, registry.Graph{Nodes: []registry.Node{{Key: "k" + beeMark, Submission: registry.Submission{
 		Collection: "hiveb", Name: beeMark, Spec: registry.Spec{URL: "http://h.test/" + beeMark}, Requires: []registry.Requirement{{ItemID: held}},
 	}}}})
@@ -180,7 +189,7 @@ func TestIsolation_EveryOperation(t *testing.T) {
 			name := p.method + " " + p.path
 			answer, text := b.ask(t, p, theirs, registry.RoleDepositor)
 			there := theirs.strip(text)
-			for _, found := range []string{beeMark, theirs.batch, theirs.job, theirs.object, theirs.hold, theirs.upload, theirs.graph, theirs.node, "hiveb"} {
+			for _, found := range []string{beeMark, theirs.batch, theirs.job, theirs.object, theirs.hold, theirs.upload, theirs.underway, theirs.graph, theirs.node, "hiveb"} {
 				if strings.Contains(asked.Replace(there), found) {
 					t.Errorf("%s tells %s: %s", name, found, text)
 				}
@@ -211,7 +220,11 @@ func TestIsolation_EveryOperation(t *testing.T) {
 
 func (b *bench) ask(t *testing.T, p probe, f foreign, role registry.Role) (reply, string) {
 	t.Helper()
-	return b.send(t, p.method, f.fill(p.path), f.fill(p.body), "Authorization", "Bearer "+secret(role))
+	header := []string{"Authorization", "Bearer " + secret(role)}
+	if p.method == http.MethodHead || p.method == http.MethodPatch {
+		header = append(header, "Tus-Resumable", "1.0.0", "Upload-Offset", "0", "Content-Type", "application/offset+octet-stream")
+	}
+	return b.send(t, p.method, f.fill(p.path), f.fill(p.body), header...)
 }
 
 // What is the depositor's own is there.

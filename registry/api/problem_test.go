@@ -85,7 +85,7 @@ func TestProblem_Routing(t *testing.T) {
 		{"no such address", "GET", "/api/v1/nothing", "", "", 404, wire.CodeNotFound},
 		{"no such page", "GET", "/nothing", "", "", 404, wire.CodeNotFound},
 		{"another method", "PATCH", "/api/v1/batches", "", "", 405, wire.CodeMethodNotAllowed},
-		{"another method of an upload", "GET", "/api/v1/uploads", "", "", 405, wire.CodeMethodNotAllowed},
+		{"another method of an upload", "PUT", "/api/v1/uploads", "", "", 405, wire.CodeMethodNotAllowed},
 		{"too large", "POST", "/api/v1/batches", large, "application/json", 413, wire.CodeTooLarge},
 		{"no JSON", "POST", "/api/v1/batches", "url=x", "application/x-www-form-urlencoded", 415, wire.CodeUnsupportedMedia},
 		{"a limit", "GET", "/api/v1/items?limit=501", "", "", 422, wire.CodeInvalid},

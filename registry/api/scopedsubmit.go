@@ -8,11 +8,6 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// AddUpload implements registry.Submitting.
-func (s scoped) AddUpload(ctx context.Context, u registry.Upload) error {
-	return s.all.AddUpload(ctx, u)
-}
-
 // UploadByID implements registry.Submitting. An upload is in no collection yet: a depositor has those that its own token
 // brought, by the token's name, which no other token ever has.
 func (s scoped) UploadByID(ctx context.Context, id string) (registry.Upload, error) {

@@ -49,6 +49,9 @@ func (s *server) submitUpload(ctx context.Context, id string, sub *registry.Subm
 func (s *server) uploadFor(ctx context.Context, id string, sub *registry.Submission) (registry.Upload, error) {
 	u, err := s.registry.UploadByID(ctx, id)
 	if errors.Is(err, registry.ErrNotFound) {
+		if in, err := s.registry.IncomingByID(ctx, id); err == nil {
+			return u, wire.NewProblem(http.StatusConflict, wire.CodeConflict, stillToCome(in))
+		}
 		return u, notFound("there is no upload %q; send the file to POST %s and give the id it answers", id, uploadPath)
 	} else if err != nil {
 		return u, err
@@ -184,7 +187,7 @@ func (s *server) removeUpload(ctx context.Context, u registry.Upload) {
 	defer cancel()
 	_, taken, err := s.batchOfUpload(ctx, u)
 	if err == nil && !taken {
-		err = s.staging.Delete(ctx, source.UploadKey(u.ID))
+		err = s.removeBytes(ctx, u.ID)
 	}
 	if err != nil {
 		s.log.WarnContext(ctx, "upload that nobody needs was not removed", "upload", u.ID, "err", err)

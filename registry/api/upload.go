@@ -5,16 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
-	"github.com/holdfast/holdfast/fixity"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/wire"
 	"github.com/holdfast/holdfast/source"
@@ -27,21 +23,31 @@ const (
 	copyBuffer      = 1 << 20
 )
 
-// uploadRoute adds POST /uploads: the body is the file, streamed.
+// uploadRoute adds POST /uploads: the body is the file, streamed; or, for who speaks tus, the beginning of an upload in
+// parts.
 func (s *server) uploadRoute(api huma.API, mux *http.ServeMux) {
 	op := s.describe(operation{
 		id: "upload", method: http.MethodPost, path: "/uploads", status: http.StatusCreated,
 		summary: "Store a file, to be submitted by its id; answered when it is durable",
 	})
 	op.Parameters = []*huma.Param{
-		{Name: "filename", In: "query", Required: true, Description: "The file's name, without folders", Schema: &huma.Schema{Type: "string"}},
+		{Name: "filename", In: "query", Description: "The file's name, without folders; needed unless Upload-Metadata has it", Schema: &huma.Schema{Type: "string"}},
 		{Name: wire.DigestHeader, In: "header", Description: "ALGORITHM:HEX of the bytes; others are refused and dropped", Schema: &huma.Schema{Type: "string"}},
+		headerParam(wire.TusResumableHeader, wire.TusVersion+": an upload in parts begins, without a body or with its first bytes; Location is its address"),
+		headerParam(wire.UploadLengthHeader, "The file's bytes"),
+		headerParam(wire.UploadDeferHeader, "1: the number of bytes is told later"),
+		headerParam(wire.UploadMetadataHeader, "Keys with values in base64, of an upload in parts: filename, and digest (ALGORITHM:HEX) if it is known; others are kept"),
+		headerParam(wire.UploadChecksumHeader, "Algorithm and base64 of the bytes of this request"),
 	}
-	op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/octet-stream": {
+	op.RequestBody = &huma.RequestBody{Content: map[string]*huma.MediaType{"application/octet-stream": {
 		Schema: &huma.Schema{Type: "string", Format: "binary"},
 	}}}
 	document[registry.Upload](api, &op)
 	mux.HandleFunc("POST "+uploadPath, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get(wire.TusResumableHeader) != "" {
+			s.tus("upload", s.beginUpload)(w, r)
+			return
+		}
 		u, err := s.receive(w, r)
 		if err != nil {
 			s.fail(w, r, err)
@@ -53,91 +59,127 @@ func (s *server) uploadRoute(api huma.API, mux *http.ServeMux) {
 	})
 }
 
-// receive stores and records an upload. When it returns an error nothing of the upload is left.
+func headerParam(name, description string) *huma.Param {
+	return &huma.Param{Name: name, In: "header", Description: description, Schema: &huma.Schema{Type: "string"}}
+}
+
+// receive takes an upload that comes as one body. It is an upload in parts of which the sender does not know: what fails is
+// given up.
 func (s *server) receive(w http.ResponseWriter, r *http.Request) (registry.Upload, error) {
 	ctx := r.Context()
-	u := registry.Upload{CreatedBy: actor(ctx), CreatedAt: s.now().UTC()}
+	none := registry.Upload{}
 	if err := s.permit(ctx, "upload"); err != nil {
-		return u, err
+		return none, err
 	}
-	announced, err := announcement(r, &u)
+	name, digest, err := announcement(r)
 	if err != nil {
-		return u, err
+		return none, err
 	}
 	if err := s.takesSubmissions(ctx); err != nil {
-		return u, err
+		return none, err
 	}
-	return s.store(w, r, u, announced)
+	return s.store(w, r, registry.NewUpload{Filename: name, Digest: digest})
 }
 
 // store stores the body as an upload and records it. When it returns an error nothing of it is left.
-func (s *server) store(w http.ResponseWriter, r *http.Request, u registry.Upload, announced *registry.Digest) (registry.Upload, error) {
+func (s *server) store(w http.ResponseWriter, r *http.Request, as registry.NewUpload) (registry.Upload, error) {
 	ctx := r.Context()
-	if err := s.roomFor(ctx, r.ContentLength); err != nil {
-		return u, err
+	none := registry.Upload{}
+	if as.SizeBytes = r.ContentLength; as.SizeBytes == 0 {
+		return none, emptyUpload(as.Filename)
 	}
+	if err := s.roomFor(ctx, r.ContentLength); err != nil {
+		return none, err
+	}
+	in, err := s.begin(ctx, as)
+	if err != nil {
+		return none, err
+	}
+	f := s.newSender(w)
+	done, err := s.turn(ctx, in.ID, f)
+	if err != nil {
+		return none, err
+	}
+	defer done()
+	u, err := s.receiveWhole(ctx, r, f, in)
+	if err != nil {
+		return none, errors.Join(err, s.giveUp(context.WithoutCancel(ctx), in.ID))
+	}
+	return u, nil
+}
+
+func (s *server) receiveWhole(ctx context.Context, r *http.Request, f *sender, in registry.Incoming) (registry.Upload, error) {
+	none := registry.Upload{}
+	rc, err := s.newReceiver(ctx, in)
+	if err != nil {
+		return none, err
+	}
+	if err := (&inflow{body: r.Body, from: f, to: rc, left: r.ContentLength}).run(); err != nil {
+		rc.letGo()
+		var cut *cutError
+		if !errors.As(err, &cut) {
+			return none, err
+		}
+		return none, wire.NewProblem(http.StatusBadRequest, wire.CodeBrokenOff, fmt.Sprintf(
+			"the upload broke off after %d of %s bytes (%v); nothing was kept; send the file again", rc.size, numberOr(r.ContentLength), cut.err))
+	}
+	if rc.size == 0 {
+		rc.letGo()
+		return none, emptyUpload(in.Filename)
+	}
+	if err := s.save(ctx, rc, rc.size); err != nil {
+		rc.letGo()
+		return none, err
+	}
+	return s.finish(ctx, rc.in, rc)
+}
+
+func numberOr(n int64) string {
+	if n < 0 {
+		return "an unknown number of"
+	}
+	return fmt.Sprint(n)
+}
+
+func emptyUpload(name string) error {
+	return unprocessable(wire.CodeEmptyUpload, "the upload of %q has no bytes; check that the file is not empty and send it again", name)
+}
+
+// begin records an upload that is to come, in the name of whoever asks.
+func (s *server) begin(ctx context.Context, u registry.NewUpload) (registry.Incoming, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
-		return u, fmt.Errorf("name upload: %w", err)
+		return registry.Incoming{}, fmt.Errorf("name upload: %w", err)
 	}
-	u.ID = id.String()
-	wanted := []string{uploadAlgorithm}
-	if announced != nil {
-		wanted = append(wanted, announced.Algorithm)
-	}
-	digests, err := fixity.NewDigester(wanted...)
-	if err != nil {
-		return u, fmt.Errorf("receive upload: %w", err)
-	}
-	out, err := s.staging.Create(ctx, source.UploadKey(u.ID))
-	if err != nil {
-		return u, fmt.Errorf("store upload: %w", err)
-	}
-	defer out.Abort() //nolint:errcheck // after Commit it does nothing, and before there is nothing to save
-	if err := s.take(w, r, io.MultiWriter(out, digests)); err != nil {
-		return u, err
-	}
-	u.SizeBytes = digests.Size()
-	u.Digest = registry.Digest{Algorithm: uploadAlgorithm, Value: digests.Sums()[uploadAlgorithm]}
-	if u.SizeBytes == 0 {
-		return u, unprocessable(wire.CodeEmptyUpload, "the upload of %q has no bytes; check that the file is not empty and send it again", u.Filename)
-	}
-	if announced != nil {
-		if got := digests.Sums()[announced.Algorithm]; got != announced.Value {
-			p := unprocessable(wire.CodeDigestMismatch, "the %d bytes that came of %q are not the ones that were announced; they were dropped; send the file again",
-				u.SizeBytes, u.Filename)
-			p.Faults = []wire.Fault{{
-				Location: "header." + wire.DigestHeader, Message: "the " + announced.Algorithm + " differs", Expected: announced.Value, Found: got,
-			}}
-			return u, p
-		}
-	}
-	return s.keep(ctx, out, u)
+	u.ID, u.CreatedBy, u.Keep = id.String(), actor(ctx), s.keepUploads
+	return s.registry.BeginUpload(ctx, u)
 }
 
 // announcement reads what a request says about the file that follows. The digest is nil when there is none.
-func announcement(r *http.Request, u *registry.Upload) (*registry.Digest, error) {
+func announcement(r *http.Request) (name string, digest *registry.Digest, err error) {
 	var faults []wire.Fault
 	query := r.URL.Query()
-	u.Filename = query.Get("filename")
-	if u.Filename == "" {
+	if name = query.Get("filename"); name == "" {
 		faults = append(faults, wire.Fault{Location: "query.filename", Message: "missing: the file's name, as in ?filename=report.pdf"})
 	} else {
-		faults = append(faults, nameFault("query.filename", u.Filename)...)
+		faults = append(faults, nameFault("query.filename", name)...)
 	}
-	for name := range query {
-		if name != "filename" {
-			faults = append(faults, wire.Fault{Location: "query." + name, Message: "unknown query parameter"})
+	for key := range query {
+		if key != "filename" {
+			faults = append(faults, wire.Fault{Location: "query." + key, Message: "unknown query parameter"})
 		}
 	}
-	var announced *registry.Digest
-	if header := r.Header.Get(wire.DigestHeader); header != "" {
-		algorithm, value, _ := strings.Cut(header, ":")
-		var f []wire.Fault
-		announced, f = digestOf("header."+wire.DigestHeader, &registry.Digest{Algorithm: algorithm, Value: value})
-		faults = append(faults, f...)
+	digest, f := announcedDigest("header."+wire.DigestHeader, r.Header.Get(wire.DigestHeader))
+	return name, digest, invalid("nothing was uploaded", append(faults, f...)...)
+}
+
+// announcedDigest reads ALGORITHM:HEX; "" is none.
+func announcedDigest(location, text string) (*registry.Digest, []wire.Fault) {
+	if text == "" {
+		return nil, nil
 	}
-	return announced, invalid("nothing was uploaded", faults...)
+	algorithm, value, _ := strings.Cut(text, ":")
+	return digestOf(location, &registry.Digest{Algorithm: algorithm, Value: value})
 }
 
 // roomFor refuses what cannot fit before it is sent. size is -1 when it is not known.
@@ -150,67 +192,30 @@ func (s *server) roomFor(ctx context.Context, size int64) error {
 		return fmt.Errorf("measure staging: %w", err)
 	case size > space.Total-space.Used:
 		return wire.NewProblem(http.StatusInsufficientStorage, wire.CodeNoSpace, fmt.Sprintf(
-			"the upload has %d bytes and staging has %d left; free space on the volume, or try again later; nothing was kept",
+			"the upload has %d bytes to come and staging has %d left; free space on the volume, or try again later; nothing of them was kept",
 			size, space.Total-space.Used))
 	}
 	return nil
 }
 
-// take copies the body. An error of the sender is told from one of ours.
-func (s *server) take(w http.ResponseWriter, r *http.Request, to io.Writer) error {
-	control := http.NewResponseController(w)
-	// A deadline that cannot be set is the server's own choice.
-	defer control.SetReadDeadline(time.Time{}) //nolint:errcheck // as above; and the body is over
-	buf := make([]byte, copyBuffer)
-	var got int64
-	for {
-		_ = control.SetReadDeadline(time.Now().Add(s.idle))
-		n, err := r.Body.Read(buf)
-		got += int64(n)
-		if _, failed := to.Write(buf[:n]); failed != nil {
-			return fmt.Errorf("store upload: %w", failed)
-		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			of := "of an unknown number"
-			if r.ContentLength >= 0 {
-				of = "of " + strconv.FormatInt(r.ContentLength, 10)
-			}
-			return wire.NewProblem(http.StatusBadRequest, wire.CodeBrokenOff, fmt.Sprintf(
-				"the upload broke off after %d %s bytes (%v); nothing was kept; send the file again", got, of, err))
-		}
-	}
-}
-
-// keep makes an upload durable and then known. Between the two, whoever sent it may go; what is stored is then removed.
-func (s *server) keep(ctx context.Context, out storage.Writer, u registry.Upload) (registry.Upload, error) {
-	if _, err := out.Commit(ctx); err != nil {
-		return u, errors.Join(fmt.Errorf("store upload: %w", err), s.discard(ctx, u))
-	}
-	err := context.Cause(ctx)
-	if err == nil {
-		// From here on the sender's patience no longer decides whether bytes and record agree.
-		recorded, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
-		defer cancel()
-		if err = s.registry.AddUpload(recorded, u); err == nil {
-			s.log.InfoContext(ctx, "upload stored", "upload", u.ID, "size_bytes", u.SizeBytes, "actor", u.CreatedBy)
-			return u, nil
-		}
-	}
-	return u, errors.Join(err, s.discard(ctx, u))
-}
-
-// discard removes the bytes of an upload that is not to be acknowledged, unless its record is there after all.
-func (s *server) discard(ctx context.Context, u registry.Upload) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+// giveUp ends an upload on its way: from now on nothing of it can be saved, and its bytes go. The caller has its turn. One
+// that has ended after all stays. What cannot be removed now is removed by the sweep.
+func (s *server) giveUp(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, cleanupTime)
 	defer cancel()
-	if _, err := s.registry.UploadByID(ctx, u.ID); !errors.Is(err, registry.ErrNotFound) {
-		return err // there, or nobody knows
+	if err := s.registry.DropUpload(ctx, id); errors.Is(err, registry.ErrNotFound) {
+		return nil
+	} else if err != nil {
+		return err
 	}
-	if err := s.staging.Delete(ctx, source.UploadKey(u.ID)); err != nil {
-		return fmt.Errorf("remove upload %s: %w", u.ID, err)
+	s.receivers.drop(id)
+	return s.removeBytes(ctx, id)
+}
+
+// removeBytes removes all bytes of an upload, also those of writers that were left.
+func (s *server) removeBytes(ctx context.Context, id string) error {
+	if err := s.staging.DeletePrefix(ctx, source.UploadKey(id)); err != nil {
+		return fmt.Errorf("remove upload %s: %w", id, err)
 	}
 	return nil
 }

@@ -166,7 +166,7 @@ func TestUpload_NoSpace(t *testing.T) {
 // forgetful is a Registry that cannot record uploads.
 type forgetful struct{ api.Registry }
 
-func (forgetful) AddUpload(context.Context, registry.Upload) error { return os.ErrDeadlineExceeded }
+func (forgetful) FinishUpload(context.Context, registry.Upload) error { return os.ErrDeadlineExceeded }
 
 func TestUpload_NotRecordedIsNotKept(t *testing.T) {
 	b := newBench(t, func(_ *bench, o *api.Options) { o.Registry = forgetful{o.Registry} })

@@ -8,11 +8,6 @@ import (
 	"github.com/holdfast/holdfast/registry/wire"
 )
 
-// AddUpload implements registry.Submitting.
-func (s *Store) AddUpload(ctx context.Context, u registry.Upload) error {
-	return s.tell(ctx, "add-upload", u)
-}
-
 // UploadByID implements registry.Submitting.
 func (s *Store) UploadByID(ctx context.Context, id string) (registry.Upload, error) {
 	return call[registry.Upload](ctx, s, "upload", wire.ByID{ID: id})

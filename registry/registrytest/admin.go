@@ -9,7 +9,6 @@ import (
 func adminTests() []test {
 	return []test{
 		{"collections", collections},
-		{"uploads", uploads},
 		{"tokens", tokens},
 		{"ping_and_close", pingAndClose},
 	}
@@ -31,24 +30,6 @@ func collections(f *fixture) {
 		f.Errorf("collections %+v", all)
 	}
 	_, err = f.Collection(f.Context(), "unknown")
-	f.is(err, registry.ErrNotFound)
-}
-
-func uploads(f *fixture) {
-	want := registry.Upload{
-		ID: "u", Filename: "a b.zip", SizeBytes: 9, Digest: registry.Digest{Algorithm: "sha256", Value: "aa"}, CreatedBy: "somebody",
-	}
-	f.must(f.AddUpload(f.Context(), want))
-	changed := want
-	changed.Filename = "other"
-	f.must(f.AddUpload(f.Context(), changed))
-	want.CreatedAt = f.clock.now()
-	got, err := f.UploadByID(f.Context(), "u")
-	f.must(err)
-	if diff := cmp.Diff(want, got); diff != "" {
-		f.Errorf("upload (-want +got):\n%s", diff)
-	}
-	_, err = f.UploadByID(f.Context(), "unknown")
 	f.is(err, registry.ErrNotFound)
 }
 

@@ -10,7 +10,8 @@ import (
 // upload records an upload of bytes with a digest.
 func (f *fixture) upload(id, digest string) {
 	f.Helper()
-	f.must(f.AddUpload(f.Context(), registry.Upload{
+	f.begin(id, 9)
+	f.must(f.FinishUpload(f.Context(), registry.Upload{
 		ID: id, Filename: id + ".zip", SizeBytes: 9, Digest: registry.Digest{Algorithm: "sha256", Value: digest}, CreatedBy: "depositor",
 	}))
 }

@@ -29,6 +29,7 @@ type topic struct {
 
 func topics() []topic {
 	return []topic{
+		{"incoming", incomingTests()},
 		{"submit", submitTests()},
 		{"claim", claimTests()},
 		{"renew", renewTests()},

@@ -77,52 +77,6 @@ func (s *Store) Collections(ctx context.Context) (out []registry.Collection, err
 	return out, rows.Err()
 }
 
-const selectUpload = `SELECT id, filename, size_bytes, digest, created_by, created_at FROM upload WHERE id = $1`
-
-func scanUpload(id string, row scanner) (registry.Upload, error) {
-	var u registry.Upload
-	var digest string
-	var at int64
-	err := row.Scan(&u.ID, &u.Filename, &u.SizeBytes, &digest, &u.CreatedBy, &at)
-	if errors.Is(err, sql.ErrNoRows) {
-		return u, fmt.Errorf("upload %s: %w", id, registry.ErrNotFound)
-	} else if err != nil {
-		return u, fmt.Errorf("read upload %s: %w", id, err)
-	}
-	u.CreatedAt = fromMicros(at)
-	if err := json.Unmarshal([]byte(digest), &u.Digest); err != nil {
-		return u, fmt.Errorf("decode digest of upload %s: %w", id, err)
-	}
-	return u, nil
-}
-
-func (t *tx) upload(id string) (registry.Upload, error) {
-	return scanUpload(id, t.row(selectUpload, id))
-}
-
-// AddUpload implements registry.Submitting.
-func (s *Store) AddUpload(ctx context.Context, u registry.Upload) error {
-	digest, err := json.Marshal(u.Digest)
-	if err != nil {
-		return fmt.Errorf("encode digest of upload %s: %w", u.ID, err)
-	}
-	err = s.write(ctx, func(t *tx) error {
-		err := t.do(`INSERT INTO upload (id, filename, size_bytes, digest, created_by, created_at)
-			VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
-			u.ID, clean(u.Filename), u.SizeBytes, string(digest), clean(u.CreatedBy), t.now)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("add upload %s: %w", u.ID, err)
-	}
-	return nil
-}
-
-// UploadByID implements registry.Submitting.
-func (s *Store) UploadByID(ctx context.Context, id string) (registry.Upload, error) {
-	return scanUpload(id, s.read.QueryRowContext(ctx, selectUpload, id))
-}
-
 // Workers implements registry.Reading.
 func (s *Store) Workers(ctx context.Context) (out []registry.WorkerInfo, err error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT id, version, slots, draining, seen_at FROM worker WHERE seen_at > $1

@@ -16,15 +16,16 @@ import (
 // life is everything that a store is asked to write from a batch's submission to its updated report, call by call.
 // Each call may be made again after an error; what it needs to know of the calls before it stands in the struct.
 type life struct {
-	s     *sqlstore.Store
-	clock *clock
-	batch string
-	lease registry.Lease
-	ark   string
-	jobs  []string
-	wakes []registry.Wake
-	calls int
-	graph registry.PreparedGraph
+	s        *sqlstore.Store
+	clock    *clock
+	batch    string
+	lease    registry.Lease
+	ark      string
+	jobs     []string
+	wakes    []registry.Wake
+	incoming registry.Incoming
+	calls    int
+	graph    registry.PreparedGraph
 }
 
 // clock is a store's only source of time.
@@ -251,7 +252,30 @@ func (l *life) beginning() []call {
 		l.call("token", func(ctx context.Context) error {
 			return l.s.AddToken(ctx, registry.Token{ID: "t", Hash: "h", Name: "n", Role: registry.RoleWorker})
 		}),
-		l.call("upload", func(ctx context.Context) error { return l.s.AddUpload(ctx, registry.Upload{ID: "u"}) }),
+		l.call("begin upload", func(ctx context.Context) error {
+			_, err := l.s.BeginUpload(ctx, registry.NewUpload{ID: "u", SizeBytes: 1, Keep: time.Hour})
+			return err
+		}),
+		l.call("take upload", func(ctx context.Context) error {
+			var err error
+			l.incoming, err = l.s.TakeUpload(ctx, "u", 0)
+			return err
+		}),
+		l.call("save upload", func(ctx context.Context) error {
+			_, err := l.s.SaveUpload(ctx, registry.UploadPart{ID: "u", N: l.incoming.N, Offset: 1, SizeBytes: 1, Keep: time.Hour})
+			return err
+		}),
+		l.call("upload", func(ctx context.Context) error { return l.s.FinishUpload(ctx, registry.Upload{ID: "u"}) }),
+		l.call("begin another upload", func(ctx context.Context) error {
+			_, err := l.s.BeginUpload(ctx, registry.NewUpload{ID: "v", SizeBytes: 1, Keep: time.Hour})
+			return err
+		}),
+		l.call("give upload up", func(ctx context.Context) error { return l.s.DropUpload(ctx, "v") }),
+		l.call("look for what was given up", func(ctx context.Context) error {
+			_, err := l.s.DroppedUploads(ctx)
+			return err
+		}),
+		l.call("forget upload", func(ctx context.Context) error { return l.s.ForgetUpload(ctx, "v") }),
 		l.call("submit", func(ctx context.Context) error {
 			r, err := l.s.Submit(ctx, registry.Submission{
 				Collection: "c", Spec: registry.Spec{URL: registry.UploadURL("u")}, IdempotencyKey: "k1",

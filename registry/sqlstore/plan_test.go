@@ -211,6 +211,7 @@ func (l *life) readAll(t *testing.T) {
 	must(l.s.PremisEvents(ctx, l.ark))
 	must(l.s.TokenByHash(ctx, "h"))
 	must(l.s.UploadByID(ctx, "u"))
+	must(l.s.IncomingOf(ctx, "n"))
 	must(l.s.Reclaim(ctx))
 }
 

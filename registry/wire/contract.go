@@ -9,6 +9,17 @@ type ByID struct {
 	ID string `json:"id"`
 }
 
+// Somebody names who did something; "" is everybody.
+type Somebody struct {
+	Name string `json:"name"`
+}
+
+// UploadTaking names an upload on its way, and where whoever takes it forward believes that it stands.
+type UploadTaking struct {
+	ID     string `json:"id"`
+	Offset int64  `json:"offset"`
+}
+
 // Nothing is a request, or an answer, that says no more than that it came.
 type Nothing struct{}
 

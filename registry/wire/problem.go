@@ -31,13 +31,17 @@ const (
 	CodeSealed           Code = "graph-sealed"                // 409: nothing more can be added to the graph
 	CodeCycle            Code = "cycle"                       // 409: items of the graph wait for each other
 	CodeNoKey            Code = "no-secret-key"               // 409: there is no key to seal a secret with
+	CodeOffset           Code = "offset-mismatch"             // 409: the upload stands elsewhere; ask where
+	CodeTusVersion       Code = "tus-version"                 // 412: another version of tus
 	CodeTooLarge         Code = "too-large"                   // 413: the body is larger than such a request may be
-	CodeUnsupportedMedia Code = "unsupported-media-type"      // 415: the body is not JSON
+	CodeUnsupportedMedia Code = "unsupported-media-type"      // 415: the body is not of the type that is taken
 	CodeInvalid          Code = "invalid-input"               // 422: a value that cannot be; errors name the fields
 	CodeGraph            Code = "graph-invalid"               // 422: a requirement or node cannot be; errors name the nodes
 	CodeContentInvalid   Code = "content-invalid"             // 422: the payload is wrong; errors name the lines
 	CodeDigestMismatch   Code = "digest-mismatch"             // 422: the bytes are not the ones that were announced
 	CodeEmptyUpload      Code = "empty-upload"                // 422: no bytes came
+	CodeBusy             Code = "busy"                        // 423: another request is bringing bytes of the same upload
+	CodeChecksum         Code = "checksum-mismatch"           // 460: the bytes of this request changed on their way
 	CodeInternal         Code = "internal"                    // 500: our fault; the log has it under the request's id
 	CodeDamaged          Code = "damaged"                     // 500: preserved content cannot be read as it was recorded
 	CodeUnavailable      Code = "unavailable"                 // 503: later
@@ -94,9 +98,11 @@ type Fault struct {
 
 // NewProblem returns a problem with its derived fields filled in.
 func NewProblem(status int, code Code, detail string, faults ...Fault) *Problem {
-	return &Problem{
-		Type: code.Type(), Title: http.StatusText(status), Status: status, Code: code, Detail: detail, Faults: faults,
+	title := http.StatusText(status)
+	if status == StatusChecksum {
+		title = "Checksum Mismatch"
 	}
+	return &Problem{Type: code.Type(), Title: title, Status: status, Code: code, Detail: detail, Faults: faults}
 }
 
 // Error is the detail with its faults, of which the first few are named.

@@ -1,0 +1,86 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// Receiving is how the bytes of uploads come in, part by part. The Registry knows how much of an upload is durable and who
+// takes it forward; the bytes themselves are the receiver's.
+type Receiving interface {
+	// BeginUpload records an upload that is to come and returns it, at offset 0. A repeat of the same id changes nothing and
+	// returns what is there; ErrTaken when an upload of this id has ended.
+	BeginUpload(ctx context.Context, u NewUpload) (Incoming, error)
+	// IncomingByID returns an upload on its way. ErrNotFound when there is none: it has ended, was given up, or has expired.
+	IncomingByID(ctx context.Context, id string) (Incoming, error)
+	// IncomingOf lists the uploads on their way that somebody began, everybody's for "", newest first, at most 500.
+	IncomingOf(ctx context.Context, createdBy string) ([]Incoming, error)
+	// TakeUpload makes the caller the one who takes an upload forward, if it stands at offset: N grows, and whoever had it
+	// before can save nothing more. If it stands elsewhere, it is returned as it is and stays whose it was. ErrNotFound as
+	// for IncomingByID.
+	TakeUpload(ctx context.Context, id string, offset int64) (Incoming, error)
+	// SaveUpload acknowledges what has become durable, and puts the expiry off. ErrClaimLost when somebody else has taken the
+	// upload, when it has ended, or when the offset would go back or beyond the size; ErrInvalid for a size that differs from
+	// the one that is known.
+	SaveUpload(ctx context.Context, p UploadPart) (Incoming, error)
+	// FinishUpload makes an upload on its way one whose bytes are stored under its id and have this digest. Its bytes must
+	// have been saved to the last one, so that nobody can still change them. A repeat changes nothing; ErrNotFound when it was
+	// given up.
+	FinishUpload(ctx context.Context, u Upload) error
+	// DropUpload gives an upload on its way up: nothing can be saved any more, and its bytes are to be removed. A repeat
+	// changes nothing, ErrNotFound when there never was one, or it has ended.
+	DropUpload(ctx context.Context, id string) error
+	// DroppedUploads gives up what has expired, and lists what was given up and not forgotten, longest ago first, at most
+	// 500: the bytes of each are to be removed, again for those that were removed before.
+	DroppedUploads(ctx context.Context) ([]DroppedUpload, error)
+	// ForgetUpload removes the record of an upload that was given up. A repeat changes nothing.
+	ForgetUpload(ctx context.Context, id string) error
+}
+
+// NewUpload is an upload before its first byte.
+type NewUpload struct {
+	ID        string        `json:"id"`
+	Filename  string        `json:"filename"`
+	SizeBytes int64         `json:"size_bytes"` // -1: not known yet
+	Digest    *Digest       `json:"digest,omitempty"`
+	Metadata  string        `json:"metadata,omitempty"` // as the sender gave it
+	CreatedBy string        `json:"created_by,omitempty"`
+	Keep      time.Duration `json:"keep"` // how long it is kept when nothing more comes
+}
+
+// Incoming is an upload that is on its way. What has come of it up to Offset is durable and never taken back.
+type Incoming struct {
+	ID        string  `json:"id"`
+	Filename  string  `json:"filename"`
+	SizeBytes int64   `json:"size_bytes"` // of the whole; -1: not known yet
+	Offset    int64   `json:"offset"`
+	Digest    *Digest `json:"digest,omitempty"` // of the whole, as the sender has announced it
+	Metadata  string  `json:"metadata,omitempty"`
+	// State is the receiver's own: where the bytes are, and what is known of them.
+	State     json.RawMessage `json:"state,omitempty"`
+	N         int64           `json:"n"` // how often it was taken: the fencing token of who takes it forward
+	CreatedBy string          `json:"created_by,omitempty"`
+	CreatedAt time.Time       `json:"created_at"`
+	ExpiresAt time.Time       `json:"expires_at"`
+}
+
+// Whole says whether all bytes are durable.
+func (in Incoming) Whole() bool { return in.Offset == in.SizeBytes }
+
+// UploadPart says how far an upload has come, by who takes it forward.
+type UploadPart struct {
+	ID        string          `json:"id"`
+	N         int64           `json:"n"`
+	Offset    int64           `json:"offset"`
+	SizeBytes int64           `json:"size_bytes"` // of the whole; -1: not known yet
+	State     json.RawMessage `json:"state,omitempty"`
+	Keep      time.Duration   `json:"keep"` // how long it is kept when nothing more comes
+}
+
+// DroppedUpload is an upload that was given up before it had ended.
+type DroppedUpload struct {
+	ID string `json:"id"`
+	// Over says that this was so long ago that nobody writes its bytes any more: removed once more, they are gone for good.
+	Over bool `json:"over"`
+}

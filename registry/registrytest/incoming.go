@@ -1,0 +1,270 @@
+package registrytest
+
+import (
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+const keep = 24 * time.Hour
+
+func incomingTests() []test {
+	return []test{
+		{"begins_and_finishes", uploadLife},
+		{"begun_again", uploadBegunAgain},
+		{"R0_only_the_last_taker_saves", uploadFenced},
+		{"one_of_many_takes", uploadTakenAtOnce},
+		{"acknowledged_bytes_stay", uploadNeverGoesBack},
+		{"given_up", uploadDropped},
+		{"expires", uploadExpires},
+		{"listed", uploadsListed},
+	}
+}
+
+// begin records an upload that is to come.
+func (f *fixture) begin(id string, size int64) registry.Incoming {
+	f.Helper()
+	in, err := f.BeginUpload(f.Context(), registry.NewUpload{ID: id, Filename: "a b.zip", SizeBytes: size, CreatedBy: "somebody", Keep: keep})
+	f.must(err)
+	return in
+}
+
+func (f *fixture) takeUpload(id string, offset int64) registry.Incoming {
+	f.Helper()
+	in, err := f.TakeUpload(f.Context(), id, offset)
+	f.must(err)
+	return in
+}
+
+// part is what follows a taking: n bytes more.
+func part(in registry.Incoming, n int64) registry.UploadPart {
+	return registry.UploadPart{ID: in.ID, N: in.N, Offset: in.Offset + n, SizeBytes: in.SizeBytes, Keep: keep}
+}
+
+func (f *fixture) saveUpload(p registry.UploadPart) registry.Incoming {
+	f.Helper()
+	in, err := f.SaveUpload(f.Context(), p)
+	f.must(err)
+	return in
+}
+
+func uploadLife(f *fixture) {
+	digest := registry.Digest{Algorithm: "sha256", Value: "aa"}
+	begun := f.clock.now()
+	want := registry.Incoming{
+		ID: "u", Filename: "näme\n", SizeBytes: -1, Digest: &digest, Metadata: "filename bsOkbWU=", CreatedBy: "somebody",
+		CreatedAt: begun, ExpiresAt: begun.Add(keep),
+	}
+	in, err := f.BeginUpload(f.Context(), registry.NewUpload{
+		ID: "u", Filename: want.Filename, SizeBytes: -1, Digest: &digest, Metadata: want.Metadata, CreatedBy: want.CreatedBy, Keep: keep,
+	})
+	f.must(err)
+	if diff := cmp.Diff(want, in); diff != "" {
+		f.Errorf("begun (-want +got):\n%s", diff)
+	}
+	_, err = f.UploadByID(f.Context(), "u")
+	f.is(err, registry.ErrNotFound)
+
+	f.clock.pass(time.Hour)
+	in = f.takeUpload("u", 0)
+	in = f.saveUpload(registry.UploadPart{ID: "u", N: in.N, Offset: 4, SizeBytes: 9, State: json.RawMessage(`{"at":4}`), Keep: keep})
+	want.N, want.Offset, want.SizeBytes, want.State, want.ExpiresAt = 1, 4, 9, json.RawMessage(`{"at":4}`), begun.Add(time.Hour+keep)
+	if diff := cmp.Diff(want, in); diff != "" {
+		f.Errorf("saved (-want +got):\n%s", diff)
+	}
+	got, err := f.IncomingByID(f.Context(), "u")
+	f.must(err)
+	if diff := cmp.Diff(want, got); diff != "" || got.Whole() {
+		f.Errorf("read (-want +got):\n%s", diff)
+	}
+	if in = f.saveUpload(registry.UploadPart{ID: "u", N: in.N, Offset: 9, SizeBytes: 9, Keep: keep}); !in.Whole() || in.State != nil {
+		f.Errorf("saved %+v, want it whole", in)
+	}
+	done := registry.Upload{ID: "u", Filename: want.Filename, SizeBytes: 9, Digest: digest, CreatedBy: "somebody"}
+	changed := done
+	changed.Filename = "other"
+	for _, u := range []registry.Upload{done, changed} { // a repeat changes nothing
+		f.must(f.FinishUpload(f.Context(), u))
+	}
+	done.CreatedAt = f.clock.now()
+	stored, err := f.UploadByID(f.Context(), "u")
+	f.must(err)
+	if diff := cmp.Diff(done, stored); diff != "" {
+		f.Errorf("upload (-want +got):\n%s", diff)
+	}
+	_, err = f.IncomingByID(f.Context(), "u")
+	f.is(err, registry.ErrNotFound)
+	_, err = f.TakeUpload(f.Context(), "u", 9)
+	f.is(err, registry.ErrNotFound)
+	f.is(f.DropUpload(f.Context(), "u"), registry.ErrNotFound)
+	_, err = f.UploadByID(f.Context(), "unknown")
+	f.is(err, registry.ErrNotFound)
+	f.is(f.FinishUpload(f.Context(), registry.Upload{ID: "unknown"}), registry.ErrNotFound)
+}
+
+func uploadBegunAgain(f *fixture) {
+	f.begin("u", 9)
+	in := f.saveUpload(part(f.takeUpload("u", 0), 3))
+	again, err := f.BeginUpload(f.Context(), registry.NewUpload{ID: "u", Filename: "other", SizeBytes: 1, Keep: keep})
+	f.must(err)
+	if diff := cmp.Diff(in, again); diff != "" {
+		f.Errorf("begun again (-want +got):\n%s", diff)
+	}
+	f.must(f.DropUpload(f.Context(), "u"))
+	_, err = f.BeginUpload(f.Context(), registry.NewUpload{ID: "u", Keep: keep})
+	f.is(err, registry.ErrTaken)
+	f.begin("v", 1)
+	f.must(f.FinishUpload(f.Context(), registry.Upload{ID: "v"}))
+	_, err = f.BeginUpload(f.Context(), registry.NewUpload{ID: "v", Keep: keep})
+	f.is(err, registry.ErrTaken)
+}
+
+// A takes the upload and is stopped; B takes it, and saves; A wakes up and saves, with bytes of its own.
+func uploadFenced(f *fixture) {
+	f.begin("u", 9)
+	a := f.takeUpload("u", 0)
+	b := f.takeUpload("u", 0)
+	_, err := f.SaveUpload(f.Context(), part(a, 5))
+	f.is(err, registry.ErrClaimLost)
+	f.saveUpload(part(b, 3))
+	_, err = f.SaveUpload(f.Context(), part(a, 5))
+	f.is(err, registry.ErrClaimLost)
+	// Who comes with an old offset does not get it, and does not take it from who has it.
+	if stale := f.takeUpload("u", 0); stale.Offset != 3 || stale.N != b.N {
+		f.Errorf("taken at the wrong offset: %+v", stale)
+	}
+	f.saveUpload(part(b, 9))
+}
+
+func uploadTakenAtOnce(f *fixture) {
+	f.begin("u", 100)
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	won := 0
+	for range 8 {
+		all.Go(func() {
+			in, err := f.TakeUpload(f.Context(), "u", 0)
+			if err != nil {
+				f.Error(err)
+				return
+			}
+			if in.Offset != 0 {
+				return // another one had saved already
+			}
+			_, err = f.SaveUpload(f.Context(), part(in, 10))
+			if err != nil && !errors.Is(err, registry.ErrClaimLost) {
+				f.Error(err)
+			}
+			if err == nil {
+				mu.Lock()
+				won++
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	if in, err := f.IncomingByID(f.Context(), "u"); err != nil || in.Offset != 10 || won != 1 {
+		f.Errorf("%d saved, and it stands at %d (%v), want one and 10", won, in.Offset, err)
+	}
+}
+
+func uploadNeverGoesBack(f *fixture) {
+	f.begin("u", 9)
+	in := f.saveUpload(part(f.takeUpload("u", 0), 5))
+	for _, n := range []int64{-1, 5} { // back, and beyond the end
+		_, err := f.SaveUpload(f.Context(), part(in, n))
+		f.is(err, registry.ErrClaimLost)
+	}
+	other := part(in, 1)
+	for _, size := range []int64{8, 10, -1} {
+		other.SizeBytes = size
+		_, err := f.SaveUpload(f.Context(), other)
+		f.is(err, registry.ErrInvalid)
+	}
+	if got, err := f.IncomingByID(f.Context(), "u"); err != nil || got.Offset != 5 || got.SizeBytes != 9 {
+		f.Errorf("it stands at %+v (%v)", got, err)
+	}
+}
+
+func uploadDropped(f *fixture) {
+	f.begin("u", 9)
+	in := f.takeUpload("u", 0)
+	for range 2 {
+		f.must(f.DropUpload(f.Context(), "u"))
+	}
+	_, err := f.SaveUpload(f.Context(), part(in, 1))
+	f.is(err, registry.ErrClaimLost)
+	_, err = f.IncomingByID(f.Context(), "u")
+	f.is(err, registry.ErrNotFound)
+	f.is(f.FinishUpload(f.Context(), registry.Upload{ID: "u"}), registry.ErrNotFound)
+	f.dropped(registry.DroppedUpload{ID: "u"})
+	f.clock.pass(time.Hour)
+	f.dropped(registry.DroppedUpload{ID: "u", Over: true})
+	for range 2 {
+		f.must(f.ForgetUpload(f.Context(), "u"))
+	}
+	f.dropped()
+	f.is(f.DropUpload(f.Context(), "u"), registry.ErrNotFound)
+	f.is(f.FinishUpload(f.Context(), registry.Upload{ID: "u"}), registry.ErrNotFound)
+	f.begin("v", 1)
+	f.must(f.ForgetUpload(f.Context(), "v")) // it was not given up
+	f.takeUpload("v", 0)
+}
+
+func (f *fixture) dropped(want ...registry.DroppedUpload) {
+	f.Helper()
+	got, err := f.DroppedUploads(f.Context())
+	f.must(err)
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		f.Errorf("given up (-want +got):\n%s", diff)
+	}
+}
+
+func uploadExpires(f *fixture) {
+	f.begin("u", 9)
+	f.begin("v", 9)
+	f.clock.pass(keep / 2)
+	in := f.takeUpload("v", 0)
+	f.saveUpload(part(in, 1))
+	f.clock.pass(keep / 2)
+	_, err := f.IncomingByID(f.Context(), "u")
+	f.is(err, registry.ErrNotFound)
+	_, err = f.TakeUpload(f.Context(), "u", 0)
+	f.is(err, registry.ErrNotFound)
+	f.dropped(registry.DroppedUpload{ID: "u"})
+	f.saveUpload(part(in, 2))
+}
+
+func uploadsListed(f *fixture) {
+	ids := func(of string) (out []string) {
+		f.Helper()
+		list, err := f.IncomingOf(f.Context(), of)
+		f.must(err)
+		for _, in := range list {
+			out = append(out, in.ID)
+		}
+		return out
+	}
+	f.begin("a", 1)
+	f.clock.pass(time.Second)
+	f.begin("b", 1)
+	f.clock.pass(time.Second)
+	_, err := f.BeginUpload(f.Context(), registry.NewUpload{ID: "c", CreatedBy: "another", Keep: keep})
+	f.must(err)
+	f.begin("d", 1)
+	f.must(f.DropUpload(f.Context(), "d"))
+	f.begin("e", 1)
+	f.must(f.FinishUpload(f.Context(), registry.Upload{ID: "e"}))
+	if diff := cmp.Diff([]string{"b", "a"}, ids("somebody")); diff != "" {
+		f.Errorf("somebody's (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"c", "b", "a"}, ids("")); diff != "" {
+		f.Errorf("all (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,208 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+const (
+	// mostIncoming is how many uploads on their way, or given up, are told at once.
+	mostIncoming = 500
+	// droppedFor is how long the record of an upload stays that was given up: longer than a request that still writes bytes
+	// of it goes on without saving.
+	droppedFor = time.Hour
+)
+
+const selectIncoming = `SELECT id, filename, size_bytes, acked, digest, metadata, state, n, created_by, created_at, expires_at
+	FROM incoming WHERE dropped_at IS NULL AND expires_at > $1 `
+
+func scanIncoming(row scanner) (registry.Incoming, error) {
+	var in registry.Incoming
+	var digest, state string
+	var created, expires int64
+	err := row.Scan(&in.ID, &in.Filename, &in.SizeBytes, &in.Offset, &digest, &in.Metadata, &state, &in.N, &in.CreatedBy, &created, &expires)
+	if errors.Is(err, sql.ErrNoRows) {
+		return in, registry.ErrNotFound
+	} else if err != nil {
+		return in, err
+	}
+	in.CreatedAt, in.ExpiresAt = fromMicros(created), fromMicros(expires)
+	if state != "null" {
+		in.State = json.RawMessage(state)
+	}
+	if err := json.Unmarshal([]byte(digest), &in.Digest); err != nil {
+		return in, fmt.Errorf("decode digest: %w", err)
+	}
+	return in, nil
+}
+
+func (t *tx) incoming(id string) (registry.Incoming, error) {
+	return scanIncoming(t.row(selectIncoming+`AND id = $2`, t.now, id))
+}
+
+// BeginUpload implements registry.Receiving.
+func (s *Store) BeginUpload(ctx context.Context, u registry.NewUpload) (in registry.Incoming, err error) {
+	digest, err := json.Marshal(u.Digest)
+	if err != nil {
+		return in, fmt.Errorf("encode digest of upload %s: %w", u.ID, err)
+	}
+	err = s.write(ctx, func(t *tx) error {
+		if _, err := t.upload(u.ID); err == nil {
+			return registry.ErrTaken
+		} else if !errors.Is(err, registry.ErrNotFound) {
+			return err
+		}
+		err := t.do(`INSERT INTO incoming (id, filename, size_bytes, digest, metadata, created_by, created_at, expires_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
+			u.ID, clean(u.Filename), max(u.SizeBytes, -1), string(digest), clean(u.Metadata), clean(u.CreatedBy), t.now, t.now+u.Keep.Microseconds())
+		if err != nil {
+			return err
+		}
+		in, err = t.incoming(u.ID)
+		if errors.Is(err, registry.ErrNotFound) {
+			return registry.ErrTaken
+		}
+		return err
+	})
+	if err != nil {
+		return registry.Incoming{}, fmt.Errorf("begin upload %s: %w", u.ID, err)
+	}
+	return in, nil
+}
+
+// IncomingByID implements registry.Receiving.
+func (s *Store) IncomingByID(ctx context.Context, id string) (registry.Incoming, error) {
+	in, err := scanIncoming(s.read.QueryRowContext(ctx, selectIncoming+`AND id = $2`, micros(s.now()), id))
+	if err != nil {
+		return in, fmt.Errorf("upload %s: %w", id, err)
+	}
+	return in, nil
+}
+
+// IncomingOf implements registry.Receiving.
+func (s *Store) IncomingOf(ctx context.Context, createdBy string) (out []registry.Incoming, err error) {
+	query, args := selectIncoming, []any{micros(s.now()), mostIncoming}
+	if createdBy != "" {
+		query += `AND created_by = $3 `
+		args = append(args, createdBy)
+	}
+	rows, err := s.read.QueryContext(ctx, query+`ORDER BY created_at DESC, id DESC LIMIT $2`, args...)
+	if err != nil {
+		return nil, fmt.Errorf("list uploads on their way: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		in, err := scanIncoming(rows)
+		if err != nil {
+			return nil, fmt.Errorf("list uploads on their way: %w", err)
+		}
+		out = append(out, in)
+	}
+	return out, rows.Err()
+}
+
+// TakeUpload implements registry.Receiving.
+func (s *Store) TakeUpload(ctx context.Context, id string, offset int64) (in registry.Incoming, err error) {
+	err = s.write(ctx, func(t *tx) (err error) {
+		if in, err = t.incoming(id); err != nil || in.Offset != offset {
+			return err
+		}
+		in.N++
+		return t.do(`UPDATE incoming SET n = $2 WHERE id = $1`, id, in.N)
+	})
+	if err != nil {
+		return registry.Incoming{}, fmt.Errorf("take upload %s: %w", id, err)
+	}
+	return in, nil
+}
+
+// SaveUpload implements registry.Receiving.
+func (s *Store) SaveUpload(ctx context.Context, p registry.UploadPart) (in registry.Incoming, err error) {
+	state := "null"
+	if len(p.State) > 0 {
+		state = string(p.State)
+	}
+	err = s.write(ctx, func(t *tx) (err error) {
+		in, err = t.incoming(p.ID)
+		switch {
+		case errors.Is(err, registry.ErrNotFound):
+			return registry.ErrClaimLost
+		case err != nil:
+			return err
+		case in.N != p.N || p.Offset < in.Offset || p.SizeBytes >= 0 && p.Offset > p.SizeBytes:
+			return registry.ErrClaimLost
+		case in.SizeBytes >= 0 && p.SizeBytes != in.SizeBytes:
+			return fmt.Errorf("its size is known to be %d, not %d: %w", in.SizeBytes, p.SizeBytes, registry.ErrInvalid)
+		}
+		in.Offset, in.SizeBytes, in.State = p.Offset, max(p.SizeBytes, -1), p.State
+		expires := t.now + p.Keep.Microseconds()
+		in.ExpiresAt = fromMicros(expires)
+		return t.do(`UPDATE incoming SET acked = $2, size_bytes = $3, state = $4, expires_at = $5 WHERE id = $1`,
+			p.ID, in.Offset, in.SizeBytes, state, expires)
+	})
+	if err != nil {
+		return registry.Incoming{}, fmt.Errorf("save upload %s: %w", p.ID, err)
+	}
+	return in, nil
+}
+
+// DropUpload implements registry.Receiving.
+func (s *Store) DropUpload(ctx context.Context, id string) error {
+	err := s.write(ctx, func(t *tx) error {
+		n, err := t.exec(`UPDATE incoming SET dropped_at = COALESCE(dropped_at, $2) WHERE id = $1`, id, t.now)
+		if err == nil && n == 0 {
+			err = registry.ErrNotFound
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("give up upload %s: %w", id, err)
+	}
+	return nil
+}
+
+// DroppedUploads implements registry.Receiving.
+func (s *Store) DroppedUploads(ctx context.Context) (out []registry.DroppedUpload, err error) {
+	err = s.write(ctx, func(t *tx) (err error) {
+		out = nil
+		if err := t.do(`UPDATE incoming SET dropped_at = $1 WHERE dropped_at IS NULL AND expires_at <= $1`, t.now); err != nil {
+			return err
+		}
+		rows, err := t.query(`SELECT id, dropped_at FROM incoming WHERE dropped_at IS NOT NULL ORDER BY dropped_at LIMIT $1`, mostIncoming)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, rows.Close()) }()
+		for rows.Next() {
+			var d registry.DroppedUpload
+			var at int64
+			if err := rows.Scan(&d.ID, &at); err != nil {
+				return err
+			}
+			d.Over = t.now-at >= droppedFor.Microseconds()
+			out = append(out, d)
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for uploads that were given up: %w", err)
+	}
+	return out, nil
+}
+
+// ForgetUpload implements registry.Receiving.
+func (s *Store) ForgetUpload(ctx context.Context, id string) error {
+	err := s.write(ctx, func(t *tx) error {
+		return t.do(`DELETE FROM incoming WHERE id = $1 AND dropped_at IS NOT NULL`, id)
+	})
+	if err != nil {
+		return fmt.Errorf("forget upload %s: %w", id, err)
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+const selectUpload = `SELECT id, filename, size_bytes, digest, created_by, created_at FROM upload WHERE id = $1`
+
+func scanUpload(id string, row scanner) (registry.Upload, error) {
+	var u registry.Upload
+	var digest string
+	var at int64
+	err := row.Scan(&u.ID, &u.Filename, &u.SizeBytes, &digest, &u.CreatedBy, &at)
+	if errors.Is(err, sql.ErrNoRows) {
+		return u, fmt.Errorf("upload %s: %w", id, registry.ErrNotFound)
+	} else if err != nil {
+		return u, fmt.Errorf("read upload %s: %w", id, err)
+	}
+	u.CreatedAt = fromMicros(at)
+	if err := json.Unmarshal([]byte(digest), &u.Digest); err != nil {
+		return u, fmt.Errorf("decode digest of upload %s: %w", id, err)
+	}
+	return u, nil
+}
+
+func (t *tx) upload(id string) (registry.Upload, error) {
+	return scanUpload(id, t.row(selectUpload, id))
+}
+
+// UploadByID implements registry.Submitting.
+func (s *Store) UploadByID(ctx context.Context, id string) (registry.Upload, error) {
+	return scanUpload(id, s.read.QueryRowContext(ctx, selectUpload, id))
+}
+
+// FinishUpload implements registry.Receiving.
+func (s *Store) FinishUpload(ctx context.Context, u registry.Upload) error {
+	digest, err := json.Marshal(u.Digest)
+	if err != nil {
+		return fmt.Errorf("encode digest of upload %s: %w", u.ID, err)
+	}
+	err = s.write(ctx, func(t *tx) error {
+		if _, err := t.upload(u.ID); !errors.Is(err, registry.ErrNotFound) {
+			return err // a repeat
+		}
+		n, err := t.exec(`DELETE FROM incoming WHERE id = $1 AND dropped_at IS NULL`, u.ID)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return registry.ErrNotFound
+		}
+		return t.do(`INSERT INTO upload (id, filename, size_bytes, digest, created_by, created_at)
+			VALUES ($1, $2, $3, $4, $5, $6)`, u.ID, clean(u.Filename), u.SizeBytes, string(digest), clean(u.CreatedBy), t.now)
+	})
+	if err != nil {
+		return fmt.Errorf("finish upload %s: %w", u.ID, err)
+	}
+	return nil
+}
