@@ -28,6 +28,8 @@ type tarEntry struct {
 	name string
 	size int64 // -1: a folder
 	exec bool
+
+	modified time.Time // of a file; not in the tar file
 }
 
 // tarTrailer ends a tar file: two blocks of zeros.
@@ -94,7 +96,7 @@ func entryOf(dir, name string, d fs.DirEntry) (tarEntry, error) {
 	if err != nil {
 		return tarEntry{}, fmt.Errorf("%s: %w", where, err)
 	}
-	return tarEntry{name: name, size: info.Size(), exec: info.Mode()&0o111 != 0}, nil
+	return tarEntry{name: name, size: info.Size(), exec: info.Mode()&0o111 != 0, modified: info.ModTime()}, nil
 }
 
 // add counts an entry in, header and padding included.
@@ -179,6 +181,15 @@ func (f *folderTar) reader(ctx context.Context) io.ReadCloser {
 		w.CloseWithError(f.send(ctx, w))
 	}()
 	return s
+}
+
+// readerAt is reader from an offset on: what lies before is made, too, and thrown away.
+func (f *folderTar) readerAt(ctx context.Context, offset int64) (io.ReadCloser, error) {
+	r := f.reader(ctx)
+	if _, err := io.CopyN(io.Discard, r, offset); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
 }
 
 // folderStream is a tar file while it is made.

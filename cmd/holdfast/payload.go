@@ -2,15 +2,19 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source"
@@ -23,7 +27,9 @@ type payload struct {
 	url    string               // of what is fetched by the service; "" for what is sent
 	folder bool
 	size   int64 // bytes to send
-	open   func(ctx context.Context) (io.ReadCloser, error)
+	// print tells the payload from others of its name and size, as well as can be told without reading it.
+	print string
+	open  func(ctx context.Context, offset int64) (io.ReadCloser, error)
 	// release lets go what the payload holds; never nil.
 	release func() error
 }
@@ -43,7 +49,7 @@ func payloadOf(arg string, typ registry.PayloadType) (*payload, error) {
 	case info.IsDir():
 		return folderPayload(arg, typ)
 	case info.Mode().IsRegular():
-		return filePayload(arg, typ, info.Size())
+		return filePayload(arg, typ, info)
 	}
 	return nil, fix(fmt.Errorf("submit %s: %w", arg, errNotAFile), "copy its content into a file and submit that")
 }
@@ -71,21 +77,40 @@ func isAddress(arg string) bool {
 	return found && scheme != "" && strings.Trim(strings.ToLower(scheme), "abcdefghijklmnopqrstuvwxyz0123456789+.-") == ""
 }
 
-func filePayload(path string, typ registry.PayloadType, size int64) (*payload, error) {
+func filePayload(path string, typ registry.PayloadType, info fs.FileInfo) (*payload, error) {
 	// Opened now, so that what cannot be read is refused before anything is sent.
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("submit %s: %w", path, cause(err))
 	}
+	print, err := fingerprint(path, func(add func(string, int64, time.Time)) { add("", info.Size(), info.ModTime()) })
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
 	return &payload{
-		name: filepath.Base(path), typ: typ, size: size, release: file.Close,
-		open: func(context.Context) (io.ReadCloser, error) {
-			if _, err := file.Seek(0, io.SeekStart); err != nil {
-				return nil, fmt.Errorf("read %s: %w", path, err)
-			}
-			return io.NopCloser(file), nil
+		name: filepath.Base(path), typ: typ, size: info.Size(), print: print, release: file.Close,
+		open: func(_ context.Context, offset int64) (io.ReadCloser, error) {
+			return io.NopCloser(io.NewSectionReader(file, offset, math.MaxInt64-offset)), nil
 		},
 	}, nil
+}
+
+// fingerprint is a digest of where something lies and of the names, sizes and times of what is in it.
+func fingerprint(path string, each func(add func(name string, size int64, modified time.Time))) (string, error) {
+	full, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("submit %s: %w", path, err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return "", fmt.Errorf("ask for this machine's name: %w", err)
+	}
+	h := sha256.New()
+	h.Write(fmt.Appendf(nil, "%q %q\n", host, full))
+	each(func(name string, size int64, modified time.Time) {
+		h.Write(fmt.Appendf(nil, "%q %d %d\n", name, size, modified.UnixNano()))
+	})
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 func folderPayload(path string, typ registry.PayloadType) (*payload, error) {
@@ -111,9 +136,17 @@ func folderPayload(path string, typ registry.PayloadType) (*payload, error) {
 	if name == string(filepath.Separator) {
 		name = "root"
 	}
+	print, err := fingerprint(path, func(add func(string, int64, time.Time)) {
+		for _, e := range folder.entries {
+			add(e.name, e.size, e.modified)
+		}
+	})
+	if err != nil {
+		return nil, errors.Join(err, folder.Close())
+	}
 	return &payload{
-		name: name + ".tar", typ: typ, folder: true, size: folder.size, release: folder.Close,
-		open: func(ctx context.Context) (io.ReadCloser, error) { return folder.reader(ctx), nil },
+		name: name + ".tar", typ: typ, folder: true, size: folder.size, print: print, release: folder.Close,
+		open: func(ctx context.Context, offset int64) (io.ReadCloser, error) { return folder.readerAt(ctx, offset) },
 	}, nil
 }
 

@@ -25,13 +25,17 @@ type app struct {
 	quiet bool
 	json  bool
 
-	started bool // the command line was understood
+	started bool   // the command line was understood
+	again   string // the command line, to be typed again
 }
 
 // run is the whole program: it obeys args and returns the exit code. Configuration is read from the process's
 // environment. When ctx ends, what is under way is put down and the code is 130, but for `up` and the roles, which drain and return 0.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{in: stdin, out: stdout, err: stderr}
+	a := &app{in: stdin, out: stdout, err: stderr, again: "holdfast"}
+	for _, arg := range args {
+		a.again += " " + quoted(arg)
+	}
 	root := a.root() //nolint:contextcheck // cobra hands the context to each command
 	root.SetArgs(args)
 	root.SetIn(stdin)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"io"
 	"sync/atomic"
 	"time"
 )
@@ -12,6 +11,7 @@ type sending struct {
 	name   string
 	size   int64
 	sent   atomic.Int64
+	told   atomic.Int64 // 1 more than what had been sent when trouble was told of
 	begun  time.Time
 	screen display
 	meter  meter
@@ -20,8 +20,12 @@ type sending struct {
 // sendingEvery is the time between looks at an upload.
 const sendingEvery = 500 * time.Millisecond
 
-// reader counts what is read through it.
-func (s *sending) reader(r io.Reader) io.Reader { return &countingReader{r: r, n: &s.sent} }
+// troubled tells of what keeps the upload from going on, once until it goes on.
+func (s *sending) troubled(tell func()) {
+	if at := s.sent.Load() + 1; s.told.Swap(at) != at {
+		tell()
+	}
+}
 
 // watch shows how far the upload is until ctx ends. What is sent within a moment is not shown at all.
 func (s *sending) watch(ctx context.Context) {
@@ -47,16 +51,4 @@ func (s *sending) picture(now time.Time) picture {
 	v := view{known: true, all: true, bytes: s.size, doneBytes: s.sent.Load(), elapsed: now.Sub(s.begun)}
 	v.rate = s.meter.add(now, v.doneBytes)
 	return picture{line: v.sendLine(s.name)}
-}
-
-type countingReader struct {
-	r io.Reader
-	n *atomic.Int64
-}
-
-// Read implements io.Reader.
-func (c *countingReader) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	c.n.Add(int64(n))
-	return n, err
 }

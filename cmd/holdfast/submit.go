@@ -132,7 +132,11 @@ func (a *app) submit(ctx context.Context, args []string, s submission) error {
 	for _, arg := range args {
 		answer, err := a.submitOne(ctx, c, arg, s)
 		if err != nil && ctx.Err() != nil {
-			a.note("interrupted; `%s` shows what was submitted. Submitting the rest, or all, again makes nothing twice", a.commandLine("batch list"))
+			if errors.Is(err, errKept) {
+				a.note("interrupted; what was sent of %s is kept for a week. To go on: %s", arg, a.again)
+			} else {
+				a.note("interrupted; `%s` shows what was submitted. Submitting the rest, or all, again makes nothing twice", a.commandLine("batch list"))
+			}
 			if len(accepted) > 0 && s.wait {
 				return a.interrupted(targetsOf(accepted))
 			}
@@ -245,12 +249,9 @@ func (a *app) takeBack(ctx context.Context, c *client.Client, upload string, err
 	}
 }
 
-// send uploads a payload, showing how far it is when that takes a while.
+// send uploads a payload, showing how far it is when that takes a while. What an earlier command has left unfinished is gone
+// on with.
 func (a *app) send(ctx context.Context, c *client.Client, p *payload, digest *registry.Digest) (registry.Upload, error) {
-	body, err := p.open(ctx)
-	if err != nil {
-		return registry.Upload{}, err
-	}
 	s := &sending{name: p.name, size: p.size, begun: time.Now(), screen: a.display()}
 	watching, stop := context.WithCancel(ctx)
 	over := make(chan struct{})
@@ -258,11 +259,24 @@ func (a *app) send(ctx context.Context, c *client.Client, p *payload, digest *re
 		defer close(over)
 		s.watch(watching)
 	}()
-	upload, err := c.SendUpload(ctx, client.Upload{Filename: p.name, Body: s.reader(body), Size: p.size, Digest: digest})
+	upload, err := c.SendFile(ctx, client.File{
+		Name: p.name, Size: p.size, Digest: digest, Fingerprint: p.print, Open: p.open, Moved: s.sent.Store,
+		Resumed: func(offset int64) {
+			s.sent.Store(offset)
+			a.note("going on with the upload of %s at %s of %s", p.name, sizeText(offset), sizeText(p.size))
+		},
+		Waiting: func(err error, _ time.Duration) { s.troubled(func() { a.note("%s: %v; trying again", p.name, err) }) },
+	})
 	stop()
 	<-over
-	return upload, errors.Join(err, body.Close())
+	if ctx.Err() != nil && s.sent.Load() > 0 {
+		return upload, errors.Join(err, errKept)
+	}
+	return upload, err
 }
+
+// errKept says that an upload was interrupted, and not for nothing.
+var errKept = errors.New("what was sent is kept for a week")
 
 // accepted says under which id a payload is known.
 func (a *app) accepted(e entry, wait bool) error {

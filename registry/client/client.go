@@ -2,7 +2,8 @@
 // answered and has committed, that bytes it sends or brings are checked against their digests on the way, and that a refusal is
 // told in the server's words: a *Problem, which errors.Is and errors.As find the registry's own errors in.
 //
-// It never tries twice by itself: whoever calls knows what may be repeated.
+// It never tries twice by itself, since whoever calls knows what may be repeated: only FollowEvents and SendFile go on where
+// they were.
 package client
 
 import (

@@ -36,7 +36,7 @@ func (e *DigestError) Error() string {
 	return fmt.Sprintf("%s changed on the way: its %s is %s and should be %s; try again", e.What, e.Algorithm, e.Got, e.Want)
 }
 
-// SendUpload sends a file and returns when the server has it durably. The digest that the server took of what it stored is
+// SendUpload sends what can be read only once, and returns when the server has it durably. The digest that the server took of what it stored is
 // compared with the one taken here: *DigestError when they differ. An error of reading Body is returned as it is, and a Body
 // that ends before Size is io.ErrUnexpectedEOF; the server keeps nothing of a file that breaks off. There is no deadline but
 // ctx's.
