@@ -50,9 +50,7 @@ func judgeBag(ctx context.Context, in unpack.Input, v *Report, tops []string, d 
 		return Report{}, err
 	}
 	report := bag.Finish()
-	for _, f := range d.of(path.Join(report.Base, bagit.PayloadDir)) {
-		v.add(f)
-	}
+	v.addFaults(d.of(path.Join(report.Base, bagit.PayloadDir)))
 	if err := askBag(ctx, v, report, o); err != nil {
 		return Report{}, err
 	}

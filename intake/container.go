@@ -6,7 +6,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/holdfast/holdfast/fixity"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source/unpack"
 )
@@ -56,43 +55,18 @@ func judgeContainer(ctx context.Context, in unpack.Input, t registry.PayloadType
 			return Report{}, err
 		}
 	}
-	for _, f := range described.of(".") {
-		v.add(f)
-	}
+	v.addFaults(described.of("."))
 	return v.settle(), nil
 }
 
 // judgeListing holds the files of a sound container against its list.
 func judgeListing(ctx context.Context, in unpack.Input, v *Report, list *Listing, o Options) error {
-	err := unpack.Walk(ctx, in, o.Limits, func(e unpack.Entry, r io.Reader) error {
-		algorithm, digest := list.Wants(e.Name), ""
-		if algorithm != "" {
-			d, err := fixity.NewDigester(algorithm)
-			if err != nil {
-				return err
-			}
-			if _, err := io.Copy(d, r); err != nil {
-				return err
-			}
-			digest = d.Sums()[algorithm]
-		}
-		list.Check(e.Name, e.Size, digest)
-		return nil
-	})
+	err := unpack.Walk(ctx, in, o.Limits, func(e unpack.Entry, r io.Reader) error { return list.meet(e.Name, e.Size, r) })
 	if err != nil {
 		return err
 	}
-	for _, f := range list.Finish() {
-		v.add(f)
-	}
+	v.addFaults(list.Finish())
 	return nil
-}
-
-// Container is the verdict on files in a folder, which become a container when they are sent.
-func Container(files, bytes int64) Report {
-	v := newReport(string(registry.ContainerType))
-	v.Files, v.Bytes = files, bytes
-	return v.settle()
 }
 
 func containerFault(e *unpack.Error) Fault {

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"path"
 	"strings"
 
 	"github.com/holdfast/holdfast/bagit"
+	"github.com/holdfast/holdfast/erc"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 )
@@ -43,7 +46,75 @@ func Folder(ctx context.Context, fsys fs.FS, t registry.PayloadType, o Options) 
 	if err := askBag(ctx, v, report, o); err != nil {
 		return Report{}, err
 	}
+	if err := v.describedIn(fsys, ".", bagit.PayloadDir); err != nil {
+		return Report{}, err
+	}
 	return v.bag(report), nil
+}
+
+// Files judges the folder that is the root of fsys as the container that it would be sent as, once it is known that files
+// and bytes are in it and nothing else. The error is of reading.
+func Files(fsys fs.FS, files, bytes int64, o Options) (Report, error) {
+	v := newReport(string(registry.ContainerType)).atMost(o.MaxFaults)
+	v.Files, v.Bytes = files, bytes
+	if err := v.describedIn(fsys, "."); err != nil {
+		return Report{}, err
+	}
+	list, err := fsys.Open(ListingFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return v.settle(), nil
+	} else if err != nil {
+		return Report{}, err
+	}
+	defer list.Close() //nolint:errcheck // only read from
+	listing, err := ReadListing(list)
+	if refusal, ok := AsRefusal(err); ok {
+		v.addAll(refusal.Report)
+		return v.settle(), nil
+	} else if err != nil {
+		return Report{}, err
+	}
+	err = fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		return readFile(fsys, name, func(size int64, r io.Reader) error { return listing.meet(name, size, r) })
+	})
+	if err != nil {
+		return Report{}, err
+	}
+	v.addFaults(listing.Finish())
+	return v.settle(), nil
+}
+
+// describedIn judges the files that describe an object and lie in these folders.
+func (v *Report) describedIn(fsys fs.FS, folders ...string) error {
+	var d descriptions
+	for _, folder := range folders {
+		for _, name := range []string{erc.ERCFile, erc.DataCiteFile, erc.DublinCoreFile} {
+			name = path.Join(folder, name)
+			err := readFile(fsys, name, func(_ int64, r io.Reader) error { return d.meet(name, r) })
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+		v.addFaults(d.faults[folder])
+	}
+	return nil
+}
+
+// readFile hands a file to fn.
+func readFile(fsys fs.FS, name string, fn func(size int64, r io.Reader) error) error {
+	file, err := fsys.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close() //nolint:errcheck // only read from
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	return fn(info.Size(), file)
 }
 
 // folderForm is the form in which a bag in a folder counts: as it is, or as the tar that it would be sent as where a profile

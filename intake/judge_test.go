@@ -133,6 +133,7 @@ func TestJudge_Containers(t *testing.T) {
 		{"a bag to be taken as files", good, registry.ContainerType, registry.ContainerType, nil},
 		{"files said to be a bag", tree{"a.txt": "alpha"}, registry.BagType, registry.BagType, []string{"declaration bagit.txt", "no-manifest manifest-sha512.txt", "payload-dir data"}},
 		{"a bag that lost its declaration", good.with(tree{"bagit.txt": ""}), "", registry.BagType, []string{"declaration bagit.txt"}},
+		{"a description that cannot be read", bagTree("", tree{"mrt-erc.txt": "no label", "sub/mrt-dc.xml": "<"}), "", registry.BagType, []string{"description data/mrt-erc.txt"}},
 		{"two damaged files", good.with(tree{"data/a.txt": "ALPHA", "data/b/c.txt": strings.Repeat("d", 2<<20)}), "", registry.BagType, []string{"digest data/a.txt", "digest data/b/c.txt"}},
 		{"a file too many and one too few", good.with(tree{"data/a.txt": "", "data/x": "x"}), "", registry.BagType, []string{"missing data/a.txt", "unlisted data/x"}},
 	} {

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/holdfast/holdfast/checkm"
+	"github.com/holdfast/holdfast/fixity"
 )
 
 // ListingFile is the file, at the top of a container, in which it may list what is in it (profile mrt-object-manifest).
@@ -115,6 +116,23 @@ func (l *Listing) Check(name string, size int64, digest string) (ok bool) {
 	}
 	l.wrong = append(l.wrong, f)
 	return false
+}
+
+// meet holds a file against what is stated of it, taking the digest that is asked for. The error is that of r.
+func (l *Listing) meet(name string, size int64, r io.Reader) error {
+	algorithm, digest := l.Wants(name), ""
+	if algorithm != "" {
+		d, err := fixity.NewDigester(algorithm)
+		if err != nil {
+			return err
+		}
+		if _, err := io.Copy(d, r); err != nil {
+			return err
+		}
+		digest = d.Sums()[algorithm]
+	}
+	l.Check(name, size, digest)
+	return nil
 }
 
 // Finish returns all that is wrong, in the order of names, once all files were checked.

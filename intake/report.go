@@ -144,6 +144,12 @@ func (v *Report) addAll(other Report) {
 	v.Errors, v.Warnings = errs+other.Errors, warnings+other.Warnings // of very many it has only the first
 }
 
+func (v *Report) addFaults(all []Fault) {
+	for _, f := range all {
+		v.add(f)
+	}
+}
+
 // settle draws the verdict from the faults.
 func (v *Report) settle() Report {
 	v.Valid = v.Errors == 0

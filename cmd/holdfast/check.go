@@ -160,7 +160,7 @@ func judgeFolder(ctx context.Context, path string, t registry.PayloadType, o int
 		return v, err
 	}
 	defer func() { err = errors.Join(err, folder.Close()) }()
-	return intake.Container(folder.files, folder.bytes), nil
+	return intake.Files(root.FS(), folder.files, folder.bytes, o)
 }
 
 // verdictCode is 6 for what its producer must correct, and 5 when all that is wrong is that something did not answer.

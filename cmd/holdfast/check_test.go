@@ -64,3 +64,41 @@ func TestCheck(t *testing.T) {
 	}
 	holdfast(t, "check", plain).wants(t, exitContent).says(t, "link")
 }
+
+// A bag is judged by a profile, too, and what describes an object is read.
+func TestCheck_Profile(t *testing.T) {
+	noEnvironment(t)
+	dir := t.TempDir()
+	profile := writeFile(t, filepath.Join(dir, "profile.json"), `{
+		"BagIt-Profile-Info": {"BagIt-Profile-Identifier": "http://h.test/p.json", "Source-Organization": "H", "External-Description": "d", "Version": "1", "BagIt-Profile-Version": "1.4.0"},
+		"Bag-Info": {"Source-Organization": {"required": true}},
+		"Manifests-Required": ["sha256"], "Serialization": "required", "Accept-Serialization": ["application/x-tar"], "Accept-BagIt-Version": ["1.0"]
+	}`)
+	bag := filepath.Join(dir, "bag")
+	writeFile(t, filepath.Join(bag, "bagit.txt"), "BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n")
+	writeFile(t, filepath.Join(bag, "data", "mrt-erc.txt"), "erc:\nwho: somebody\n")
+	writeFile(t, filepath.Join(bag, "manifest-md5.txt"), "f78174dd674e47bfd2888b87d84cef94  data/mrt-erc.txt\n")
+	holdfast(t, "check", bag).wants(t, exitOK)
+	r := holdfast(t, "check", "--profile", profile, bag).wants(t, exitContent)
+	for _, part := range []string{"sha256", "Source-Organization"} {
+		if !strings.Contains(r.out, part) {
+			t.Errorf("%q is not in\n%s", part, r.out)
+		}
+	}
+	if strings.Contains(r.out, "serialization") {
+		t.Errorf("a folder counts as the tar that it is sent as:\n%s", r.out)
+	}
+	plain := filepath.Join(dir, "plain")
+	writeFile(t, filepath.Join(plain, "mrt-dc.xml"), "<not xml")
+	writeFile(t, filepath.Join(plain, "a.txt"), "alpha")
+	writeFile(t, filepath.Join(plain, "mrt-manifest.txt"), "#%checkm_0.7\n#%profile | http://uc3.cdlib.org/registry/store/manifest/mrt-object-manifest\na.txt | md5 | 00000000000000000000000000000000\n#%eof\n")
+	r = holdfast(t, "check", plain).wants(t, exitContent)
+	for _, part := range []string{"mrt-dc.xml: description", "listing-digest", "mrt-dc.xml (mrt-manifest.txt): listing-extra", "3 errors"} {
+		if !strings.Contains(r.out, part) {
+			t.Errorf("%q is not in\n%s", part, r.out)
+		}
+	}
+	broken := writeFile(t, filepath.Join(dir, "broken.json"), `{"Bag-Info": 7}`)
+	holdfast(t, "check", "--profile", broken, bag).wants(t, exitUsage).says(t, "Bag-Info")
+	holdfast(t, "check", "--profile", filepath.Join(dir, "none"), bag).wants(t, exitNotFound)
+}
