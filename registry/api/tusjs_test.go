@@ -7,13 +7,11 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/holdfast/holdfast/internal/npmtest"
 	"github.com/holdfast/holdfast/registry"
 )
 
@@ -23,63 +21,14 @@ const tusjsVersion = "4.3.1"
 //go:embed testdata/tusjs_client.js
 var tusjsClient string
 
-// unavailable skips the test, or fails it where everything must be there.
-func unavailable(t *testing.T, why string, err error) {
-	t.Helper()
-	if os.Getenv("REQUIRE_SERVICES") == "1" {
-		t.Fatalf("%s: %v (and REQUIRE_SERVICES=1)", why, err)
-	}
-	t.Skipf("%s: %v", why, err)
-}
-
-// installTUSJS returns a folder whose node_modules has tus-js-client. It is installed once per machine, and appears whole or
-// not at all, so that several test runs may do it at a time.
-func installTUSJS(ctx context.Context, t *testing.T) string {
-	t.Helper()
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = t.TempDir()
-	}
-	dir := filepath.Join(cache, "holdfast-test", "tus-js-client-"+tusjsVersion)
-	if _, err := os.Stat(filepath.Join(dir, "node_modules", "tus-js-client", "package.json")); err == nil {
-		return dir
-	}
-	must(t, os.MkdirAll(filepath.Dir(dir), 0o755))
-	temp, err := os.MkdirTemp(filepath.Dir(dir), "tus-js-client-*")
-	must(t, err)
-	defer os.RemoveAll(temp)
-	install := exec.CommandContext(ctx, "npm", "install", "--prefix", temp, "--no-audit", "--no-fund", "--ignore-scripts",
-		"tus-js-client@"+tusjsVersion)
-	install.Dir = temp
-	if out, err := install.CombinedOutput(); err != nil {
-		t.Logf("npm: %s", out)
-		unavailable(t, "npm cannot install tus-js-client", err)
-	}
-	if err := os.Rename(temp, dir); err != nil {
-		if _, there := os.Stat(dir); there != nil { // else another run was first
-			t.Fatalf("keep tus-js-client: %v", err)
-		}
-	}
-	return dir
-}
-
 // The client of the project that wrote the protocol sends, is stopped, and goes on.
 func TestTus_JS(t *testing.T) {
 	t.Parallel()
-	for _, tool := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			unavailable(t, tool+" is not installed", err)
-		}
-	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	dir := installTUSJS(ctx, t)
 	b := newBench(t)
 	const size = 5<<20 + 77
-	node := exec.CommandContext(ctx, "node", "-", b.server.URL+"/api/v1/uploads", secret(registry.RoleDepositor), "5242957")
-	node.Dir = t.TempDir()
-	node.Env = append(os.Environ(), "NODE_PATH="+filepath.Join(dir, "node_modules"))
-	node.Stdin = strings.NewReader(tusjsClient)
+	node := npmtest.Node(ctx, t, "tus-js-client", tusjsVersion, tusjsClient, b.server.URL+"/api/v1/uploads", secret(registry.RoleDepositor), "5242957")
 	var stderr strings.Builder
 	node.Stderr = &stderr
 	stdout, err := node.Output()

@@ -56,12 +56,9 @@ func (t *tx) firstWith(fingerprint string, at int64, window time.Duration, itsel
 func (s *Store) FirstOf(ctx context.Context, l registry.Lease, validator string) (string, error) {
 	var first string
 	err := s.write(ctx, func(t *tx) error {
-		batch, err := t.live(l)
+		batch, err := t.expanding(l)
 		if err != nil {
 			return err
-		}
-		if batch.Action != registry.Batch || batch.Stage != registry.Expand {
-			return fmt.Errorf("%w: item %s is not a batch being expanded", registry.ErrInvalid, batch.ID)
 		}
 		first, err = t.firstOf(batch, validator)
 		return err

@@ -23,12 +23,9 @@ func (s *Store) AddJobs(ctx context.Context, l registry.Lease, jobs []registry.N
 	}
 	added := 0
 	err := s.write(ctx, func(t *tx) error {
-		batch, err := t.live(l)
+		batch, err := t.expanding(l)
 		if err != nil {
 			return err
-		}
-		if batch.Action != registry.Batch || batch.Stage != registry.Expand {
-			return fmt.Errorf("%w: item %s is not a batch being expanded", registry.ErrInvalid, batch.ID)
 		}
 		added, err = t.addJobs(batch, jobs)
 		return err
@@ -37,6 +34,15 @@ func (s *Store) AddJobs(ctx context.Context, l registry.Lease, jobs []registry.N
 		return 0, fmt.Errorf("add jobs to batch %s: %w", l.ItemID, err)
 	}
 	return added, nil
+}
+
+// expanding returns the batch that a lease is of, which is being expanded.
+func (t *tx) expanding(l registry.Lease) (registry.WorkItem, error) {
+	batch, err := t.live(l)
+	if err == nil && (batch.Action != registry.Batch || batch.Stage != registry.Expand) {
+		err = fmt.Errorf("%w: item %s is not a batch being expanded", registry.ErrInvalid, batch.ID)
+	}
+	return batch, err
 }
 
 // addJobs makes jobs of those rows that are none yet (R22), all of them with a few statements.

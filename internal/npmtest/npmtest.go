@@ -1,0 +1,71 @@
+// Package npmtest runs clients that other projects wrote in JavaScript, so that protocols of ours are tried by somebody
+// who has read their specifications and not our code.
+package npmtest
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Node returns a command that runs script with args, in a folder of its own, where it finds the npm package name at exactly
+// that version. The package is installed once per machine. Where node or npm is missing the test is skipped, and fails
+// when REQUIRE_SERVICES is 1.
+func Node(ctx context.Context, t testing.TB, name, version, script string, args ...string) *exec.Cmd {
+	t.Helper()
+	for _, tool := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			unavailable(t, tool+" is not installed", err)
+		}
+	}
+	node := exec.CommandContext(ctx, "node", append([]string{"-"}, args...)...)
+	node.Dir = t.TempDir()
+	node.Env = append(os.Environ(), "NODE_PATH="+filepath.Join(install(ctx, t, name, version), "node_modules"))
+	node.Stdin = strings.NewReader(script)
+	return node
+}
+
+// unavailable skips the test, or fails it where everything must be there.
+func unavailable(t testing.TB, why string, err error) {
+	t.Helper()
+	if os.Getenv("REQUIRE_SERVICES") == "1" {
+		t.Fatalf("%s: %v (and REQUIRE_SERVICES=1)", why, err)
+	}
+	t.Skipf("%s: %v", why, err)
+}
+
+// install returns a folder whose node_modules has the package. It appears whole or not at all, so that several test runs may
+// install it at a time.
+func install(ctx context.Context, t testing.TB, name, version string) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = t.TempDir()
+	}
+	dir := filepath.Join(cache, "holdfast-test", name+"-"+version)
+	if _, err := os.Stat(filepath.Join(dir, "node_modules", name, "package.json")); err == nil {
+		return dir
+	}
+	err = os.MkdirAll(filepath.Dir(dir), 0o755)
+	temp, failed := os.MkdirTemp(filepath.Dir(dir), name+"-*")
+	if err := errors.Join(err, failed); err != nil {
+		t.Fatalf("make cache: %v", err)
+	}
+	defer os.RemoveAll(temp)
+	npm := exec.CommandContext(ctx, "npm", "install", "--prefix", temp, "--no-audit", "--no-fund", "--ignore-scripts", name+"@"+version)
+	npm.Dir = temp
+	if out, err := npm.CombinedOutput(); err != nil {
+		t.Logf("npm: %s", out)
+		unavailable(t, "npm cannot install "+name, err)
+	}
+	if err := os.Rename(temp, dir); err != nil {
+		if _, there := os.Stat(dir); there != nil { // else another run was first
+			t.Fatalf("keep %s: %v", name, err)
+		}
+	}
+	return dir
+}
