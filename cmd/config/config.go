@@ -47,7 +47,7 @@ type Config struct {
 	StagingFullUnestimated Percent  `envconfig:"STAGING_FULL_UNESTIMATED" want:"a percentage above 0 and up to 100, such as 70"`
 
 	UnpackEntries Amount `envconfig:"UNPACK_ENTRIES" want:"a whole number above 0, such as 1000000"`
-	UnpackBytes   Amount `envconfig:"UNPACK_BYTES" want:"a whole number above 0, such as 4398046511104"`
+	UnpackBytes   Bytes  `envconfig:"UNPACK_BYTES" want:"a number of bytes from 65536 on, such as 500GiB"`
 	UnpackRatio   Amount `envconfig:"UNPACK_RATIO" want:"a whole number above 0, such as 200"`
 
 	NAAN         string `envconfig:"NAAN" want:"a name assigning authority number, such as 99999"`

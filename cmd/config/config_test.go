@@ -98,7 +98,7 @@ func TestWorker_StageWins(t *testing.T) {
 func TestLoad_AllFaultsAtOnce(t *testing.T) {
 	bad := map[string]string{
 		"HOLDFAST_UNPACK_ENTRIES":           "0",
-		"HOLDFAST_UNPACK_BYTES":             "4 TiB",
+		"HOLDFAST_UNPACK_BYTES":             "4 TB",
 		"HOLDFAST_UNPACK_RATIO":             "-1",
 		"HOLDFAST_MAX_ATTEMPTS":             "0",
 		"HOLDFAST_DOWNLOAD_LEASE":           "soon",
@@ -165,7 +165,7 @@ func TestLoad_EveryNameOfTheDesign(t *testing.T) {
 		"MAX_ATTEMPTS": "5", "CONCURRENCY": "2", "LEASE": "30s", "GRACE": "90s", "LISTEN": "0.0.0.0:8080", "SMTP_URL": "smtp://m:25",
 		"EZID_URL": "https://ezid.cdlib.org", "NAAN": "99999", "NOID_TEMPLATE": "fk4{.reek}", "SECRET_KEY": "0123456789abcdef0123456789abcdef", "RECEIPT_KEY": "k",
 		"STAGING_FULL": "80", "STAGING_FULL_UNESTIMATED": "70", "TOPIC_PREFIX": "test-", "CLAMD_ADDR": "clamd:3310",
-		"SIEGFRIED_URL": "http://sf:5138", "LOG_LEVEL": "warn", "UNPACK_ENTRIES": "10", "UNPACK_BYTES": "4398046511104", "UNPACK_RATIO": "50", "PER_HOST": "4", "HOST_REQUESTS_PER_SECOND": "0.5", "HOST_BYTES_PER_SECOND": "10MiB",
+		"SIEGFRIED_URL": "http://sf:5138", "LOG_LEVEL": "warn", "UNPACK_ENTRIES": "10", "UNPACK_BYTES": "4TiB", "UNPACK_RATIO": "50", "PER_HOST": "4", "HOST_REQUESTS_PER_SECOND": "0.5", "HOST_BYTES_PER_SECOND": "10MiB",
 	}
 	vars := map[string]string{}
 	for name, value := range names {
@@ -178,13 +178,13 @@ func TestLoad_EveryNameOfTheDesign(t *testing.T) {
 }
 
 func TestBytesAndRates(t *testing.T) {
-	for text, want := range map[string]config.Bytes{"65536": 65536, " 64 KiB": 65536, "1MiB": 1 << 20, "2GiB": 2 << 30, "1024GiB": 1 << 40} {
+	for text, want := range map[string]config.Bytes{"65536": 65536, " 64 KiB": 65536, "1MiB": 1 << 20, "2GiB": 2 << 30, "1024GiB": 1 << 40, "4TiB": 4 << 40, "1025GiB": 1025 << 30} {
 		var got config.Bytes
 		if err := got.Decode(text); err != nil || got != want {
 			t.Errorf("%q: %d, %v; want %d", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "0", "-1", "65535", "1KiB", "1.5MiB", "1MB", "MiB", "1025GiB", "99999999999999999999", "9223372036854775807KiB"} {
+	for _, text := range []string{"", "0", "-1", "65535", "1KiB", "1.5MiB", "1MB", "MiB", "99999999999999999999", "9223372036854775807KiB", "9000000TiB"} {
 		var got config.Bytes
 		if err := got.Decode(text); err == nil {
 			t.Errorf("%q is taken for %d bytes", text, got)

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"math"
 	"net"
 	"net/url"
 	"slices"
@@ -80,21 +81,21 @@ func (r *Rate) Decode(text string) error {
 	return nil
 }
 
-// Bytes is a number of bytes, 64 KiB to 1 TiB; 0 when it is not set. KiB, MiB or GiB may follow.
+// Bytes is a number of bytes, from 64 KiB on; 0 when it is not set. KiB, MiB, GiB or TiB may follow.
 type Bytes int64
 
 // Decode implements envconfig.Decoder.
 func (b *Bytes) Decode(text string) error {
-	const least, most = 64 << 10, 1 << 40
+	const least = 64 << 10
 	text, unit := strings.TrimSpace(text), int64(1)
-	for name, size := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30} {
+	for name, size := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40} {
 		if number, ok := strings.CutSuffix(text, name); ok {
 			text, unit = strings.TrimSpace(number), size
 			break
 		}
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 1 || n > most/unit || n*unit < least {
+	if err != nil || n < 1 || n > math.MaxInt64/unit || n*unit < least {
 		return errForm
 	}
 	*b = Bytes(n * unit)
