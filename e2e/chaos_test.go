@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -43,7 +44,8 @@ func TestChaos(t *testing.T) {
 	}
 	t.Logf("replay with %s=%d %s=%d", seedVariable, seed, faultsVariable, faults)
 	s := newChaosSource(t, seed)
-	h := up(t, "HOLDFAST_MAX_ATTEMPTS=1000", "HOLDFAST_LEASE="+chaosLease.String())
+	// At one address, as a service is: a command that sends a file waits for it there.
+	h := upAt(t, freeAddress(t), "HOLDFAST_MAX_ATTEMPTS=1000", "HOLDFAST_LEASE="+chaosLease.String())
 	c := &chaos{holdfast: h, source: s, rng: rand.New(rand.NewPCG(seed, 3)), injected: map[string]int{}, next: make(chan struct{}, payloads)}
 	// The object that is updated must be there: which of two submissions gets to its locks first is not what is looked at.
 	if first, code := h.submit(s.url+"/update0.bin", "--local-id", "updated", "--type", "file"); code != 0 {
@@ -65,7 +67,7 @@ func TestChaos(t *testing.T) {
 	s.behave(0)
 	submitting.Wait()
 	if err := ctx.Err(); err != nil {
-		t.Fatalf("not all was submitted: %v", err)
+		t.Fatalf("not all was submitted: %v; the last refusal: %s", err, c.refused)
 	}
 	c.restart(syscall.SIGTERM)
 	begun := time.Now()
@@ -89,6 +91,7 @@ type chaos struct {
 	injected map[string]int
 	next     chan struct{} // a payload may be submitted
 	batches  []string
+	refused  string // what the last submission without an answer said
 }
 
 // payloads is how many submissions a run makes while there are faults.
@@ -125,6 +128,11 @@ func (c *chaos) submitAll(ctx context.Context) {
 			if err == nil && json.Unmarshal([]byte(lines[len(lines)-1]), &answer) == nil && answer.BatchID != "" {
 				c.batches = append(c.batches, answer.BatchID)
 				break
+			}
+			c.refused = fmt.Sprintf("submit %s: %v: %s", args[len(args)-1], err, out)
+			var exit *exec.ExitError
+			if errors.As(err, &exit) {
+				c.refused += string(exit.Stderr)
 			}
 		}
 	}

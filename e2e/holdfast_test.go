@@ -68,7 +68,13 @@ func (l *logText) String() string {
 // up starts Holdfast on a new folder, with loopback sources allowed, and stops it at the end of the test.
 func up(t *testing.T, env ...string) *holdfast {
 	t.Helper()
-	h := &holdfast{t: t, dir: filepath.Join(t.TempDir(), "data"), env: append([]string{"HOLDFAST_NET_ALLOW=127.0.0.1"}, env...)}
+	return upAt(t, "", env...)
+}
+
+// upAt is up at an address that it keeps when it is started again.
+func upAt(t *testing.T, listen string, env ...string) *holdfast {
+	t.Helper()
+	h := &holdfast{t: t, dir: filepath.Join(t.TempDir(), "data"), listen: listen, env: append([]string{"HOLDFAST_NET_ALLOW=127.0.0.1"}, env...)}
 	h.start()
 	t.Cleanup(func() {
 		h.stop()
@@ -163,19 +169,28 @@ func (h *holdfast) runIn(folder string, args ...string) result {
 
 func (h *holdfast) finish(cmd *exec.Cmd) result {
 	h.t.Helper()
+	return h.launch(cmd)()
+}
+
+// launch starts a command; what it returns waits for its end.
+func (h *holdfast) launch(cmd *exec.Cmd) (end func() result) {
+	h.t.Helper()
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Start(); err != nil {
 		h.t.Fatal(err)
 	}
 	timer := time.AfterFunc(patience, func() { cmd.Process.Kill() })
-	defer timer.Stop()
-	err := cmd.Wait()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		h.t.Fatal(err)
+	return func() result {
+		h.t.Helper()
+		defer timer.Stop()
+		err := cmd.Wait()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			h.t.Fatal(err)
+		}
+		return result{code: cmd.ProcessState.ExitCode(), stdout: out.String(), stderr: errs.String()}
 	}
-	return result{code: cmd.ProcessState.ExitCode(), stdout: out.String(), stderr: errs.String()}
 }
 
 // summary is the last line of `submit --wait --json`.

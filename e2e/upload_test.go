@@ -145,15 +145,8 @@ func big(t *testing.T, size int) (path, sum string) {
 // is to be.
 func behind(t *testing.T, limit int64) (*holdfast, *valve, []string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	listen := l.Addr().String()
-	l.Close()
-	h := &holdfast{t: t, dir: filepath.Join(t.TempDir(), "data"), env: []string{"HOLDFAST_NET_ALLOW=127.0.0.1"}, listen: listen}
-	h.start()
-	t.Cleanup(h.stop)
+	listen := freeAddress(t)
+	h := upAt(t, listen)
 	v := newValve(t, listen, limit)
 	return h, v, append(h.environment(), "HOLDFAST_URL=http://"+v.in.Addr().String(), "HOLDFAST_TOKEN="+h.secret())
 }
@@ -243,15 +236,14 @@ func TestUpload_RegistryKilled(t *testing.T) {
 	h, v, env := behind(t, 40*mib)
 	cmd := exec.Command(binary, "submit", path, "--wait", "--json")
 	cmd.Env = env
-	done := make(chan result, 1)
-	go func() { done <- h.finish(cmd) }()
+	end := h.launch(cmd)
 	acked := h.acknowledged(32 * mib)
 	if err := h.signal(syscall.SIGKILL); err == nil {
 		t.Fatal("holdfast ended cleanly when it was killed")
 	}
 	v.release()
 	h.start()
-	r := <-done
+	r := end()
 	if r.code != 0 {
 		t.Fatalf("submit ended with %d: %s%s\n%s", r.code, r.stdout, r.stderr, h.log)
 	}
@@ -273,13 +265,12 @@ func TestUpload_CommandKilled(t *testing.T) {
 			h, v, env := behind(t, 40*mib)
 			cmd := exec.Command(binary, "submit", path, "--wait", "--json")
 			cmd.Env = env
-			done := make(chan result, 1)
-			go func() { done <- h.finish(cmd) }()
+			end := h.launch(cmd)
 			acked := h.acknowledged(32 * mib)
 			if err := cmd.Process.Signal(how); err != nil {
 				t.Fatal(err)
 			}
-			if r := <-done; how == syscall.SIGINT && (r.code != 130 || !strings.Contains(r.stderr, "To go on: holdfast submit "+path)) {
+			if r := end(); how == syscall.SIGINT && (r.code != 130 || !strings.Contains(r.stderr, "To go on: holdfast submit "+path)) {
 				t.Errorf("interrupted: %d %s, want 130 and how to go on", r.code, r.stderr)
 			}
 			v.release()
