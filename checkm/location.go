@@ -2,6 +2,7 @@ package checkm
 
 import (
 	"net/url"
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -41,6 +42,9 @@ func checkURL(raw string) (location, *Fault) {
 		if u.Hostname() == "" {
 			return fault(RuleURL, "an absolute URL with a host", "write it as "+u.Scheme+"://host/path")
 		}
+		if port := u.Port(); port != "" && !isPort(port) {
+			return fault(RuleURL, "a port from 1 to 65535", "correct the port")
+		}
 		if u.User != nil {
 			return fault(RuleURLSecret, "a URL without a name or password", "take them out and have an admin store them for the collection")
 		}
@@ -52,6 +56,13 @@ func checkURL(raw string) (location, *Fault) {
 		return fault(RuleURLScheme, schemes, "put the file where it can be fetched over one of these")
 	}
 	return location{base: lastPart(u), fragment: u.Fragment != ""}, nil
+}
+
+// Address judges an address as that of a row is judged, for other lists of files; nil says that it can be asked. Line and column of
+// the fault are the caller's to add.
+func Address(raw string) *Fault {
+	_, fault := checkURL(raw)
+	return fault
 }
 
 // schemes says what a manifest's URLs may be.
@@ -82,6 +93,11 @@ func plainURL(raw string) (base string, ok bool) {
 		}
 	}
 	return base, true
+}
+
+func isPort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && n > 0
 }
 
 func isAlphanumeric(c byte) bool {

@@ -3,14 +3,21 @@ package checkm
 import (
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
+// maxName is the greatest length of a name in bytes: the most that object stores keep.
+const maxName = 1024
+
 // nameProblem says what makes a file's name dangerous or ambiguous, or returns "".
 // Names that only look odd (spaces, percent signs, several dots, any script) are fine.
 func nameProblem(name string) string {
+	if len(name) > maxName {
+		return "a name of more than " + strconv.Itoa(maxName) + " bytes"
+	}
 	if name[0] == '/' {
 		return "an absolute path"
 	}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/holdfast/holdfast/bagit"
+	"github.com/holdfast/holdfast/checkm"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/source/unpack"
 )
@@ -63,6 +64,13 @@ func BagForm(head []byte) bagit.Form { return bagit.Form(source.Sniff(head)) } /
 // bag draws the verdict on a bag. A holey one is taken: what it leaves out is fetched, and judged then.
 func (v *Report) bag(r *bagit.Report) Report {
 	v.Version, v.Files, v.Bytes = r.Version.String(), r.PayloadFiles, r.PayloadBytes
+	for _, e := range r.Fetch {
+		if wrong := checkm.Address(e.URL); wrong != nil && !e.Present {
+			f := manifestFault(*wrong)
+			f.Line, f.File, f.Source = 0, e.File, bagit.FetchFile
+			v.add(f)
+		}
+	}
 	holey := r.Holey()
 	for _, f := range r.Faults {
 		severity := Severity(f.Severity)

@@ -261,6 +261,24 @@ func TestJudge_Remote(t *testing.T) {
 	}
 }
 
+// What fetch.txt names is judged as a manifest's rows are: a password must not be kept, and what is never fetched is refused.
+func TestJudge_FetchAddresses(t *testing.T) {
+	t.Parallel()
+	for url, rule := range map[string]string{
+		"http://u:pw@h.test/a": "url-secret data/a", "ftp://h.test/a": "url-scheme data/a", "upload:1": "url-scheme data/a",
+		"http://h.test:99999/a": "url data/a", "https://h.test/a": "",
+	} {
+		holey := bagTree("", tree{"a": "alpha", "b": "beta"}).with(tree{"data/a": "", "fetch.txt": url + " 5 data/a\n"})
+		v := judge(t, holey.zip(t), registry.AutoType, intake.Options{})
+		if got := rules(v); v.Accepted != (rule == "") || rule != "" && !slices.Contains(got, rule) {
+			t.Errorf("%s: %+v, want %q", url, v, rule)
+		}
+		if strings.Contains(fmt.Sprint(v), "pw") {
+			t.Errorf("%s: the report repeats the password", url)
+		}
+	}
+}
+
 // A list of faults stays short; what is counted is not.
 func TestJudge_ManyFaults(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -24,6 +25,7 @@ const (
 	ruleRemoteMissing     = "remote-missing"     // the source says that there is no such file
 	ruleRemoteSize        = "remote-size"        // the source's file has another size than was said
 	ruleRemoteRefused     = "remote-refused"     // the address is one that is never asked
+	ruleRemoteNotAsked    = "remote-not-asked"   // a warning: only the service has what it takes to ask
 	ruleRemoteUnreachable = "remote-unreachable" // the source could not be asked, or would not tell
 )
 
@@ -107,8 +109,13 @@ func ask(ctx context.Context, v *Report, f source.Fetcher, all func(each func(re
 
 // askOne asks for one file and says what is wrong with it.
 func askOne(ctx context.Context, f source.Fetcher, r remote) (fault Fault, wrong bool) {
-	info, err := f.Head(ctx, r.url)
 	fault = r.at
+	if strings.HasPrefix(strings.ToLower(r.url), source.S3Scheme+":") {
+		fault.Severity, fault.Rule = Warning, ruleRemoteNotAsked
+		fault.Message = "it lies in S3, and the credentials that the collection has for it are not known here"
+		return fault, true
+	}
+	info, err := f.Head(ctx, r.url)
 	fault.Severity = Error
 	var said *source.Error
 	switch {

@@ -91,12 +91,17 @@ func (f Fault) Location() string {
 	}
 }
 
-// Error is the fault in one line.
+// Error is the fault in one line, with its place.
 func (f Fault) Error() string {
-	var b strings.Builder
 	if at := f.Location(); at != "" {
-		b.WriteString(at + ": ")
+		return at + ": " + f.Text()
 	}
+	return f.Text()
+}
+
+// Text is the fault in one line, without its place.
+func (f Fault) Text() string {
+	var b strings.Builder
 	b.WriteString(f.Rule)
 	for _, part := range []struct{ name, text string }{{"", f.Message}, {"expected: ", f.Expected}, {"found: ", f.Found}, {"fix: ", f.Fix}} {
 		if part.text != "" {
@@ -179,6 +184,12 @@ func (v Report) RefusalFor(p registry.Profile) error {
 	return &Refusal{Report: v, Whole: true}
 }
 
+// For is the report for a collection with a profile, which may not take what others do.
+func (v Report) For(p registry.Profile) Report {
+	v.Accepted = v.Accepted && v.RefusalFor(p) == nil
+	return v
+}
+
 // Refusal says why a payload cannot be taken. It is a content fault.
 type Refusal struct {
 	Report Report
@@ -199,7 +210,11 @@ func (e *Refusal) Error() string {
 	const shown = 3
 	var b strings.Builder
 	v := e.Report
-	fmt.Fprintf(&b, "%s refused, %d errors", v.Type, v.Errors)
+	errors := "errors"
+	if v.Errors == 1 {
+		errors = "error"
+	}
+	fmt.Fprintf(&b, "%s refused, %d %s", v.Type, v.Errors, errors)
 	if e.Whole {
 		fmt.Fprintf(&b, " in lines %s, and the collection takes a batch whole or not at all", e.lines())
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/holdfast/holdfast/bagit"
 	"github.com/holdfast/holdfast/cmd/config"
 	"github.com/holdfast/holdfast/cmd/node"
 	"github.com/holdfast/holdfast/registry"
@@ -87,6 +88,8 @@ func exitTable() []exitRow {
 		{is(syscall.EADDRINUSE), exitTemporary, "stop what listens there, or give another address by --listen"},
 		{is(syscall.EADDRNOTAVAIL), exitUsage, "give an address of this machine by --listen"},
 		{is(syscall.ENOSPC), exitNoSpace, "make room on the disk"},
+		{is(syscall.ENAMETOOLONG), exitFailed, "this file system cannot hold a name of that length; export to another one"},
+		{is(bagit.ErrName), exitFailed, "a bag cannot hold that name; export without --bag"},
 		{is(fs.ErrNotExist), exitNotFound, "check the path"},
 		{is(fs.ErrPermission), exitRefused, "give yourself the right to it, or use another path"},
 		{is(syscall.EROFS), exitRefused, "use another path"},

@@ -127,7 +127,11 @@ func (a *app) complain(err error) {
 		if row, ok := rowOf(e); ok && row.fix != "" && !errors.As(e, new(*fixError)) {
 			text += "; " + row.fix
 		}
-		a.note("holdfast: %s", strings.ReplaceAll(text, "\n", "\n  "))
+		lines := strings.Split(text, "\n")
+		for i := range lines {
+			lines[i] = clean(lines[i])
+		}
+		a.note("holdfast: %s", strings.Join(lines, "\n  "))
 		if p != nil {
 			for _, f := range p.Faults {
 				a.note("  %s", faultText(f))
@@ -160,11 +164,11 @@ func parts(err error) []error {
 // faultText is one fault of a manifest or request on one line.
 func faultText(f wire.Fault) string {
 	text := f.Message
-	if f.Rule != "" {
-		text = f.Rule
+	if f.Rule != "" && f.Expected+f.Found != "" {
+		text = f.Rule // and what follows
 	}
 	for _, part := range [][2]string{{"expected", f.Expected}, {"found", f.Found}, {"fix", f.Fix}} {
-		if part[1] != "" {
+		if part[1] != "" && !strings.Contains(text, part[1]) {
 			text += "; " + part[0] + ": " + part[1]
 		}
 	}

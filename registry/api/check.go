@@ -10,6 +10,8 @@ import (
 	"github.com/holdfast/holdfast/intake"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/wire"
+	"github.com/holdfast/holdfast/source"
+	"github.com/holdfast/holdfast/storage"
 )
 
 const checkPath = wire.Base + "/check"
@@ -74,7 +76,11 @@ func (s *server) check(w http.ResponseWriter, r *http.Request) (intake.Report, e
 	} else if err != nil {
 		return intake.Report{}, err
 	}
-	return s.verdict(ctx, u, t, c.Profile)
+	if _, err := s.staging.Stat(ctx, source.UploadKey(u.ID)); errors.Is(err, storage.ErrNotFound) {
+		return intake.Report{}, notFound("upload %s (%s) is not here any more; send the file again", u.ID, u.Filename)
+	}
+	v, err := s.verdict(ctx, u, t, c.Profile)
+	return v.For(c.Profile), err
 }
 
 // checkBody stores a body as an upload, since a container cannot be judged from a stream that cannot be read twice, and
@@ -86,5 +92,6 @@ func (s *server) checkBody(w http.ResponseWriter, r *http.Request, t registry.Pa
 		return intake.Report{}, err
 	}
 	defer s.removeUpload(ctx, u)
-	return s.judgeNow(ctx, u, t, p)
+	v, err := s.judgeNow(ctx, u, t, p)
+	return v.For(p), err
 }

@@ -127,7 +127,7 @@ func errorsToCorrect(n int64) string {
 
 func contentFault(f intake.Fault) wire.Fault {
 	return wire.Fault{
-		Location: f.Location(), Message: f.Error(), Line: f.Line, Column: f.Column, Rule: f.Rule, Severity: string(f.Severity),
+		Location: f.Location(), Message: f.Text(), Line: f.Line, Column: f.Column, Rule: f.Rule, Severity: string(f.Severity),
 		Expected: f.Expected, Found: f.Found, Fix: f.Fix,
 	}
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/holdfast/holdfast/fixity"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/wire"
+	"github.com/holdfast/holdfast/source"
+	"github.com/holdfast/holdfast/storage"
 )
 
 // tusRoutes add what is spoken in tus 1.0.0 beside the POST that begins an upload.
@@ -252,6 +254,9 @@ func (s *server) uploadAt(ctx context.Context, id string) (in registry.Incoming,
 	if err != nil {
 		return in, false, s.noUpload(err, id)
 	}
+	if _, err := s.staging.Stat(ctx, source.UploadKey(id)); errors.Is(err, storage.ErrNotFound) { // removed, or used up by its batch
+		return in, false, s.noUpload(registry.ErrNotFound, id)
+	}
 	return whole(u), true, nil
 }
 
@@ -360,6 +365,9 @@ func (s *server) bring(w http.ResponseWriter, r *http.Request, in registry.Incom
 	defer done()
 	offset := in.Offset
 	if in, err = s.registry.TakeUpload(ctx, id, offset); err != nil {
+		if now, ended, gone := s.uploadAt(ctx, id); gone == nil && ended { // whoever had the turn before has finished it
+			return now, elsewhere(w, now)
+		}
 		return in, s.noUpload(err, id)
 	}
 	if in.Offset != offset {

@@ -319,7 +319,7 @@ func TestTus_TwoAtOnce(t *testing.T) {
 			both.Go(func() {
 				answer, text := from.bring(t, at, 0, strings.Repeat(strconv.Itoa(i), 5))
 				status[i] = answer.StatusCode
-				if answer.StatusCode != http.StatusNoContent && answer.StatusCode != http.StatusConflict && answer.StatusCode != http.StatusNotFound {
+				if answer.StatusCode != http.StatusNoContent && answer.StatusCode != http.StatusConflict {
 					t.Errorf("%d: %d %s", i, answer.StatusCode, text)
 				}
 			})
