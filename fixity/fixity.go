@@ -1,7 +1,7 @@
 // Package fixity takes digests: of bytes that pass by once, with as many algorithms as are wanted, and in a form that
 // survives the process.
 //
-// It knows each algorithm under one name: lower case, as in adler32, crc32, md5, sha1, sha256, sha384, sha512 and
+// It knows each algorithm under one name: lower case, as in adler32, crc32, md2, md5, sha1, sha256, sha384, sha512 and
 // sha512/256.
 package fixity
 
@@ -37,6 +37,8 @@ func New(algorithm string) (hash.Hash, error) {
 		return sha512.New384(), nil
 	case "sha512":
 		return sha512.New(), nil
+	case "md2":
+		return newMD2(), nil
 	case "sha512/256":
 		return sha512.New512_256(), nil
 	default:
@@ -46,5 +48,5 @@ func New(algorithm string) (hash.Hash, error) {
 
 // Algorithms returns the known names in order.
 func Algorithms() []string {
-	return []string{"adler32", "crc32", "md5", "sha1", "sha256", "sha384", "sha512", "sha512/256"}
+	return []string{"adler32", "crc32", "md2", "md5", "sha1", "sha256", "sha384", "sha512", "sha512/256"}
 }

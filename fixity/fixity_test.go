@@ -14,12 +14,13 @@ import (
 	"github.com/holdfast/holdfast/fixity"
 )
 
-// The values are those of the algorithms' own specifications for "abc" (RFC 1321, RFC 3174, FIPS 180-4), of RFC 1950 and
+// The values are those of the algorithms' own specifications for "abc" (RFC 1319, RFC 1321, RFC 3174, FIPS 180-4), of RFC 1950 and
 // of the CRC catalogue.
 func TestDigester_KnownValues(t *testing.T) {
 	want := map[string]string{
 		"adler32": "024d0127",
 		"crc32":   "352441c2",
+		"md2":     "da853b0d3f88d99b30283a69e6ded6bb",
 		"md5":     "900150983cd24fb0d6963f7d28e17f72",
 		"sha1":    "a9993e364706816aba3e25717850c26c9cd0d89d",
 		"sha256":  "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
@@ -46,8 +47,27 @@ func TestDigester_KnownValues(t *testing.T) {
 	}
 }
 
+// The other values of RFC 1319, A.5, over one block and several.
+func TestNew_MD2(t *testing.T) {
+	for text, want := range map[string]string{
+		"":               "8350e5a3e24c153df2275c9f80692773",
+		"a":              "32ec01ec4a6dac72c0ab96fb34c0b5d1",
+		"message digest": "ab4f496bfb2a530b219ff33031fe06b0",
+		"12345678901234567890123456789012345678901234567890123456789012345678901234567890": "d5976f79d83d3a0dc9806c3c66f3efd8",
+	} {
+		d, err := fixity.NewDigester("md2")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = d.Write([]byte(text))
+		if got := d.Sums()["md2"]; got != want {
+			t.Errorf("md2 of %q: %s, want %s", text, got, want)
+		}
+	}
+}
+
 func TestNew_Unknown(t *testing.T) {
-	for _, name := range []string{"", "md2", "SHA256", "sha-256"} {
+	for _, name := range []string{"", "md4", "SHA256", "sha-256"} {
 		if _, err := fixity.New(name); !errors.Is(err, fixity.ErrUnknown) {
 			t.Errorf("%q: %v", name, err)
 		}

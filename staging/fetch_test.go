@@ -275,7 +275,7 @@ func TestR06_Mismatch(t *testing.T) {
 		{"upper case digest", &origin{data: data}, staging.Wanted{SizeBytes: 1000, Digest: &registry.Digest{
 			Algorithm: "sha256", Value: string(bytes.ToUpper([]byte(right.Value))),
 		}}, 1, true, false},
-		{"unknown algorithm", &origin{data: data}, staging.Wanted{SizeBytes: -1, Digest: &registry.Digest{Algorithm: "md2", Value: "00"}}, 0, false, true},
+		{"unknown algorithm", &origin{data: data}, staging.Wanted{SizeBytes: -1, Digest: &registry.Digest{Algorithm: "md4", Value: "00"}}, 0, false, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

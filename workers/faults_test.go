@@ -58,7 +58,7 @@ func TestFaults_ContentOrSystem(t *testing.T) {
 			name: "wrong digest", row: checkm.Row{Algorithm: "sha256", Digest: sha256Of("other")}, class: registry.ContentFault,
 			words: []string{sha256Of(good), sha256Of("other")},
 		},
-		{name: "md2", row: checkm.Row{Algorithm: "md2", Digest: strings.Repeat("ab", 16)}, class: registry.ContentFault, words: []string{"md2", "sha256"}},
+		{name: "wrong md2", row: checkm.Row{Algorithm: "md2", Digest: strings.Repeat("ab", 16)}, class: registry.ContentFault, words: []string{"md2", strings.Repeat("ab", 16)}},
 		{name: "other bytes each time", row: checkm.Row{Algorithm: "sha256", Digest: sha256Of("other")}, do: func(r *rig) {
 			n := 0
 			r.site.break_(func(w http.ResponseWriter, req *http.Request) bool {

@@ -97,7 +97,7 @@ func TestSubmit_InvalidInput(t *testing.T) {
 		{"a type", `{"url":"http://h/a","type":"tarball"}`, 422, wire.CodeInvalid, "body.type"},
 		{"an ARK", `{"url":"http://h/a","ark":"doi:10.1/x"}`, 422, wire.CodeInvalid, "body.ark"},
 		{"a part", `{"url":"http://h/a","ark":"ark:/99999/fk4/page1"}`, 422, wire.CodeInvalid, "body.ark"},
-		{"an algorithm", `{"url":"http://h/a","digest":{"algorithm":"md2","value":"00"}}`, 422, wire.CodeInvalid, "body.digest.algorithm"},
+		{"an algorithm", `{"url":"http://h/a","digest":{"algorithm":"md4","value":"00"}}`, 422, wire.CodeInvalid, "body.digest.algorithm"},
 		{"a value", `{"url":"http://h/a","digest":{"algorithm":"md5","value":"00"}}`, 422, wire.CodeInvalid, "body.digest.value"},
 		{"half a digest", `{"url":"http://h/a","digest":{"algorithm":"md5"}}`, 422, wire.CodeInvalid, "body.digest"},
 		{"mail", `{"url":"http://h/a","notify":["nobody"]}`, 422, wire.CodeInvalid, "body.notify[0]"},
