@@ -33,15 +33,7 @@ const chaosLease = 2 * time.Second
 // completed exactly once, every byte is there, and nothing is left over (I1 to I10).
 func TestChaos(t *testing.T) {
 	seed, faults := uint64(time.Now().UnixNano()), uint64(defaultFaults)
-	for name, v := range map[string]*uint64{seedVariable: &seed, faultsVariable: &faults} {
-		if text := os.Getenv(name); text != "" {
-			n, err := strconv.ParseUint(text, 10, 64)
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			*v = n
-		}
-	}
+	fromEnvironment(t, map[string]*uint64{seedVariable: &seed, faultsVariable: &faults})
 	t.Logf("replay with %s=%d %s=%d", seedVariable, seed, faultsVariable, faults)
 	s := newChaosSource(t, seed)
 	// At one address, as a service is: a command that sends a file waits for it there.
@@ -51,24 +43,7 @@ func TestChaos(t *testing.T) {
 	if first, code := h.submit(s.url+"/update0.bin", "--local-id", "updated", "--type", "file"); code != 0 {
 		t.Fatalf("exit=%d summary=%+v", code, first)
 	}
-	s.behave(0.03)
-
-	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
-	defer cancel()
-	var submitting sync.WaitGroup
-	submitting.Go(func() { c.submitAll(ctx) })
-	for n := range faults {
-		if n%max(1, faults/payloads) == 0 && n/max(1, faults/payloads) < payloads {
-			c.next <- struct{}{} // so that there is work to be hit until the end
-		}
-		c.fault()
-	}
-	close(c.next)
-	s.behave(0)
-	submitting.Wait()
-	if err := ctx.Err(); err != nil {
-		t.Fatalf("not all was submitted: %v; the last refusal: %s", err, c.refused)
-	}
+	c.underFaults(3*patience, faults, c.fault)
 	c.restart(syscall.SIGTERM)
 	begun := time.Now()
 	for _, batch := range c.batches {
@@ -81,6 +56,20 @@ func TestChaos(t *testing.T) {
 	c.checkVersions()
 	t.Logf("faults: %v; source: %v of %d answers; attempts: %v; settled %v after the last start", c.injected, s.wrong, s.asked,
 		h.query("registry.db", `SELECT outcome, COUNT(*) FROM attempt GROUP BY outcome`), recovery)
+}
+
+// fromEnvironment takes the numbers that variables give in place of those there are.
+func fromEnvironment(t *testing.T, numbers map[string]*uint64) {
+	t.Helper()
+	for name, v := range numbers {
+		if text := os.Getenv(name); text != "" {
+			n, err := strconv.ParseUint(text, 10, 64)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			*v = n
+		}
+	}
 }
 
 // chaos is a run.
@@ -96,6 +85,28 @@ type chaos struct {
 
 // payloads is how many submissions a run makes while there are faults.
 const payloads = 8
+
+// underFaults submits all payloads while the source misbehaves and strike does its faults, and ends when all are in.
+func (c *chaos) underFaults(limit time.Duration, faults uint64, strike func()) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), limit)
+	defer cancel()
+	c.source.behave(0.03)
+	var submitting sync.WaitGroup
+	submitting.Go(func() { c.submitAll(ctx) })
+	for n := range faults {
+		if n%max(1, faults/payloads) == 0 && n/max(1, faults/payloads) < payloads {
+			c.next <- struct{}{} // so that there is work to be hit until the end
+		}
+		strike()
+	}
+	close(c.next)
+	c.source.behave(0)
+	submitting.Wait()
+	if err := ctx.Err(); err != nil {
+		c.t.Fatalf("not all was submitted: %v; the last refusal: %s", err, c.refused)
+	}
+}
 
 // submitAll submits all payloads, each until it was answered. The key makes a batch of one answer only.
 func (c *chaos) submitAll(ctx context.Context) {

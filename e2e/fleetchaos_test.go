@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -35,41 +34,18 @@ var chaosFleet = []string{
 // is there, and nothing is left over. The seed decides on database and storage, too.
 func TestChaos_Fleet(t *testing.T) {
 	seed, faults, scale := uint64(time.Now().UnixNano()), uint64(defaultFaults), uint64(defaultScale)
-	for name, v := range map[string]*uint64{seedVariable: &seed, faultsVariable: &faults, scaleVariable: &scale} {
-		if text := os.Getenv(name); text != "" {
-			n, err := strconv.ParseUint(text, 10, 64)
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			*v = n
-		}
-	}
+	fromEnvironment(t, map[string]*uint64{seedVariable: &seed, faultsVariable: &faults, scaleVariable: &scale})
 	t.Logf("replay with %s=%d %s=%d %s=%d", seedVariable, seed, faultsVariable, faults, scaleVariable, scale)
 	c := newFleetChaos(t, seed, int(scale))
 	// The object that is updated must be there: which of two submissions gets to its locks first is not what is looked at.
 	if first, code := c.submit(c.source.url+"/update0.bin", "--local-id", "updated", "--type", "file"); code != 0 {
 		t.Fatalf("exit=%d summary=%+v", code, first)
 	}
-	c.source.behave(0.03)
 	begun := time.Now()
-
-	ctx, cancel := context.WithTimeout(t.Context(), 10*patience)
-	defer cancel()
-	var submitting sync.WaitGroup
-	submitting.Go(func() { c.submitAll(ctx) })
-	for n := range faults {
-		if n%max(1, faults/payloads) == 0 && n/max(1, faults/payloads) < payloads {
-			c.next <- struct{}{} // so that there is work to be hit until the end
-		}
+	c.underFaults(10*patience, faults, func() {
 		c.fault()
 		c.hurry(c.offset)
-	}
-	close(c.next)
-	c.source.behave(0)
-	submitting.Wait()
-	if err := ctx.Err(); err != nil {
-		t.Fatalf("not all was submitted: %v", err)
-	}
+	})
 	last := time.Now()
 	c.finish()
 	settled := time.Since(last).Round(time.Millisecond)
