@@ -152,8 +152,8 @@ func judgeFolder(ctx context.Context, path string, t registry.PayloadType, o int
 	if !errors.Is(err, intake.ErrNoJudge) {
 		return v, err
 	}
-	if t != registry.AutoType && t != registry.ContainerType {
-		return v, fix(&usageError{fmt.Errorf("a folder cannot be of type %s", t)}, "use --type container or bag, or name the file itself")
+	if err := checkFolderType(t); err != nil {
+		return v, err
 	}
 	folder, err := openFolder(path)
 	if err != nil {

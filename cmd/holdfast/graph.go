@@ -95,7 +95,8 @@ func (a *app) prepareGraph(ctx context.Context, g graphFile, key string, seal bo
 	if err != nil {
 		return errors.Join(err, a.takeAllBack(ctx, c, sent))
 	}
-	p, err := c.PrepareGraph(ctx, request, key)
+	var p registry.PreparedGraph
+	err = a.judged(ctx, func() error { p, err = c.PrepareGraph(ctx, request, key); return err })
 	if err != nil {
 		for _, upload := range sent {
 			a.takeBack(ctx, c, upload, err)

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast/holdfast/intake"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source"
 )
@@ -114,9 +115,8 @@ func fingerprint(path string, each func(add func(name string, size int64, modifi
 }
 
 func folderPayload(path string, typ registry.PayloadType) (*payload, error) {
-	if !slices.Contains([]registry.PayloadType{registry.AutoType, registry.ContainerType, registry.BagType}, typ) {
-		return nil, fix(&usageError{fmt.Errorf("submit %s: a folder cannot be of type %s", path, typ)},
-			"use --type container or bag, or name the file itself")
+	if err := checkFolderType(typ); err != nil {
+		return nil, fmt.Errorf("submit %s: %w", path, err)
 	}
 	full, err := filepath.Abs(path)
 	if err != nil {
@@ -166,12 +166,17 @@ func digestOf(text string) (*registry.Digest, error) {
 
 // typeOf reads a payload type.
 func typeOf(text string) (registry.PayloadType, error) {
-	names := make([]string, 0, len(registry.PayloadTypes()))
-	for _, t := range registry.PayloadTypes() {
-		if strings.EqualFold(string(t), text) {
-			return t, nil
-		}
-		names = append(names, string(t))
+	t, err := intake.ParseType(text)
+	if err != nil {
+		return t, &usageError{fmt.Errorf("--type %s: %w", text, err)}
 	}
-	return "", &usageError{errors.New("--type " + text + ": it must be one of " + strings.Join(names, ", "))}
+	return t, nil
+}
+
+// checkFolderType refuses what a folder cannot be.
+func checkFolderType(t registry.PayloadType) error {
+	if slices.Contains([]registry.PayloadType{registry.AutoType, registry.ContainerType, registry.BagType}, t) {
+		return nil
+	}
+	return fix(&usageError{fmt.Errorf("a folder cannot be of type %s", t)}, "use --type container or bag, or name the file itself")
 }

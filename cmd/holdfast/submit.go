@@ -208,7 +208,8 @@ func (a *app) submitOne(ctx context.Context, c *client.Client, arg string, s sub
 		}
 		request.UploadID, request.Filename = upload.ID, p.name
 	}
-	answer, err := a.judged(ctx, c, request, s.key)
+	var answer wire.SubmitResponse
+	err = a.judged(ctx, func() error { answer, err = c.Submit(ctx, request, s.key); return err })
 	if err != nil {
 		a.takeBack(ctx, c, request.UploadID, err)
 		return none, fmt.Errorf("submit %s: %w", shown(arg), err)
@@ -216,20 +217,20 @@ func (a *app) submitOne(ctx context.Context, c *client.Client, arg string, s sub
 	return answer, nil
 }
 
-// judged submits, and asks again for as long as the service is still judging what was sent.
-func (a *app) judged(ctx context.Context, c *client.Client, request wire.SubmitRequest, key string) (wire.SubmitResponse, error) {
+// judged submits what was sent, and again for as long as the service is still judging it.
+func (a *app) judged(ctx context.Context, submit func() error) error {
 	for told := false; ; told = true {
-		answer, err := c.Submit(ctx, request, key)
+		err := submit()
 		if !code(wire.CodeJudging)(err) {
-			return answer, err
+			return err
 		}
 		if !told {
-			a.note("%s is being judged, which takes a while for large ones", clean(request.Filename))
+			a.note("what was sent is being judged, which takes a while for large files")
 		}
 		select {
 		case <-time.After(judgePause):
 		case <-ctx.Done():
-			return answer, ctx.Err()
+			return ctx.Err()
 		}
 	}
 }
