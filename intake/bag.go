@@ -21,11 +21,11 @@ const smallFile = 1 << 20
 
 // judgeBag looks at every file of the bag in a container. tops are the names among which those of its manifests are.
 func judgeBag(ctx context.Context, in unpack.Input, v *Report, tops []string, d *descriptions, o Options) (Report, error) {
-	head, err := headOf(ctx, in)
+	how, err := BagOptions(ctx, in, o.BagProfile)
 	if err != nil {
 		return Report{}, err
 	}
-	bag := bagit.NewValidator(bagit.Options{FindBase: true, Profile: o.BagProfile, Form: BagForm(head)})
+	bag := bagit.NewValidator(how)
 	bag.ExpectManifests(tops...)
 	workers := o.Workers
 	if workers <= 0 {
@@ -58,8 +58,17 @@ func judgeBag(ctx context.Context, in unpack.Input, v *Report, tops []string, d 
 	return v.bag(report), nil
 }
 
-// BagForm tells by its first bytes in which form a bag came, for a profile that has a say in that.
-func BagForm(head []byte) bagit.Form { return bagit.Form(source.Sniff(head)) } // both call the forms by the usual endings of files
+// BagOptions are how a bag in a container is judged. A profile may have a say in the form in which it came, which its first
+// bytes tell. The error is that of reading in.
+func BagOptions(ctx context.Context, in unpack.Input, p *bagit.Profile) (bagit.Options, error) {
+	o := bagit.Options{FindBase: true, Profile: p}
+	if p == nil {
+		return o, nil
+	}
+	head, err := headOf(ctx, in)
+	o.Form = bagit.Form(source.Sniff(head)) // both call the forms by the usual endings of files
+	return o, err
+}
 
 // bag draws the verdict on a bag. A holey one is taken: what it leaves out is fetched, and judged then.
 func (v *Report) bag(r *bagit.Report) Report {

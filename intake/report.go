@@ -143,9 +143,7 @@ func (v *Report) add(f Fault) {
 // addAll counts the faults of another report, and keeps those that it has.
 func (v *Report) addAll(other Report) {
 	errs, warnings := v.Errors, v.Warnings
-	for _, f := range other.Faults {
-		v.add(f)
-	}
+	v.addFaults(other.Faults)
 	v.Errors, v.Warnings = errs+other.Errors, warnings+other.Warnings // of very many it has only the first
 }
 
@@ -218,7 +216,7 @@ func (e *Refusal) Error() string {
 	if e.Whole {
 		fmt.Fprintf(&b, " in lines %s, and the collection takes a batch whole or not at all", e.lines())
 	}
-	errs := v.errors()
+	errs := v.Of(Error)
 	for _, f := range errs[:min(len(errs), shown)] {
 		b.WriteString("; " + f.Error())
 	}
@@ -228,9 +226,9 @@ func (e *Refusal) Error() string {
 	return b.String()
 }
 
-// errors are the listed faults that are errors.
-func (v Report) errors() []Fault {
-	return slices.DeleteFunc(slices.Clone(v.Faults), func(f Fault) bool { return f.Severity != Error })
+// Of are the listed faults of a severity.
+func (v Report) Of(s Severity) []Fault {
+	return slices.DeleteFunc(slices.Clone(v.Faults), func(f Fault) bool { return f.Severity != s })
 }
 
 // lines names the first lines that have an error and counts the rest.
@@ -238,7 +236,7 @@ func (e *Refusal) lines() string {
 	const shown = 20
 	var lines []string
 	last := 0
-	for _, f := range e.Report.errors() {
+	for _, f := range e.Report.Of(Error) {
 		if f.Line != last && len(lines) < shown {
 			last = f.Line
 			lines = append(lines, strconv.Itoa(f.Line))

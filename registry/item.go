@@ -2,6 +2,7 @@ package registry
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -208,6 +209,9 @@ type Collection struct {
 
 // UploadURL is the payload URL of a stored upload.
 func UploadURL(id string) string { return uploadURLScheme + ":" + id }
+
+// UploadID is the id of the stored upload that a payload URL names; ok is false for any other address.
+func UploadID(url string) (id string, ok bool) { return strings.CutPrefix(url, UploadURL("")) }
 
 // Upload is a payload that was sent to us and stored before it was acknowledged.
 type Upload struct {

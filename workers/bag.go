@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/intake"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/source/unpack"
 	"github.com/holdfast/holdfast/staging"
 )
 
@@ -46,25 +46,13 @@ func (w *Process) bag(ctx context.Context, item *base.Item, room *staging.Room, 
 	return c, item.Event("validation", event)
 }
 
-// bagOptions has the profile that the collection demanded when the item was submitted, and the form in which the bag
-// came, which such a profile may ask for.
+// bagOptions has the profile that the collection demanded when the item was submitted.
 func (w *Process) bagOptions(ctx context.Context, item *base.Item, container staging.File) (bagit.Options, error) {
-	o := bagit.Options{FindBase: true}
-	var err error
-	if o.Profile, err = intake.BagProfile(item.Spec().Profile); err != nil || o.Profile == nil {
-		return o, err
-	}
-	r, err := w.payloads.staging.Open(ctx, container.Key, 0, min(container.SizeBytes, intake.HeadLen))
+	profile, err := intake.BagProfile(item.Spec().Profile)
 	if err != nil {
-		return o, err
+		return bagit.Options{}, err
 	}
-	defer r.Close()
-	head, err := io.ReadAll(r)
-	if err != nil {
-		return o, fmt.Errorf("read %s: %w", container.Name, err)
-	}
-	o.Form = intake.BagForm(head)
-	return o, nil
+	return intake.BagOptions(ctx, unpack.FromStore(w.payloads.staging, container.Key, container.SizeBytes), profile)
 }
 
 // inBag is where in the container a path of the bag lies.

@@ -9,7 +9,6 @@ import (
 	"math"
 	"net/url"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/holdfast/holdfast/base"
@@ -72,7 +71,7 @@ func (w *Expand) Work(ctx context.Context, item *base.Item) error {
 // no jobs. A source that does not say is asked for the content.
 func (w *Expand) repeats(ctx context.Context, item *base.Item) (bool, error) {
 	spec := item.Spec()
-	if isUpload(spec.URL) {
+	if _, upload := registry.UploadID(spec.URL); upload {
 		return false, nil // whose bytes were compared when it was submitted
 	}
 	info, err := w.payloads.sources(item.Collection).Head(ctx, spec.URL)
@@ -95,8 +94,8 @@ func noteRefusal(item *base.Item, err error) error {
 		return nil
 	}
 	report := refused.Report
-	report.Faults = slices.DeleteFunc(slices.Clone(report.Faults), func(f intake.Fault) bool { return f.Severity != intake.Error })
-	report.Faults = report.Faults[:min(len(report.Faults), told)]
+	errs := report.Of(intake.Error)
+	report.Faults = errs[:min(len(errs), told)]
 	return item.Event("manifest-refused", report)
 }
 
@@ -205,11 +204,6 @@ func describeFaults(faults []checkm.Fault) string {
 		}
 	}
 	return strings.Join(texts, "; ")
-}
-
-// isUpload says whether an address names an upload, which only its submitter may do, never a file that lists addresses.
-func isUpload(rawURL string) bool {
-	return strings.HasPrefix(strings.ToLower(strings.TrimSpace(rawURL)), source.UploadScheme+":")
 }
 
 // lastPart is the name that an address ends with.

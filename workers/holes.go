@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/holdfast/holdfast/bagit"
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/fixity"
+	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/staging"
 )
 
@@ -103,4 +105,9 @@ func (w *Process) filled(ctx context.Context, item *base.Item, c contents, repor
 	}
 	c.List = key
 	return c, list.Commit(ctx)
+}
+
+// isUpload says whether an address names an upload, which only its submitter may do, never a file that lists addresses.
+func isUpload(rawURL string) bool {
+	return strings.HasPrefix(strings.ToLower(strings.TrimSpace(rawURL)), source.UploadScheme+":")
 }

@@ -3,7 +3,6 @@ package workers
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/interim"
@@ -31,7 +30,7 @@ func (w *Report) Work(ctx context.Context, item *base.Item) error {
 		return err
 	}
 	// A failed job may be sent back, and then needs what was uploaded.
-	if id, ok := strings.CutPrefix(item.Spec().URL, registry.UploadURL("")); ok && report.Failed == 0 {
+	if id, ok := registry.UploadID(item.Spec().URL); ok && report.Failed == 0 {
 		if err := w.Staging.DeletePrefix(ctx, source.UploadKey(id)); err != nil {
 			return fmt.Errorf("release upload %s: %w", id, err)
 		}

@@ -84,12 +84,8 @@ func (w *Process) unpacking(ctx context.Context, item *base.Item, container stag
 
 // walk stages the entries. When it is interrupted, it notes how far it came.
 func (u *unpacking) walk(ctx context.Context, s storage.Store) error {
-	err := unpack.Walk(ctx, unpack.Input{
-		Size: u.container.SizeBytes,
-		Open: func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
-			return s.Open(ctx, u.container.Key, offset, length)
-		},
-	}, u.limits, func(e unpack.Entry, r io.Reader) error { return u.take(ctx, e, r) })
+	in := unpack.FromStore(s, u.container.Key, u.container.SizeBytes)
+	err := unpack.Walk(ctx, in, u.limits, func(e unpack.Entry, r io.Reader) error { return u.take(ctx, e, r) })
 	if err == nil && u.seq < u.before.Files {
 		err = errOtherOrder
 	}

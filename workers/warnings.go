@@ -17,10 +17,9 @@ const (
 // warningsOf returns the first warnings of a report as text.
 func warningsOf(report intake.Report) []string {
 	var texts []string
-	for _, f := range report.Faults {
-		if f.Severity == intake.Warning && len(texts) < warningsKept {
-			texts = append(texts, f.Error())
-		}
+	warnings := report.Of(intake.Warning)
+	for _, f := range warnings[:min(len(warnings), warningsKept)] {
+		texts = append(texts, f.Error())
 	}
 	return texts
 }

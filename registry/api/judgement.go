@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"runtime"
 	"sync"
@@ -146,15 +145,5 @@ func (s *server) judgeNow(ctx context.Context, u registry.Upload, t registry.Pay
 	if err != nil {
 		return intake.Report{}, err
 	}
-	return intake.Judge(ctx, s.input(u), t, intake.Options{Limits: s.unpack, BagProfile: bagProfile})
-}
-
-// input is an upload's bytes.
-func (s *server) input(u registry.Upload) unpack.Input {
-	return unpack.Input{
-		Size: u.SizeBytes,
-		Open: func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
-			return s.staging.Open(ctx, source.UploadKey(u.ID), offset, length)
-		},
-	}
+	return intake.Judge(ctx, unpack.FromStore(s.staging, source.UploadKey(u.ID), u.SizeBytes), t, intake.Options{Limits: s.unpack, BagProfile: bagProfile})
 }

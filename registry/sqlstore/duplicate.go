@@ -18,17 +18,15 @@ const addressMark = "address:"
 // identityOf is the fingerprint of a batch: an upload's content is known, that of an address is known by its validator, once
 // somebody has asked for it.
 func identityOf(spec registry.Spec, description string) string {
-	if isUpload(spec.URL) {
+	if _, upload := registry.UploadID(spec.URL); upload {
 		return description
 	}
 	return addressMark + description
 }
 
-func isUpload(url string) bool { return strings.HasPrefix(url, registry.UploadURL("")) }
-
 // sameUpload finds an earlier submission of the same uploaded bytes.
 func (t *tx) sameUpload(sub registry.Submission, c registry.Collection, content string) (id string, ok bool, err error) {
-	if sub.Force || !isUpload(sub.Spec.URL) {
+	if _, upload := registry.UploadID(sub.Spec.URL); sub.Force || !upload {
 		return "", false, nil
 	}
 	id, err = t.firstWith(content, t.now, c.Profile.DuplicateWindow(), "")

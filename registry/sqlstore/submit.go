@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
@@ -129,7 +128,7 @@ func (t *tx) description(sub registry.Submission) (string, error) {
 	spec := sub.Spec
 	spec.Profile, spec.Priority, spec.RouteVersion, spec.SubmittedAt, spec.UserAgent = registry.Profile{}, nil, 0, time.Time{}, ""
 	spec.Force = false
-	if id, ok := strings.CutPrefix(spec.URL, registry.UploadURL("")); ok {
+	if id, ok := registry.UploadID(spec.URL); ok {
 		u, err := t.upload(id)
 		if err != nil {
 			return "", err

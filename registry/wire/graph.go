@@ -1,8 +1,6 @@
 package wire
 
 import (
-	"strings"
-
 	"github.com/holdfast/holdfast/registry"
 )
 
@@ -41,7 +39,7 @@ func SubmitRequestOf(s registry.Submission) SubmitRequest {
 		Notify: s.Spec.Notify, Digest: s.Spec.Digest, Update: s.Spec.Mode == registry.Update, Force: s.Force,
 		Priority: s.Priority, Requires: s.Requires,
 	}
-	if id, ok := strings.CutPrefix(s.Spec.URL, registry.UploadURL("")); ok {
+	if id, ok := registry.UploadID(s.Spec.URL); ok {
 		r.UploadID = id
 	} else {
 		r.URL = s.Spec.URL

@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/holdfast/holdfast/storage"
 )
 
-// Input is a container's bytes. Open fits storage.Store's:
-//
-//	unpack.Input{Size: info.Size, Open: func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
-//		return store.Open(ctx, key, offset, length)
-//	}}
+// Input is a container's bytes.
 type Input struct {
 	// Open reads length bytes from offset on. It is called once for a tar, and a few times for a zip.
 	Open func(ctx context.Context, offset, length int64) (io.ReadCloser, error)
@@ -26,6 +24,16 @@ func FromReaderAt(r io.ReaderAt, size int64) Input {
 		Size: size,
 		Open: func(_ context.Context, offset, length int64) (io.ReadCloser, error) {
 			return io.NopCloser(io.NewSectionReader(r, offset, length)), nil
+		},
+	}
+}
+
+// FromStore makes an Input of the size bytes under a key.
+func FromStore(s storage.Store, key string, size int64) Input {
+	return Input{
+		Size: size,
+		Open: func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
+			return s.Open(ctx, key, offset, length)
 		},
 	}
 }
