@@ -11,12 +11,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 TOOLS := $(shell dirname "$$($(GO) env GOCACHE)")/holdfast-tools/$(shell cat tools/go.mod tools/go.sum | sha256sum | cut -c1-16)-$(shell $(GO) env GOVERSION)
 TOOLS_READY := $(TOOLS)/.ready
 
-# Every package's tests, under the race detector (which needs cgo) and in random order. The C library that SQLite was
-# translated from is not watched: it is not ours, and watching it makes the Registry's tests six times slower. What go vet
-# says of the tests it has said before.
-GO_TEST := CGO_ENABLED=1 $(GO) test -vet=off -race -gcflags='modernc.org/...=-race=false' -shuffle=on -timeout 15m ./...
-
-# Whatever needs no cgo does without, as the product does, so that everything but the race detector shares one build.
+# Whatever needs no cgo does without, as the product does, so that all but the race detector share one build.
 export CGO_ENABLED = 0
 
 .PHONY: help
@@ -32,13 +27,12 @@ demo: build ## Show one deposit go through the whole pipeline on this machine
 	$(GO) run ./cmd/demo bin/holdfast
 
 .PHONY: test
-test: deps vet lint tidy ## What CI runs: everything, with all services required, under -race
-	REQUIRE_SERVICES=1 $(GO_TEST)
-	REQUIRE_SERVICES=1 $(GO) test -run '^TestPostgreSQL$$' -timeout 10m ./registry/sqlstore ./registry/client
+test: deps vet lint tidy ## What CI runs: everything, with all services required, under -race where we share memory
+	REQUIRE_SERVICES=1 GO=$(GO) scripts/test.sh
 
 .PHONY: check
 check: fmt-check vet staticcheck tidy ## What to run before a commit: absent services are skipped
-	$(GO_TEST)
+	GO=$(GO) scripts/test.sh
 
 .PHONY: deps
 deps: ## Install what the tests need and the machine lacks (Debian, as root)

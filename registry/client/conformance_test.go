@@ -26,14 +26,9 @@ const adminToken = "hf_secret_of_admin"
 func TestStore(t *testing.T) { conformance(t, sqlite) }
 
 // TestPostgreSQL runs it on top of a PostgreSQL, whose answers are shaped a little differently; all but the table of
-// transitions, which nothing depends on there that sqlstore's tests do not see. Under the race detector it runs what many
-// callers do at once; `make test` runs the rest without.
+// transitions, which nothing depends on there that sqlstore's tests do not see.
 func TestPostgreSQL(t *testing.T) {
-	topics := slices.DeleteFunc(registrytest.Topics(), func(topic string) bool { return topic == "transition" })
-	if underRace {
-		topics = []string{"claim", "fence", "renew", "stop", "feed"}
-	}
-	conformance(t, postgres, topics...)
+	conformance(t, postgres, slices.DeleteFunc(registrytest.Topics(), func(topic string) bool { return topic == "transition" })...)
 }
 
 // sqlite opens a store on a database of the test's own.

@@ -55,23 +55,16 @@ func openURL(t *testing.T, url string, now func() time.Time) *sqlstore.Store {
 	return s
 }
 
-// TestPostgreSQL runs the suite on a real PostgreSQL, a database for each test. Under the race detector it runs what many callers
-// do at once; `make test` runs the whole of it without.
-func TestPostgreSQL(t *testing.T) {
-	var topics []string
-	if underRace {
-		topics = []string{"claim", "fence", "lock", "stop", "feed"}
-	}
-	registrytest.Run(t, func(t *testing.T, now func() time.Time) registry.Store {
-		s := openURL(t, sqlstoretest.Postgres(t), now)
-		t.Cleanup(func() { checkReady(context.WithoutCancel(t.Context()), t, s) })
-		return s
-	}, topics...)
-}
+// TestPostgreSQL runs the suite on a real PostgreSQL, a database for each test.
+func TestPostgreSQL(t *testing.T) { conformance(t, sqlstoretest.Postgres) }
 
-func TestStore(t *testing.T) {
+// TestStore runs it on SQLite, a file for each test.
+func TestStore(t *testing.T) { conformance(t, sqlstoretest.SQLite) }
+
+func conformance(t *testing.T, database func(testing.TB) string) {
+	t.Helper()
 	registrytest.Run(t, func(t *testing.T, now func() time.Time) registry.Store {
-		s := openURL(t, sqlstoretest.SQLite(t), now)
+		s := openURL(t, database(t), now)
 		t.Cleanup(func() { checkReady(context.WithoutCancel(t.Context()), t, s) })
 		return s
 	})
