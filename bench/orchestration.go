@@ -121,7 +121,7 @@ func stagesOnly(ctx context.Context, folder, url string, n int64, slots int, obs
 	var works atomic.Int64
 	var handlers []base.Handler
 	route, _ := registry.RouteOf(registry.Ingest)
-	for _, s := range route.Steps {
+	for _, s := range route.With(nil).Steps {
 		handlers = append(handlers, &idle{Worker: base.Worker{Slots: slots}, stage: s.Stage, done: &works})
 	}
 	runner := &base.Runner{

@@ -73,7 +73,7 @@ func (h Hold) coversVolume(it WorkItem, stage Stage) bool {
 // nextStart is the stage of the step that an item would start next. A last step can only start again.
 func nextStart(it WorkItem) Stage {
 	if it.Status == Running {
-		if route, ok := RouteOf(it.Action); ok {
+		if route, ok := it.Route(); ok {
 			if next, ok := route.Next(it.Stage); ok {
 				return next
 			}

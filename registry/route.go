@@ -36,6 +36,8 @@ type Step struct {
 	Stage Stage
 	State State // the name people see while an item is pending again or running here
 
+	// Optional: only items of which it is said take the step, see [Profile.Optional].
+	Optional bool
 	// NeverFails: with its tries used up the item goes on instead of failing (design section 4.3, estimate).
 	NeverFails bool
 	// Gated: the item may not start here before every prerequisite is satisfied. Stages before the first gated
@@ -92,7 +94,8 @@ var routes = []Route{
 	{Action: Tidy, Version: 1, Steps: []Step{{Stage: Cleanup, State: StateProcessing}}},
 }
 
-// RouteOf returns the route of an action, whose steps are not to be changed; ok is false for an unknown one.
+// RouteOf returns the route of an action with every optional step, whose steps are not to be changed; ok is false for an
+// unknown one.
 func RouteOf(a Action) (r Route, ok bool) {
 	i := slices.IndexFunc(routes, func(r Route) bool { return r.Action == a })
 	if i < 0 {
@@ -134,7 +137,17 @@ func writes(s Stage) VolumeKind {
 	return NoVolume
 }
 
-// First returns the stage an item starts in.
+// With returns the route of an item that takes these optional steps, and of the others none. It is that of
+// [WorkItem.Route]; a route without optional steps is returned as it is.
+func (r Route) With(optional []Stage) Route {
+	left := func(s Step) bool { return s.Optional && !slices.Contains(optional, s.Stage) }
+	if slices.ContainsFunc(r.Steps, left) {
+		r.Steps = slices.DeleteFunc(slices.Clone(r.Steps), left)
+	}
+	return r
+}
+
+// First returns the stage an item starts in. It is never optional.
 func (r Route) First() Stage { return r.Steps[0].Stage }
 
 // Step returns the step of a stage; ok is false when the stage is not on the route.
@@ -146,7 +159,8 @@ func (r Route) Step(s Stage) (step Step, ok bool) {
 	return r.Steps[i], true
 }
 
-// Next returns the stage after s; ok is false when s is the last one or not on the route.
+// Next returns the stage after s; ok is false when s is the last one or not on the route. It asks no item: what comes
+// next for one is told by the route [With] its optional steps.
 func (r Route) Next(s Stage) (next Stage, ok bool) {
 	i := r.index(s)
 	if i < 0 || i+1 == len(r.Steps) {

@@ -46,6 +46,40 @@ func TestRoutesAreTheCallersOwn(t *testing.T) {
 	}
 }
 
+func TestRoute_With(t *testing.T) {
+	r := registry.Route{Steps: []registry.Step{{Stage: "a"}, {Stage: "b", Optional: true}, {Stage: "c", Optional: true}, {Stage: "d"}}}
+	for _, tt := range []struct {
+		optional []registry.Stage
+		want     []registry.Stage
+	}{
+		{nil, []registry.Stage{"a", "d"}},
+		{[]registry.Stage{"b"}, []registry.Stage{"a", "b", "d"}},
+		{[]registry.Stage{"c"}, []registry.Stage{"a", "c", "d"}},
+		{[]registry.Stage{"c", "b"}, []registry.Stage{"a", "b", "c", "d"}},
+		{[]registry.Stage{"d", "nonsense"}, []registry.Stage{"a", "d"}},
+	} {
+		own := r.With(tt.optional)
+		got := []registry.Stage{own.First()}
+		for next, more := own.Next(got[0]); more; next, more = own.Next(next) {
+			got = append(got, next)
+		}
+		if !slices.Equal(got, tt.want) || !slices.Equal(own.UpTo("d"), tt.want) {
+			t.Errorf("with %v the route is %v, up to its end %v; want %v", tt.optional, got, own.UpTo("d"), tt.want)
+		}
+	}
+	if len(r.Steps) != 4 {
+		t.Errorf("the route itself has %d steps left", len(r.Steps))
+	}
+}
+
+func TestRoutes_BeginAndEndForAll(t *testing.T) {
+	for _, r := range registry.Routes() {
+		if r.Steps[0].Optional || r.Steps[len(r.Steps)-1].Optional {
+			t.Errorf("the first or last step of %s is optional", r.Action)
+		}
+	}
+}
+
 func TestRouteOf(t *testing.T) {
 	if _, ok := registry.RouteOf("nonsense"); ok {
 		t.Error("an unknown action has a route")

@@ -185,13 +185,23 @@ func reachable(a registry.Action, st registry.Status) (claimed, unclaimed bool) 
 func targets(r registry.Route, at registry.Stage, t registry.Transition) []registry.Stage {
 	switch t.Move {
 	case registry.Next:
-		next, _ := r.Next(at)
-		return []registry.Stage{next}
+		return after(r, at)
 	case registry.Back:
 		return r.UpTo(at)
 	case registry.Stay:
 	}
 	return []registry.Stage{at}
+}
+
+// after are the stages that may come after one: every optional one up to the next that all items take.
+func after(r registry.Route, at registry.Stage) (stages []registry.Stage) {
+	for next, more := r.Next(at); more; next, more = r.Next(next) {
+		stages = append(stages, next)
+		if step, _ := r.Step(next); !step.Optional {
+			break
+		}
+	}
+	return stages
 }
 
 func statesDoc() string {
@@ -221,6 +231,9 @@ as a batch happens to the batch at once and to its jobs by a bulk act.
 				b.WriteString(" -> ")
 			}
 			fmt.Fprintf(&b, "`%s` (%s)", s.Stage, s.State)
+			if s.Optional {
+				b.WriteString(", where the collection asks for it")
+			}
 		}
 		b.WriteString("\n\n| state | stage, status | act | next state | who | |\n|---|---|---|---|---|---|\n")
 		writeEdges(&b, edges(r))

@@ -78,7 +78,7 @@ func actForm(a actPage) page {
 	if a.Command.Priority != nil {
 		a.Priority = strconv.Itoa(*a.Command.Priority)
 	}
-	if route, ok := registry.RouteOf(a.Item.Action); ok && a.Command.Act == registry.ActRequeue {
+	if route, ok := a.Item.Route(); ok && a.Command.Act == registry.ActRequeue {
 		a.Stages = route.UpTo(a.Item.Stage)
 	}
 	return page{Name: "act", Title: label(a.Command.Act) + ": " + nameOf(a.Item), Section: "status", Content: a}

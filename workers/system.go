@@ -135,7 +135,7 @@ func ingest(item *base.Item, dr *draft, node string) erc.Ingest {
 	case dr.supplied == "":
 		in.RetrievedIdentifier = dr.ObjectID
 	}
-	route, _ := registry.RouteOf(item.Action)
+	route, _ := item.Route()
 	for _, step := range route.UpTo(registry.Process) {
 		in.Handlers = append(in.Handlers, string(step))
 	}

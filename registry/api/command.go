@@ -22,7 +22,7 @@ func (s *server) command(ctx context.Context, in *commandInput) (*output[registr
 		return nil, err
 	}
 	faults := checkCommand(in.Body)
-	if route, ok := registry.RouteOf(it.Action); ok && in.Body.From != "" {
+	if route, ok := it.Route(); ok && in.Body.From != "" {
 		if stages := route.UpTo(it.Stage); !slices.Contains(stages, registry.Stage(in.Body.From)) {
 			faults = append(faults, wire.Fault{Location: "body.from", Message: fmt.Sprintf(
 				"%q is no stage that the item has been in; it may start again at one of %v", in.Body.From, stages)})

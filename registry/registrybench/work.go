@@ -35,7 +35,7 @@ func Work(ctx context.Context, s registry.Store, collection string, jobs int) (c
 	}
 	w = worker{Store: s, n: w.n} // those of the batch were for warming up
 	route, _ := registry.RouteOf(registry.Ingest)
-	for _, step := range route.Steps {
+	for _, step := range route.With(nil).Steps {
 		for range jobs {
 			c, err := w.claim(ctx, step.Stage, r.BatchID)
 			if err != nil {

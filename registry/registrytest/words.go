@@ -132,9 +132,9 @@ func (f *fixture) all(q registry.ItemQuery) []registry.WorkItem {
 }
 
 // batch submits a batch, expands it into n jobs and returns it with them.
-func (f *fixture) batch(n int) (id string, jobs []string) {
+func (f *fixture) batch(n int, change ...func(*registry.Submission)) (id string, jobs []string) {
 	f.Helper()
-	id = f.submit()
+	id = f.submit(change...)
 	c := f.takeItem(id)
 	_, err := f.AddJobs(f.Context(), c.Lease, newJobs(n))
 	f.must(err)
@@ -145,9 +145,22 @@ func (f *fixture) batch(n int) (id string, jobs []string) {
 // job makes a batch of one job and brings the job to a stage.
 func (f *fixture) job(at registry.Stage) string {
 	f.Helper()
-	_, jobs := f.batch(1)
+	_, jobs := f.batch(1, func(s *registry.Submission) {
+		route, _ := registry.RouteOf(registry.Ingest)
+		if step, _ := route.Step(at); step.Optional {
+			s.Collection = f.everyStep()
+		}
+	})
 	f.bring(jobs[0], at)
 	return jobs[0]
+}
+
+// everyStep makes a collection whose jobs take every optional step.
+func (f *fixture) everyStep() (name string) {
+	f.Helper()
+	name = "every_step"
+	f.collection(name, registry.Profile{Name: "Every step", Owner: owner})
+	return name
 }
 
 // bring lets an item do its steps until it stands at a stage.

@@ -95,7 +95,7 @@ func changeBy(it registry.WorkItem, c registry.Command, to registry.Status) chan
 // requeue sends an item back to the stage where it failed or an earlier one. Tries start anew.
 func (t *tx) requeue(it registry.WorkItem, c registry.Command) error {
 	ch := changeBy(it, c, registry.Pending)
-	route, _ := registry.RouteOf(it.Action)
+	route, _ := it.Route()
 	if c.From != "" {
 		if !slices.Contains(route.UpTo(it.Stage), c.From) {
 			return fmt.Errorf("stage %q: it may start again at %v: %w", c.From, route.UpTo(it.Stage), refusal(it, c.Act, ch.status))

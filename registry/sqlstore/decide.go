@@ -13,7 +13,7 @@ import (
 // decide turns a worker's outcome into a change by the route and the rules of design section 4.3.
 func (t *tx) decide(it registry.WorkItem, se registry.Settlement) (change, error) {
 	c := change{stage: it.Stage, status: registry.Pending, tries: it.Tries, n: se.Lease.N, actor: "worker", note: se.Error}
-	route, _ := registry.RouteOf(it.Action)
+	route, _ := it.Route()
 	step, ok := route.Step(it.Stage)
 	if !ok {
 		return c, fmt.Errorf("stage %s is not on the route of %s", it.Stage, it.Action)

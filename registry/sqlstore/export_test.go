@@ -137,3 +137,9 @@ func MigrateTo(ctx context.Context, address string, version int64) (err error) {
 	_, err = p.DownTo(ctx, version)
 	return err
 }
+
+// WordList and WordsOf are what columns of a few words are written and read with.
+func WordList(words []string) string { return wordList(words) }
+
+// WordsOf is the inverse of WordList.
+func WordsOf(list string) []string { return wordsOf[string](list) }

@@ -28,6 +28,7 @@ type newItem struct {
 	graph                          string // "" for none
 	blockers                       int64  // requirements that are open; the caller writes their edges
 	volume                         string // "": of the spec's profile
+	optional                       []registry.Stage
 }
 
 // birth is how an item begins.
@@ -73,7 +74,7 @@ func (n newItem) values(b birth, seq, now int64) ([]any, error) {
 		n.row, n.action, n.stage,
 		n.status, n.priority, rank(now, n.priority), clean(n.name), string(spec), n.fingerprint, n.class, clean(n.note),
 		now + n.delay, b.nudge, clean(n.actor), now, b.finished, n.graph, n.blockers,
-		cmp.Or(n.volume, volumeOf(n.action, n.spec.Profile)), b.ready,
+		cmp.Or(n.volume, volumeOf(n.action, n.spec.Profile)), wordList(n.optional), b.ready,
 	}, nil
 }
 
@@ -81,8 +82,8 @@ func (n newItem) values(b birth, seq, now int64) ([]any, error) {
 var insertItem = insertInto(
 	`INSERT INTO work_item (seq, id, tenant, collection, parent_id, row_no, action, stage, status, priority, rank, name, spec,
 		fingerprint, error_class, note, run_at, nudge_at, created_by, created_at, updated_at, finished_at, graph_id, blocker_count,
-		volume, ready)`,
-	`($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $20, $21, $22, $23, $24, $25)`, 25)
+		volume, optional, ready)`,
+	`($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $20, $21, $22, $23, $24, $25, $26)`, 26)
 
 // insert makes items, each with its event and, when it is pending, its message.
 func (t *tx) insert(items ...newItem) error {

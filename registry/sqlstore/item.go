@@ -31,14 +31,21 @@ func heldAt(stage string) string {
 		AND EXISTS (SELECT 1 FROM hold WHERE scope = 'volume' AND key = '` + registry.DefaultStaging + `'))))`
 }
 
-// nextStage is the stage of a row's next step, as SQL.
+// nextStage is the stage of a row's next step, as SQL: the next one of the route that is not optional, or that the item takes.
 func nextStage() string {
 	var b strings.Builder
 	b.WriteString("CASE WHEN i.status <> 'running' THEN i.stage")
 	for _, r := range registry.Routes() {
-		for _, s := range r.Steps {
-			if next, ok := r.Next(s.Stage); ok {
-				b.WriteString(" WHEN i.stage = '" + string(s.Stage) + "' THEN '" + string(next) + "'")
+		for n, s := range r.Steps {
+			for _, next := range r.Steps[n+1:] {
+				b.WriteString(" WHEN i.stage = '" + string(s.Stage) + "'")
+				if next.Optional {
+					b.WriteString(" AND i.optional LIKE '%" + wordList([]registry.Stage{next.Stage}) + "%'")
+				}
+				b.WriteString(" THEN '" + string(next.Stage) + "'")
+				if !next.Optional {
+					break
+				}
 			}
 		}
 	}
@@ -85,7 +92,7 @@ func stagesWhere(is func(registry.Step) bool) string {
 var itemColumns = `i.id, i.tenant, i.collection, COALESCE(i.parent_id, ''), i.row_no, i.action, i.stage, i.status,
 	i.priority, i.name, i.spec, i.state, i.size_bytes, i.files, i.done_bytes, i.done_files, i.blocker_count, i.closing,
 	i.attempt, i.tries, i.retry_count, i.error_class, i.note, i.created_by, i.graph_id, i.created_at, i.updated_at, i.run_at,
-	i.finished_at, i.volume, (i.status IN ('prepare', 'pending', 'running') AND ` + heldNext + `)`
+	i.finished_at, i.volume, i.optional, (i.status IN ('prepare', 'pending', 'running') AND ` + heldNext + `)`
 
 var selectItem = `SELECT ` + itemColumns + ` FROM work_item i `
 
@@ -96,7 +103,7 @@ type scanner interface{ Scan(dest ...any) error }
 func scanItem(row scanner) (registry.WorkItem, error) {
 	var (
 		it                      registry.WorkItem
-		spec, state             string
+		spec, state, optional   string
 		created, updated, runAt int64
 		finished                sql.NullInt64
 		held                    bool
@@ -104,11 +111,11 @@ func scanItem(row scanner) (registry.WorkItem, error) {
 	err := row.Scan(&it.ID, &it.Tenant, &it.Collection, &it.ParentID, &it.Row, &it.Action, &it.Stage, &it.Status,
 		&it.Priority, &it.Name, &spec, &state, &it.SizeBytes, &it.Files, &it.DoneBytes, &it.DoneFiles, &it.BlockerCount,
 		&it.Closing, &it.Attempt, &it.Tries, &it.RetryCount, &it.ErrorClass, &it.Note, &it.CreatedBy, &it.GraphID, &created, &updated,
-		&runAt, &finished, &it.Volume, &held)
+		&runAt, &finished, &it.Volume, &optional, &held)
 	if err != nil {
 		return it, err
 	}
-	it.Spec = json.RawMessage(spec)
+	it.Spec, it.Optional = json.RawMessage(spec), wordsOf[registry.Stage](optional)
 	if err := json.Unmarshal([]byte(state), &it.Results); err != nil {
 		return it, fmt.Errorf("decode results of item %s: %w", it.ID, err)
 	}

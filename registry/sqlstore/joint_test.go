@@ -92,7 +92,7 @@ func mustRoute() registry.Route {
 	if !ok {
 		panic("no route of jobs")
 	}
-	return route
+	return route.With(nil)
 }
 
 func (c *crew) check() {

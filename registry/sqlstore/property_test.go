@@ -259,6 +259,7 @@ func (m *model) advance(id string) {
 	it := m.items[id]
 	it.Tries = 0
 	route, _ := registry.RouteOf(it.action)
+	route = route.With(nil)
 	if next, ok := route.Next(it.Stage); ok {
 		it.Stage = next
 		return
@@ -333,6 +334,7 @@ func (m *model) requeue(t *rapid.T) {
 	id := m.some(t, func(it *modelled) bool { return it.Status == registry.Failed || it.Status == registry.Cancelled })
 	it := m.items[id]
 	route, _ := registry.RouteOf(it.action)
+	route = route.With(nil)
 	to := rapid.SampledFrom(route.UpTo(it.Stage)).Draw(t, "stage")
 	m.command(t, id, registry.ActRequeue, to)
 	it.Stage, it.Status = to, registry.Pending

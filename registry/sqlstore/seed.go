@@ -197,6 +197,7 @@ func (g *seeder) one(words []string) string { return words[g.rand.IntN(len(words
 // fate decides what became of an item. What waits is among the newest, but for a few.
 func (g *seeder) fate(it *seeded) {
 	route, _ := registry.RouteOf(it.action)
+	route = route.With(nil)
 	last := route.Steps[len(route.Steps)-1].Stage
 	anywhere := route.Steps[g.rand.IntN(len(route.Steps))].Stage
 	it.attempt = len(route.Steps)

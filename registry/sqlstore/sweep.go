@@ -180,7 +180,7 @@ func (t *tx) charge(it registry.WorkItem, c change, most int) (change, error) {
 	if c.tries < most {
 		return c, nil
 	}
-	route, _ := registry.RouteOf(it.Action)
+	route, _ := it.Route()
 	if step, ok := route.Step(it.Stage); ok && step.NeverFails {
 		return t.advance(it, route, c)
 	}

@@ -1,0 +1,26 @@
+package sqlstore
+
+import "strings"
+
+// A few words in one column: each between commas, so that one is found by ",WORD,"; "" for none. No word has a comma.
+
+func wordList[S ~string](words []S) string {
+	if len(words) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	for _, w := range words {
+		b.WriteString("," + string(w))
+	}
+	return b.String() + ","
+}
+
+func wordsOf[S ~string](list string) (words []S) {
+	if list == "" {
+		return nil
+	}
+	for w := range strings.SplitSeq(strings.Trim(list, ","), ",") {
+		words = append(words, S(w))
+	}
+	return words
+}
