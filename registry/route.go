@@ -63,7 +63,8 @@ const (
 // Route is the ordered stages of an action.
 type Route struct {
 	Action  Action
-	Version int // frozen into an item's spec at submit, so that a changed route never moves an item under way (R27)
+	Version int  // frozen into an item's spec at submit, so that a changed route never moves an item under way (R27)
+	Object  bool // its items are about a preserved object: their spec is an [ObjectSpec]
 	Steps   []Step
 }
 

@@ -145,6 +145,12 @@ type Preserving interface {
 	// RecordVersion makes an intended version, its files and its events visible as the object's head. Repeating it
 	// changes nothing.
 	RecordVersion(ctx context.Context, l Lease, v VersionRecord) error
+	// LockObject takes the lock of a recorded object for the item, as Identify takes a job's: nobody else changes the
+	// object until the item settles. It returns the object's head, which stays so long. *LockedError when another item
+	// has the lock or stands in line before this one; the item keeps its place by its time of submission and is woken when
+	// it is first. An item has the lock of one object; a repeat changes nothing. ErrNotFound when there is no such object
+	// any more.
+	LockObject(ctx context.Context, l Lease, objectID string) (head int, err error)
 }
 
 // IdentifyRequest is what is known of an object's identity.
@@ -248,6 +254,11 @@ type Administering interface {
 	// Bulk makes an item of its own that carries an act out on every item that matches a query at this moment. It runs in
 	// the background with progress, can be cancelled, and is one audit entry. ErrIdempotencyConflict as for Submit.
 	Bulk(ctx context.Context, b BulkRequest) (WorkItem, error)
+	// RequestObject makes an item about a preserved object. It belongs to the object's collection and to the storage volume
+	// that its version lies on, so that holds on these cover it; its first event tells what was asked, by whom and why.
+	// ErrNotFound for an object or version that is not recorded, ErrInvalid for an action that is about something else,
+	// ErrIdempotencyConflict as for Submit.
+	RequestObject(ctx context.Context, r ObjectRequest) (WorkItem, error)
 	// SetAccepting says whether submissions are taken; a repeat replaces reason and actor. While they are not, Submit and
 	// Prepare return *NotAccepting, except to a repeat of a key that was used before, and everything under way goes on.
 	SetAccepting(ctx context.Context, a Accepting) error

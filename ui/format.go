@@ -151,6 +151,8 @@ func details(raw json.RawMessage) string {
 		}
 		if bulk, ok := bulkOf(value); ok {
 			name, text = "asked", bulk
+		} else if object, ok := registry.ObjectSpecIn(value); ok {
+			name, text = "asked", object.Text()
 		}
 		if text != "" {
 			parts = append(parts, strings.ReplaceAll(name, "_", " ")+": "+text)

@@ -83,6 +83,7 @@ type itemPage struct {
 	Next     string
 	Told     bool // Why says what the item's note says
 	Bulk     *registry.BulkProgress
+	Asked    string // of an item about an object
 }
 
 func (p *pages) item(r *http.Request) (page, error) {
@@ -101,6 +102,9 @@ func (p *pages) item(r *http.Request) (page, error) {
 		return page{}, err
 	}
 	i.ARK, i.Version = objectOf(it)
+	if object, ok := registry.ObjectSpecIn(it.Spec); ok {
+		i.ARK, i.Version, i.Asked = object.ObjectID, object.Version, object.Text()
+	}
 	if it.Action == registry.Bulk {
 		i.Bulk = &registry.BulkProgress{}
 		_ = json.Unmarshal(it.Results[registry.ResultBulk], i.Bulk) // before it has begun there is none

@@ -202,12 +202,16 @@ func (a *app) purgeable(ctx context.Context, older time.Duration) (ids []string,
 		return nil, err
 	}
 	until := time.Now().Add(-older)
-	for _, q := range []registry.ItemQuery{
+	queries := []registry.ItemQuery{
 		{Action: registry.Batch, Status: registry.Completed},
 		{Action: registry.Batch, Status: registry.Deleted},
 		{Action: registry.Bulk, Status: registry.Completed},
 		{Action: registry.Tidy, Status: registry.Completed},
-	} {
+	}
+	for _, action := range registry.ObjectActions() {
+		queries = append(queries, registry.ItemQuery{Action: action, Status: registry.Completed})
+	}
+	for _, q := range queries {
 		_, err := eachRow(ctx, 0, func(ctx context.Context, after string, limit int) (registry.Page[registry.WorkItem], error) {
 			q.After, q.Limit = after, limit
 			return c.Items(ctx, q)

@@ -161,6 +161,9 @@ func itemFacts(it registry.WorkItem) *facts {
 		f.add("error", classed(it.Note, it.ErrorClass))
 	}
 	f.add("ark", arkOf(it))
+	if object, ok := registry.ObjectSpecIn(it.Spec); ok {
+		f.add("asked", object.Text())
+	}
 	f.add("batch", it.ParentID)
 	f.add("graph", it.GraphID)
 	if it.Row > 0 {
@@ -251,14 +254,22 @@ func detailsText(raw json.RawMessage) string {
 		if s := ""; json.Unmarshal(value, &s) == nil {
 			text = s
 		}
-		if bulk := bulkText(value); name == "spec" && bulk != "" {
-			name, text = "asked", bulk
+		if asked := askedText(value); name == "spec" && asked != "" {
+			name, text = "asked", asked
 		}
 		if text != "" {
 			parts = append(parts, strings.ReplaceAll(name, "_", " ")+": "+text)
 		}
 	}
 	return strings.Join(sorted(parts), ", ")
+}
+
+// askedText says what an item that came of an act was asked to do, "" when raw is no such spec.
+func askedText(raw json.RawMessage) string {
+	if object, ok := registry.ObjectSpecIn(raw); ok {
+		return object.Text()
+	}
+	return bulkText(raw)
 }
 
 // bulkText says what an act on many items was asked to do, "" when raw is none.

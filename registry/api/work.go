@@ -34,6 +34,7 @@ func (s *server) workRoutes(api huma.API) {
 	register(s, api, op("intend", post, attempt+"/intents", "Announce a version of an object"), s.intend)
 	register(s, api, op("record-files", post, attempt+"/files", "Add inventory rows of a version"), s.recordFiles)
 	register(s, api, op("record-version", post, attempt+"/versions", "Make a version visible"), s.recordVersion)
+	register(s, api, op("lock-object", post, attempt+"/lock", "Keep others from changing an object"), s.lockObject)
 }
 
 // given is a request that is a body and nothing else.
@@ -204,4 +205,9 @@ func (s *server) recordFiles(ctx context.Context, in *fenced[wire.FilesRecord]) 
 
 func (s *server) recordVersion(ctx context.Context, in *fenced[registry.VersionRecord]) (*struct{}, error) {
 	return nil, s.registry.RecordVersion(ctx, in.lease(), in.Body)
+}
+
+func (s *server) lockObject(ctx context.Context, in *fenced[wire.ByID]) (*output[wire.ObjectHead], error) {
+	head, err := s.registry.LockObject(ctx, in.lease(), in.Body.ID)
+	return answered(wire.ObjectHead{Head: head}, err)
 }

@@ -24,6 +24,14 @@ func (s *Store) Bulk(ctx context.Context, b registry.BulkRequest) (registry.Work
 	return call[registry.WorkItem](ctx, s, "bulk", b)
 }
 
+// RequestObject implements registry.Administering.
+func (s *Store) RequestObject(ctx context.Context, r registry.ObjectRequest) (registry.WorkItem, error) {
+	if err := checkKeys("request", r.Spec.ObjectID, r.IdempotencyKey); err != nil {
+		return registry.WorkItem{}, err
+	}
+	return call[registry.WorkItem](ctx, s, "request-object", r)
+}
+
 // SetAccepting implements registry.Administering.
 func (s *Store) SetAccepting(ctx context.Context, a registry.Accepting) error {
 	return s.tell(ctx, "set-accepting", a)

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -113,6 +114,15 @@ func (s *Store) RecordFiles(ctx context.Context, l registry.Lease, objectID stri
 // RecordVersion implements registry.Preserving.
 func (s *Store) RecordVersion(ctx context.Context, l registry.Lease, v registry.VersionRecord) error {
 	return s.fencedTell(ctx, http.MethodPost, l, "versions", v)
+}
+
+// LockObject implements registry.Preserving.
+func (s *Store) LockObject(ctx context.Context, l registry.Lease, objectID string) (int, error) {
+	if checkKeys("lock", objectID) != nil {
+		return 0, fmt.Errorf("lock object %q: %w", objectID, registry.ErrNotFound) // there can be none
+	}
+	out, err := fenced[wire.ObjectHead](ctx, s, l, "lock", wire.ByID{ID: objectID})
+	return out.Head, err
 }
 
 // Due implements registry.Housekeeping.

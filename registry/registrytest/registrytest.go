@@ -43,6 +43,7 @@ func topics() []topic {
 		{"identify", identifyTests()},
 		{"intent", intentTests()},
 		{"record", recordTests()},
+		{"object_item", objectItemTests()},
 		{"reserve", reserveTests()},
 		{"hold", holdTests()},
 		{"held_by", heldByTests()},

@@ -99,6 +99,9 @@ func (f *fixture) standing(a registry.Action, at registry.Stage) string {
 		return f.tidyOf(job).ID
 	case registry.Ingest:
 	}
+	if a.AboutObject() {
+		return f.about(a, f.object()).ID
+	}
 	return f.job(at)
 }
 

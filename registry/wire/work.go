@@ -105,6 +105,11 @@ func FilesIn(files []FileRow) []registry.File {
 	return out
 }
 
+// ObjectHead is the newest recorded version of an object.
+type ObjectHead struct {
+	Head int `json:"head"`
+}
+
 // Wakes are items whose message is due.
 type Wakes struct {
 	Wakes []registry.Wake `json:"wakes"`

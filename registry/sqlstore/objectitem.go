@@ -1,0 +1,107 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// RequestObject implements registry.Administering.
+func (s *Store) RequestObject(ctx context.Context, r registry.ObjectRequest) (it registry.WorkItem, err error) {
+	r.Spec.Reason = clean(r.Spec.Reason)
+	err = s.write(ctx, func(t *tx) error {
+		it, err = t.requestObject(r)
+		return err
+	})
+	if err != nil {
+		return registry.WorkItem{}, fmt.Errorf("ask for %s of object %s: %w", r.Action, r.Spec.ObjectID, err)
+	}
+	return it, nil
+}
+
+func (t *tx) requestObject(r registry.ObjectRequest) (it registry.WorkItem, err error) {
+	if !r.Action.AboutObject() {
+		return it, fmt.Errorf("%w: %q is not one of %v", registry.ErrInvalid, r.Action, registry.ObjectActions())
+	}
+	if clean(r.Spec.ObjectID) != r.Spec.ObjectID {
+		return it, registry.ErrNotFound // it cannot even be asked for
+	}
+	args, err := fingerprint(struct {
+		Action registry.Action
+		Spec   registry.ObjectSpec
+	}{r.Action, r.Spec})
+	if err != nil {
+		return it, err
+	}
+	id, known, err := t.keyed(r.IdempotencyKey, args)
+	if err != nil {
+		return it, err
+	}
+	if !known {
+		if id, err = t.addObjectItem(r, registry.DefaultPriority); err != nil {
+			return it, err
+		}
+		if err := t.answer(r.IdempotencyKey, args, id, registry.Act(r.Action), r.Actor); err != nil {
+			return it, err
+		}
+	}
+	return t.item(id)
+}
+
+// addObjectItem makes an item about an object, in the object's collection and on its volume.
+func (t *tx) addObjectItem(r registry.ObjectRequest, priority int) (id string, err error) {
+	n := newItem{id: newID(), action: r.Action, status: registry.Pending, priority: priority, actor: r.Actor}
+	if r.Spec.Version == 0 {
+		if r.Spec.Version, err = t.head(r.Spec.ObjectID); err != nil {
+			return "", err
+		}
+	}
+	err = t.get(`SELECT o.tenant, o.collection, COALESCE((SELECT MIN(r.storage) FROM replica r
+			WHERE r.object_id = v.object_id AND r.version = v.version), '')
+		FROM object o JOIN object_version v ON v.object_id = o.id
+		WHERE o.id = $1 AND o.head > 0 AND v.version = $2 AND v.status = 'recorded'`,
+		[]any{r.Spec.ObjectID, r.Spec.Version}, &n.tenant, &n.collection, &n.volume)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", registry.ErrNotFound
+	} else if err != nil {
+		return "", err
+	}
+	route, _ := registry.RouteOf(r.Action)
+	n.stage, n.name, n.input = route.First(), r.Spec.Title(r.Action), r.Spec
+	return n.id, t.insert(n)
+}
+
+// LockObject implements registry.Preserving.
+func (s *Store) LockObject(ctx context.Context, l registry.Lease, objectID string) (head int, err error) {
+	if clean(objectID) != objectID {
+		return 0, fmt.Errorf("lock object %q: %w", objectID, registry.ErrNotFound) // there can be none
+	}
+	var locked *registry.LockedError
+	err = s.write(ctx, func(t *tx) error {
+		it, err := t.live(l)
+		if err != nil {
+			return err
+		}
+		if it.CreatedAt, err = t.submitted(it); err != nil {
+			return err
+		}
+		if locked, err = t.lock(it, []string{arkKey(objectID)}); err != nil || locked != nil {
+			return err
+		}
+		// Asked with the lock in hand: whoever had it before may have taken the object away.
+		if head, err = t.head(objectID); err == nil && head == 0 {
+			err = registry.ErrNotFound
+		}
+		return err
+	})
+	if err == nil && locked != nil {
+		err = locked
+	}
+	if err != nil {
+		return 0, fmt.Errorf("lock object %s: %w", objectID, err)
+	}
+	return head, nil
+}
