@@ -85,6 +85,7 @@ func (v *validator) checkSidecarNames(version, algorithm string) {
 		rest, ok := strings.CutPrefix(n.path, version+"/"+inventoryName+".")
 		if ok && rest != algorithm && !strings.Contains(rest, "/") && n.kind == fileNode {
 			v.fault("E015", n.path, "a file that does not belong there")
+			v.fault("E059", n.path, "a digest of another algorithm than the inventory's, which is %q", algorithm)
 		}
 	}
 }
@@ -102,11 +103,10 @@ func (v *validator) compareInventories(path, version string, old *decoded) {
 		v.fault("E040", path, "head is %q in the folder %s", old.head, version)
 	}
 	if old.inv.ContentDirectory != root.ContentDirectory {
-		code := "E020"
-		if !old.inv.contentDeclared || !root.contentDeclared {
-			code = "E019"
+		// The first version decides (E019) and none may change it (E020): whichever of the two is wrong, both are broken.
+		for _, code := range []string{"E019", "E020"} {
+			v.fault(code, path, "contentDirectory is %q, that of the object %q", old.inv.ContentDirectory, root.ContentDirectory)
 		}
-		v.fault(code, path, "contentDirectory is %q, that of the object %q", old.inv.ContentDirectory, root.ContentDirectory)
 	}
 	for i, name := range old.names {
 		k := slices.Index(v.root.names, name)
