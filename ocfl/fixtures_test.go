@@ -216,7 +216,9 @@ func fixtures() []fixture {
 			})
 		}},
 		{name: "E099_bad_content_path_elements", make: func(s *sample) {
-			s.one(func(inv block) { manifest(inv)[a] = []string{"v1/content/../content/a.txt", "v1//content/b", "./v1/content/c"} })
+			s.one(func(inv block) {
+				manifest(inv)[a] = []string{"v1/content/../content/a.txt", "v1//content/b", "./v1/content/c"}
+			})
 		}},
 		{name: "E100_E099_manifest_invalid_content_paths", make: func(s *sample) {
 			s.one(func(inv block) {
@@ -260,7 +262,9 @@ func fixtures() []fixture {
 			s.one(func(inv block) { versionOf(inv, "v1")["user"] = block{"name": "A Person"} })
 		}},
 		{name: "W009_user_address_not_uri", make: func(s *sample) {
-			s.one(func(inv block) { versionOf(inv, "v1")["user"] = block{"name": "n", "address": "1 Wonky Way, Wibblesville, WW"} })
+			s.one(func(inv block) {
+				versionOf(inv, "v1")["user"] = block{"name": "n", "address": "1 Wonky Way, Wibblesville, WW"}
+			})
 		}},
 		{name: "W010_no_version_inventory", make: func(s *sample) { s.single(); s.drop(v1Inv, v1Inv+".sha512") }},
 		{name: "W011_version_inv_diff_metadata", make: func(s *sample) {
@@ -300,7 +304,9 @@ func fixtures() []fixture {
 			s.newest(func(inv block) { manifest(inv)[a] = []string{"v2/content/again.txt", "v1/content/a.txt"} })
 		}},
 		{name: "updates_all_actions", make: func(s *sample) { // added, renamed, copied, deleted, brought back
-			s.newest(func(inv block) { versionOf(inv, "v2")["state"] = block{a: []string{"c/a.txt", "c/copy.txt"}, b: []string{"b.txt"}} })
+			s.newest(func(inv block) {
+				versionOf(inv, "v2")["state"] = block{a: []string{"c/a.txt", "c/copy.txt"}, b: []string{"b.txt"}}
+			})
 		}},
 		{name: "ocfl_version_change", specs: "1.1", make: func(s *sample) {
 			s.change(func(inv block) { inv["type"] = "https://ocfl.io/1.0/spec/#inventory" }, v1Inv)

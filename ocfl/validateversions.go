@@ -21,6 +21,7 @@ func (v *validator) checkVersionInventories(ctx context.Context) error {
 		newest := i == len(v.root.names)-1
 		if !v.has(path) {
 			v.fault("W010", name, "no inventory")
+			v.checkOrphans(name)
 			continue
 		}
 		if newest {
@@ -77,6 +78,16 @@ func (v *validator) checkNewestCopy(ctx context.Context, path string) (bool, err
 		return false, nil
 	}
 	return true, v.checkSidecar(ctx, path, v.root.inv.Algorithm, v.rootDigest)
+}
+
+// checkOrphans looks for the sidecar of an inventory that is not there: where there is one, the inventory was lost.
+func (v *validator) checkOrphans(version string) {
+	for _, n := range v.below(version) {
+		rest, ok := strings.CutPrefix(n.path, version+"/"+inventoryName+".")
+		if ok && !strings.Contains(rest, "/") && n.kind == fileNode {
+			v.fault("E060", n.path, "the inventory that it is the digest of is missing")
+		}
+	}
 }
 
 // checkSidecarNames refuses sidecars of other algorithms than the inventory's.
