@@ -3,6 +3,8 @@ package ocfl_test
 import (
 	"errors"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -237,6 +239,37 @@ func TestValidateRoot_OwnRoots(t *testing.T) {
 		if err != nil || !report.Valid() || report.Objects != 2 || report.Layout != layout.Name() || report.Files != 2 || len(report.Codes()) > 1 {
 			t.Errorf("%s: %+v, %v", layout.Name(), report, err)
 		}
+	}
+}
+
+// TestHardLinks: two names of one file in an object are one file too few.
+func TestHardLinks(t *testing.T) {
+	t.Parallel()
+	path := t.TempDir()
+	s := newSample(ocfl.Spec11)
+	s.write("v2/content/again.txt", "a")
+	s.newest(func(inv block) {
+		manifest(inv)[digestOf("sha512", "a")] = []string{"v1/content/a.txt", "v2/content/again.txt"}
+	})
+	if err := os.CopyFS(path, s.files); err != nil {
+		t.Fatal(err)
+	}
+	judge := func() *ocfl.Report {
+		report, err := ocfl.ValidateFS(t.Context(), os.DirFS(path), ocfl.ValidateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return report
+	}
+	if report := judge(); len(report.Faults) > 0 {
+		t.Fatalf("two files: %v", report.Faults)
+	}
+	again := filepath.Join(path, "v2/content/again.txt")
+	if err := errors.Join(os.Remove(again), os.Link(filepath.Join(path, "v1/content/a.txt"), again)); err != nil {
+		t.Skipf("no hard links here: %v", err)
+	}
+	if report := judge(); !slices.Equal(report.Codes(), []string{"E090"}) || report.Faults[0].Path != "v2/content/again.txt" {
+		t.Errorf("one file with two names: %v, want E090", report.Faults)
 	}
 }
 
