@@ -11,31 +11,29 @@ import (
 
 	"github.com/holdfast/holdfast/bagit"
 	"github.com/holdfast/holdfast/erc"
-	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 )
 
-// OCFLObject is the type of what is preserved already. It cannot be submitted, only judged.
-const OCFLObject registry.PayloadType = "ocfl-object"
+// ErrNoJudge says that a folder is neither a bag nor an OCFL object or storage root, and was not said to be one.
+var ErrNoJudge = errors.New("neither a bag nor an OCFL object or storage root")
 
-// ErrNoJudge says that a folder is neither a bag nor an OCFL object, and was not said to be one.
-var ErrNoJudge = errors.New("neither a bag nor an OCFL object")
-
-// Folder judges the folder that is the root of fsys, an OCFL object or a bag; of a folder on a disk, take os.Root.FS,
-// which cannot be led out of it. t is OCFLObject or a payload type. ErrNoJudge is returned for any other folder that is
-// not to be judged as one of the two; other errors are of reading, or ctx's.
+// Folder judges the folder that is the root of fsys, an OCFL object, an OCFL storage root or a bag; of a folder on a disk, take
+// os.Root.FS, which cannot be led out of it. t is OCFLObject, OCFLRoot or a payload type. ErrNoJudge is returned for any other
+// folder that is not to be judged as one of these; other errors are of reading, or ctx's.
 func Folder(ctx context.Context, fsys fs.FS, t registry.PayloadType, o Options) (Report, error) {
-	isObject, isBag := t == OCFLObject, t == registry.BagType
-	if !isObject {
+	if t != OCFLObject && t != OCFLRoot {
 		var err error
-		if isObject, isBag, fsys, err = recogniseFolder(fsys, t); err != nil {
+		if t, fsys, err = recogniseFolder(fsys, t); err != nil {
 			return Report{}, err
 		}
 	}
-	switch {
-	case isObject:
+	switch t {
+	case OCFLObject:
 		return judgeObject(ctx, fsys, o)
-	case !isBag:
+	case OCFLRoot:
+		return judgeRoot(ctx, fsys, o)
+	case registry.BagType:
+	default:
 		return Report{}, ErrNoJudge
 	}
 	report, err := bagit.ValidateFS(ctx, fsys, bagit.Options{Workers: o.Workers, Profile: o.BagProfile, Form: folderForm(o.BagProfile)})
@@ -126,29 +124,33 @@ func folderForm(p *bagit.Profile) bagit.Form {
 	return bagit.FormFolder
 }
 
-// recogniseFolder tells by what lies at its top what a folder is. A bag may lie in the only folder that there is, as in a
-// container; root is where it does.
-func recogniseFolder(fsys fs.FS, t registry.PayloadType) (object, bag bool, root fs.FS, err error) {
+// recogniseFolder tells by what lies at its top what a folder is: OCFLObject, OCFLRoot, a bag, or t, which is none of
+// them. A bag may lie in the only folder that there is, as in a container; root is where it does.
+func recogniseFolder(fsys fs.FS, t registry.PayloadType) (is registry.PayloadType, root fs.FS, err error) {
 	top, err := folderSigns(fsys)
 	switch {
 	case err != nil:
-		return false, false, nil, err
+		return t, nil, err
 	case t == registry.AutoType && top.object():
-		return true, false, fsys, nil
+		return OCFLObject, fsys, nil
+	case t == registry.AutoType && top.rootDeclaration:
+		return OCFLRoot, fsys, nil
 	case t != registry.AutoType && t != registry.BagType:
-		return false, false, fsys, nil
-	case top.bag() || top.only == "":
-		return false, top.bag() || t == registry.BagType, fsys, nil
+		return t, fsys, nil
+	case top.bag():
+		return registry.BagType, fsys, nil
+	case top.only == "":
+		return t, fsys, nil
 	}
 	below, err := fs.Sub(fsys, top.only)
 	if err != nil {
-		return false, false, nil, fmt.Errorf("look into the folder: %w", err)
+		return t, nil, fmt.Errorf("look into the folder: %w", err)
 	}
 	signs, err := folderSigns(below)
 	if err != nil || !signs.bag() {
-		return false, t == registry.BagType, fsys, err
+		return t, fsys, err
 	}
-	return false, true, below, nil
+	return registry.BagType, below, nil
 }
 
 // signs are what lies at the top of a folder.
@@ -156,6 +158,14 @@ type signs struct {
 	bagSigns
 	only                            string // the folder that is all there is
 	declaration, inventory, version bool   // of an OCFL object
+	rootDeclaration                 bool   // of an OCFL storage root
+}
+
+// declares notes a file that declares what the folder is.
+func (s *signs) declares(name string) {
+	isObject := strings.HasPrefix(name, "0=ocfl_object_")
+	s.declaration = s.declaration || isObject
+	s.rootDeclaration = s.rootDeclaration || !isObject && strings.HasPrefix(name, "0=ocfl_")
 }
 
 // object says whether it is an OCFL object. One that has lost its declaration still has its inventory and its versions.
@@ -168,7 +178,7 @@ func folderSigns(fsys fs.FS) (s signs, err error) {
 	}
 	for _, e := range entries {
 		name := e.Name()
-		s.declaration = s.declaration || strings.HasPrefix(name, "0=ocfl_object_")
+		s.declares(name)
 		s.inventory = s.inventory || name == "inventory.json"
 		if e.IsDir() {
 			s.version = s.version || strings.Trim(name, "0123456789") == "v"
@@ -180,22 +190,4 @@ func folderSigns(fsys fs.FS) (s signs, err error) {
 		s.meet(name)
 	}
 	return s, nil
-}
-
-// judgeObject judges an OCFL object by its specification, 1.0 or 1.1.
-func judgeObject(ctx context.Context, fsys fs.FS, o Options) (Report, error) {
-	report, err := ocfl.ValidateFS(ctx, fsys, ocfl.ValidateOptions{Workers: o.Workers})
-	if err != nil {
-		return Report{}, err
-	}
-	v := newReport(string(OCFLObject)).atMost(o.MaxFaults)
-	v.Version, v.Files, v.Bytes = report.Spec, int64(report.Files), report.Bytes
-	for _, f := range report.Faults {
-		severity := Warning
-		if f.Error() {
-			severity = Error
-		}
-		v.add(Fault{Severity: severity, Rule: f.Code, File: f.Path, Message: f.Message})
-	}
-	return v.settle(), nil
 }

@@ -29,6 +29,9 @@ type Options struct {
 	Workers int
 	// BagProfile is what bags must meet, beside their specification; nil is nothing more.
 	BagProfile *bagit.Profile
+	// Object is told of each object of an OCFL storage root, with its folder, as soon as it is judged; its error ends the
+	// judging. Nil tells nobody.
+	Object func(folder string, r Report) error
 	// MaxFaults is how many faults a Report lists; 0 is 1,000. All are counted.
 	MaxFaults int
 }

@@ -22,7 +22,7 @@ const (
 
 // Report is what was found in a payload.
 type Report struct {
-	// Type is what it was judged as: a payload type, never auto, or ocfl-object.
+	// Type is what it was judged as: a payload type, never auto, ocfl-object or ocfl-root.
 	Type string `json:"type" doc:"What it was judged as"`
 	// Valid says that nothing is wrong with it. Accepted says that it is taken although: bad rows of a batch fail alone, and
 	// files that a bag leaves out are fetched.
@@ -30,6 +30,8 @@ type Report struct {
 	Accepted bool `json:"accepted" doc:"It would be taken: of a batch, bad rows fail alone"`
 	// Version is that of the specification which the payload says it follows, of a bag or an OCFL object.
 	Version string `json:"version,omitempty" doc:"Of the specification that a bag or OCFL object says it follows"`
+	// Objects counts those of an OCFL storage root.
+	Objects int64 `json:"objects,omitempty" doc:"Of an OCFL storage root"`
 	// Files counts the payload's files, and Bytes adds them up as far as their sizes are known. Rows counts those of a
 	// manifest, and RowsRefused those of them that would fail.
 	Files       int64 `json:"files" doc:"Of the payload, without those still to be fetched"`

@@ -85,7 +85,7 @@ func (d *decoder) checkVersionNames() {
 	for _, name := range out.names {
 		if _, _, ok := parseVersionName(name); !ok {
 			d.fault("E046", "%q is no name of a version", name)
-			d.fault("E104", "%q is no name of a version", name)
+			d.fault(versionNameCode(name), "%q is no name of a version, which is v and a number from 1 on", name)
 			continue
 		}
 		count++
@@ -146,6 +146,9 @@ func (d *decoder) checkManifest() {
 	for i, e := range inv.Manifest {
 		if addresses(inv.Algorithm) && !isDigest(inv.Algorithm, e.Digest) {
 			d.fault(encodingCode(inv.Algorithm), "manifest: %q is no %s digest", e.Digest, inv.Algorithm)
+			if other := inv.otherAlgorithm(e.Digest); other != "" {
+				d.fault("E039", "manifest: %q is a %s digest, and digestAlgorithm %s", e.Digest, other, inv.Algorithm)
+			}
 		}
 		if len(e.Paths) == 0 {
 			d.fault("E092", "manifest: %s has no path", e.Digest)
@@ -164,17 +167,29 @@ func (d *decoder) checkManifest() {
 	conflicts(paths, func(a, b string) { d.fault("E101", "manifest: %q conflicts with %q", b, a) })
 }
 
-// encodingCode is the code for a digest that is not encoded as its algorithm wants.
+// otherAlgorithm is the one of the two that address content which a digest has the length of, and which is not the inventory's.
+func (inv *Inventory) otherAlgorithm(digest string) string {
+	for _, algorithm := range []string{SHA512, SHA256} {
+		if algorithm != inv.Algorithm && isDigest(algorithm, digest) {
+			return algorithm
+		}
+	}
+	return ""
+}
+
+// encodingCode is the code for a digest that is not encoded as its algorithm wants, or "" where there is none but that of the block.
 func encodingCode(algorithm string) string {
 	switch algorithm {
 	case "sha1":
 		return "E029"
 	case SHA256:
 		return "E030"
+	case SHA512:
+		return "E031"
 	case "blake2b-512":
 		return "E032"
 	}
-	return "E031"
+	return ""
 }
 
 // checkContentPath checks a path of the manifest or of the fixity block.
@@ -193,8 +208,20 @@ func (d *decoder) checkContentPath(block, path string) {
 	}
 	version, rest, _ := strings.Cut(path, "/")
 	folder, file, _ := strings.Cut(rest, "/")
-	if !slices.Contains(d.out.names, version) || folder != d.out.inv.ContentDirectory || file == "" {
-		d.fault("E042", "%s: content path %q is in no content folder of a version", block, path)
+	if slices.Contains(d.out.names, version) && folder == d.out.inv.ContentDirectory && file != "" {
+		return
+	}
+	d.fault("E042", "%s: content path %q is in no content folder of a version", block, path)
+	if slices.Contains(d.out.names, version) && file != "" && !d.out.inv.contentDeclared {
+		d.fault("E021", "%s: content path %q is not in the folder %s, and no contentDirectory says otherwise", block, path, defaultContent)
+	}
+	if n, _, ok := parseVersionName(version); ok && n <= len(d.out.names) && !slices.Contains(d.out.names, version) {
+		d.fault("E014", "%s: content path %q names a version folder as %s, not by its own name", block, path, version)
+	}
+	if strings.Contains(path, `\`) && !strings.Contains(path, "/") {
+		for _, code := range []string{"E035", "E098"} {
+			d.fault(code, "%s: content path %q has no slash as separator", block, path)
+		}
 	}
 }
 
@@ -235,10 +262,16 @@ func (d *decoder) checkFixity() {
 		known = newShared(inv).paths
 	}
 	for algorithm, entries := range inv.Fixity {
+		if algorithm == "" {
+			d.fault("E056", "fixity: a block without the name of an algorithm")
+		}
 		var paths []string
 		for _, e := range entries {
 			if newHash(algorithm) != nil && !isDigest(algorithm, e.Digest) {
 				d.fault("E057", "fixity %s: %q is no such digest", algorithm, e.Digest)
+				if code := encodingCode(algorithm); code != "" {
+					d.fault(code, "fixity %s: %q is no such digest in hexadecimal", algorithm, e.Digest)
+				}
 			}
 			for _, path := range e.Paths {
 				d.checkContentPath("fixity", path)

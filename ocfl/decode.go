@@ -112,6 +112,9 @@ func (d *decoder) inventory() error {
 			return d.fixity()
 		}
 		d.fault("E102", "unknown key %q", key)
+		if strings.EqualFold(key, "fixity") {
+			d.fault("E055", "the block %q is to be named fixity", key)
+		}
 		return d.skip()
 	})
 }

@@ -22,6 +22,12 @@ func newShared(inv *Inventory) *shared {
 	return s
 }
 
+// below says whether a content path begins with prefix.
+func (s *shared) below(prefix string) bool {
+	i, _ := slices.BinarySearch(s.paths, prefix)
+	return i < len(s.paths) && strings.HasPrefix(s.paths[i], prefix)
+}
+
 // interner returns a string that is equal to the given one and, if possible, known already.
 type interner struct {
 	like *shared

@@ -181,6 +181,14 @@ func versionName(n, padding int) string {
 	return fmt.Sprintf("v%0*d", padding, n)
 }
 
+// versionNameCode is the code for what is no name of a version: it lacks the v, or what follows is no number from 1 on.
+func versionNameCode(name string) string {
+	if strings.HasPrefix(name, "v") {
+		return "E105"
+	}
+	return "E104"
+}
+
 // parseVersionName returns the number in a version's name and how many digits it is padded to (0 for none). The first
 // digit of a padded number is a zero (3.3).
 func parseVersionName(name string) (n, padding int, ok bool) {

@@ -1,6 +1,7 @@
 package ocfl
 
 import (
+	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -20,6 +21,8 @@ type Layout interface {
 	Check() error
 	// description is the sentence for ocfl_layout.json.
 	description() string
+	// extension is the name that the configuration gives.
+	extension() string
 }
 
 // Names of the layouts that this package knows.
@@ -48,6 +51,8 @@ func (*HashedNTuple) Name() string { return hashedNTuple }
 func (*HashedNTuple) description() string {
 	return "Object folders are named by the hex digest of the object's identifier, below folders of leading digits"
 }
+
+func (l *HashedNTuple) extension() string { return l.ExtensionName }
 
 // Check implements Layout with the constraints of the extension.
 func (l *HashedNTuple) Check() error {
@@ -108,6 +113,8 @@ func (*FlatOmitPrefix) description() string {
 	return "Object folders are named by the object's identifier without the prefix that ends in a delimiter"
 }
 
+func (l *FlatOmitPrefix) extension() string { return l.ExtensionName }
+
 // Check implements Layout.
 func (l *FlatOmitPrefix) Check() error {
 	if l.Delimiter == "" {
@@ -128,14 +135,19 @@ func (l *FlatOmitPrefix) Path(id string) (string, error) {
 			break
 		}
 	}
-	if strings.Contains(name, "/") || name == extensionsFolder || storage.CheckKey(name) != nil {
+	// The root's own files are in the way as much as a slash is.
+	reserved := name == extensionsFolder || name == layoutName || strings.HasPrefix(name, rootPrefix)
+	if reserved || strings.Contains(name, "/") || storage.CheckKey(name) != nil {
 		return "", &PathError{Path: id, Reason: "layout 0006 maps the identifier to " + fmt.Sprintf("%q", name) + ", which is no folder name"}
 	}
 	return name, nil
 }
 
-// parseLayout returns the layout with this name and configuration. An empty configuration means the default one.
-func parseLayout(name string, config []byte) (Layout, error) {
+// parseLayout returns the layout with this name and configuration, the text of a config.json. An empty one means the defaults.
+func parseLayout(name string, config []byte) (Layout, error) { return decodeLayout(name, config, false) }
+
+// decodeLayout is parseLayout; when strict, parameters that the layout does not have are refused.
+func decodeLayout(name string, config []byte, strict bool) (Layout, error) {
 	var layout Layout
 	switch name {
 	case hashedNTuple:
@@ -146,9 +158,16 @@ func parseLayout(name string, config []byte) (Layout, error) {
 		return nil, fmt.Errorf("%w: unknown layout %q", ErrLayout, name)
 	}
 	if len(config) > 0 {
-		if err := json.Unmarshal(config, layout); err != nil {
+		in := json.NewDecoder(bytes.NewReader(config))
+		if strict {
+			in.DisallowUnknownFields()
+		}
+		if err := in.Decode(layout); err != nil {
 			return nil, fmt.Errorf("%w: configuration of %s: %w", ErrLayout, name, err)
 		}
+	}
+	if own := layout.extension(); own != name {
+		return nil, fmt.Errorf("%w: configuration of %s says that it is that of %q", ErrLayout, name, own)
 	}
 	if err := layout.Check(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrLayout, err)

@@ -3,7 +3,9 @@ package ocfl_test
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/holdfast/holdfast/ocfl"
@@ -26,6 +28,7 @@ func TestLayouts(t *testing.T) {
 		{md5, "object-01", "ff/75/53/44/92/48/5e/ab/b3/9f/86/35/67/28/88/4e"},
 		{md5, "..hor/rib:le-$id", "08/31/97/66/fb/6c/29/35/dd/17/5b/94/26/77/17/e0"},
 		{flat, "object-01", "3c0ff4240c1e116dba14c7627f2319b58aa3d77606d0d90dfc6161608ac987d4"},
+		{flat, "..hor/rib:le-$id", "487326d8c2a3c0b885e23da1469b4d6671fd4e76978924b4443e9e3c316cda6d"},
 		{ocfl.NewFlatOmitPrefix(":"), "namespace:12887296", "12887296"},
 		{ocfl.NewFlatOmitPrefix(":"), "urn:uuid:6e8bc430-9c3a-11d9-9669-0800200c9a66", "6e8bc430-9c3a-11d9-9669-0800200c9a66"},
 		{ocfl.NewFlatOmitPrefix("EDU/"), "https://institution.edu/3448793", "3448793"},
@@ -36,6 +39,10 @@ func TestLayouts(t *testing.T) {
 		{ocfl.NewFlatOmitPrefix(":"), "a:", ""},
 		{ocfl.NewFlatOmitPrefix(":"), "a:..", ""},
 		{ocfl.NewFlatOmitPrefix(":"), "a:extensions", ""},
+		{ocfl.NewFlatOmitPrefix(":"), "a:ocfl_layout.json", ""},
+		{ocfl.NewFlatOmitPrefix(":"), "a:0=ocfl_1.1", ""},
+		{ocfl.NewFlatOmitPrefix(":"), "a:" + strings.Repeat("x", 256), ""},
+		{ocfl.NewFlatOmitPrefix("/"), "ark:/99999/fk4abc", "fk4abc"},
 	} {
 		got, err := test.layout.Path(test.id)
 		if got != test.want || (err != nil) != (test.want == "") {
@@ -52,6 +59,77 @@ func TestLayouts(t *testing.T) {
 	} {
 		if err := bad.Check(); err == nil {
 			t.Errorf("%+v was accepted", bad)
+		}
+	}
+}
+
+// TestParseLayout: a setting names the extension and its parameters, and what cannot be is refused.
+func TestParseLayout(t *testing.T) {
+	t.Parallel()
+	md5 := ocfl.NewHashedNTuple()
+	md5.DigestAlgorithm, md5.TupleSize, md5.NumberOfTuples, md5.ShortObjectRoot = "md5", 2, 15, true
+	for text, want := range map[string]ocfl.Layout{
+		"0004":                               ocfl.NewHashedNTuple(),
+		"0004-hashed-n-tuple-storage-layout": ocfl.NewHashedNTuple(),
+		"0004,digestAlgorithm=md5,tupleSize=2,numberOfTuples=15,shortObjectRoot=true": md5,
+		"0006,delimiter=:": ocfl.NewFlatOmitPrefix(":"),
+		"0006-flat-omit-prefix-storage-layout,delimiter=edu/": ocfl.NewFlatOmitPrefix("edu/"),
+		"0006,delimiter==": ocfl.NewFlatOmitPrefix("="),
+	} {
+		if got, err := ocfl.ParseLayout(text); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%q = %+v, %v, want %+v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{
+		"", "0002", "0006", "0006,delimiter=", "0006,delimiter", "0006,delimiter=a,delimiter=b", "0004,tupleSize=x", "0004,tupleSize=99",
+		"0004,delimiter=:", "0004,extensionName=x", "0004,tupleSize=3.5", "0004,", "0004,digestAlgorithm=crc32", "0004,shortObjectRoot=1",
+	} {
+		if got, err := ocfl.ParseLayout(text); !errors.Is(err, ocfl.ErrLayout) {
+			t.Errorf("%q = %+v, %v, want ErrLayout", text, got, err)
+		}
+	}
+}
+
+// TestOpenRoot_Foreign: a root that another program made is read as it says, and refused when it contradicts itself or
+// is of a layout, or a specification, that is not known here.
+func TestOpenRoot_Foreign(t *testing.T) {
+	t.Parallel()
+	const flat = "0006-flat-omit-prefix-storage-layout"
+	for name, test := range map[string]struct {
+		files map[string]string
+		want  string // folder of "x:y", or empty for ErrLayout
+	}{
+		"no layout":       {map[string]string{"0=ocfl_1.1": "ocfl_1.1\n"}, ""},
+		"1.0":             {map[string]string{"0=ocfl_1.0": "ocfl_1.0\n"}, ""},
+		"default":         {map[string]string{"ocfl_layout.json": `{"extension": "0004-hashed-n-tuple-storage-layout"}`}, placeOf(t, "x:y")},
+		"unknown":         {map[string]string{"ocfl_layout.json": `{"extension": "0002-flat-direct-storage-layout"}`}, ""},
+		"no parameter":    {map[string]string{"ocfl_layout.json": `{"extension": "` + flat + `"}`}, ""},
+		"with more to it": {map[string]string{"ocfl_layout.json": `{"extension": "` + flat + `"}`, "extensions/" + flat + "/config.json": `{"extensionName": "` + flat + `", "delimiter": ":", "note": 1}`}, "y"},
+		"contradiction":   {map[string]string{"ocfl_layout.json": `{"extension": "` + flat + `"}`, "extensions/" + flat + "/config.json": `{"extensionName": "0004-hashed-n-tuple-storage-layout", "delimiter": ":"}`}, ""},
+		"no JSON":         {map[string]string{"ocfl_layout.json": `{`}, ""},
+	} {
+		store := storagetest.NewMemory()
+		if test.files["0=ocfl_1.0"] == "" {
+			test.files["0=ocfl_1.1"] = "ocfl_1.1\n"
+		}
+		for key, text := range test.files {
+			if _, err := storage.Put(t.Context(), store, key, []byte(text)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		root, err := ocfl.OpenRoot(t.Context(), store, "", nil)
+		if test.want == "" {
+			if !errors.Is(err, ocfl.ErrLayout) {
+				t.Errorf("%s: err = %v, want ErrLayout", name, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if key, err := root.ObjectKey("x:y"); key != test.want || err != nil {
+			t.Errorf("%s: key = %q, %v, want %q", name, key, err, test.want)
 		}
 	}
 }

@@ -46,9 +46,11 @@ func (r *Report) Warnings() []Fault {
 }
 
 // Codes returns the codes of all faults, sorted, each once.
-func (r *Report) Codes() []string {
+func (r *Report) Codes() []string { return codesOf(r.Faults) }
+
+func codesOf(faults []Fault) []string {
 	var codes []string
-	for _, f := range r.Faults {
+	for _, f := range faults {
 		codes = append(codes, f.Code)
 	}
 	slices.Sort(codes)

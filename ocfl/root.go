@@ -102,7 +102,10 @@ func (r *Root) create(ctx context.Context) error {
 // load reads the layout of a root that exists and compares it with the one that was asked for.
 func (r *Root) load(ctx context.Context) error {
 	data, err := storage.ReadAll(ctx, r.store, r.prefix+layoutName, maxSmall)
-	if errors.Is(err, storage.ErrNotFound) && r.layout != nil {
+	if errors.Is(err, storage.ErrNotFound) {
+		if r.layout == nil {
+			return fmt.Errorf("%w: it has no %s, and nobody says which layout it has", ErrLayout, layoutName)
+		}
 		return nil // the root does not say; the caller does
 	}
 	if err != nil {

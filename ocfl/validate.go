@@ -61,13 +61,18 @@ func (r *Root) Verify(ctx context.Context, id string, opts ValidateOptions) (*Re
 }
 
 func validate(ctx context.Context, t tree, opts ValidateOptions) (*Report, error) {
-	nodes, err := t.list(ctx)
+	nodes, err := list(ctx, t)
 	if err != nil {
 		return nil, err
 	}
 	if _, isStore := t.(storeTree); isStore && len(nodes) == 0 {
 		return nil, ErrNotFound
 	}
+	return judge(ctx, t, nodes, opts)
+}
+
+// judge validates the object that consists of nodes, which are sorted.
+func judge(ctx context.Context, t tree, nodes []node, opts ValidateOptions) (*Report, error) {
 	v := &validator{tree: t, nodes: nodes, opts: opts, report: &Report{Faults: []Fault{}}}
 	if err := v.run(ctx); err != nil {
 		return nil, err
@@ -99,6 +104,9 @@ func (v *validator) run(ctx context.Context) error {
 	for _, n := range v.nodes {
 		if n.kind == otherNode {
 			v.fault("E090", n.path, "neither a file nor a folder")
+		}
+		if n.linked {
+			v.fault("E090", n.path, "a hard link: another name of the object is the same file")
 		}
 	}
 	if err := v.checkDeclaration(ctx); err != nil {
@@ -155,6 +163,9 @@ func (v *validator) checkDeclaration(ctx context.Context) error {
 			continue
 		case tag != "0" && strings.HasPrefix(value, "ocfl_object_"):
 			v.fault("E005", name, "a declaration begins with 0=")
+			if len(tag) != 1 || tag[0] < '0' || tag[0] > '9' {
+				v.fault("E002", name, "the tag before = is no digit")
+			}
 		case tag != "0":
 			continue
 		case !strings.HasPrefix(value, "ocfl_object_"):
@@ -186,7 +197,9 @@ func (v *validator) checkDeclaration(ctx context.Context) error {
 // checkRootInventory reads the inventory that describes the object.
 func (v *validator) checkRootInventory(ctx context.Context) error {
 	if !v.has(inventoryName) {
-		v.fault("E063", "", "no %s", inventoryName)
+		for _, code := range []string{"E063", "E034"} {
+			v.fault(code, "", "there is no file %s", inventoryName)
+		}
 		return nil
 	}
 	out, sums, err := v.readInventory(ctx, inventoryName)

@@ -52,7 +52,7 @@ func (v *validator) checkTop() {
 		case !isVersion:
 			v.fault("E001", name, "a folder that does not belong there")
 			if strings.Trim(strings.TrimPrefix(name, "v"), "0123456789") == "" {
-				v.fault("E104", name, "no name of a version")
+				v.fault(versionNameCode(name), name, "no name of a version, which is v and a number from 1 on")
 			}
 			continue
 		case v.root != nil && !slices.Contains(declared, name):
@@ -79,10 +79,14 @@ func (v *validator) checkTopFile(name string) {
 	if name == inventoryName || strings.HasPrefix(name, "0=") {
 		return
 	}
-	if algorithm, ok := strings.CutPrefix(name, inventoryName+"."); ok && (v.root == nil || algorithm == v.root.inv.Algorithm) {
+	algorithm, isSidecar := strings.CutPrefix(name, inventoryName+".")
+	if isSidecar && (v.root == nil || algorithm == v.root.inv.Algorithm) {
 		return
 	}
 	v.fault("E001", name, "a file that does not belong there")
+	if isSidecar {
+		v.fault("E059", name, "a digest of another algorithm than the inventory's, which is %q", v.root.inv.Algorithm)
+	}
 }
 
 // checkExtension checks something in the extensions folder (3.9).
@@ -126,6 +130,9 @@ func (v *validator) checkVersionFolder(version string) {
 	}
 	if hasContent && files == 0 {
 		v.fault("W003", version+"/"+content, "a content folder without files")
+	}
+	if !hasContent && v.like != nil && v.like.below(version+"/") {
+		v.fault("E016", version, "no folder %q, although the inventory names files of this version", content)
 	}
 }
 

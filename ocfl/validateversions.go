@@ -21,6 +21,7 @@ func (v *validator) checkVersionInventories(ctx context.Context) error {
 		newest := i == len(v.root.names)-1
 		if !v.has(path) {
 			v.fault("W010", name, "no inventory")
+			v.checkOrphans(name)
 			continue
 		}
 		if newest {
@@ -79,12 +80,23 @@ func (v *validator) checkNewestCopy(ctx context.Context, path string) (bool, err
 	return true, v.checkSidecar(ctx, path, v.root.inv.Algorithm, v.rootDigest)
 }
 
+// checkOrphans looks for the sidecar of an inventory that is not there: where there is one, the inventory was lost.
+func (v *validator) checkOrphans(version string) {
+	for _, n := range v.below(version) {
+		rest, ok := strings.CutPrefix(n.path, version+"/"+inventoryName+".")
+		if ok && !strings.Contains(rest, "/") && n.kind == fileNode {
+			v.fault("E060", n.path, "the inventory that it is the digest of is missing")
+		}
+	}
+}
+
 // checkSidecarNames refuses sidecars of other algorithms than the inventory's.
 func (v *validator) checkSidecarNames(version, algorithm string) {
 	for _, n := range v.below(version) {
 		rest, ok := strings.CutPrefix(n.path, version+"/"+inventoryName+".")
 		if ok && rest != algorithm && !strings.Contains(rest, "/") && n.kind == fileNode {
 			v.fault("E015", n.path, "a file that does not belong there")
+			v.fault("E059", n.path, "a digest of another algorithm than the inventory's, which is %q", algorithm)
 		}
 	}
 }
@@ -102,11 +114,10 @@ func (v *validator) compareInventories(path, version string, old *decoded) {
 		v.fault("E040", path, "head is %q in the folder %s", old.head, version)
 	}
 	if old.inv.ContentDirectory != root.ContentDirectory {
-		code := "E020"
-		if !old.inv.contentDeclared || !root.contentDeclared {
-			code = "E019"
+		// The first version decides (E019) and none may change it (E020): whichever of the two is wrong, both are broken.
+		for _, code := range []string{"E019", "E020"} {
+			v.fault(code, path, "contentDirectory is %q, that of the object %q", old.inv.ContentDirectory, root.ContentDirectory)
 		}
-		v.fault(code, path, "contentDirectory is %q, that of the object %q", old.inv.ContentDirectory, root.ContentDirectory)
 	}
 	for i, name := range old.names {
 		k := slices.Index(v.root.names, name)

@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/source/unpack"
+	"github.com/holdfast/holdfast/storage/open"
 )
 
 // check is what the flags of `check` say.
@@ -29,13 +30,14 @@ func (a *app) checkCommand() *cobra.Command {
 	var c check
 	cmd := &cobra.Command{
 		Use: "check PATH...", Short: "Judge files and folders as a submission would, without a running Holdfast",
-		Long: "Judge manifests, bags, containers and OCFL objects by the very rules that a submission is judged by, and name\n" +
-			"everything that is wrong with them. Nothing is sent anywhere. The exit code is 0 when all are valid, else 6.",
+		Long: "Judge manifests, bags, containers, OCFL objects and OCFL storage roots by the very rules that a submission is judged\n" +
+			"by, and name everything that is wrong with them. Nothing is sent anywhere. PATH is a file, a folder, or the address of\n" +
+			"an object or a storage root in a bucket, s3://BUCKET/PREFIX?... The exit code is 0 when all are valid, else 6.",
 		Example: "  holdfast check batch.checkm --remote\n  holdfast check bag.zip --json",
 		Args:    needs("PATH..."),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.check(cmd.Context(), args, c) },
 	}
-	cmd.Flags().StringVar(&c.typ, "type", string(registry.AutoType), "judge it as `TYPE`: auto, file, container, bag, object-manifest, batch-manifest, container-batch-manifest, single-file-batch-manifest, ocfl-object")
+	cmd.Flags().StringVar(&c.typ, "type", string(registry.AutoType), "judge it as `TYPE`: auto, file, container, bag, object-manifest, batch-manifest, container-batch-manifest, single-file-batch-manifest, ocfl-object, ocfl-root")
 	cmd.Flags().StringVar(&c.profile, "profile", "", "judge bags by the BagIt profile in `FILE`, too")
 	cmd.Flags().BoolVar(&c.remote, "remote", false, "also ask for every file that a manifest or a bag's fetch.txt names, without fetching it")
 	cmd.Flags().BoolVar(&a.json, "json", false, "print JSON, one verdict a line")
@@ -50,8 +52,8 @@ type checkLine struct {
 }
 
 func (a *app) check(ctx context.Context, paths []string, c check) error {
-	t := intake.OCFLObject
-	if c.typ != string(t) {
+	t := registry.PayloadType(c.typ)
+	if t != intake.OCFLObject && t != intake.OCFLRoot {
 		var err error
 		if t, err = typeOf(c.typ); err != nil {
 			return err
@@ -73,6 +75,7 @@ func (a *app) check(ctx context.Context, paths []string, c check) error {
 	}
 	var codes []outcome
 	for _, path := range paths {
+		o.Object = func(folder string, v intake.Report) error { return a.printVerdict(path+" "+folder, v) }
 		v, err := judgePath(ctx, path, t, o)
 		if err != nil {
 			if ctx.Err() != nil {
@@ -112,6 +115,12 @@ func readBagProfile(path string) (_ *bagit.Profile, err error) {
 
 // judgePath judges a file or folder.
 func judgePath(ctx context.Context, path string, t registry.PayloadType, o intake.Options) (v intake.Report, err error) {
+	if strings.HasPrefix(path, "s3://") {
+		if v, err = judgeBucket(ctx, path, t, o); err != nil {
+			return v, fmt.Errorf("%s: %w", path, err)
+		}
+		return v, nil
+	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return v, fmt.Errorf("%s: %w", path, cause(err))
@@ -119,8 +128,8 @@ func judgePath(ctx context.Context, path string, t registry.PayloadType, o intak
 	switch {
 	case info.IsDir():
 		v, err = judgeFolder(ctx, path, t, o)
-	case t == intake.OCFLObject:
-		err = fix(&usageError{errors.New("an OCFL object is a folder")}, "name the object's folder")
+	case t == intake.OCFLObject, t == intake.OCFLRoot:
+		err = fix(&usageError{errors.New("an OCFL object or storage root is a folder")}, "name its folder")
 	case info.Mode().IsRegular():
 		v, err = judgeFile(ctx, path, info.Size(), t, o)
 	default:
@@ -130,6 +139,20 @@ func judgePath(ctx context.Context, path string, t registry.PayloadType, o intak
 		return v, fmt.Errorf("%s: %w", path, err)
 	}
 	return v, nil
+}
+
+// judgeBucket judges an OCFL object or storage root in a bucket, which the credentials of AWS's default chain open.
+func judgeBucket(ctx context.Context, address string, t registry.PayloadType, o intake.Options) (v intake.Report, err error) {
+	s, err := open.URL(ctx, address)
+	if err != nil {
+		return v, fix(&usageError{err}, "name the bucket as s3://BUCKET/PREFIX?region=NAME, with endpoint=URL and path_style=true where it is not AWS's")
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	v, err = intake.Preserved(ctx, s, t, o)
+	if errors.Is(err, intake.ErrNoJudge) {
+		err = fix(&usageError{errors.New("neither an OCFL object nor a storage root lies there")}, "name the prefix that has the file 0=ocfl_..., or say --type")
+	}
+	return v, err
 }
 
 func judgeFile(ctx context.Context, path string, size int64, t registry.PayloadType, o intake.Options) (v intake.Report, err error) {
@@ -206,6 +229,9 @@ func verdictText(v intake.Report) string {
 		words += " " + v.Version
 	}
 	parts := []string{words}
+	if v.Objects > 0 {
+		parts = append(parts, plural(v.Objects, "object", "objects"))
+	}
 	if v.Rows > 0 && v.Files == 0 {
 		parts = append(parts, plural(v.Rows, "row", "rows"))
 	} else if v.Files > 0 {

@@ -57,7 +57,7 @@ func TestCheck(t *testing.T) {
 	}
 
 	holdfast(t, "check", "--type", "object-manifest", plain).wants(t, exitUsage).says(t, "--type container or bag")
-	holdfast(t, "check", "--type", "ocfl-object", good).wants(t, exitUsage).says(t, "an OCFL object is a folder")
+	holdfast(t, "check", "--type", "ocfl-object", good).wants(t, exitUsage).says(t, "an OCFL object or storage root is a folder")
 	holdfast(t, "check", "--type", "ocfl-object", plain).wants(t, exitContent)
 	if err := os.Symlink(good, filepath.Join(plain, "link")); err != nil {
 		t.Fatal(err)

@@ -65,12 +65,8 @@ func (p Places) needs(n *Node, staging *storage.Store, objects **ocfl.Root) []ne
 			*staging = faulty(s)
 			return nil
 		}},
-		{"HOLDFAST_STORAGE_URL", p.Storage, "preservation storage at " + storageName(p.Storage), fix, func(ctx context.Context) error {
-			s, err := n.openStorage(ctx, p.Storage)
-			if err != nil {
-				return err
-			}
-			*objects, err = ocfl.OpenRoot(ctx, s, "", nil)
+		{"HOLDFAST_STORAGE_URL", p.Storage, "preservation storage at " + storageName(p.Storage), fix, func(ctx context.Context) (err error) {
+			*objects, err = n.openRoot(ctx, p.Storage)
 			return err
 		}},
 	}

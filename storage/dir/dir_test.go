@@ -231,6 +231,36 @@ func TestCopyLinksOnOneFileSystem(t *testing.T) {
 	}
 }
 
+// TestCopyLinksOnce: of two objects made from one, each has bytes of its own, so that what befalls one leaves the other.
+func TestCopyLinksOnce(t *testing.T) {
+	path := t.TempDir()
+	from, to := open(t, t.TempDir()), open(t, path)
+	if _, err := storage.Put(t.Context(), from, "k", []byte("content")); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"first", "second", "third"} {
+		if _, err := storage.Copy(t.Context(), to, key, from, "k"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := storage.Copy(t.Context(), to, key, from, "k"); !errors.Is(err, storage.ErrExists) {
+			t.Errorf("copy again: err = %v, want ErrExists", err)
+		}
+	}
+	var infos []fs.FileInfo
+	for _, key := range []string{"first", "second", "third"} {
+		info, err := os.Stat(filepath.Join(path, key))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, other := range infos {
+			if os.SameFile(info, other) {
+				t.Errorf("%s is the same file as another object", key)
+			}
+		}
+		infos = append(infos, info)
+	}
+}
+
 func TestReady(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "volume")
 	if err := os.Mkdir(path, 0o755); err != nil {

@@ -22,6 +22,14 @@ func inodeOf(info fs.FileInfo) inode {
 	return inode{}
 }
 
+// names returns how many names a file has.
+func names(info fs.FileInfo) uint64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(st.Nlink) //nolint:unconvert // its type depends on the system
+	}
+	return 1
+}
+
 // identity tells a file from every other of its file system, past ones too: inode numbers are soon used again, so the
 // time of birth belongs to it.
 type identity struct {
