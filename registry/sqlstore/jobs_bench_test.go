@@ -11,10 +11,10 @@ import (
 	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
 )
 
-// BenchmarkAddJobs makes jobs of the rows of one batch manifest, as expand does: `-benchtime 100x` is 20,000 of them. By the
+// BenchmarkAddJobs makes jobs of the rows of one batch manifest, as expand does: `-benchtime 50x` is 20,000 of them. By the
 // processor's time only this process counts, not PostgreSQL's.
 func BenchmarkAddJobs(b *testing.B) {
-	const portion = 200
+	const portion = 400
 	for _, database := range []struct {
 		name string
 		url  func() string
