@@ -1,12 +1,15 @@
 package bagit
 
 import (
+	"fmt"
 	"path"
 	"strings"
 	"unicode/utf8"
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/holdfast/holdfast/names"
 )
 
 // unsafeEntry says why a file of this name cannot be taken in, or "". It is for names of files that exist; path is
@@ -80,13 +83,13 @@ func unportable(name string) string {
 	if strings.ContainsAny(name, `\<>:"|?*`) {
 		return "character that Windows reserves"
 	}
+	if names.LongPart(name) != "" {
+		return fmt.Sprintf("longer than %d octets", names.MaxPart)
+	}
 	for part := range strings.SplitSeq(name, "/") {
 		stem, _, _ := strings.Cut(part, ".")
 		if isDeviceName(stem) {
 			return "device name of Windows"
-		}
-		if len(part) > 255 {
-			return "longer than 255 octets"
 		}
 		if strings.HasSuffix(part, " ") || strings.HasSuffix(part, ".") && part != "." {
 			return "ends in a space or a dot"

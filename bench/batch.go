@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/client"
 	"github.com/holdfast/holdfast/registry/wire"
 )
 
@@ -113,45 +114,53 @@ func (b *bench) expanded(ctx context.Context, e expansion) (_ time.Duration, err
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
-	err = s.client.PutCollection(ctx, registry.Collection{Mnemonic: "bench", Profile: registry.Profile{
-		Owner: "ark:/99999/owner", Collections: []string{"ark:/99999/bench"},
-	}}, "")
-	if err == nil && e.held {
-		err = s.client.AddHold(ctx, registry.Hold{Scope: registry.HoldStage, Key: string(registry.Estimate), Reason: "bench", Actor: "bench"})
-	}
+	taken, batch, err := e.run(ctx, s.client)
 	if err != nil {
 		return 0, err
 	}
-	begun := time.Now()
-	r, err := s.client.Submit(ctx, wire.SubmitRequest{URL: e.url, Type: string(registry.SingleFileBatch), Collection: "bench"}, "")
+	b.remember("peak, "+e.label, s.memory("VmHWM"))
+	return taken, e.complete(ctx, s.client, batch)
+}
+
+// run submits the manifest and waits until each row is a job.
+func (e expansion) run(ctx context.Context, c *client.Client) (taken time.Duration, batch string, err error) {
+	err = c.PutCollection(ctx, registry.Collection{Mnemonic: "bench", Profile: registry.Profile{
+		Owner: "ark:/99999/owner", Collections: []string{"ark:/99999/bench"},
+	}}, "")
+	if err == nil && e.held {
+		err = c.AddHold(ctx, registry.Hold{Scope: registry.HoldStage, Key: string(registry.Estimate), Reason: "bench", Actor: "bench"})
+	}
 	if err != nil {
-		return 0, fmt.Errorf("submit: %w", err)
+		return 0, "", err
+	}
+	begun := time.Now()
+	r, err := c.Submit(ctx, wire.SubmitRequest{URL: e.url, Type: string(registry.SingleFileBatch), Collection: "bench"}, "")
+	if err != nil {
+		return 0, "", fmt.Errorf("submit: %w", err)
 	}
 	tick := time.NewTicker(10 * asked)
 	defer tick.Stop()
 	for {
-		it, err := s.client.Batch(ctx, r.BatchID)
+		it, err := c.Batch(ctx, r.BatchID)
 		switch {
 		case err != nil:
-			return 0, err
+			return 0, "", err
 		case it.Status.Settled():
-			return 0, fmt.Errorf("batch is %s: %s", it.Status, it.Note)
+			return 0, "", fmt.Errorf("batch is %s: %s", it.Status, it.Note)
 		case it.Stage == registry.Report:
-			taken := time.Since(begun)
-			b.remember("peak, "+e.label, s.memory("VmHWM"))
-			return taken, e.complete(ctx, s, it.ID)
+			return time.Since(begun), it.ID, nil
 		}
 		select {
 		case <-ctx.Done():
-			return 0, context.Cause(ctx)
+			return 0, "", context.Cause(ctx)
 		case <-tick.C:
 		}
 	}
 }
 
 // complete is nil when each row is a job.
-func (e expansion) complete(ctx context.Context, s *service, batch string) error {
-	p, err := s.client.BatchProgress(ctx, batch)
+func (e expansion) complete(ctx context.Context, c *client.Client, batch string) error {
+	p, err := c.BatchProgress(ctx, batch)
 	if err == nil && (p.Jobs != e.rows || p.Failed > 0) {
 		err = fmt.Errorf("%d rows became %d jobs, of which %d failed", e.rows, p.Jobs, p.Failed)
 	}

@@ -77,7 +77,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.Float64Var(&o.scale, "scale", 1, "scale of the amounts of work, above 0; targets are for 1")
 	f.IntVar(&o.rounds, "rounds", 3, "how often each is run; the median counts")
 	f.DurationVar(&o.limit, "limit", 4*time.Minute, "when the whole run is given up")
-	f.StringVar(&o.profile, "profile", "", "write CPU and mutex profiles of large, small and orchestration to this folder, instead")
+	f.StringVar(&o.profile, "profile", "", "write CPU and mutex profiles of large, batch, small and orchestration to this folder, instead")
 	f.IntVar(&o.slots, "slots", 64, "slots of each stage in the orchestration's second row")
 	f.StringVar(&o.postgres, "postgres", "", "postgres://... of an existing database: orchestration and batch run on it, too, in schemas that are removed")
 	f.StringVar(&o.serve, "serve", "", "serve a folder over HTTP until standard input ends (what bench starts for itself)")

@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast/holdfast/registry/client"
 )
 
-// profiles runs one round of large, small and orchestration with Holdfast in this process, and writes profiles.
+// profiles runs one round of large, batch, small and orchestration with Holdfast in this process, and writes profiles.
 func (b *bench) profiles(ctx context.Context) error {
 	if err := os.MkdirAll(b.profile, 0o755); err != nil {
 		return err
@@ -37,6 +37,13 @@ func (b *bench) profiles(ctx context.Context) error {
 	if err := stop(); err != nil {
 		return err
 	}
+	rows := b.scaled(100_000)
+	if address, stop, err = b.batchSource(ctx, rows); err != nil {
+		return err
+	}
+	if err := errors.Join(b.profiledBatch(ctx, address+"/"+batchName, rows), stop()); err != nil {
+		return err
+	}
 	address, _, stop, err = b.smallSource(ctx, n)
 	if err != nil {
 		return err
@@ -52,7 +59,26 @@ func (b *bench) profiles(ctx context.Context) error {
 }
 
 // profiled runs a deposit through a node in this process.
-func (b *bench) profiled(ctx context.Context, name string, d deposit) (err error) {
+func (b *bench) profiled(ctx context.Context, name string, d deposit) error {
+	return b.inNode(ctx, name, func(c *client.Client) error {
+		taken, stages, err := d.run(ctx, c)
+		b.say("%s %s: %s", name, taken.Round(time.Millisecond), stages)
+		return err
+	})
+}
+
+// profiledBatch makes jobs of the rows of a batch manifest, and holds them.
+func (b *bench) profiledBatch(ctx context.Context, url string, rows int64) error {
+	return b.inNode(ctx, "batch", func(c *client.Client) error {
+		e := expansion{url: url, rows: rows, held: true}
+		taken, batch, err := e.run(ctx, c)
+		b.say("batch %s: %.0f jobs/s", taken.Round(time.Millisecond), float64(rows)/taken.Seconds())
+		return errors.Join(err, e.complete(ctx, c, batch))
+	})
+}
+
+// inNode profiles what fn does with a node in this process.
+func (b *bench) inNode(ctx context.Context, name string, fn func(*client.Client) error) (err error) {
 	defaults := config.Default()
 	template, err := defaults.Template()
 	if err != nil {
@@ -77,9 +103,7 @@ func (b *bench) profiled(ctx context.Context, name string, d deposit) (err error
 	if err != nil {
 		return err
 	}
-	taken, stages, err := d.run(ctx, c)
-	b.say("%s %s: %s", name, taken.Round(time.Millisecond), stages)
-	return errors.Join(err, stop())
+	return errors.Join(fn(c), stop())
 }
 
 // record begins the profiles NAME.cpu and NAME.mutex; stop ends and writes them.

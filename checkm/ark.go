@@ -26,3 +26,7 @@ func validARK(s string) bool {
 	}
 	return true
 }
+
+func isAlphanumeric(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z'
+}

@@ -5,6 +5,8 @@ import (
 	"io"
 	"math"
 	"strconv"
+
+	"github.com/holdfast/holdfast/names"
 )
 
 // defaultMaxFaults is what Check keeps when Options does not say.
@@ -37,7 +39,8 @@ type Report struct {
 func (r Report) OK() bool { return r.Errors == 0 }
 
 // Check reads a whole manifest and reports every fault in one pass. Beyond what [Reader]
-// finds it refuses the later of two rows of the same name where the rows make one object,
+// finds it refuses the later of two rows that cannot lie beside each other where the rows make
+// one object (the same name, or a file that is a folder, too),
 // and warns of names that differ only by case or normal form. An error is only returned
 // when r cannot be read to its end; the report then tells what was found up to there.
 func Check(r io.Reader, opts Options) (Report, error) {
@@ -47,7 +50,7 @@ func Check(r io.Reader, opts Options) (Report, error) {
 		reader.list.max = defaultMaxFaults
 	}
 	var rep Report
-	var index *names
+	var index *names.Set
 	for {
 		row, faults, err := reader.Next()
 		if err != nil {
@@ -60,9 +63,9 @@ func Check(r io.Reader, opts Options) (Report, error) {
 		}
 		if reader.Kind().Listing() && named(row, faults) {
 			if index == nil {
-				index = newNames()
+				index = names.NewSet()
 			}
-			if f, ok := duplicate(index.add(row.Name, row.Line), reader, row); ok {
+			if f, ok := beside(index.Add(row.Name, row.Line), reader, row); ok {
 				faults = append(faults, f)
 			}
 		}
@@ -106,21 +109,35 @@ func named(row Row, faults []Fault) bool {
 	return row.Name != ""
 }
 
-// duplicate says what is wrong with a row whose name, or one like it, was there before.
-func duplicate(s seen, r *Reader, row Row) (Fault, bool) {
-	if !s.same && !s.sameFold {
+// beside says what is wrong with a row whose name cannot lie beside an earlier one.
+func beside(c names.Clash, r *Reader, row Row) (Fault, bool) {
+	if c.Kind == names.Fine {
 		return Fault{}, false
 	}
 	f := Fault{
 		Line: row.Line, Column: r.judge.layout.at[colName] + 1, Field: colName.field(), Found: shown(row.Name),
-		Rule: RuleNameDuplicate, Severity: Error, Expected: "each name once",
-		Fix: "rename one of the two files, or put them into folders",
+		Severity: Error,
 	}
-	if !s.same {
-		f.Rule, f.Severity = RuleNameCase, Warning
-		f.Expected = "names that differ in more than case or the form of their letters"
+	switch c.Kind {
+	case names.Same:
+		f.Rule, f.Expected = RuleNameDuplicate, "each name once"
+		f.Fix = "rename one of the two files, or put them into folders"
+	case names.FileFolder:
+		f.Rule, f.Expected = RuleFileAndFolder, "a file or a folder of this name, not both"
+		f.Fix = "rename the file or the folder"
+		if c.Folder != "" {
+			f.Found += ", whose folder " + shown(c.Folder) + " is a file, too"
+		} else {
+			f.Found += ", which is a folder, too"
+		}
+	case names.Variant:
+		f.Rule, f.Severity, f.Expected = RuleNameCase, Warning, "names that differ in more than case or the form of their letters"
 		f.Fix = "both are kept; on systems that ignore case one would replace the other"
+	case names.TooMany:
+		f.Rule, f.Expected = RuleFolders, "at most "+strconv.Itoa(names.MaxFolders)+" folders in one object"
+		f.Fix = "make several objects of it, or pack it into a container"
+		return f, true
 	}
-	f.Expected += "; the other one stands on line " + strconv.Itoa(s.line)
+	f.Expected += "; the other one stands on line " + strconv.Itoa(c.At)
 	return f, true
 }

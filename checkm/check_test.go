@@ -17,7 +17,12 @@ func TestCheckNames(t *testing.T) {
 		names []string
 		want  []string
 	}{
-		{"all different", []string{"a", "b", "a/b", "b/a"}, nil},
+		{"all different", []string{"a", "b", "c/b", "c/a", "c/d/a", "ca", "c.d/a", "d/c"}, nil},
+		{"a folder of an earlier file", []string{"a", "b", "a/b", "b/c/d"}, []string{"8 error file-and-folder", "9 error file-and-folder"}},
+		{"a file that is an earlier folder", []string{"a/b/c", "a", "a/b"}, []string{"7 error file-and-folder", "8 error file-and-folder"}},
+		{"a folder that is a file, behind others of the folder", []string{"x/a/1", "x/a/2", "y/1", "x/a/3", "x/a"}, []string{"10 error file-and-folder"}},
+		{"a file and a folder that differ by case", []string{"A", "a/b", "X/y", "x"}, []string{"7 warning name-case", "9 warning name-case"}},
+		{"a long part", []string{strings.Repeat("x", 255), "d/" + strings.Repeat("x", 256), strings.Repeat("d/", 200)}, []string{"7 warning name-long", "8 error name"}},
 		{"same", []string{"a.txt", "b", "a.txt", "a.txt"}, []string{"8 error name-duplicate", "9 error name-duplicate"}},
 		{"case, small first", []string{"a.txt", "A.txt", "A.TXT"}, []string{"7 warning name-case", "8 warning name-case"}},
 		{"case, capital first", []string{"A.txt", "A.TXT", "a.txt"}, []string{"7 warning name-case", "8 warning name-case"}},
@@ -45,6 +50,19 @@ func TestCheckNamesSayWhere(t *testing.T) {
 	rep := check(t, object(nameRow("a.txt"), nameRow("b"), nameRow("A.txt"), nameRow("a.txt")), checkm.Options{})
 	if len(rep.Faults) != 2 || !strings.Contains(rep.Faults[0].Expected, "line 6") || !strings.Contains(rep.Faults[1].Expected, "line 6") {
 		t.Errorf("faults = %v, want both to name line 6", rep.Faults)
+	}
+}
+
+// TestCheckNamesOfFoldersSayWhere: both lines of a file that is a folder, too, are named, and the folder.
+func TestCheckNamesOfFoldersSayWhere(t *testing.T) {
+	for _, tt := range []struct{ first, second, found string }{
+		{"a/b", "a/b/c/d.txt", "a/b/c/d.txt, whose folder a/b is a file, too"},
+		{"a/b/c/d.txt", "a/b", "a/b, which is a folder, too"},
+	} {
+		rep := check(t, object(nameRow("x"), nameRow(tt.first), nameRow("y"), nameRow(tt.second)), checkm.Options{})
+		if len(rep.Faults) != 1 || rep.Faults[0].Line != 9 || !strings.HasSuffix(rep.Faults[0].Expected, "stands on line 7") || rep.Faults[0].Found != tt.found {
+			t.Errorf("%s, %s: %v", tt.first, tt.second, rep.Faults)
+		}
 	}
 }
 

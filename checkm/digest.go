@@ -38,17 +38,16 @@ func hexDigits(canonical string) int {
 
 // lowerHex returns hex digits in lower case; ok is false for any other text.
 func lowerHex(s string) (lower string, ok bool) {
-	capitals := false
+	all, any := hexByte, class(0)
 	for i := range len(s) {
-		switch c := s[i]; {
-		case c >= '0' && c <= '9', c >= 'a' && c <= 'f':
-		case c >= 'A' && c <= 'F':
-			capitals = true
-		default:
-			return "", false
-		}
+		c := classes[s[i]]
+		all &= c
+		any |= c
 	}
-	if capitals {
+	if all == 0 {
+		return "", false
+	}
+	if any.is(upperByte) {
 		s = strings.ToLower(s)
 	}
 	return s, true

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/holdfast/holdfast/names"
 )
 
 // maxCells is the number of cells of a row that are told apart; more are one fault.
@@ -17,6 +19,7 @@ type judge struct {
 	line   int
 	cells  [maxCells]string
 	n      int
+	plain  bool // there is no percent sign in the row
 	faults []Fault
 }
 
@@ -67,9 +70,14 @@ func (j *judge) row(text string, num int) (Row, []Fault) {
 // split cuts the text at its pipes; a column that is not there is empty.
 func (j *judge) split(text string) {
 	j.n = 0
+	j.plain = strings.IndexByte(text, '%') < 0
 	for more := true; more; j.n++ {
-		var cell string
-		cell, text, more = strings.Cut(text, "|")
+		cell := text
+		if at := strings.IndexByte(text, '|'); at >= 0 {
+			cell, text = text[:at], text[at+1:]
+		} else {
+			more = false
+		}
 		if j.n < maxCells {
 			j.cells[j.n] = trimSpace(cell)
 		}
@@ -84,7 +92,13 @@ func (j *judge) raw(c column) string {
 	return ""
 }
 
-func (j *judge) value(c column) string { return unescape(j.raw(c)) }
+// value returns a column's text without escapes.
+func (j *judge) value(c column) string {
+	if j.plain {
+		return j.raw(c)
+	}
+	return unescape(j.raw(c))
+}
 
 func (j *judge) url(raw string) (at location, ok bool) {
 	at, fault := checkURL(raw)
@@ -141,7 +155,7 @@ func (j *judge) size() int64 {
 
 func (j *judge) name(at location, located bool) string {
 	raw := j.raw(colName)
-	name := unescape(raw)
+	name := j.value(colName)
 	if name == "" {
 		if located {
 			name = at.base
@@ -162,6 +176,10 @@ func (j *judge) name(at location, located bool) string {
 		j.refuse(colName, RuleName, "a relative path without empty, . or .. segments and control characters", problem+": "+name, "rename the file")
 	} else if j.kind.Batch() && strings.IndexByte(name, '/') >= 0 {
 		j.warn(colName, RuleName, "a file name without folders", name, "Merritt refuses folders in the names of a batch")
+	}
+	if long := names.LongPart(name); long != "" {
+		j.warn(colName, RuleNameLong, fmt.Sprintf("parts of at most %d bytes between slashes", names.MaxPart), fmt.Sprintf("%d bytes: %s", len(long), long),
+			"it is kept, but cannot be exported to most disks: shorten it")
 	}
 	if j.kind == ContainerBatch && !containerName(name) {
 		j.refuse(colName, RuleContainerName, "a name that ends as those of containers do, or has no extension", name,

@@ -78,30 +78,23 @@ func plainURL(raw string) (base string, ok bool) {
 		}
 	}
 	host := 0
-	for host < len(rest) && (isAlphanumeric(rest[host]) || rest[host] == '.' || rest[host] == '-') {
+	for host < len(rest) && classes[rest[host]].is(hostByte) {
 		host++
 	}
 	if host == 0 || host == len(rest) || rest[host] != '/' {
 		return "", false
 	}
 	for i := host; i < len(rest); i++ {
-		switch c := rest[i]; {
-		case c == '/':
-			base = rest[i+1:]
-		case !isAlphanumeric(c) && c != '.' && c != '-' && c != '_' && c != '~':
+		if !classes[rest[i]].is(pathByte) {
 			return "", false
 		}
 	}
-	return base, true
+	return rest[strings.LastIndexByte(rest, '/')+1:], true
 }
 
 func isPort(text string) bool {
 	n, err := strconv.ParseUint(text, 10, 16)
 	return err == nil && n > 0
-}
-
-func isAlphanumeric(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z'
 }
 
 func hasSpaceOrControl(s string) bool {

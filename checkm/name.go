@@ -15,6 +15,9 @@ const maxName = 1024
 // nameProblem says what makes a file's name dangerous or ambiguous, or returns "".
 // Names that only look odd (spaces, percent signs, several dots, any script) are fine.
 func nameProblem(name string) string {
+	if plainName(name) {
+		return ""
+	}
 	if len(name) > maxName {
 		return "a name of more than " + strconv.Itoa(maxName) + " bytes"
 	}
@@ -43,6 +46,22 @@ func nameProblem(name string) string {
 		}
 	}
 	return ""
+}
+
+// plainName recognises what nearly all names are, printable ASCII without a part that begins with a dot or is empty.
+func plainName(name string) bool {
+	if len(name) > maxName {
+		return false
+	}
+	before := byte('/')
+	for i := range len(name) {
+		c := name[i]
+		if !classes[c].is(nameByte) || before == '/' && (c == '/' || c == '.') {
+			return false
+		}
+		before = c
+	}
+	return before != '/'
 }
 
 // containerExtensions are what the names of containers end with; .tar may stand before the compressed ones.

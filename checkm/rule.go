@@ -74,6 +74,13 @@ const (
 	RuleContainerName Rule = "container-name"
 	// RuleNameDuplicate: a name that an earlier row of the same object has.
 	RuleNameDuplicate Rule = "name-duplicate"
+	// RuleFileAndFolder: a name that is the folder of another row of the same object, or
+	// whose own folder is a file there.
+	RuleFileAndFolder Rule = "file-and-folder"
+	// RuleFolders: more folders in one object than are told apart.
+	RuleFolders Rule = "folders"
+	// RuleNameLong: a part of a name that most file systems cannot hold. A warning.
+	RuleNameLong Rule = "name-long"
 	// RuleNameCase: a name that differs from an earlier one only by case or by the
 	// normal form of its letters. A warning.
 	RuleNameCase Rule = "name-case"

@@ -3,9 +3,12 @@ package intake
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 
+	"github.com/holdfast/holdfast/checkm"
+	"github.com/holdfast/holdfast/names"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source/unpack"
 )
@@ -18,10 +21,14 @@ func judgeContainer(ctx context.Context, in unpack.Input, t registry.PayloadType
 	var tops []string // names that a bag's own files may have
 	var list *Listing
 	var described descriptions
+	var long []Fault   // of names
 	var unlisted error // why there is no list although there is an mrt-manifest.txt
 	err := unpack.Walk(ctx, in, o.Limits, func(e unpack.Entry, r io.Reader) error {
 		v.Files, v.Bytes = v.Files+1, v.Bytes+e.Size
 		top.Meet(e.Name)
+		if part := names.LongPart(e.Name); part != "" && len(long) < v.most {
+			long = append(long, longName(e.Name, part))
+		}
 		if strings.Count(e.Name, "/") <= 1 && len(tops) < mostTops {
 			tops = append(tops, e.Name)
 		}
@@ -56,7 +63,17 @@ func judgeContainer(ctx context.Context, in unpack.Input, t registry.PayloadType
 		}
 	}
 	v.addFaults(described.of("."))
+	v.addFaults(long)
 	return v.settle(), nil
+}
+
+// longName warns of a name that most disks cannot hold.
+func longName(name, part string) Fault {
+	return Fault{
+		Severity: Warning, Rule: string(checkm.RuleNameLong), File: name, Found: fmt.Sprintf("a part of %d bytes", len(part)),
+		Expected: fmt.Sprintf("parts of at most %d bytes between slashes", names.MaxPart),
+		Fix:      "it is kept, but cannot be exported to most disks: shorten it",
+	}
 }
 
 // judgeListing holds the files of a sound container against its list.

@@ -21,7 +21,7 @@ import (
 
 const (
 	// jobsAtOnce is how many rows become jobs in one transaction: few enough that nobody waits long behind them (R25).
-	jobsAtOnce = 200
+	jobsAtOnce = 400
 	// resultType is the name of the durable result that says what the payload was found to be.
 	resultType = "type"
 )

@@ -240,7 +240,7 @@ func (t *tx) start(all []starting) error {
 // insertAttempt is the statement that writes attempts.
 var insertAttempt = insertInto(
 	`INSERT INTO attempt (item_id, n, request_id, stage, worker, version, started_at, lease_until, stuck_after, progress_at, max_attempts)`,
-	`($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`, 11)
+	`($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`)
 
 // startAgain begins the next attempt of an item that snoozes again and again in the row of its last one, whose number grows
 // (R24). It is not news.

@@ -114,22 +114,12 @@ func filled(b *testing.B, items int) *sqlstore.Store {
 			b.Fatal(err)
 		}
 	}
-	if err := s.PutCollection(b.Context(), registry.Collection{Mnemonic: "own"}, "admin"); err != nil {
-		b.Fatal(err)
-	}
-	r, err := s.Submit(b.Context(), registry.Submission{Collection: "own"})
-	if err != nil {
-		b.Fatal(err)
-	}
-	c, err := s.Claim(b.Context(), registry.ClaimRequest{RequestID: "expand", Stage: registry.Expand, Hint: r.BatchID, Worker: "w", Lease: time.Hour})
-	if err != nil {
-		b.Fatal(err)
-	}
+	batch := expandingBatch(b, s)
 	jobs := make([]registry.NewJob, 500)
 	for i := range jobs {
 		jobs[i] = registry.NewJob{Row: int64(i + 1), Spec: registry.Spec{Type: registry.FileType, URL: "https://example.org/x"}}
 	}
-	if _, err := s.AddJobs(b.Context(), c.Lease, jobs); err != nil {
+	if _, err := s.AddJobs(b.Context(), batch, jobs); err != nil {
 		b.Fatal(err)
 	}
 	return s

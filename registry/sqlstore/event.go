@@ -90,7 +90,7 @@ func (t *tx) keepCollection(it registry.WorkItem) {
 // insertEvent is the statement that writes events.
 var insertEvent = insertInto(
 	`INSERT INTO event (feed_seq, id, item_id, attempt, type, actor, at, data, collection, audit_id, audited)`,
-	`($1, $2, $3, $4, $5, $6, $7, $8, COALESCE((SELECT collection FROM work_item WHERE id = $3), $9), $10, $11)`, 11)
+	`($1, $2, $3, $4, $5, $6, $7, $8, COALESCE((SELECT collection FROM work_item WHERE id = $3), $9), $10, $11)`)
 
 // isAct says whether an event is what a person did or was refused.
 func isAct(kind, actor string) bool {

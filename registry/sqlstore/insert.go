@@ -83,7 +83,7 @@ var insertItem = insertInto(
 	`INSERT INTO work_item (seq, id, tenant, collection, parent_id, row_no, action, stage, status, priority, rank, name, spec,
 		fingerprint, error_class, note, run_at, nudge_at, created_by, created_at, updated_at, finished_at, graph_id, blocker_count,
 		volume, optional, ready)`,
-	`($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $20, $21, $22, $23, $24, $25, $26)`, 26)
+	`($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $20, $21, $22, $23, $24, $25, $26)`)
 
 // insert makes items, each with its event and, when it is pending, its message.
 func (t *tx) insert(items ...newItem) error {

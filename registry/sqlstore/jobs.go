@@ -122,8 +122,8 @@ func expandedTo(batch registry.WorkItem, jobs []registry.NewJob) (state string, 
 
 // The statements that write what a job begins with.
 var (
-	insertWaiting = insertInto(`INSERT INTO lock_wait (key, item_id, submitted_at)`, `($1, $2, $3)`, 3)
-	insertEdge    = insertInto(`INSERT INTO work_dep (item_id, requires_id, wait_for, satisfied_at)`, `($1, $2, 'settled', $3)`, 3)
+	insertWaiting = insertInto(`INSERT INTO lock_wait (key, item_id, submitted_at)`, `($1, $2, $3)`)
+	insertEdge    = insertInto(`INSERT INTO work_dep (item_id, requires_id, wait_for, satisfied_at)`, `($1, $2, 'settled', $3)`)
 )
 
 // rowsThere says which of a batch's rows, from the first to the last of some, are jobs already.

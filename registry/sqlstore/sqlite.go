@@ -51,6 +51,8 @@ func (d sqlite) committed(context.Context, *sql.DB, string) (bool, error) { retu
 
 func (d sqlite) gone(error) bool { return false }
 
+func (d sqlite) statement(query string) string { return bareParameters(query) }
+
 func (d sqlite) pipelines() bool { return false }
 
 func (d sqlite) run(context.Context, any, []statement) error { return nil } // nothing is kept back

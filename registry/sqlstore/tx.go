@@ -272,7 +272,7 @@ func (t *tx) prepare(query string) (stmt, error) {
 	if st, ok := t.stmts[query]; ok {
 		return st, nil
 	}
-	prepared, err := t.conn.PrepareContext(t.ctx, query)
+	prepared, err := t.conn.PrepareContext(t.ctx, t.store.dialect.statement(query))
 	if err != nil {
 		return stmt{}, fmt.Errorf("prepare %q: %w", query, err)
 	}

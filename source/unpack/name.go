@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/holdfast/holdfast/names"
 )
 
 // cleanName returns name as a clean relative path, "" for the container's root folder. It refuses whatever could leave
@@ -78,57 +80,33 @@ func decodeLatin1(raw string) string {
 	return b.String()
 }
 
-// nameTree holds the names met so far and refuses what cannot stand beside them.
-type nameTree struct {
-	files   map[string]struct{}
-	folders map[string]struct{}
-}
-
-func newNameTree() *nameTree {
-	return &nameTree{files: map[string]struct{}{}, folders: map[string]struct{}{}}
-}
-
 // addFile enters a file's name and the folders that it implies.
-func (t *nameTree) addFile(raw, name string) error {
-	if _, taken := t.files[name]; taken {
-		return duplicateFault(raw, "two entries have this name; pack each file once")
-	}
-	if _, taken := t.folders[name]; taken {
-		return duplicateFault(raw, "this name is a file and a folder, too")
-	}
-	t.files[name] = struct{}{}
-	return t.addParents(raw, name)
+func (w *walker) addFile(raw, name string) error {
+	return nameFault(raw, w.names.Add(name, int(w.entries)))
 }
 
 // addFolder enters a folder's name. The same folder may come often.
-func (t *nameTree) addFolder(raw, name string) error {
+func (w *walker) addFolder(raw, name string) error {
 	if name == "" {
 		return nil
 	}
-	if _, taken := t.files[name]; taken {
-		return duplicateFault(raw, "this name is a file and a folder, too")
-	}
-	t.folders[name] = struct{}{}
-	return t.addParents(raw, name)
+	return nameFault(raw, w.names.AddFolder(name, int(w.entries)))
 }
 
-func (t *nameTree) addParents(raw, name string) error {
-	for {
-		slash := strings.LastIndexByte(name, '/')
-		if slash < 0 {
-			return nil
-		}
-		name = name[:slash]
-		if _, known := t.folders[name]; known {
-			return nil
-		}
-		if _, taken := t.files[name]; taken {
-			return duplicateFault(raw, fmt.Sprintf("its folder %q is a file, too", name))
-		}
-		t.folders[name] = struct{}{}
+// nameFault is what a clash of names comes to. Names that differ by case only are two names.
+func nameFault(raw string, c names.Clash) error {
+	fault := &Error{Entry: raw, Fault: FaultDuplicate}
+	switch {
+	case c.Kind == names.Same:
+		fault.Detail = "two entries have this name; pack each file once"
+	case c.Kind == names.FileFolder && c.Folder != "":
+		fault.Detail = fmt.Sprintf("its folder %q is a file, too; rename one of them", c.Folder)
+	case c.Kind == names.FileFolder:
+		fault.Detail = "this name is a file and a folder, too; rename one of them"
+	case c.Kind == names.TooMany:
+		fault.Fault, fault.Detail = FaultLimit, fmt.Sprintf("it has more than %d folders; split it", names.MaxFolders)
+	default:
+		return nil
 	}
-}
-
-func duplicateFault(raw, detail string) error {
-	return &Error{Entry: raw, Fault: FaultDuplicate, Detail: detail}
+	return fault
 }

@@ -76,12 +76,12 @@ func (w *walker) tarEntry(tr *tar.Reader, header *tar.Header) error {
 		return err
 	}
 	if kind.folder {
-		return w.names.addFolder(header.Name, name)
+		return w.addFolder(header.Name, name)
 	}
 	if name == "" {
 		return &Error{Entry: header.Name, Fault: FaultName, Detail: "a file has the name of the folder itself"}
 	}
-	if err := w.names.addFile(header.Name, name); err != nil {
+	if err := w.addFile(header.Name, name); err != nil {
 		return err
 	}
 	if header.Size > w.ceiling-w.out {

@@ -15,6 +15,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/holdfast/holdfast/names"
 )
 
 // The encodings that Entry.Encoding names.
@@ -54,7 +56,7 @@ func Walk(ctx context.Context, in Input, limits Limits, fn func(Entry, io.Reader
 	w := &walker{
 		cursor: c,
 		limits: limits.withDefaults(),
-		names:  newNameTree(),
+		names:  names.NewSet(),
 		fn:     fn,
 	}
 	w.ceiling = w.limits.ceiling(in.Size)
@@ -68,7 +70,7 @@ type walker struct {
 	ceiling int64 // bytes that may come out in all
 	out     int64 // bytes that came out
 	entries int64 // entries met, folders and skipped ones included
-	names   *nameTree
+	names   *names.Set
 	fn      func(Entry, io.Reader) error
 }
 

@@ -169,7 +169,7 @@ func (w *walker) zipEntry(f *zip.File) (Entry, bool, error) {
 		if f.UncompressedSize64 != 0 {
 			return refuse(FaultDamaged, "it is a folder that has content of its own")
 		}
-		return Entry{}, true, w.names.addFolder(f.Name, name)
+		return Entry{}, true, w.addFolder(f.Name, name)
 	}
 	if name == "" {
 		return refuse(FaultName, "a file has the name of the folder itself")
@@ -178,7 +178,7 @@ func (w *walker) zipEntry(f *zip.File) (Entry, bool, error) {
 		return Entry{}, false, w.tooLarge(f.Name)
 	}
 	entry := Entry{Name: name, Raw: f.Name, Encoding: encoding, Size: int64(f.UncompressedSize64), Modified: f.Modified}
-	return entry, false, w.names.addFile(f.Name, name)
+	return entry, false, w.addFile(f.Name, name)
 }
 
 // methodName is what a way to compress is called (APPNOTE 4.4.5).

@@ -1,0 +1,136 @@
+package names_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/holdfast/holdfast/names"
+)
+
+// naive keeps names as they are and compares each with all.
+type naive struct {
+	files   map[string]int
+	folders map[string]int
+}
+
+func (n naive) add(name string, at int) names.Clash {
+	if before, ok := n.files[name]; ok {
+		return names.Clash{Kind: names.Same, At: before}
+	}
+	var c names.Clash
+	if before, ok := n.folders[name]; ok {
+		c = names.Clash{Kind: names.FileFolder, At: before}
+	}
+	n.files[name] = at
+	for end := range name {
+		if name[end] != '/' {
+			continue
+		}
+		folder := name[:end]
+		if _, known := n.folders[folder]; known {
+			continue
+		}
+		n.folders[folder] = at
+		if before, ok := n.files[folder]; ok && (c.Kind == names.Fine || before < c.At) {
+			c = names.Clash{Kind: names.FileFolder, At: before, Folder: folder}
+		}
+	}
+	return c
+}
+
+// TestSet_Random: a set says what comparing each name with all before says.
+func TestSet_Random(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		want := naive{map[string]int{}, map[string]int{}}
+		s := names.NewSet()
+		for at := 1; at < 300; at++ {
+			parts := make([]string, 1+r.IntN(4))
+			for i := range parts {
+				parts[i] = string(rune('a' + r.IntN(6)))
+			}
+			name := strings.Join(parts, "/")
+			if got, want := s.Add(name, at), want.add(name, at); got != want {
+				t.Fatalf("seed %d, name %d, %s: %+v, want %+v", seed, at, name, got, want)
+			}
+		}
+	}
+}
+
+// TestSet_Many: of a hundred thousand names none is taken for another, and each is found again.
+func TestSet_Many(t *testing.T) {
+	t.Parallel()
+	const many = 100_000
+	name := func(i int) string { return fmt.Sprintf("Box_%d/é/File%08d.tif", i/100, i) }
+	s := names.NewSet()
+	for i := range many {
+		if c := s.Add(name(i), i+1); c.Kind != names.Fine {
+			t.Fatalf("%s: %+v", name(i), c)
+		}
+	}
+	for i := range many {
+		if c := s.Add(name(i), many+i); c != (names.Clash{Kind: names.Same, At: i + 1}) {
+			t.Fatalf("%s again: %+v", name(i), c)
+		}
+		if c := s.Add(strings.ToLower(name(i)), many+i); i%1000 == 0 && c != (names.Clash{Kind: names.Variant, At: i + 1}) {
+			t.Fatalf("%s in small letters: %+v", name(i), c)
+		}
+	}
+}
+
+func TestSet_Folders(t *testing.T) {
+	t.Parallel()
+	s := names.NewSet()
+	for at, tt := range []struct {
+		name   string
+		folder bool
+		want   names.Clash
+	}{
+		{"a", true, names.Clash{}},
+		{"a", true, names.Clash{}},
+		{"a", false, names.Clash{Kind: names.FileFolder, At: 1}},
+		{"b", false, names.Clash{}},
+		{"b", true, names.Clash{Kind: names.FileFolder, At: 4}},
+		{"c", false, names.Clash{}},
+		{"c/d", true, names.Clash{Kind: names.FileFolder, At: 6, Folder: "c"}},
+		{"C/e", false, names.Clash{Kind: names.Variant, At: 6, Folder: "C"}},
+	} {
+		add := s.Add
+		if tt.folder {
+			add = s.AddFolder
+		}
+		if got := add(tt.name, at+1); got != tt.want {
+			t.Errorf("%d, %s: %+v, want %+v", at+1, tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestSet_TooManyFolders: a list of nothing but folders does not take all memory, and what is behind the limit is not said to be fine.
+func TestSet_TooManyFolders(t *testing.T) {
+	t.Parallel()
+	s := names.NewSet()
+	s.LimitFolders(10)
+	for i, want := range []names.Kind{names.Fine, names.Fine, names.TooMany, names.TooMany} {
+		if c := s.Add(fmt.Sprintf("%d/b/c/d/f", i), i+1); c.Kind != want {
+			t.Errorf("name %d: %+v, want %d", i, c, want)
+		}
+	}
+	if c := s.Add("0/b/c/x", 5); c.Kind != names.Fine {
+		t.Errorf("a folder that is known: %+v", c)
+	}
+}
+
+func TestLongPart(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("é", 128)
+	for name, want := range map[string]string{
+		"a/b": "", strings.Repeat("x", 255) + "/" + strings.Repeat("y", 255): "", "a/" + long + "/b": long, long: long,
+	} {
+		if got := names.LongPart(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
