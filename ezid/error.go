@@ -75,17 +75,17 @@ func (e *Error) Unwrap() error { return e.Err }
 func (e *Error) Remedy() string {
 	switch e.Kind {
 	case Away:
-		return fmt.Sprintf("see that EZID (%s) is up and can be reached from the workers; the item goes on by itself when it answers", e.Host)
+		return fmt.Sprintf("see that EZID (%s) is up and can be reached from the workers", e.Host)
 	case Denied:
-		return "correct the user and password in HOLDFAST_EZID_URL, or have EZID allow that user this shoulder; then requeue the item if it has failed"
+		return "correct the user and password in HOLDFAST_EZID_URL, or have EZID allow that user this shoulder"
 	case Foreign:
-		return "correct the address in HOLDFAST_EZID_URL, then requeue the item if it has failed"
+		return "correct the address in HOLDFAST_EZID_URL"
 	case Broken:
-		return "ask those who run EZID why it fails at this name, then requeue the item if it has failed"
+		return "ask those who run EZID why it fails at this name"
 	case Taken:
-		return fmt.Sprintf("find out who changed %s at EZID, put its element %s right, then requeue the item if it has failed", e.ARK, itemElement)
+		return fmt.Sprintf("find out who changed %s at EZID and put its element %s right", e.ARK, itemElement)
 	case Exists, Missing, Refused:
-		return "correct what EZID refuses (HOLDFAST_EZID_TARGET, the collection's noid_template), then requeue the item if it has failed"
+		return "correct what EZID refuses (HOLDFAST_EZID_TARGET, the collection's noid_template)"
 	}
 	return ""
 }

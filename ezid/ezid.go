@@ -107,11 +107,11 @@ func (c *Client) Host() string { return c.base.Host }
 // Name is an object's name and what EZID is to know of it. ARK and Item must be given; who, what and when are for
 // [Client.Publish].
 type Name struct {
-	ARK  string
-	Item string // the item that the name was chosen for: it tells our name from another's
-	Who  []string
-	What []string
-	When []string
+	ARK  string   `json:"ark"`
+	Item string   `json:"item"` // the item that the name was chosen for: it tells our name from another's
+	Who  []string `json:"who,omitempty"`
+	What []string `json:"what,omitempty"`
+	When []string `json:"when,omitempty"`
 }
 
 // The elements that EZID knows a name by, those with an underscore its own.
