@@ -48,6 +48,15 @@ func Snooze(d time.Duration, reason registry.Reason, why string) error {
 	return &snoozeError{delay: max(d, 0), reason: reason, why: why}
 }
 
+// Await is Snooze because of an error that passes by itself, or by what its Remedy says. It waits for as long as the error
+// asks to be left alone, if that is longer than d. Await(d, reason, nil) is nil.
+func Await(d time.Duration, reason registry.Reason, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &snoozeError{delay: max(d, asksToWait(err)), reason: reason, why: err.Error(), err: err}
+}
+
 // Back says that the step cannot be done because of what an earlier stage left, which the system has spoilt since: the item
 // goes back to that stage, counted, and fails when that was tried MAX_ATTEMPTS times. Back(stage, nil) is nil.
 func Back(stage registry.Stage, err error) error {
@@ -80,9 +89,11 @@ type snoozeError struct {
 	delay  time.Duration
 	reason registry.Reason
 	why    string
+	err    error // or nil
 }
 
 func (e *snoozeError) Error() string { return e.why }
+func (e *snoozeError) Unwrap() error { return e.err }
 
 // judge turns a step's error, and the cause its context ended with (nil while it lives), into the settlement. ok is
 // false when the claim is lost and nothing may be written.
@@ -91,6 +102,7 @@ func judge(h Handler, item *Item, err, cause error) (s registry.Settlement, ok b
 	if errors.Is(err, errLost) || errors.Is(cause, errLost) {
 		return s, false
 	}
+	s.Remedy = clean(remedy(err))
 	if err == nil {
 		s.Outcome = registry.OutcomeDone // also when the end of its context came too late to matter
 		return s, true
@@ -103,7 +115,7 @@ func judge(h Handler, item *Item, err, cause error) (s registry.Settlement, ok b
 		s.Error = cleanText(fmt.Errorf("%w for %v: %w", ErrStuck, h.StuckAfter(), err))
 		return s, true
 	case cause != nil:
-		s.Outcome, s.Error = registry.OutcomeReleased, ErrStopping.Error()
+		s.Outcome, s.Error, s.Remedy = registry.OutcomeReleased, ErrStopping.Error(), ""
 		return s, true
 	}
 	var (
@@ -146,6 +158,30 @@ func retry(s *registry.Settlement, h Handler, item *Item, err error) {
 		// Varied upwards, so that items that were sent away together do not come back together.
 		s.Delay = max(s.Delay, wait+rand.N(max(wait/10, time.Second)))
 	}
+}
+
+// remedy returns what whoever failed us knows to put it right: the first that the tree of err has to say, "" when it is
+// nothing.
+func remedy(err error) string {
+	if err == nil {
+		return ""
+	}
+	if r, ok := err.(interface{ Remedy() string }); ok { //nolint:errorlint // walks the tree itself
+		if say := r.Remedy(); say != "" {
+			return say
+		}
+	}
+	switch u := err.(type) { //nolint:errorlint // walks the tree itself
+	case interface{ Unwrap() error }:
+		return remedy(u.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, e := range u.Unwrap() {
+			if say := remedy(e); say != "" {
+				return say
+			}
+		}
+	}
+	return ""
 }
 
 // asksToWait returns how long whoever failed us wants to be left alone (Retry-After): the longest wish in the tree of err.
@@ -196,8 +232,13 @@ func cleanText(err error) string {
 	if err == nil {
 		return ""
 	}
+	return clean(err.Error())
+}
+
+// clean makes a text one that every database takes.
+func clean(text string) string {
 	const more = "…"
-	text := strings.ReplaceAll(strings.ToValidUTF8(err.Error(), "\uFFFD"), "\x00", "\uFFFD")
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 	if len(text) <= errorLimit {
 		return text
 	}

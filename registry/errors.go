@@ -79,6 +79,24 @@ func (e *IdentifierMismatch) Error() string {
 	return fmt.Sprintf("local id %q belongs to %s, but the submission names %s; correct one of the two", e.LocalID, e.Known, e.Given)
 }
 
+// NoObject says that a submission is for an object that must be there and is not. It is a content fault.
+type NoObject struct {
+	ARK     string `json:"ark"`      // as it was supplied, or ""
+	LocalID string `json:"local_id"` // the first of those that were given, when no ARK was
+}
+
+// ContentFault marks the deposit as at fault.
+func (e *NoObject) ContentFault() bool { return true }
+
+// Error names the object as the depositor did, and says what to do.
+func (e *NoObject) Error() string {
+	name := e.ARK
+	if name == "" {
+		name = fmt.Sprintf("with the local id %q", e.LocalID)
+	}
+	return fmt.Sprintf("there is no object %s to update; submit it without --update to add it", name)
+}
+
 // OwnerMismatch says that a submission names an object of another owner. It is a content fault.
 type OwnerMismatch struct {
 	ARK   string `json:"ark"`

@@ -159,12 +159,14 @@ type Spec struct {
 
 // Profile is what a collection asks for. It is frozen into each spec at submit.
 type Profile struct {
-	Name            string   `json:"name"`             // for people
-	Owner           string   `json:"owner"`            // ARK under which local ids are unique
-	Collections     []string `json:"collections"`      // ARKs an object becomes a member of
-	NOIDTemplate    string   `json:"noid_template"`    // for minting; "" = the service's
-	DigestAlgorithm string   `json:"digest_algorithm"` // of OCFL inventories: sha512 (default) or sha256
-	Priority        *int     `json:"priority,omitempty"`
+	Name         string   `json:"name"`          // for people
+	Owner        string   `json:"owner"`         // ARK under which local ids are unique
+	Collections  []string `json:"collections"`   // ARKs an object becomes a member of
+	NOIDTemplate string   `json:"noid_template"` // for minting; "" = the service's
+	// Minting is where names that we choose are kept: MintLocally, the default, or MintEZID.
+	Minting         string `json:"minting,omitempty"`
+	DigestAlgorithm string `json:"digest_algorithm"` // of OCFL inventories: sha512 (default) or sha256
+	Priority        *int   `json:"priority,omitempty"`
 	// ReleaseOneByOne: releasing a hold on the collection lets nothing go by itself, as in Merritt; each batch and job is
 	// released on its own.
 	ReleaseOneByOne bool `json:"release_one_by_one,omitempty"`
@@ -179,6 +181,12 @@ type Profile struct {
 	// BagProfile is the BagIt profile, a JSON document, that bags must meet; empty = none.
 	BagProfile json.RawMessage `json:"bag_profile,omitempty"`
 }
+
+// The values of [Profile.Minting]. In both cases names are drawn here, from the collection's template.
+const (
+	MintLocally = "noid" // they are known here only
+	MintEZID    = "ezid" // EZID knows them, too, and makes them public when their object is recorded
+)
 
 // The default of [Profile.DuplicateDays], and the most that can be asked for.
 const (

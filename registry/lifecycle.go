@@ -81,11 +81,12 @@ const (
 type Settlement struct {
 	Lease   Lease         `json:"lease"`
 	Outcome Outcome       `json:"outcome"`
-	Delay   time.Duration `json:"delay"`          // retry, snooze
-	Reason  Reason        `json:"reason"`         // snooze: what it waits for
-	Back    Stage         `json:"back,omitempty"` // sent back: the earlier stage of the item's route
-	Error   string        `json:"error"`          // for people
-	Class   ErrorClass    `json:"class"`          // failed, retry, sent back
+	Delay   time.Duration `json:"delay"`            // retry, snooze
+	Reason  Reason        `json:"reason"`           // snooze: what it waits for
+	Back    Stage         `json:"back,omitempty"`   // sent back: the earlier stage of the item's route
+	Error   string        `json:"error"`            // for people
+	Remedy  string        `json:"remedy,omitempty"` // what lets the item go on, beside waiting, for people; "" when nothing is known
+	Class   ErrorClass    `json:"class"`            // failed, retry, sent back
 
 	MaxAttempts int `json:"max_attempts"` // retry: failed when tries reach it; sent back: when it was so often
 

@@ -134,7 +134,8 @@ type Preserving interface {
 	// Identify settles which object an item is about, and takes all the item's locks or none (R1, R8): a supplied
 	// ARK, else the ARK its local ids have under Owner, else Proposed, which then belongs to the item for ever. The
 	// answer is recorded in results["ark"]; a repeat returns it. *LockedError: another item has a lock or waits for
-	// it in front of this one (the item is woken when it is its turn); *IdentifierMismatch; *OwnerMismatch: the object has another owner; ErrTaken: propose another.
+	// it in front of this one (the item is woken when it is its turn); *IdentifierMismatch; *OwnerMismatch: the object has another owner; ErrTaken: propose another;
+	// *NoObject: r.Existing, and there is none. After an error nothing is bound.
 	Identify(ctx context.Context, l Lease, r IdentifyRequest) (Identity, error)
 	// Intend announces version N of an object and freezes its plan, before the first final byte is written. The
 	// same item's repeat returns the plan announced first; ErrIntentOpen when another item's version is open or N is
@@ -159,6 +160,13 @@ type IdentifyRequest struct {
 	Supplied string   `json:"supplied"`  // an ARK, or ""
 	LocalIDs []string `json:"local_ids"` // exact strings, no duplicates
 	Proposed string   `json:"proposed"`  // a fresh ARK, chosen locally
+	// Existing: the object must have a version already; Proposed is not looked at.
+	Existing bool `json:"existing,omitempty"`
+	// EZID: Proposed is a name that EZID is to know.
+	EZID bool `json:"ezid,omitempty"`
+	// Refused is the item's name as it was settled, which EZID has given to somebody else: it is forgotten, with the local ids
+	// that led to it, and Proposed takes its place, unless a version was announced under it.
+	Refused string `json:"refused,omitempty"`
 }
 
 // Identity is an object's name as it was settled.
@@ -166,6 +174,9 @@ type Identity struct {
 	ARK    string `json:"ark"`
 	Minted bool   `json:"minted"` // Proposed was taken
 	Head   int    `json:"head"`   // the object's recorded version; 0 when it is new
+	// EZIDItem is the item that EZID knows the name by: the one that it was chosen for, by whichever item the object is named
+	// now. "" for names that EZID does not know from us.
+	EZIDItem string `json:"ezid_item,omitempty"`
 }
 
 // Intent is an announced version of an object.

@@ -79,6 +79,12 @@ func (e *Error) ContentFault() bool {
 	}
 }
 
+// Remedy says what to do about it, "" when only waiting helps.
+func (e *Error) Remedy() string {
+	_, advice := e.Kind.describe()
+	return advice
+}
+
 // AsksToWait is how long the source asks to be left alone, or 0. The Base worker leaves it alone for that long.
 func (e *Error) AsksToWait() time.Duration { return e.RetryAfter }
 
@@ -114,9 +120,9 @@ func (f Fault) describe() (what, advice string) {
 	case FaultShort:
 		return "the data ended too early", ""
 	case FaultRedirect:
-		return "the redirect was not followed", "give the address that it leads to; for a bucket, correct the region or endpoint of its credential"
+		return "the redirect was not followed", "have the server's redirects put right, or submit again with an address that leads to the file itself; for a bucket, correct the region or endpoint of its credential"
 	case FaultEncoding:
-		return "the server sends the file compressed although it was asked not to", "have it send the file as it is"
+		return "the server sends the file compressed although it was asked not to", "have the server send the file as it is, or submit again with another address of it or an upload"
 	case FaultProtocol:
 		return "the server's answer contradicts itself", ""
 	case FaultUpload:

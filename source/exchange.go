@@ -130,7 +130,7 @@ func (x *exchange) next(hop int) (*url.URL, error) {
 		return nil, refuse(FaultRedirect, errors.New("the redirect names no address"))
 	}
 	if hop >= x.http.options.Redirects {
-		return nil, refuse(FaultRedirect, fmt.Errorf("more than %d redirects, the last to %s",
+		return nil, refuse(FaultRedirect, fmt.Errorf("more than %d redirects, as of a server that leads in a circle; the last to %s",
 			max(x.http.options.Redirects, 0), Redact(location)))
 	}
 	next, err := x.target.Parse(location)

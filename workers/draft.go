@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/ezid"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/staging"
@@ -34,6 +35,9 @@ type plan struct {
 	Minted    bool     `json:"minted"`
 	Bag       bool     `json:"bag"`      // the content was validated as a bag
 	Software  string   `json:"software"` // that made the plan
+
+	// EZID is what EZID is to know of the object when the version is recorded; nil when it does not have the name from us.
+	EZID *ezid.Name `json:"ezid,omitempty"`
 
 	Created time.Time `json:"created"`
 }
@@ -73,6 +77,9 @@ func (w *Process) draft(ctx context.Context, item *base.Item, d description, id 
 	dr.metadata.PrimaryID = id.ARK
 	m := dr.metadata
 	dr.LocalIDs, dr.Title, dr.Creator, dr.Date = m.LocalIDs, firstOf(m.What), firstOf(m.Who), firstOf(m.When)
+	if id.EZIDItem != "" {
+		dr.EZID = &ezid.Name{ARK: id.ARK, Item: id.EZIDItem, Who: m.Who, What: m.What, When: m.When}
+	}
 	if err := w.name(ctx, dr); err != nil {
 		return plan{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/ezid"
 	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
@@ -33,6 +34,7 @@ type Process struct {
 	Registry registry.Store
 	Objects  *ocfl.Root
 	Template mint.Template
+	Names    names
 	Random   io.Reader
 	Version  string // of the program
 	Storage  string // name of the preservation storage
@@ -94,40 +96,39 @@ func (w *Process) plan(ctx context.Context, item *base.Item) (plan, error) {
 }
 
 // identify settles the object's name, minting one when it has none. A minted name is chosen here and belongs to the
-// item from the moment the Registry has it, so that no kill can mint twice (R8).
+// item from the moment the Registry has it, so that no kill can mint twice (R8). Where EZID keeps it, it is reserved there.
 func (w *Process) identify(ctx context.Context, item *base.Item, d description) (registry.Identity, error) {
 	spec := item.Spec()
 	if spec.Mode == registry.Update && d.metadata.PrimaryID == "" && len(d.metadata.LocalIDs) == 0 {
 		return registry.Identity{}, base.Content(errors.New("an update must say what it updates: give the object's ARK or a local id"))
 	}
+	ask := registry.IdentifyRequest{
+		Owner: spec.Profile.Owner, Supplied: d.metadata.PrimaryID, LocalIDs: d.metadata.LocalIDs,
+		Existing: spec.Mode == registry.Update, EZID: spec.Profile.Minting == registry.MintEZID,
+	}
 	const tries = 10
 	for range tries {
-		proposed, err := w.mint(item)
-		if err != nil {
+		var err error
+		if ask.Proposed, err = w.mint(item); err != nil {
 			return registry.Identity{}, err
 		}
-		id, err := w.Registry.Identify(ctx, item.Lease(), registry.IdentifyRequest{
-			Owner: spec.Profile.Owner, Supplied: d.metadata.PrimaryID, LocalIDs: d.metadata.LocalIDs, Proposed: proposed,
-		})
+		id, err := w.Registry.Identify(ctx, item.Lease(), ask)
 		if errors.Is(err, registry.ErrTaken) {
 			continue
 		} else if err != nil {
 			return id, err
 		}
-		if spec.Mode == registry.Update && id.Head == 0 {
-			return id, base.Content(fmt.Errorf("there is no object %s to update; submit it without --update to add it", nameOf(d, id)))
+		if id.EZIDItem == "" || id.Head > 0 {
+			return id, nil
 		}
-		return id, nil
+		// EZID has it before the version is planned, so that nothing is written under a name that it refuses.
+		err = w.Names.reserve(ctx, item, id)
+		if !ezid.Taken.Is(err) {
+			return id, err
+		}
+		ask.Refused = id.ARK
 	}
 	return registry.Identity{}, fmt.Errorf("minted %d names that were all taken; give the collection a longer NOID template", tries)
-}
-
-// nameOf is how the depositor named the object.
-func nameOf(d description, id registry.Identity) string {
-	if id.Minted {
-		return fmt.Sprintf("with the local id %q", d.metadata.LocalIDs[0])
-	}
-	return id.ARK
 }
 
 func (w *Process) mint(item *base.Item) (string, error) {

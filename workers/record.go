@@ -14,12 +14,13 @@ import (
 // filesAtATime is how many inventory rows go into one transaction (R25).
 const filesAtATime = 500
 
-// Record enters a stored version into the inventory with its preservation events. It may be repeated: nothing is
-// visible until its last, fenced transaction, and that changes nothing the second time.
+// Record enters a stored version into the inventory with its preservation events, and has its object's name made public. It
+// may be repeated: nothing is visible until its last, fenced transaction, and that changes nothing the second time.
 type Record struct {
 	base.Worker
 	Registry registry.Preserving
 	Staging  storage.Store
+	Names    names
 	Version  string
 	Storage  string
 }
@@ -43,11 +44,15 @@ func (w *Record) Work(ctx context.Context, item *base.Item) error {
 	if err := w.files(ctx, item, p); err != nil {
 		return err
 	}
-	return w.Registry.RecordVersion(ctx, item.Lease(), registry.VersionRecord{
+	err = w.Registry.RecordVersion(ctx, item.Lease(), registry.VersionRecord{
 		ObjectID: p.ObjectID, Version: p.Version, Collection: item.Collection, Owner: item.Spec().Profile.Owner,
 		LocalIDs: p.LocalIDs, Title: p.Title, Creator: p.Creator, Date: p.Date, Files: p.Files, SizeBytes: p.Bytes,
 		CreatedAt: p.Created, Storage: w.Storage, VerifiedAt: item.Now(), Events: w.events(item, p, got),
 	})
+	if err != nil || p.EZID == nil {
+		return err
+	}
+	return w.Names.publish(ctx, item, p)
 }
 
 // noteRecorded is the name under which an attempt notes how many files it has recorded.

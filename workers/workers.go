@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/ezid"
 	"github.com/holdfast/holdfast/interim"
 	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/ocfl"
@@ -29,8 +30,9 @@ type Deps struct {
 	Objects  *ocfl.Root
 	Storage  string // the preservation storage's name, for the inventory
 	Template mint.Template
-	Random   io.Reader // for minting
-	Version  string    // of the program, for provenance
+	EZID     *ezid.Client // of collections that keep their names there; nil: what needs it fails
+	Random   io.Reader    // for minting
+	Version  string       // of the program, for provenance
 
 	// StagingFull and StagingFullUnestimated are the shares of the staging volume, 0 to 1, that may be used and
 	// promised when a job of known, or unknown, size is to start.
@@ -55,12 +57,12 @@ func All(d *Deps) []base.Handler {
 		&Download{Worker: d.Policy(registry.Download), payloads: p, volume: v},
 		&Process{
 			Worker: d.Policy(registry.Process), Registry: d.Registry, Objects: d.Objects,
-			Template: d.Template, Random: d.Random, Version: d.Version, Storage: d.Storage, Unpack: d.Unpack,
+			Template: d.Template, Names: names{d.EZID}, Random: d.Random, Version: d.Version, Storage: d.Storage, Unpack: d.Unpack,
 			payloads: p, volume: v,
 		},
 		&Record{
 			Worker: d.Policy(registry.Record), Registry: d.Registry, Staging: d.Staging,
-			Version: d.Version, Storage: d.Storage,
+			Version: d.Version, Storage: d.Storage, Names: names{d.EZID},
 		},
 		&Notify{Worker: d.Policy(registry.Notify), Staging: d.Staging, Interim: d.Interim},
 		&Apply{Worker: d.Policy(registry.Apply), Registry: d.Registry},

@@ -76,6 +76,7 @@ func (a *app) collectionShowCommand() *cobra.Command {
 			f.add("owner", it.Profile.Owner)
 			f.add("member of", strings.Join(it.Profile.Collections, ", "))
 			f.add("NOID template", it.Profile.NOIDTemplate)
+			f.add("Minting", it.Profile.Minting)
 			f.add("inventory digest", it.Profile.Digests())
 			if it.Profile.Priority != nil {
 				f.add("priority", strconv.Itoa(*it.Profile.Priority))

@@ -229,6 +229,7 @@ func checkCollection(name string, c wire.CollectionRequest) []wire.Fault {
 		faults = append(faults, arkFault(fmt.Sprintf("body.collections[%d]", i), ark)...)
 	}
 	faults = append(faults, templateFault("body.noid_template", c.NOIDTemplate)...)
+	faults = append(faults, oneOf("body.minting", c.Minting, []string{registry.MintLocally, registry.MintEZID})...)
 	faults = append(faults, textFault("body.storage", c.Storage, maxText)...)
 	faults = append(faults, oneOf("body.digest_algorithm", c.DigestAlgorithm, []string{"sha512", "sha256"})...)
 	faults = append(faults, bagProfileFaults("body.bag_profile", c.BagProfile)...)

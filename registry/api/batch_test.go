@@ -186,7 +186,7 @@ func TestCollections(t *testing.T) {
 	ctx := t.Context()
 	c := b.as(t, registry.RoleAdmin)
 	priority := 7
-	profile := registry.Profile{Owner: "ark:/99999/o", Collections: []string{"ark:/99999/c"}, DigestAlgorithm: "sha256", NOIDTemplate: "fk4{.reeeek}", Priority: &priority}
+	profile := registry.Profile{Owner: "ark:/99999/o", Collections: []string{"ark:/99999/c"}, DigestAlgorithm: "sha256", NOIDTemplate: "fk4{.reeeek}", Minting: registry.MintEZID, Priority: &priority}
 	must(t, c.PutCollection(ctx, registry.Collection{Mnemonic: "maps", Profile: profile}, ""))
 	got, err := c.Collection(ctx, "maps")
 	must(t, err)

@@ -13,11 +13,12 @@ func contractRefusal(err error) *wire.Problem {
 	var (
 		claim *registry.NotClaimable
 		owner *registry.OwnerMismatch
+		none  *registry.NoObject
 		query *registry.QueryError
 		turn  *registry.PriorityError
 	)
 	switch {
-	case errors.As(err, &claim), errors.As(err, &owner):
+	case errors.As(err, &claim), errors.As(err, &owner), errors.As(err, &none):
 		return wire.NewProblem(http.StatusConflict, wire.CodeConflict, err.Error())
 	case errors.As(err, &query):
 		// A query can be read and be too much to ask all the same.

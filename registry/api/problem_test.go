@@ -43,6 +43,7 @@ func TestProblem_Table(t *testing.T) {
 		{registry.ErrClaimLost, 409, wire.CodeConflict},
 		{&registry.LockedError{Key: "k", ItemID: "y"}, 409, wire.CodeConflict},
 		{&registry.IdentifierMismatch{LocalID: "l", Known: "a", Given: "b"}, 409, wire.CodeConflict},
+		{&registry.NoObject{ARK: "ark:/1/2"}, 409, wire.CodeConflict},
 		{&registry.TransitionError{From: registry.StateFailed, To: registry.StateCancelled, Allowed: []registry.Act{registry.ActRequeue}}, 409, wire.CodeTransition},
 		{&registry.ConfirmationNeeded{ItemID: "i", Act: registry.ActDelete, Consequences: []string{"much"}}, 409, wire.CodeConfirm},
 		{&registry.PastNoReturn{ItemID: "i", Act: registry.ActCancel, ObjectID: "o", Version: 1}, 409, wire.CodePastNoReturn},
@@ -117,6 +118,7 @@ func TestProblem_Routing(t *testing.T) {
 		{"a collection's name", "PUT", "/api/v1/collections/a%20b", `{"owner":"ark:/99999/o"}`, "application/json", 422, wire.CodeInvalid},
 		{"a collection without ARKs", "PUT", "/api/v1/collections/x", `{"owner":"ark:/99999/o"}`, "application/json", 422, wire.CodeInvalid},
 		{"a collection's digest", "PUT", "/api/v1/collections/x", `{"owner":"ark:/99999/o","digest_algorithm":"md5"}`, "application/json", 422, wire.CodeInvalid},
+		{"a collection's minting", "PUT", "/api/v1/collections/x", `{"owner":"ark:/99999/o","collections":["ark:/99999/c"],"minting":"doi"}`, "application/json", 422, wire.CodeInvalid},
 		{"a collection's template", "PUT", "/api/v1/collections/x", `{"owner":"ark:/99999/o","noid_template":"fk4{.seedk}"}`, "application/json", 422, wire.CodeInvalid},
 	} {
 		t.Run(c.name, func(t *testing.T) {

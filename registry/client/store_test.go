@@ -66,6 +66,7 @@ func TestStore_ErrorsCrossTheWire(t *testing.T) {
 		{&registry.LockedError{Key: "ark:/1/2", ItemID: "i"}, as[*registry.LockedError]},
 		{&registry.IdentifierMismatch{LocalID: "é \" <", Known: "ark:/1/2", Given: "ark:/1/3"}, as[*registry.IdentifierMismatch]},
 		{&registry.OwnerMismatch{ARK: "ark:/1/2", Owner: "ark:/1/o"}, as[*registry.OwnerMismatch]},
+		{&registry.NoObject{LocalID: "é \" <"}, as[*registry.NoObject]},
 		{&registry.NoSpaceError{Volume: "v", Need: 1 << 60, Used: 2, Total: 3, Reserved: 4, ThresholdFactor: 0.7}, as[*registry.NoSpaceError]},
 		{&registry.TransitionError{ItemID: "i", Act: registry.ActCancel, From: registry.StateFailed, To: registry.StateCancelled, Allowed: []registry.Act{registry.ActRequeue, registry.ActAbort}}, as[*registry.TransitionError]},
 		{&registry.TransitionError{ItemID: "i", From: registry.StateCompleted, To: registry.StatePending}, as[*registry.TransitionError]},

@@ -3,6 +3,7 @@ package registrytest
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -20,6 +21,11 @@ func identifyTests() []test {
 		{"another_owner_s_object_cannot_be_taken_over", otherOwner},
 		{"R08_a_taken_name_is_not_given_again", taken},
 		{"I10_the_name_survives_failure_and_requeue", nameSurvives},
+		{"R08_the_item_that_EZID_knows_a_name_by", ezidItem},
+		{"R08_a_refused_name_is_replaced", refusedName},
+		{"R08_a_refused_name_is_replaced_for_whoever_adopted_it", refusedAdopted},
+		{"R08_a_name_with_a_version_stays", refusedTooLate},
+		{"what_must_exist_and_does_not", mustExist},
 	}
 }
 
@@ -168,5 +174,117 @@ func nameSurvives(f *fixture) {
 	f.bring(c.Item.ID, registry.Process)
 	if got := f.locks(f.takeItem(c.Item.ID).Lease, "x"); got != want {
 		f.Errorf("identity %+v, want %+v", got, want)
+	}
+}
+
+// ezidItem: EZID knows a name by the item that it was chosen for, whichever item asks.
+func ezidItem(f *fixture) {
+	c := f.processing(4)
+	r := registry.IdentifyRequest{Owner: owner, LocalIDs: []string{"x"}, Proposed: "ark:/99999/p1", EZID: true}
+	want := registry.Identity{ARK: "ark:/99999/p1", Minted: true, EZIDItem: c[0].Item.ID}
+	for range 2 {
+		if got := f.identify(c[0].Lease, r); got != want {
+			f.Errorf("identity %+v, want %+v", got, want)
+		}
+	}
+	f.store(c[0].Lease, want.ARK, 1)
+	f.done(c[0].Lease)
+	f.finish(c[0].Item.ID)
+	r.Proposed, want.Minted, want.Head = "ark:/99999/p2", false, 1
+	if got := f.identify(c[1].Lease, r); got != want {
+		f.Errorf("by its local id: %+v, want %+v", got, want)
+	}
+	f.done(c[1].Lease)
+	f.finish(c[1].Item.ID)
+	if got := f.identify(c[2].Lease, registry.IdentifyRequest{Owner: owner, Supplied: want.ARK, EZID: true}); got != want {
+		f.Errorf("by its ARK: %+v, want %+v", got, want)
+	}
+	// What came with a deposit is not ours to keep there.
+	r = registry.IdentifyRequest{Owner: owner, Supplied: "ark:/99999/given", Proposed: "ark:/99999/p3", EZID: true}
+	if got := f.identify(c[3].Lease, r); got != (registry.Identity{ARK: "ark:/99999/given"}) {
+		f.Errorf("supplied: %+v", got)
+	}
+}
+
+func refusedName(f *fixture) {
+	c := f.processing(2)
+	r := registry.IdentifyRequest{Owner: owner, LocalIDs: []string{"x", "y"}, Proposed: "ark:/99999/p1", EZID: true}
+	f.identify(c[0].Lease, r)
+	r.Proposed, r.Refused = "ark:/99999/p2", "ark:/99999/p1"
+	want := registry.Identity{ARK: "ark:/99999/p2", Minted: true, EZIDItem: c[0].Item.ID}
+	for range 2 { // the second time nothing has the refused name any more
+		if got := f.identify(c[0].Lease, r); got != want {
+			f.Fatalf("identity %+v, want %+v", got, want)
+		}
+		r.Proposed = "ark:/99999/p3"
+	}
+	f.store(c[0].Lease, want.ARK, 1)
+	f.done(c[0].Lease)
+	f.finish(c[0].Item.ID)
+	if got := f.locks(c[1].Lease, "y"); got.ARK != want.ARK || got.Head != 1 {
+		f.Errorf("the local id leads to %+v", got)
+	}
+}
+
+// refusedAdopted: two items had one name, since their local id led to it; the one that was refused it takes the other along.
+func refusedAdopted(f *fixture) {
+	c := f.processing(2)
+	r := registry.IdentifyRequest{Owner: owner, LocalIDs: []string{"x"}, Proposed: "ark:/99999/p1", EZID: true}
+	f.identify(c[0].Lease, r)
+	f.settle(registry.Settlement{Lease: c[0].Lease, Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Error: "no"})
+	r.Proposed = "ark:/99999/p2"
+	if got, want := f.identify(c[1].Lease, r), (registry.Identity{ARK: "ark:/99999/p1", EZIDItem: c[0].Item.ID}); got != want {
+		f.Fatalf("identity %+v, want %+v", got, want)
+	}
+	r.Refused = "ark:/99999/p1"
+	want := f.identify(c[1].Lease, r)
+	if want != (registry.Identity{ARK: "ark:/99999/p2", Minted: true, EZIDItem: c[1].Item.ID}) {
+		f.Fatalf("identity %+v", want)
+	}
+	f.store(c[1].Lease, want.ARK, 1)
+	f.done(c[1].Lease)
+	f.finish(c[1].Item.ID)
+	f.command(c[0].Item.ID, registry.ActRequeue, "")
+	r.Proposed, r.Refused, want.Minted, want.Head = "ark:/99999/p3", "", false, 1
+	if got := f.identify(f.takeItem(c[0].Item.ID).Lease, r); got != want {
+		f.Errorf("the first item got %+v, want %+v", got, want)
+	}
+}
+
+func refusedTooLate(f *fixture) {
+	c := f.processing(1)[0]
+	r := registry.IdentifyRequest{Owner: owner, Proposed: "ark:/99999/p1", EZID: true}
+	f.identify(c.Lease, r)
+	f.intend(c.Lease, "ark:/99999/p1", 1, `{}`)
+	r.Proposed, r.Refused = "ark:/99999/p2", "ark:/99999/p1"
+	if got := f.identify(c.Lease, r); got.ARK != "ark:/99999/p1" {
+		f.Errorf("an announced version lost its name: %+v", got)
+	}
+}
+
+// mustExist: an update of what is not there is refused, and takes no name for it.
+func mustExist(f *fixture) {
+	c := f.processing(3)
+	for name, r := range map[string]registry.IdentifyRequest{
+		`local id "x"`:       {Owner: owner, LocalIDs: []string{"x", "y"}, Proposed: "ark:/99999/p1", Existing: true},
+		"ark:/99999/nothing": {Owner: owner, LocalIDs: []string{"x"}, Supplied: "ark:/99999/nothing", Existing: true},
+	} {
+		_, err := f.Identify(f.Context(), c[0].Lease, r)
+		var none *registry.NoObject
+		if !errors.As(err, &none) || !none.ContentFault() || !strings.Contains(none.Error(), name) || !strings.Contains(none.Error(), "--update") {
+			f.Errorf("%s: %v, want that there is no object", name, err)
+		}
+	}
+	f.done(c[0].Lease)
+	f.finish(c[0].Item.ID)
+	if got := f.locks(c[1].Lease, "x"); !got.Minted {
+		f.Errorf("its local id leads to %+v", got)
+	}
+	// A name without a version is no object.
+	f.done(c[1].Lease)
+	f.finish(c[1].Item.ID)
+	_, err := f.Identify(f.Context(), c[2].Lease, registry.IdentifyRequest{Owner: owner, LocalIDs: []string{"x"}, Existing: true})
+	if !errors.As(err, new(*registry.NoObject)) {
+		f.Errorf("a name without a version: %v", err)
 	}
 }

@@ -42,7 +42,8 @@ func (t *tx) identify(it registry.WorkItem, r registry.IdentifyRequest) (registr
 	for _, local := range r.LocalIDs {
 		keys = append(keys, localKey(r.Owner, local))
 	}
-	if id, ok, err := identified(it); err != nil {
+	id, ok, err := t.named(it, r.Refused)
+	if err != nil {
 		return id, nil, err
 	} else if ok {
 		// An item that failed gave its locks back, and the object may have a newer head by now.
@@ -57,8 +58,7 @@ func (t *tx) identify(it registry.WorkItem, r registry.IdentifyRequest) (registr
 	if locked, err := t.lock(it, keys); err != nil || locked != nil {
 		return registry.Identity{}, locked, err
 	}
-	id, err := t.resolve(it, r)
-	if err != nil {
+	if id, err = t.resolve(it, r); err != nil {
 		return id, nil, err
 	}
 	if locked, err := t.lock(it, append(keys, arkKey(id.ARK))); err != nil || locked != nil {
@@ -74,8 +74,9 @@ func localKey(owner, local string) string {
 	return fmt.Sprintf("localid:%d:%s:%s", len(owner), owner, local)
 }
 
-// identified returns what an earlier attempt settled.
-func identified(it registry.WorkItem) (id registry.Identity, ok bool, err error) {
+// named returns what an earlier attempt settled, while the name stands: not when it is the refused one, nor when another
+// item, which had the same local id and the same name, was refused it.
+func (t *tx) named(it registry.WorkItem, refused string) (id registry.Identity, ok bool, err error) {
 	raw, ok := it.Results[registry.ResultARK]
 	if !ok {
 		return id, false, nil
@@ -83,7 +84,29 @@ func identified(it registry.WorkItem) (id registry.Identity, ok bool, err error)
 	if err := json.Unmarshal(raw, &id); err != nil {
 		return id, false, fmt.Errorf("decode identity: %w", err)
 	}
-	return id, true, nil
+	if id.ARK == refused {
+		if err := t.unname(it, id.ARK); err != nil {
+			return id, false, err
+		}
+	}
+	err = t.get(`SELECT EXISTS (SELECT 1 FROM object WHERE id = $1)`, []any{id.ARK}, &ok)
+	return id, ok, err
+}
+
+// unname takes a name out of the Registry that nothing was stored under.
+func (t *tx) unname(it registry.WorkItem, ark string) error {
+	if err := t.owns(it.ID, ark); err != nil {
+		return err
+	}
+	n, err := t.exec(`DELETE FROM object WHERE id = $1 AND head = 0 AND ezid_item <> ''
+		AND NOT EXISTS (SELECT 1 FROM object_version WHERE object_id = $1)`, ark)
+	if err != nil || n == 0 {
+		return err
+	}
+	if err := t.do(`DELETE FROM identifier WHERE ark = $1`, ark); err != nil {
+		return fmt.Errorf("unbind %s: %w", ark, err)
+	}
+	return t.event(it.ID, it.Attempt, "identifier-refused", "worker", map[string]any{"ark": ark})
 }
 
 // resolve finds the object's name: supplied, else known by a local id, else the proposed one.
@@ -102,8 +125,16 @@ func (t *tx) resolve(it registry.WorkItem, r registry.IdentifyRequest) (registry
 			return id, &registry.IdentifierMismatch{LocalID: local, Known: known, Given: id.ARK}
 		}
 	}
-	if id.ARK == "" {
+	switch {
+	case r.Existing:
+		if err := t.exists(r, id.ARK); err != nil {
+			return id, err
+		}
+	case id.ARK == "":
 		id.ARK, id.Minted = r.Proposed, true
+		if r.EZID {
+			id.EZIDItem = it.ID
+		}
 		var taken int
 		err := t.get(`SELECT COUNT(*) FROM object WHERE id = $1 AND minted_for <> $2`, []any{id.ARK, it.ID}, &taken)
 		if err != nil {
@@ -116,9 +147,29 @@ func (t *tx) resolve(it registry.WorkItem, r registry.IdentifyRequest) (registry
 	if err := t.owned(it, r, id.ARK); err != nil {
 		return id, err
 	}
-	var err error
-	id.Head, err = t.head(id.ARK)
-	return id, err
+	return id, t.known(&id)
+}
+
+// known adds what the Registry has of an object by that name.
+func (t *tx) known(id *registry.Identity) error {
+	err := t.get(`SELECT head, ezid_item FROM object WHERE id = $1`, []any{id.ARK}, &id.Head, &id.EZIDItem)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return fmt.Errorf("look up %s: %w", id.ARK, err)
+	}
+	return nil
+}
+
+// exists refuses a submission for an object that has no version, before anything is bound to its name.
+func (t *tx) exists(r registry.IdentifyRequest, ark string) error {
+	head, err := t.head(ark)
+	if err != nil || head > 0 {
+		return err
+	}
+	none := &registry.NoObject{ARK: r.Supplied}
+	if r.Supplied == "" && len(r.LocalIDs) > 0 {
+		none.LocalID = r.LocalIDs[0]
+	}
+	return none
 }
 
 // owned refuses to let a submission take over an object of another owner or tenant by naming it.
@@ -145,8 +196,9 @@ func (t *tx) bind(it registry.WorkItem, r registry.IdentifyRequest, id registry.
 			return fmt.Errorf("bind local id %q: %w", local, err)
 		}
 	}
-	err := t.do(`INSERT INTO object (id, minted_for, tenant, collection, owner, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $6) ON CONFLICT DO NOTHING`, id.ARK, it.ID, it.Tenant, it.Collection, r.Owner, t.now)
+	err := t.do(`INSERT INTO object (id, minted_for, tenant, collection, owner, created_at, updated_at, ezid_item)
+		VALUES ($1, $2, $3, $4, $5, $6, $6, $7) ON CONFLICT DO NOTHING`,
+		id.ARK, it.ID, it.Tenant, it.Collection, r.Owner, t.now, id.EZIDItem)
 	if err != nil {
 		return fmt.Errorf("bind %s: %w", id.ARK, err)
 	}

@@ -18,7 +18,7 @@ type settling struct {
 
 // Settle implements registry.Working.
 func (s *Store) Settle(ctx context.Context, se registry.Settlement) (registry.Verdict, error) {
-	se.Error = clean(se.Error)
+	se.Error, se.Remedy = clean(se.Error), clean(se.Remedy)
 	w := &write{ctx: ctx, kind: settles, settle: &settling{Settlement: se}}
 	if err := s.queue(w); err != nil {
 		return registry.Verdict{}, fmt.Errorf("settle attempt %d of item %s: %w", se.Lease.N, se.Lease.ItemID, err)
@@ -179,8 +179,8 @@ type closing struct {
 // statement; an item has one that is open.
 func (t *tx) closeAttempts(all []closing) error {
 	type ending struct {
-		outcome         registry.Outcome
-		error, response string
+		outcome                 registry.Outcome
+		error, remedy, response string
 	}
 	ended := groups[ending]{}
 	for _, c := range all {
@@ -193,11 +193,11 @@ func (t *tx) closeAttempts(all []closing) error {
 				return err
 			}
 		}
-		ended.add(ending{c.Outcome, c.Error, string(response)}, c.Lease.ItemID)
+		ended.add(ending{c.Outcome, c.Error, c.Remedy, string(response)}, c.Lease.ItemID)
 	}
 	for e, ids := range ended.all() {
-		err := t.do(`UPDATE attempt SET finished_at = $2, outcome = $3, error = $4, response = $5
-			WHERE `+t.among("item_id")+` AND finished_at IS NULL`, t.list(ids), t.now, e.outcome, e.error, e.response)
+		err := t.do(`UPDATE attempt SET finished_at = $2, outcome = $3, error = $4, remedy = $5, response = $6
+			WHERE `+t.among("item_id")+` AND finished_at IS NULL`, t.list(ids), t.now, e.outcome, e.error, e.remedy, e.response)
 		if err != nil {
 			return fmt.Errorf("close attempts: %w", err)
 		}

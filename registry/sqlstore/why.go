@@ -2,6 +2,8 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -20,7 +22,7 @@ func (s *Store) Why(ctx context.Context, id string) (registry.Why, error) {
 	case it.Status == registry.Running:
 		err = s.whyRunning(ctx, it, &w)
 	case it.Status.Settled():
-		whySettled(it, &w)
+		err = s.whySettled(ctx, it, &w)
 	case it.Status == registry.Prepare:
 		whyPrepared(it, &w)
 	default:
@@ -32,13 +34,13 @@ func (s *Store) Why(ctx context.Context, id string) (registry.Why, error) {
 	return w, nil
 }
 
-func whySettled(it registry.WorkItem, w *registry.Why) {
+func (s *Store) whySettled(ctx context.Context, it registry.WorkItem, w *registry.Why) error {
 	w.Reason, w.Sentence = registry.ReasonSettled, fmt.Sprintf("it is %s and waits for nothing", it.State)
 	if it.FinishedAt != nil {
 		w.Since = *it.FinishedAt
 	}
 	if it.Status != registry.Failed {
-		return
+		return nil
 	}
 	w.Sentence = fmt.Sprintf("it failed at %s: %s", it.Stage, it.Note)
 	switch it.ErrorClass {
@@ -48,7 +50,33 @@ func whySettled(it registry.WorkItem, w *registry.Why) {
 		w.Act = "requeue the failed jobs, then ask the batch for an updated report"
 	default:
 		w.Act = "an admin looks at the cause and requeues the item"
+		remedy, _, err := s.remedy(ctx, it)
+		if err != nil {
+			return err
+		}
+		if remedy != "" {
+			w.Act = remedy + ", then requeue the item"
+		}
 	}
+	return nil
+}
+
+// remedy is what the last attempt's worker knew to let the item go on, "" when nothing; and how many attempts it has.
+func (s *Store) remedy(ctx context.Context, it registry.WorkItem) (remedy string, most int, err error) {
+	err = s.read.QueryRowContext(ctx, `SELECT remedy, max_attempts FROM attempt WHERE item_id = $1 AND n = $2`, it.ID, it.Attempt).
+		Scan(&remedy, &most)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return remedy, most, err
+}
+
+// orByItself is what helps an item that also goes on by itself.
+func orByItself(remedy, itself string) string {
+	if remedy == "" {
+		return "nothing: it is " + itself
+	}
+	return remedy + "; it is " + itself
 }
 
 func (s *Store) whyPending(ctx context.Context, it registry.WorkItem, w *registry.Why) error {

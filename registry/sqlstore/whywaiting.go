@@ -94,7 +94,11 @@ func (s *Store) whySnoozed(ctx context.Context, it registry.WorkItem, wait regis
 	}
 	w.Reason = wait
 	w.Sentence = fmt.Sprintf("%s; looked at again at %s", it.Note, s.moment(it.RunAt))
-	w.Act = "nothing: it is looked at again by itself"
+	remedy, _, err := s.remedy(ctx, it)
+	if err != nil {
+		return err
+	}
+	w.Act = orByItself(remedy, "looked at again by itself")
 	switch wait {
 	case registry.ReasonNoSpace:
 		w.Act = "free room on the volume, or let items that have room reserved there complete"
@@ -107,14 +111,13 @@ func (s *Store) whySnoozed(ctx context.Context, it registry.WorkItem, wait regis
 
 // whyNotDue says when the step is tried again, and why it must be.
 func (s *Store) whyNotDue(ctx context.Context, it registry.WorkItem, w *registry.Why) error {
-	w.Reason, w.Act = registry.ReasonNotDue, "nothing: it is tried again by itself"
+	remedy, most, err := s.remedy(ctx, it)
+	if err != nil {
+		return err
+	}
+	w.Reason, w.Act = registry.ReasonNotDue, orByItself(remedy, "tried again by itself")
 	note := it.Note
 	if it.Tries > 0 {
-		var most int
-		err := s.read.QueryRowContext(ctx, `SELECT max_attempts FROM attempt WHERE item_id = $1 AND n = $2`, it.ID, it.Attempt).Scan(&most)
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
-			return err
-		}
 		try := fmt.Sprintf("attempt %d", it.Tries+1)
 		if most > 0 {
 			try += fmt.Sprintf(" of %d", most)

@@ -40,6 +40,7 @@ type CollectionRequest struct {
 	Owner           string   `json:"owner" doc:"ARK under which local ids are unique"`
 	Collections     []string `json:"collections,omitempty" doc:"ARKs that objects become members of"`
 	NOIDTemplate    string   `json:"noid_template,omitempty" doc:"For minting; the service's when empty"`
+	Minting         string   `json:"minting,omitempty" doc:"Where names drawn from the template are kept: noid, here only (default), or ezid, which makes them public when their object is recorded"`
 	DigestAlgorithm string   `json:"digest_algorithm,omitempty" doc:"Of OCFL inventories: sha512 or sha256"`
 	Priority        *int     `json:"priority,omitempty" doc:"Of batches that name none; lower first"`
 	ReleaseOneByOne bool     `json:"release_one_by_one,omitempty" doc:"Releasing a hold on the collection lets nothing go by itself: each batch and job is released on its own"`
@@ -53,7 +54,7 @@ type CollectionRequest struct {
 // Profile returns the profile that the request asks for.
 func (r CollectionRequest) Profile() registry.Profile {
 	return registry.Profile{
-		Name: r.Name, Owner: r.Owner, Collections: r.Collections, NOIDTemplate: r.NOIDTemplate,
+		Name: r.Name, Owner: r.Owner, Collections: r.Collections, NOIDTemplate: r.NOIDTemplate, Minting: r.Minting,
 		DigestAlgorithm: r.DigestAlgorithm, Priority: r.Priority, ReleaseOneByOne: r.ReleaseOneByOne,
 		StopOnBadRow: r.StopOnBadRow, DuplicateDays: r.DuplicateDays, Storage: r.Storage, BagProfile: r.BagProfile,
 	}
@@ -62,7 +63,7 @@ func (r CollectionRequest) Profile() registry.Profile {
 // CollectionOf returns the request that asks for a profile.
 func CollectionOf(p registry.Profile) CollectionRequest {
 	return CollectionRequest{
-		Name: p.Name, Owner: p.Owner, Collections: p.Collections, NOIDTemplate: p.NOIDTemplate,
+		Name: p.Name, Owner: p.Owner, Collections: p.Collections, NOIDTemplate: p.NOIDTemplate, Minting: p.Minting,
 		DigestAlgorithm: p.DigestAlgorithm, Priority: p.Priority, ReleaseOneByOne: p.ReleaseOneByOne,
 		StopOnBadRow: p.StopOnBadRow, DuplicateDays: p.DuplicateDays, Storage: p.Storage, BagProfile: p.BagProfile,
 	}

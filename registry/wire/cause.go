@@ -35,6 +35,7 @@ func kinds() []kind {
 		typed[*registry.LockedError]("locked"),
 		typed[*registry.IdentifierMismatch]("identifier-mismatch"),
 		typed[*registry.OwnerMismatch]("owner-mismatch"),
+		typed[*registry.NoObject]("no-object"),
 		typed[*registry.NoSpaceError]("no-space"),
 		typed[*registry.GraphError]("graph"),
 		typed[*registry.CycleError]("cycle"),

@@ -1,0 +1,61 @@
+package workers
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/ezid"
+	"github.com/holdfast/holdfast/registry"
+)
+
+// ezidWait is how long a job waits while EZID does not answer. That is no fault of the job's, and costs it no try.
+const ezidWait = 2 * time.Minute
+
+// names are the objects' names at EZID (R8).
+type names struct {
+	ezid *ezid.Client // nil: this worker knows none
+}
+
+// reserve makes EZID know the name that was chosen for an object, and tell nobody.
+func (n names) reserve(ctx context.Context, item *base.Item, id registry.Identity) error {
+	if n.ezid == nil {
+		return errNoEZID
+	}
+	if err := item.Writable(ctx); err != nil {
+		return err
+	}
+	return waitForEZID(n.ezid.Reserve(ctx, ezid.Name{ARK: id.ARK, Item: id.EZIDItem}))
+}
+
+// publish makes the name of a recorded version's object public, with the version's description.
+func (n names) publish(ctx context.Context, item *base.Item, p plan) error {
+	if n.ezid == nil {
+		return errNoEZID
+	}
+	if err := item.Writable(ctx); err != nil {
+		return err
+	}
+	if err := n.ezid.Publish(ctx, *p.EZID); err != nil {
+		return waitForEZID(err)
+	}
+	return item.Event("identifier-published", map[string]any{"ark": p.EZID.ARK, "at": n.ezid.Host()})
+}
+
+// waitForEZID makes a wait of an outage.
+func waitForEZID(err error) error {
+	if ezid.Away.Is(err) {
+		return base.Await(ezidWait, registry.ReasonNotDue, err)
+	}
+	return err
+}
+
+// errNoEZID is told where a collection keeps its names at EZID and the worker has no account there.
+var errNoEZID error = noEZID{errors.New("the collection keeps its names at EZID (minting: ezid), and this worker has no HOLDFAST_EZID_URL")}
+
+type noEZID struct{ error }
+
+func (noEZID) Remedy() string {
+	return "set HOLDFAST_EZID_URL for the workers of process and record and start them again"
+}
