@@ -117,6 +117,44 @@ func TestVerdict_AsksToWait(t *testing.T) {
 	}
 }
 
+// cure is an error that knows what puts it right.
+type cure string
+
+func (c cure) Error() string  { return "broken" }
+func (c cure) Remedy() string { return string(c) }
+
+// TestVerdict_Remedy: what an error knows to put it right goes with the settlement, the first of several; a worker that is
+// told to stop has none.
+func TestVerdict_Remedy(t *testing.T) {
+	tests := []struct {
+		name    string
+		err     error
+		outcome registry.Outcome
+		want    string
+	}{
+		{"of the error", cure("mend it"), registry.OutcomeRetry, "mend it"},
+		{"of its cause", base.Fatal(fmt.Errorf("open: %w", cure("mend it"))), registry.OutcomeFailed, "mend it"},
+		{"the first of several", fmt.Errorf("all: %w", errors.Join(errors.New("no idea"), cure(""), cure("b"), cure("c"))), registry.OutcomeRetry, "b"},
+		{"of what is waited for", base.Await(time.Minute, registry.ReasonNotDue, cure("start it")), registry.OutcomeSnooze, "start it"},
+		{"none", errors.New("no idea"), registry.OutcomeRetry, ""},
+		{"none of a wait", base.Snooze(time.Minute, registry.ReasonNotDue, "later"), registry.OutcomeSnooze, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			fake := newFake()
+			w := &worker{work: func(context.Context, *base.Item) error { return tt.err }}
+			_, _ = (&base.Runner{Registry: fake, Interim: newFakeInterim()}).RunOne(t.Context(), w, "i") // what came of it was settled
+			got := fake.settled()
+			if len(got) != 1 || got[0].Outcome != tt.outcome || got[0].Remedy != tt.want {
+				t.Errorf("settlements %+v, want one %s with remedy %q", got, tt.outcome, tt.want)
+			}
+		})
+	}
+	if err := base.Await(time.Minute, registry.ReasonNotDue, nil); err != nil {
+		t.Errorf("Await of nothing: %v", err)
+	}
+}
+
 func TestVerdict_ClaimLostWritesNothing(t *testing.T) {
 	fake := newFake()
 	w := &worker{work: func(context.Context, *base.Item) error {

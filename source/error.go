@@ -81,6 +81,9 @@ func (e *Error) ContentFault() bool {
 
 // Remedy says what to do about it, "" when only waiting helps.
 func (e *Error) Remedy() string {
+	if e.Kind == FaultCredential {
+		return "have an admin put the collection's credential right (holdfast collection credential set), or the key that opens it"
+	}
 	_, advice := e.Kind.describe()
 	return advice
 }

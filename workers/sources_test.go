@@ -157,6 +157,11 @@ func TestCredentials_Unusable(t *testing.T) {
 			t.Errorf("stage=%s status=%s, want it to wait: %s", it.Stage, it.Status, it.Note)
 		}
 		wantClassOf(t, it, words...)
+		w, err := g.registry.Why(t.Context(), job)
+		must(t, err)
+		if !strings.Contains(w.Act, "holdfast collection credential set") || strings.Contains(w.Act, "nothing") {
+			t.Errorf("what lets it go on: %q", w.Act)
+		}
 	}
 	fails("401", "collection credential set")
 

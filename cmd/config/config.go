@@ -52,7 +52,8 @@ type Config struct {
 
 	NAAN         string `envconfig:"NAAN" want:"a name assigning authority number, such as 99999"`
 	NOIDTemplate string `envconfig:"NOID_TEMPLATE" want:"a NOID template that draws at random, such as fk4{.reeeeeeeek}"`
-	EZIDURL      string `envconfig:"EZID_URL" secret:"true" want:"an http or https address"`
+	EZIDURL      string `envconfig:"EZID_URL" secret:"true" want:"an http or https address with user and password, such as https://user:password@ezid.cdlib.org"`
+	EZIDTarget   string `envconfig:"EZID_TARGET" want:"an http or https address with {ark} where the ARK belongs, such as https://example.org/m/{ark}"`
 	SMTPURL      string `envconfig:"SMTP_URL" secret:"true" want:"smtp://... or smtps://..."`
 	ClamdAddr    string `envconfig:"CLAMD_ADDR" want:"host:port or the path of a socket of clamd"`
 	SiegfriedURL string `envconfig:"SIEGFRIED_URL" want:"an http or https address"`

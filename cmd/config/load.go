@@ -10,6 +10,7 @@ import (
 
 	"github.com/kelseyhightower/envconfig"
 
+	"github.com/holdfast/holdfast/ezid"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/seal"
 )
@@ -176,7 +177,9 @@ func (c Config) check() []error {
 	judge("REDIS_URL", c.RedisURL, isURL(c.RedisURL, "redis", "rediss", "unix"))
 	judge("STAGING_URL", c.StagingURL, isURL(c.StagingURL, "file", "s3"))
 	judge("STORAGE_URL", c.StorageURL, isURL(c.StorageURL, "file", "s3"))
-	judge("EZID_URL", c.EZIDURL, isWeb(c.EZIDURL))
+	_, err := ezid.ParseURL(c.EZIDURL)
+	judge("EZID_URL", c.EZIDURL, err == nil)
+	judge("EZID_TARGET", c.EZIDTarget, ezid.CheckTarget(c.EZIDTarget) == nil)
 	judge("SMTP_URL", c.SMTPURL, isURL(c.SMTPURL, "smtp", "smtps"))
 	judge("SIEGFRIED_URL", c.SiegfriedURL, isWeb(c.SiegfriedURL))
 	if _, err := seal.Parse(c.SecretKey); err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast/holdfast/cmd/config"
 	"github.com/holdfast/holdfast/cmd/node"
+	"github.com/holdfast/holdfast/ezid"
 	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/seal"
 )
@@ -93,10 +94,19 @@ func (a *app) common(c config.Config) node.Common {
 // work is what every process with workers is told.
 func work(c config.Config, template mint.Template) node.Work {
 	return node.Work{
-		Sources: sources(c), Template: template, TopicPrefix: c.TopicPrefix, Policy: c.Worker,
+		Sources: sources(c), Template: template, EZID: names(c), TopicPrefix: c.TopicPrefix, Policy: c.Worker,
 		StagingFull: c.StagingFull.Share(), StagingFullUnestimated: c.StagingFullUnestimated.Share(),
 		Unpack: c.Unpack(),
 	}
+}
+
+// names is where names are kept beside the Registry, nil when that is nowhere.
+func names(c config.Config) *ezid.Client {
+	if c.EZIDURL == "" {
+		return nil
+	}
+	client, _ := ezid.New(ezid.Options{URL: c.EZIDURL, Target: c.EZIDTarget, UserAgent: "Holdfast/" + version}) // Load has checked it
+	return client
 }
 
 // sources says how what depositors name is fetched.

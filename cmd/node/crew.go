@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/ezid"
 	"github.com/holdfast/holdfast/interim"
 	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/ocfl"
@@ -30,6 +31,7 @@ import (
 type Work struct {
 	Sources  Sources
 	Template mint.Template // with its NAAN
+	EZID     *ezid.Client  // of collections that keep their names there; nil: none do
 
 	StagingFull, StagingFullUnestimated float64 // shares, 0 to 1
 	Unpack                              unpack.Limits
@@ -93,9 +95,12 @@ func (n *Node) runCrew(c *crew, stages []registry.Stage) (listening func(context
 		RequestsPerSecond: c.Sources.RequestsPerSecond, BytesPerSecond: c.Sources.BytesPerSecond,
 	})
 	n.onClose(func() error { fetcher.Close(); return nil })
+	if c.EZID != nil {
+		n.onClose(func() error { c.EZID.Close(); return nil })
+	}
 	all := workers.All(&workers.Deps{
 		Registry: c.registry, Interim: c.interim, Staging: c.staging, Volume: "staging", Objects: c.objects,
-		Storage: c.storage, Template: c.Template, Random: rand.Reader, Version: n.Version,
+		Storage: c.storage, Template: c.Template, EZID: c.EZID, Random: rand.Reader, Version: n.Version,
 		StagingFull: c.StagingFull, StagingFullUnestimated: c.StagingFullUnestimated, Unpack: c.Unpack, Policy: c.policy,
 		Source: (&workers.Sources{
 			Registry: c.registry, Keys: c.Sources.Keys, HTTP: fetcher, S3: s3source.New(fetcher, c.buckets...),

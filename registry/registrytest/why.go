@@ -174,6 +174,31 @@ func whyWaitingCases() []whyCase {
 			f.settle(registry.Settlement{Lease: f.takeItem(id).Lease, Outcome: registry.OutcomeRetry, Error: "connection reset", Delay: 4 * time.Minute})
 			return id
 		}, registry.ReasonNotDue, []string{"retry at 12:04:00 UTC (attempt 4 of 5: connection reset)"}, "", 0, "nothing"},
+		{"retry_that_somebody_can_help", func(f *fixture) string {
+			id := f.job(registry.Download)
+			f.settle(registry.Settlement{Lease: f.takeItem(id).Lease, Outcome: registry.OutcomeRetry, Error: "401", Remedy: "set the credential", Delay: time.Minute})
+			return id
+		}, registry.ReasonNotDue, []string{"attempt 2 of 5: 401"}, "", 0, "set the credential; it is tried again by itself"},
+		{"retry_that_nobody_need_help_any_more", func(f *fixture) string {
+			id := f.job(registry.Download)
+			f.settle(registry.Settlement{Lease: f.takeItem(id).Lease, Outcome: registry.OutcomeRetry, Error: "401", Remedy: "set the credential"})
+			f.settle(registry.Settlement{Lease: f.takeItem(id).Lease, Outcome: registry.OutcomeRetry, Error: "busy", Delay: time.Minute})
+			return id
+		}, registry.ReasonNotDue, []string{"attempt 3 of 5: busy"}, "", 0, "nothing: it is tried again by itself"},
+		{"snoozed_for_a_service", func(f *fixture) string {
+			id := f.job(registry.Process)
+			for range 2 {
+				f.settle(registry.Settlement{Lease: f.takeItem(id).Lease, Outcome: registry.OutcomeSnooze, Reason: registry.ReasonNotDue, Error: "EZID is away", Remedy: "see to EZID", Delay: time.Minute})
+				f.clock.pass(time.Minute)
+			}
+			f.clock.pass(-time.Minute)
+			return id
+		}, registry.ReasonNotDue, []string{"EZID is away; looked at again at 12:02:00 UTC"}, "", 0, "see to EZID; it is looked at again by itself"},
+		{"failed_and_somebody_can_help", func(f *fixture) string {
+			id := f.job(registry.Download)
+			f.settle(registry.Settlement{Lease: f.takeItem(id).Lease, Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Error: "401", Remedy: "set the credential"})
+			return id
+		}, registry.ReasonSettled, []string{"it failed at download: 401"}, "", 0, "set the credential, then requeue the item"},
 		{"retry_on_another_day", func(f *fixture) string {
 			id := f.submit()
 			f.settle(registry.Settlement{Lease: f.takeItem(id).Lease, Outcome: registry.OutcomeRetry, Error: "closed", Delay: 24 * time.Hour})
