@@ -55,6 +55,7 @@ func (w *Process) systemFiles(ctx context.Context, item *base.Item, dr *draft) (
 		if err != nil {
 			return nil, err
 		}
+		f.Modified = dr.Created
 		files = append(files, f)
 	}
 	kept, err := w.kept(ctx, item, dr)
@@ -117,10 +118,9 @@ func ingest(item *base.Item, dr *draft, node string) erc.Ingest {
 		UserAgent: spec.Submitter, File: spec.Filename, Type: string(dr.contents.Kind), Profile: item.Collection,
 		Collections: spec.Profile.Collections, StorageService: "Holdfast", StorageNode: node, Notification: spec.Notify,
 		SuppliedIdentifier: dr.supplied, Creator: spec.Creator, Title: spec.Title, Date: spec.Date, LocalIDs: spec.LocalIDs,
-		PackageIntegrity: "valid",
 	}
 	if spec.Digest != nil {
-		in.DigestType, in.DigestValue = spec.Digest.Algorithm, spec.Digest.Value
+		in.DigestType, in.DigestValue, in.PackageIntegrity = spec.Digest.Algorithm, spec.Digest.Value, "valid"
 	}
 	switch dr.contents.Kind {
 	case registry.ContainerType, registry.BagType:
@@ -146,6 +146,9 @@ func ingest(item *base.Item, dr *draft, node string) erc.Ingest {
 func dublinCore(dr *draft) erc.DublinCore {
 	dc := dr.dc
 	dc.Title, dc.Creator, dc.Date = or(dc.Title, dr.metadata.What), or(dc.Creator, dr.metadata.Who), or(dc.Date, dr.metadata.When)
-	dc.Identifier = append([]string{dr.ObjectID}, dr.LocalIDs...)
+	dc.Identifier = nil
+	for _, id := range append([]string{dr.ObjectID}, dr.LocalIDs...) {
+		dc.Identifier = append(dc.Identifier, erc.JoinLocalIDs([]string{id})) // one each, also when it has a ";" in it
+	}
 	return dc
 }

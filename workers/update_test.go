@@ -1,8 +1,6 @@
 package workers_test
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -127,38 +125,5 @@ func TestUpdate_Refused(t *testing.T) {
 			tt.spec.URL = r.site.put("u", zipOf(t, files))
 			isContent(t, r.fails(r.job(tt.spec)), tt.words...)
 		})
-	}
-}
-
-// The real pair: four pictures, then one more.
-func TestUpdate_Brain(t *testing.T) {
-	read := func(name string) string {
-		data, err := os.ReadFile(filepath.Join("..", "..", "shared", "cases", "merritt", "sampleFiles", name))
-		if err != nil {
-			t.Skipf("no real cases here: %v", err)
-		}
-		return string(data)
-	}
-	r := newRig(t, nil)
-	spec := registry.Spec{Type: registry.AutoType, Filename: "brain", LocalIDs: []string{"brain"}, URL: r.site.put("v1", read("brain_v1.tar.gz"))}
-	o := r.complete(r.job(spec))
-	v1 := r.producer(o, 1)
-	spec.Mode, spec.URL = registry.Update, r.site.put("v2", read("brain_v2.zip"))
-	o = r.complete(r.job(spec))
-	r.valid(o, 2)
-	v2 := r.producer(o, 2)
-	for name, data := range v1 {
-		if v2[name] != data {
-			t.Errorf("%s is not what it was", name)
-		}
-	}
-	if len(v2) <= len(v1) {
-		t.Errorf("%d files, then %d", len(v1), len(v2))
-	}
-	for _, key := range keys(t, r.storage, "") {
-		name, again := strings.CutPrefix(key[strings.LastIndex(key, "/v")+1:], "v2/content/producer/")
-		if again && v1[name] == v2[name] {
-			t.Errorf("%s was stored again", name)
-		}
 	}
 }
