@@ -91,7 +91,7 @@ func full(w *premis.Writer) error {
 		w.WriteObject(&premis.Object{Category: premis.IntellectualEntity, IDs: []premis.Identifier{ark, {Type: "local", Value: "loc1"}}, OriginalName: "Husky Chicken"}),
 		w.WriteObject(&premis.Object{
 			Category: premis.Representation, IDs: []premis.Identifier{version},
-			Storage: []premis.Storage{{Medium: "S3"}}, Relationships: []premis.Relationship{premis.IncludedIn(ark)},
+			Storage: []premis.Storage{{Medium: "S3"}}, Relationships: []premis.Relationship{premis.Represents(ark)},
 		}),
 		w.WriteObject(file()),
 		w.WriteEvent(event()),

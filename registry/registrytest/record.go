@@ -122,8 +122,9 @@ func recordRepeated(f *fixture) {
 	if got := f.events(c.Item.ID); !slices.Equal(got, events) {
 		f.Errorf("the repeat wrote events: %v", got)
 	}
-	premis, err := f.PremisEvents(f.Context(), ark)
+	page, err := f.PremisEvents(f.Context(), ark, "", 0)
 	f.must(err)
+	premis := page.Rows
 	if len(premis) != 1 || premis[0].Type != "ingestion end" || premis[0].ItemID != c.Item.ID {
 		f.Errorf("preservation events %+v", premis)
 	}
