@@ -1,4 +1,4 @@
-package e2e_test
+package e2e
 
 import (
 	"encoding/json"
@@ -11,7 +11,7 @@ import (
 // A depositor keeps receipt and key, and finds out with them alone whether what comes out is what went in.
 func TestReceipt(t *testing.T) {
 	t.Parallel()
-	h := start(t)
+	h := up(t)
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
 	write := func(name, text string) {
