@@ -151,7 +151,7 @@ func TestImageHoldsTheBinaryAlone(t *testing.T) {
 // environment is the least that compose needs to be told.
 func environment() map[string]string {
 	return map[string]string{
-		"POSTGRES_PASSWORD": "p", "HOLDFAST_SECRET_KEY": "0123456789abcdef0123456789abcdef", "HOLDFAST_RECEIPT_KEY": "r",
+		"POSTGRES_PASSWORD": "p", "HOLDFAST_SECRET_KEY": "0123456789abcdef0123456789abcdef", "HOLDFAST_RECEIPT_KEY": "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=",
 	}
 }
 

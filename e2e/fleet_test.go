@@ -106,7 +106,7 @@ func newFleet(t *testing.T, spec fleetSpec) *fleet {
 	for n := range max(1, spec.registries) {
 		listen := freeAddress(t)
 		registries, apis = append(registries, "http://"+listen), append(apis, "http://"+via(fmt.Sprint("registry ", n), listen))
-		f.add("registry", n, append([]string{"HOLDFAST_DATABASE_URL=" + address, "HOLDFAST_LISTEN=" + listen}, shared...), "registry")
+		f.add("registry", n, append([]string{"HOLDFAST_DATABASE_URL=" + address, "HOLDFAST_LISTEN=" + listen, "HOLDFAST_RECEIPT_KEY=" + receiptKey}, shared...), "registry")
 	}
 	if r := f.runIn("", "migrate", "--database", address); r.code != 0 {
 		t.Fatalf("migrate ended with %d: %s", r.code, r.stderr)
@@ -129,6 +129,9 @@ func newFleet(t *testing.T, spec fleetSpec) *fleet {
 	f.startAll()
 	return f
 }
+
+// receiptKey signs the receipts of all fleets.
+const receiptKey = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 
 // add makes a process that is not started yet.
 func (f *fleet) add(role string, n int, env []string, args ...string) {

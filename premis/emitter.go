@@ -120,3 +120,13 @@ func inXML(s string) bool {
 func uncarriable(r rune) bool {
 	return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF
 }
+
+// Text returns a text as XML can carry it: what it cannot is U+FFFD. An Identifier must not be made so, or two might come to one.
+func Text(s string) string {
+	return strings.Map(func(r rune) rune {
+		if uncarriable(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+}

@@ -53,7 +53,7 @@ type Characteristics struct {
 
 // Fixity is a digest of a file. Algorithm and Digest must be given.
 type Fixity struct {
-	Algorithm  string // as in id.loc.gov's cryptographic hash functions, such as SHA-512
+	Algorithm  string // such as SHA-512 or sha512; see HashFunction
 	Digest     string // in hex
 	Originator string // who computed it; left out when empty
 }
@@ -82,10 +82,15 @@ type Relationship struct {
 	Events  []Identifier // the events by which it came about
 }
 
-// IncludedIn returns the relationship of a file to its representation, or of a representation to its intellectual
-// entity. It points from the part to the whole, so that a whole of many parts stays small.
+// IncludedIn returns the relationship of a file to its representation. It points from the part to the whole, so that a whole of
+// many parts stays small.
 func IncludedIn(whole Identifier) Relationship {
 	return Relationship{Type: "structural", SubType: "is included in", Objects: []Identifier{whole}}
+}
+
+// Represents returns the relationship of a representation to its intellectual entity.
+func Represents(entity Identifier) Relationship {
+	return Relationship{Type: "structural", SubType: "represents", Objects: []Identifier{entity}}
 }
 
 // Event is something that was done, to one object or in one run to many.
@@ -115,6 +120,12 @@ const (
 	Organization AgentType = "organization"
 	Software     AgentType = "software"
 	Hardware     AgentType = "hardware"
+)
+
+// ExecutingProgram and Implementer are the roles of agents that Holdfast writes: the software that did it, and who had it done.
+const (
+	ExecutingProgram = "executing program"
+	Implementer      = "implementer"
 )
 
 // Agent is who did or was answerable for an event: a worker, a person, an institution.

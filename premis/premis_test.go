@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/holdfast/holdfast/premis"
+	"github.com/holdfast/holdfast/premis/premistest"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -62,7 +63,7 @@ func agent() *premis.Agent {
 }
 
 // document writes what add adds and returns it, valid against the schema.
-func document(t *testing.T, add func(*premis.Writer) error) ([]byte, *node) {
+func document(t *testing.T, add func(*premis.Writer) error) ([]byte, *premistest.Node) {
 	t.Helper()
 	var b bytes.Buffer
 	w := premis.NewWriter(&b)
@@ -72,15 +73,15 @@ func document(t *testing.T, add func(*premis.Writer) error) ([]byte, *node) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	root, err := readTree(bytes.NewReader(b.Bytes()))
+	root, err := premistest.Read(bytes.NewReader(b.Bytes()))
 	if err != nil {
 		t.Fatalf("not XML: %v\n%s", err, b.String())
 	}
-	if err := validate(root); err != nil {
+	if err := premistest.Validate(root); err != nil {
 		t.Fatalf("against the schema: %v\n%s", err, b.String())
 	}
-	if root.attrs["version"] != "3.0" {
-		t.Errorf("version=%q, want 3.0", root.attrs["version"])
+	if root.Attrs["version"] != "3.0" {
+		t.Errorf("version=%q, want 3.0", root.Attrs["version"])
 	}
 	return b.Bytes(), root
 }
@@ -91,7 +92,7 @@ func full(w *premis.Writer) error {
 		w.WriteObject(&premis.Object{Category: premis.IntellectualEntity, IDs: []premis.Identifier{ark, {Type: "local", Value: "loc1"}}, OriginalName: "Husky Chicken"}),
 		w.WriteObject(&premis.Object{
 			Category: premis.Representation, IDs: []premis.Identifier{version},
-			Storage: []premis.Storage{{Medium: "S3"}}, Relationships: []premis.Relationship{premis.IncludedIn(ark)},
+			Storage: []premis.Storage{{Medium: "S3"}}, Relationships: []premis.Relationship{premis.Represents(ark)},
 		}),
 		w.WriteObject(file()),
 		w.WriteEvent(event()),
@@ -140,19 +141,19 @@ func TestWriter_Values(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var got []string
-		for _, n := range root.find(tt.path...) {
-			got = append(got, n.text)
+		for _, n := range root.Find(tt.path...) {
+			got = append(got, n.Text)
 		}
 		if strings.Join(got, "|") != tt.want {
 			t.Errorf("%s=%q, want %q", strings.Join(tt.path, "/"), got, tt.want)
 		}
 	}
-	types := root.find("event", "eventType")
+	types := root.Find("event", "eventType")
 	want := map[string]string{
 		"authority": "eventType", "authorityURI": "http://id.loc.gov/vocabulary/preservation/eventType",
 		"valueURI": "http://id.loc.gov/vocabulary/preservation/eventType/ing",
 	}
-	if diff := cmp.Diff([]map[string]string{want, {}}, []map[string]string{types[0].attrs, types[1].attrs}); diff != "" {
+	if diff := cmp.Diff([]map[string]string{want, {}}, []map[string]string{types[0].Attrs, types[1].Attrs}); diff != "" {
 		t.Errorf("attributes of eventType (-want +got):\n%s", diff)
 	}
 }
@@ -164,12 +165,12 @@ func TestWriter_Defaults(t *testing.T) {
 		v := &premis.Event{ID: event().ID, Type: "our own", Time: at(), Notes: []string{"a note without an outcome"}}
 		return errors.Join(w.WriteObject(o), w.WriteEvent(v))
 	})
-	formats := root.find("object", "objectCharacteristics", "format", "formatDesignation", "formatName")
-	if len(formats) != 1 || formats[0].text != "unknown" {
+	formats := root.Find("object", "objectCharacteristics", "format", "formatDesignation", "formatName")
+	if len(formats) != 1 || formats[0].Text != "unknown" {
 		t.Errorf("without a format: %v, want one named unknown", formats)
 	}
-	if sizes := root.find("object", "objectCharacteristics", "size"); len(sizes) != 0 {
-		t.Errorf("an unknown size was written as %s", sizes[0].text)
+	if sizes := root.Find("object", "objectCharacteristics", "size"); len(sizes) != 0 {
+		t.Errorf("an unknown size was written as %s", sizes[0].Text)
 	}
 }
 
@@ -194,9 +195,9 @@ func TestWriter_HostileNames(t *testing.T) {
 			o.OriginalName = tt.name
 			return w.WriteObject(o)
 		})
-		names, marks := root.find("object", "originalName"), root.find("object", "significantProperties")
-		if len(names) != 1 || names[0].text != tt.want || (len(marks) == 1) != tt.encoded {
-			t.Errorf("%q is written as %q, marked %d times, want %q, marked: %v", tt.name, names[0].text, len(marks), tt.want, tt.encoded)
+		names, marks := root.Find("object", "originalName"), root.Find("object", "significantProperties")
+		if len(names) != 1 || names[0].Text != tt.want || (len(marks) == 1) != tt.encoded {
+			t.Errorf("%q is written as %q, marked %d times, want %q, marked: %v", tt.name, names[0].Text, len(marks), tt.want, tt.encoded)
 		}
 	}
 }
@@ -320,15 +321,15 @@ func TestWriter_AnyText(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		root, err := readTree(&b)
+		root, err := premistest.Read(&b)
 		if err == nil {
-			err = validate(root)
+			err = premistest.Validate(root)
 		}
 		if err != nil {
 			t.Fatalf("name %q, note %q: %v", name, note, err)
 		}
-		if notes := root.find("event", "eventOutcomeInformation", "eventOutcomeDetail", "eventOutcomeDetailNote"); refused == nil && notes[0].text != note {
-			t.Fatalf("note %q reads back as %q", note, notes[0].text)
+		if notes := root.Find("event", "eventOutcomeInformation", "eventOutcomeDetail", "eventOutcomeDetailNote"); refused == nil && notes[0].Text != note {
+			t.Fatalf("note %q reads back as %q", note, notes[0].Text)
 		}
 	})
 }

@@ -57,7 +57,8 @@ func (e *emitter) characteristics(c *Characteristics) {
 	e.nested("objectCharacteristics", func() {
 		for _, f := range c.Fixity {
 			e.nested("fixity", func() {
-				e.leaf("messageDigestAlgorithm", f.Algorithm)
+				name, uri := HashFunction(f.Algorithm)
+				e.leaf("messageDigestAlgorithm", name, vocabulary("cryptographicHashFunctions", hashFunctions, uri)...)
 				e.leaf("messageDigest", f.Digest)
 				e.optional("messageDigestOriginator", f.Originator)
 			})
@@ -150,7 +151,11 @@ func (e *emitter) event(v *Event) {
 			})
 		}
 		for _, l := range v.Agents {
-			e.identifier("linkingAgentIdentifier", l.ID, func() { e.each("linkingAgentRole", l.Roles) })
+			e.identifier("linkingAgentIdentifier", l.ID, func() {
+				for _, role := range l.Roles {
+					e.leaf("linkingAgentRole", role, vocabulary("eventRelatedAgentRole", agentRoles, agentRoleURI(role))...)
+				}
+			})
 		}
 		for _, l := range v.Objects {
 			e.identifier("linkingObjectIdentifier", l.ID, func() { e.each("linkingObjectRole", l.Roles) })
@@ -163,7 +168,7 @@ func (e *emitter) agent(a *Agent) {
 	e.nested("agent", func() {
 		e.identifiers("agentIdentifier", a.IDs, 1)
 		e.each("agentName", a.Names)
-		e.optional("agentType", string(a.Type))
+		e.optional("agentType", string(a.Type), vocabulary("agentType", agentTypes, a.Type.URI())...)
 		e.optional("agentVersion", a.Version)
 		e.each("agentNote", a.Notes)
 	})

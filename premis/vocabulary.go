@@ -1,9 +1,14 @@
 package premis
 
+import "strings"
+
 // The vocabularies of the Library of Congress that values are drawn from.
 const (
 	eventTypes    = "http://id.loc.gov/vocabulary/preservation/eventType"
 	eventOutcomes = "http://id.loc.gov/vocabulary/preservation/eventOutcome"
+	hashFunctions = "http://id.loc.gov/vocabulary/preservation/cryptographicHashFunctions"
+	agentTypes    = "http://id.loc.gov/vocabulary/preservation/agentType"
+	agentRoles    = "http://id.loc.gov/vocabulary/preservation/eventRelatedAgentRole"
 )
 
 // EventType is a kind of event, by the label that id.loc.gov gives it. A label outside that vocabulary may be written,
@@ -146,4 +151,32 @@ func (o Outcome) URI() string {
 	default:
 		return ""
 	}
+}
+
+// HashFunction returns the label of a digest algorithm at id.loc.gov and its URI there; of one that is not known to be there
+// the name as it is given, and "".
+func HashFunction(algorithm string) (label, uri string) {
+	labels := map[string]string{"md5": "MD5", "sha1": "SHA-1", "sha256": "SHA-256", "sha384": "SHA-384", "sha512": "SHA-512"}
+	code := strings.ReplaceAll(strings.ToLower(algorithm), "-", "")
+	if labels[code] == "" {
+		return algorithm, ""
+	}
+	return labels[code], hashFunctions + "/" + code
+}
+
+// URI returns the type's URI at id.loc.gov, or "" for a type that is not there.
+func (t AgentType) URI() string {
+	codes := map[AgentType]string{Person: "per", Organization: "org", Software: "sof", Hardware: "har"}
+	if codes[t] == "" {
+		return ""
+	}
+	return agentTypes + "/" + codes[t]
+}
+
+func agentRoleURI(role string) string {
+	codes := map[string]string{ExecutingProgram: "exe", Implementer: "imp"}
+	if codes[role] == "" {
+		return ""
+	}
+	return agentRoles + "/" + codes[role]
 }

@@ -19,6 +19,7 @@ type Store interface {
 	Housekeeping
 	Administering
 	Reading
+	Attesting
 	// Close releases the store's resources; calls after it fail.
 	Close() error
 }
@@ -143,8 +144,10 @@ type Preserving interface {
 	Intend(ctx context.Context, l Lease, in Intent) (Intent, error)
 	// RecordFiles adds inventory rows of an intended version, at most 1,000 a call; rows that are there are left.
 	RecordFiles(ctx context.Context, l Lease, objectID string, version int, files []File) error
-	// RecordVersion makes an intended version, its files and its events visible as the object's head. Repeating it
-	// changes nothing.
+	// RecordVersion makes an intended version, its files and its events visible as the object's head, and, when the Registry
+	// has a key for that, signs the version's receipt over what the inventory then holds, in the same transaction. Repeating
+	// it changes nothing, the receipt neither. With a key it is refused when the inventory does not hold as many files and
+	// bytes of the version as v says.
 	RecordVersion(ctx context.Context, l Lease, v VersionRecord) error
 	// LockObject takes the lock of a recorded object for the item, as Identify takes a job's: nobody else changes the
 	// object until the item settles. It returns the object's head, which stays so long. *LockedError when another item
@@ -212,6 +215,7 @@ type VersionRecord struct {
 	CreatedAt  time.Time `json:"created_at"` // as in the OCFL inventory
 	Storage    string    `json:"storage"`    // where its replica lies
 	VerifiedAt time.Time `json:"verified_at"`
+	Inventory  string    `json:"inventory"` // ALGORITHM:HEX of its OCFL inventory
 	Events     []Premis  `json:"events"`
 }
 
@@ -226,6 +230,10 @@ type Premis struct {
 	Agent    string    `json:"agent"`
 	Outcome  string    `json:"outcome"`
 	Detail   string    `json:"detail"`
+	// The Registry sets these. Seq is the event's number in the object's chain of events, from 1 on; 0: it was recorded before
+	// there were chains. Hash is of the event and of the hash before it, as docs/receipt.md says.
+	Seq  int64  `json:"seq"`
+	Hash string `json:"hash"`
 }
 
 // Housekeeping is what keeps items moving without anybody asking.
@@ -352,8 +360,9 @@ type Reading interface {
 	Objects(ctx context.Context, q ObjectQuery) (Page[Object], error)
 	// Files lists the state of an object's version by path, after a path; version 0 is the head.
 	Files(ctx context.Context, objectID string, version int, after string, limit int) ([]File, error)
-	// PremisEvents lists an object's preservation events, oldest first.
-	PremisEvents(ctx context.Context, objectID string) ([]Premis, error)
+	// PremisEvents lists an object's preservation events in the order of their chain, those that are in none first. after is
+	// the Next of the page before, or AfterSeq.
+	PremisEvents(ctx context.Context, objectID, after string, limit int) (Page[Premis], error)
 	// Collection returns one collection, or ErrNotFound.
 	Collection(ctx context.Context, mnemonic string) (Collection, error)
 	// Collections lists all collections by mnemonic.
@@ -362,6 +371,17 @@ type Reading interface {
 	Workers(ctx context.Context) ([]WorkerInfo, error)
 	// Ping tells whether the store answers.
 	Ping(ctx context.Context) error
+}
+
+// Attesting is what receipts and PREMIS documents are made of, beside what is read in any case.
+type Attesting interface {
+	// FileHistory lists the files of all recorded versions by path and version, after a row: each row is a file from its
+	// version on until the path's next row, and a deleted one says that there is none.
+	FileHistory(ctx context.Context, objectID string, after FilePlace, limit int) ([]File, error)
+	// DepositReceipt returns what is signed of a recorded version, or ErrNotFound: there is no such version, or it has no receipt.
+	DepositReceipt(ctx context.Context, objectID string, version int) (DepositReceipt, error)
+	// ReceiptKeys lists the public keys of all receipts, in the order of their first use.
+	ReceiptKeys(ctx context.Context) ([]ReceiptKey, error)
 }
 
 // Page is a part of a list.

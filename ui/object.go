@@ -33,10 +33,12 @@ type objectPage struct {
 	Files   []registry.File
 	Events  []registry.Premis
 	Next    string
+	// MoreEvents says that there are more than those in Events.
+	MoreEvents bool
 }
 
 func (p *pages) object(r *http.Request) (page, error) {
-	const filesAtOnce = 200
+	const filesAtOnce, eventsAtOnce = 200, 200
 	ctx := r.Context()
 	ark, err := mint.ParseARK(r.PathValue("id"))
 	if err != nil {
@@ -62,8 +64,10 @@ func (p *pages) object(r *http.Request) (page, error) {
 	if n := len(o.Files); n == filesAtOnce {
 		o.Next = nextPage(r, o.Files[n-1].Path)
 	}
-	if o.Events, err = p.registry.PremisEvents(ctx, o.Object.ID); err != nil {
+	events, err := p.registry.PremisEvents(ctx, o.Object.ID, "", eventsAtOnce)
+	if err != nil {
 		return page{}, err
 	}
+	o.Events, o.MoreEvents = events.Rows, events.Next != ""
 	return page{Name: "object", Title: "Object " + o.Object.ID, Section: "objects", Content: o}, nil
 }

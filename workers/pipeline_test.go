@@ -153,9 +153,9 @@ func TestPipeline_StageByStage(t *testing.T) {
 		t.Errorf("report %+v (%v)", report, err)
 	}
 	types := map[string]bool{}
-	events, err := r.registry.PremisEvents(t.Context(), o.ID)
+	events, err := r.registry.PremisEvents(t.Context(), o.ID, "", 0)
 	must(t, err)
-	for _, e := range events {
+	for _, e := range events.Rows {
 		types[e.Type] = true
 	}
 	for _, want := range []string{"identifier assignment", "message digest calculation", "ingestion"} {

@@ -47,7 +47,7 @@ func (w *Record) Work(ctx context.Context, item *base.Item) error {
 	err = w.Registry.RecordVersion(ctx, item.Lease(), registry.VersionRecord{
 		ObjectID: p.ObjectID, Version: p.Version, Collection: item.Collection, Owner: item.Spec().Profile.Owner,
 		LocalIDs: p.LocalIDs, Title: p.Title, Creator: p.Creator, Date: p.Date, Files: p.Files, SizeBytes: p.Bytes,
-		CreatedAt: p.Created, Storage: w.Storage, VerifiedAt: item.Now(), Events: w.events(item, p, got),
+		CreatedAt: p.Created, Storage: w.Storage, VerifiedAt: item.Now(), Inventory: p.Algorithm + ":" + p.Digest, Events: w.events(item, p, got),
 	})
 	if err != nil || p.EZID == nil {
 		return err

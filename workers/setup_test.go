@@ -55,8 +55,9 @@ func newRig(t testing.TB, change func(d *workers.Deps)) *rig {
 	r.folder, r.path = folder, filepath.Join(t.TempDir(), "registry.db")
 	var err error
 	r.registry, err = sqlstore.Open(t.Context(), sqlstore.Options{
-		URL: sqlstoretest.SQLiteAt(t, r.path),
-		Now: func() time.Time { return time.Now().Add(time.Duration(r.later.Load())) },
+		URL:        sqlstoretest.SQLiteAt(t, r.path),
+		Now:        func() time.Time { return time.Now().Add(time.Duration(r.later.Load())) },
+		ReceiptKey: sqlstoretest.ReceiptKey(t),
 	})
 	must(t, err)
 	t.Cleanup(func() { must(t, r.registry.Close()) })

@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/receipt"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/source/unpack"
@@ -58,7 +59,7 @@ type Config struct {
 	ClamdAddr    string `envconfig:"CLAMD_ADDR" want:"host:port or the path of a socket of clamd"`
 	SiegfriedURL string `envconfig:"SIEGFRIED_URL" want:"an http or https address"`
 	SecretKey    string `envconfig:"SECRET_KEY" secret:"true" want:"random text of 32 characters or more that seals credentials at rest (openssl rand -base64 32); older ones after it, separated by commas"`
-	ReceiptKey   string `envconfig:"RECEIPT_KEY" secret:"true" want:"the key that signs receipts"`
+	ReceiptKey   string `envconfig:"RECEIPT_KEY" secret:"true" want:"the base64 of 32 random bytes that signs receipts (openssl rand -base64 32)"`
 
 	// Of all stages; Stages has what is said of one.
 	Policy
@@ -105,6 +106,18 @@ func (c Config) Worker(s registry.Stage) base.Worker {
 // Unpack returns the limits on what one container may unpack to.
 func (c Config) Unpack() unpack.Limits {
 	return unpack.Limits{Entries: int64(c.UnpackEntries), Bytes: int64(c.UnpackBytes), Ratio: int64(c.UnpackRatio)}
+}
+
+// Receipts returns the key that signs receipts; nil when there is none. The error names the variable; Load has checked it.
+func (c Config) Receipts() (*receipt.Key, error) {
+	if c.ReceiptKey == "" {
+		return nil, nil //nolint:nilnil // nil is no key
+	}
+	key, err := receipt.ParseKey(c.ReceiptKey)
+	if err != nil {
+		return nil, fault("RECEIPT_KEY", c.ReceiptKey, nil)
+	}
+	return key, nil
 }
 
 // Template returns the template that identifiers are minted from. The error names the variable at fault; Load has

@@ -116,6 +116,7 @@ func TestLoad_AllFaultsAtOnce(t *testing.T) {
 		"HOLDFAST_HOST_REQUESTS_PER_SECOND": "often",
 		"HOLDFAST_HOST_BYTES_PER_SECOND":    "1MB",
 		"HOLDFAST_SECRET_KEY":               "hunter2",
+		"HOLDFAST_RECEIPT_KEY":              "hunter2",
 		"HOLDFAST_DOWNLOAD_MAX_ATEMPTS":     "5",
 		"HOLDFAST_COMPLETELY_OUTLANDISH":    "x",
 		"HOLDFAST_FOO":                      "x",
@@ -163,7 +164,7 @@ func TestLoad_EveryNameOfTheDesign(t *testing.T) {
 		"DATABASE_URL": "postgres://u:p@db/holdfast", "NSQD_ADDR": "nsqd:4150", "NSQLOOKUPD_ADDRS": "l:4161", "REDIS_URL": "redis://r:6379/0",
 		"STAGING_URL": "file:///data/staging", "STORAGE_URL": "s3://b/p?region=r", "URL": "http://r:8080", "TOKEN": "t", "NET_ALLOW": "::1",
 		"MAX_ATTEMPTS": "5", "CONCURRENCY": "2", "LEASE": "30s", "GRACE": "90s", "LISTEN": "0.0.0.0:8080", "SMTP_URL": "smtp://m:25",
-		"EZID_URL": "https://user:p%40ss@ezid.cdlib.org", "EZID_TARGET": "https://example.org/m/{ark}", "NAAN": "99999", "NOID_TEMPLATE": "fk4{.reek}", "SECRET_KEY": "0123456789abcdef0123456789abcdef", "RECEIPT_KEY": "k",
+		"EZID_URL": "https://user:p%40ss@ezid.cdlib.org", "EZID_TARGET": "https://example.org/m/{ark}", "NAAN": "99999", "NOID_TEMPLATE": "fk4{.reek}", "SECRET_KEY": "0123456789abcdef0123456789abcdef", "RECEIPT_KEY": "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=",
 		"STAGING_FULL": "80", "STAGING_FULL_UNESTIMATED": "70", "TOPIC_PREFIX": "test-", "CLAMD_ADDR": "clamd:3310",
 		"SIEGFRIED_URL": "http://sf:5138", "LOG_LEVEL": "warn", "UNPACK_ENTRIES": "10", "UNPACK_BYTES": "4TiB", "UNPACK_RATIO": "50", "PER_HOST": "4", "HOST_REQUESTS_PER_SECOND": "0.5", "HOST_BYTES_PER_SECOND": "10MiB",
 	}

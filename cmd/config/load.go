@@ -185,6 +185,9 @@ func (c Config) check() []error {
 	if _, err := seal.Parse(c.SecretKey); err != nil {
 		faults = append(faults, fault("SECRET_KEY", c.SecretKey, err))
 	}
+	if _, err := c.Receipts(); err != nil {
+		faults = append(faults, err)
+	}
 	if _, err := c.Template(); err != nil {
 		faults = append(faults, err)
 	}

@@ -9,7 +9,7 @@ import (
 
 // What a role cannot do without, as [Config.Require] takes it.
 var (
-	RegistryNeeds = []string{"DATABASE_URL", "STAGING_URL", "STORAGE_URL", "NSQD_ADDR NSQLOOKUPD_ADDRS"}
+	RegistryNeeds = []string{"DATABASE_URL", "STAGING_URL", "STORAGE_URL", "NSQD_ADDR NSQLOOKUPD_ADDRS", "RECEIPT_KEY"}
 	WorkerNeeds   = []string{"URL", "TOKEN", "REDIS_URL", "STAGING_URL", "STORAGE_URL", "NSQD_ADDR NSQLOOKUPD_ADDRS"}
 )
 

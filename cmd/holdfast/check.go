@@ -24,22 +24,27 @@ type check struct {
 	typ     string
 	profile string
 	remote  bool
+	keys    []string
+	against string
 }
 
 func (a *app) checkCommand() *cobra.Command {
 	var c check
 	cmd := &cobra.Command{
-		Use: "check PATH...", Short: "Judge files and folders as a submission would, without a running Holdfast",
+		Use: "check PATH...", Short: "Judge files and folders as a submission would, and verify receipts, without a running Holdfast",
 		Long: "Judge manifests, bags, containers, OCFL objects and OCFL storage roots by the very rules that a submission is judged\n" +
 			"by, and name everything that is wrong with them. Nothing is sent anywhere. PATH is a file, a folder, or the address of\n" +
-			"an object or a storage root in a bucket, s3://BUCKET/PREFIX?... The exit code is 0 when all are valid, else 6.",
-		Example: "  holdfast check batch.checkm --remote\n  holdfast check bag.zip --json",
+			"an object or a storage root in a bucket, s3://BUCKET/PREFIX?... The exit code is 0 when all are valid, else 6.\n\n" +
+			"A signed deposit receipt is verified: signature, list of files, chain of events, and with --against every file in a folder.",
+		Example: "  holdfast check batch.checkm --remote\n  holdfast check bag.zip --json\n  holdfast check receipt.jsonl --key keys.pem --against exported/",
 		Args:    needs("PATH..."),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.check(cmd.Context(), args, c) },
 	}
 	cmd.Flags().StringVar(&c.typ, "type", string(registry.AutoType), "judge it as `TYPE`: auto, file, container, bag, object-manifest, batch-manifest, container-batch-manifest, single-file-batch-manifest, ocfl-object, ocfl-root")
 	cmd.Flags().StringVar(&c.profile, "profile", "", "judge bags by the BagIt profile in `FILE`, too")
 	cmd.Flags().BoolVar(&c.remote, "remote", false, "also ask for every file that a manifest or a bag's fetch.txt names, without fetching it")
+	cmd.Flags().StringArrayVar(&c.keys, "key", nil, "whose signature on receipts is trusted: a public key in hex, or a `FILE` of keys in PEM; may be given several times")
+	cmd.Flags().StringVar(&c.against, "against", "", "compare every file of a receipt with an export, a bag or an OCFL object in `FOLDER`")
 	cmd.Flags().BoolVar(&a.json, "json", false, "print JSON, one verdict a line")
 	return cmd
 }
@@ -73,8 +78,21 @@ func (a *app) check(ctx context.Context, paths []string, c check) error {
 		defer web.Close()
 		o.Remote = source.NewMux(map[string]source.Fetcher{"http": web, "https": web})
 	}
+	keys, err := trustedKeys(c.keys)
+	if err != nil {
+		return err
+	}
 	var codes []outcome
 	for _, path := range paths {
+		if receipt, err := isReceipt(path); err == nil && (receipt || c.against != "" || len(keys) > 0) {
+			code, err := a.checkReceipt(path, c.against, keys)
+			if err != nil {
+				code = outcome(codeOf(err))
+				a.complain(fmt.Errorf("check %s: %w", path, err))
+			}
+			codes = append(codes, code)
+			continue
+		}
 		o.Object = func(folder string, v intake.Report) error { return a.printVerdict(path+" "+folder, v) }
 		v, err := judgePath(ctx, path, t, o)
 		if err != nil {

@@ -4,17 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/client"
 )
 
 func (a *app) objectCommand() *cobra.Command {
 	return group("object", "List, show, export and verify preserved objects",
-		a.objectListCommand(), a.objectShowCommand(), a.objectEventsCommand(), a.exportCommand(), a.verifyCommand())
+		a.objectListCommand(), a.objectShowCommand(), a.objectEventsCommand(), a.receiptCommand(), a.exportCommand(), a.verifyCommand())
 }
 
 func (a *app) objectListCommand() *cobra.Command {
@@ -143,22 +145,49 @@ func fileRow(f registry.File) []string {
 }
 
 func (a *app) objectEventsCommand() *cobra.Command {
-	return a.clientFlags(&cobra.Command{
-		Use: "events ID", Short: "List an object's preservation events, oldest first", Args: needs("ID"),
+	var limit int
+	var premis bool
+	var out string
+	cmd := &cobra.Command{
+		Use: "events ID", Short: "List an object's preservation events, oldest first, or write its PREMIS document", Args: needs("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect()
 			if err != nil {
 				return err
 			}
-			events, err := c.PremisEvents(cmd.Context(), args[0])
-			if err != nil {
-				return err
+			if premis {
+				return a.writePREMIS(cmd.Context(), c, args[0], out)
+			}
+			if out != "" {
+				return usage("--out goes with --premis")
 			}
 			l := lister[registry.Premis]{none: "no events", row: premisRow, columns: []column{
 				{name: "time"}, {name: "version", right: true}, {name: "event"}, {name: "outcome"}, {name: "agent"}, {name: "detail"},
 			}}
-			return l.print(a, whole(events))
+			return l.print(a, func(yield func(registry.Premis) error) (bool, error) {
+				return eachRow(cmd.Context(), limit, func(ctx context.Context, after string, limit int) (registry.Page[registry.Premis], error) {
+					return c.PremisEvents(ctx, args[0], after, limit)
+				}, yield)
+			})
 		},
+	}
+	limitFlag(cmd, &limit)
+	cmd.Flags().BoolVar(&premis, "premis", false, "write object, versions, files, events and agents as a PREMIS 3 XML document")
+	cmd.Flags().StringVar(&out, "out", "", "write the document to `FILE`, which must not exist yet (default standard output)")
+	return a.clientFlags(cmd)
+}
+
+func (a *app) writePREMIS(ctx context.Context, c *client.Client, id, out string) error {
+	body, err := c.PREMIS(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	return a.writeWhole(out, func(w io.Writer) error {
+		if _, err := io.Copy(w, body); err != nil {
+			return fmt.Errorf("read the PREMIS document of %s: %w", id, err)
+		}
+		return nil
 	})
 }
 

@@ -26,11 +26,13 @@ func (a *app) registryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "registry", Short: "Run the Registry: API, pages, relay and sweep over a database",
 		Long: "Run the Registry of a Holdfast whose workers are processes of their own. On PostgreSQL several may run at once; a SQLite\n" +
-			"file is one process's. It needs HOLDFAST_DATABASE_URL, _STAGING_URL, _STORAGE_URL and _NSQD_ADDR or _NSQLOOKUPD_ADDRS.",
+			"file is one process's. It needs HOLDFAST_DATABASE_URL, _STAGING_URL, _STORAGE_URL, _RECEIPT_KEY and _NSQD_ADDR or\n" +
+			"_NSQLOOKUPD_ADDRS.",
 		Args: needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.role(cmd.Context(), "registry", wait, config.DefaultListen, config.RegistryNeeds, func(ctx context.Context, c config.Config, o node.Common, w node.Work) (*node.Node, error) {
-				n, err := node.Registry(ctx, node.RegistryOptions{Common: o, Work: w, Places: places(c), NSQ: nsq(c), Database: c.DatabaseURL})
+				receipts, _ := c.Receipts() // Load has checked it
+				n, err := node.Registry(ctx, node.RegistryOptions{Common: o, Work: w, Places: places(c), NSQ: nsq(c), Database: c.DatabaseURL, ReceiptKey: receipts})
 				if err != nil {
 					return nil, err
 				}

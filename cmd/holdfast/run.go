@@ -62,7 +62,7 @@ func (a *app) root() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.AddCommand(
-		a.upCommand(), a.registryCommand(), a.workerCommand(), a.brokerCommand(), a.submitCommand(), a.checkCommand(), a.watchCommand(),
+		a.upCommand(), a.registryCommand(), a.workerCommand(), a.brokerCommand(), a.submitCommand(), a.checkCommand(), a.receiptKeysCommand(), a.watchCommand(),
 		a.batchCommand(), a.itemCommand(), a.objectCommand(), a.collectionCommand(), a.holdCommand(), a.queueCommand(),
 		a.graphCommand(), a.eventsCommand(), a.auditCommand(), a.tokenCommand(),
 		a.healthCommand(), a.migrateCommand(), a.versionCommand(), a.benchCommand(),

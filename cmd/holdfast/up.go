@@ -56,9 +56,13 @@ func (a *app) up(ctx context.Context, dir, listen string) error {
 	if err != nil {
 		return err
 	}
+	receipts, err := c.Receipts()
+	if err != nil {
+		return err
+	}
 	begun := time.Now()
 	c.Listen = listen
-	n, err := node.Up(ctx, node.UpOptions{Common: a.common(c), Work: work(c, template), Dir: dir, Database: c.DatabaseURL, SecretKey: c.SecretKey})
+	n, err := node.Up(ctx, node.UpOptions{Common: a.common(c), Work: work(c, template), Dir: dir, Database: c.DatabaseURL, SecretKey: c.SecretKey, ReceiptKey: receipts})
 	if err != nil {
 		return fmt.Errorf("start on %s: %w", dir, err)
 	}

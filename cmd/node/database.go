@@ -7,12 +7,13 @@ import (
 	"log/slog"
 	"strings"
 
+	"github.com/holdfast/holdfast/receipt"
 	"github.com/holdfast/holdfast/registry/sqlstore"
 )
 
-// openDatabase opens the Registry's database until the node is closed.
-func (n *Node) openDatabase(ctx context.Context, address string) (*sqlstore.Store, error) {
-	s, closeAll, err := OpenDatabase(ctx, address, n.Log)
+// openDatabase opens the Registry's database until the node is closed. key signs receipts; nil: none are signed.
+func (n *Node) openDatabase(ctx context.Context, address string, key *receipt.Key) (*sqlstore.Store, error) {
+	s, closeAll, err := openDatabase(ctx, sqlstore.Options{URL: address, Log: n.Log, ReceiptKey: key})
 	if err == nil {
 		n.onClose(closeAll)
 	}
@@ -22,15 +23,20 @@ func (n *Node) openDatabase(ctx context.Context, address string) (*sqlstore.Stor
 // OpenDatabase opens the Registry's database. A SQLite file belongs to one process at a time: [ErrInUse] when another one
 // has it. What is returned beside the store closes it and gives the file back.
 func OpenDatabase(ctx context.Context, address string, log *slog.Logger) (*sqlstore.Store, func() error, error) {
+	return openDatabase(ctx, sqlstore.Options{URL: address, Log: log})
+}
+
+func openDatabase(ctx context.Context, o sqlstore.Options) (*sqlstore.Store, func() error, error) {
 	release := func() error { return nil }
-	if path, ok := strings.CutPrefix(address, "sqlite:"); ok {
+	if path, ok := strings.CutPrefix(o.URL, "sqlite:"); ok {
 		lock, err := takeLock(path + ".lock")
 		if err != nil {
 			return nil, nil, fmt.Errorf("open registry %s: %w", path, err)
 		}
 		release = lock.Close
 	}
-	s, err := sqlstore.Open(ctx, sqlstore.Options{URL: address, Log: log, Now: registryClock()})
+	o.Now = registryClock()
+	s, err := sqlstore.Open(ctx, o)
 	if err != nil {
 		return nil, nil, errors.Join(err, release())
 	}

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/holdfast/holdfast/receipt"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/seal"
 )
@@ -96,6 +97,30 @@ func (f *folder) keys(texts string) (*seal.Keys, error) {
 		return nil, fmt.Errorf("read HOLDFAST_SECRET_KEY and %s: %w", name, err)
 	}
 	return keys, nil
+}
+
+// ReceiptKeyFile is the name, in the folder, of the file with the key that signs receipts.
+const ReceiptKeyFile = "receipt.key"
+
+// receiptKey returns the folder's key for receipts, and makes one where there is none. A kill leaves it with a whole key or
+// without one.
+func (f *folder) receiptKey() (*receipt.Key, error) {
+	name := filepath.Join(f.path, ReceiptKeyFile)
+	text, err := os.ReadFile(name)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		text = []byte(receipt.NewKey() + "\n")
+		if err := writeFile(name, text); err != nil {
+			return nil, err
+		}
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrFolder, err)
+	}
+	key, err := receipt.ParseKey(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w; put the key back, or remove the file: then a new one is made, and what the old one signed stays valid", name, err)
+	}
+	return key, nil
 }
 
 // client writes the client file for this run and returns its admin token: the one of the last run while the Registry

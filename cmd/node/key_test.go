@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/holdfast/holdfast/cmd/node"
+	"github.com/holdfast/holdfast/receipt"
 	"github.com/holdfast/holdfast/registry/client"
 	"github.com/holdfast/holdfast/registry/wire"
 )
@@ -62,5 +63,40 @@ func TestUp_Key(t *testing.T) {
 		if _, err := node.Up(t.Context(), options(t, dir)); err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "geheim") {
 			t.Errorf("a damaged key: %v", err)
 		}
+	}
+}
+
+// TestUp_ReceiptKey: the folder gets a key for receipts at its first start and keeps it; damage is told at the start.
+func TestUp_ReceiptKey(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	name := filepath.Join(dir, node.ReceiptKeyFile)
+	var texts []string
+	for range 2 {
+		n, err := node.Up(t.Context(), options(t, dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := n.Close(); err != nil {
+			t.Error(err)
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, string(text))
+	}
+	info, err := os.Stat(name)
+	if err != nil || info.Mode().Perm() != 0o600 || texts[0] != texts[1] {
+		t.Errorf("mode %v, %v; the key changed: %v", info.Mode(), err, texts[0] != texts[1])
+	}
+	if _, err := receipt.ParseKey(texts[0]); err != nil {
+		t.Error(err)
+	}
+	if err := os.WriteFile(name, []byte("geheim\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := node.Up(t.Context(), options(t, dir)); err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "geheim") {
+		t.Errorf("a damaged key: %v", err)
 	}
 }

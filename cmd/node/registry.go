@@ -5,15 +5,18 @@ import (
 	"net"
 
 	"github.com/holdfast/holdfast/queue"
+	"github.com/holdfast/holdfast/receipt"
 )
 
-// RegistryOptions says what a Registry's process works on. All must be set, but that one of the fields of NSQ is enough.
+// RegistryOptions says what a Registry's process works on. All must be set, but ReceiptKey, and that one of the fields
+// of NSQ is enough.
 type RegistryOptions struct {
 	Common
 	Work // which workers are to be expected: their leases and topics
 	Places
 	NSQ
-	Database string
+	Database   string
+	ReceiptKey *receipt.Key // signs receipts; nil: none are signed
 }
 
 // Registry runs API, pages, relay and sweep over a database. On PostgreSQL there may be many such processes; a SQLite file
@@ -25,7 +28,7 @@ func Registry(ctx context.Context, o RegistryOptions) (*Node, error) {
 		needs := []need{n.listening(&listener), {
 			"HOLDFAST_DATABASE_URL", o.Database, "the Registry's database", "start it, correct the address, or prepare it by holdfast migrate",
 			func(ctx context.Context) (err error) {
-				d.registry, err = n.openDatabase(ctx, o.Database)
+				d.registry, err = n.openDatabase(ctx, o.Database, o.ReceiptKey)
 				return err
 			},
 		}}

@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/queue"
 	"github.com/holdfast/holdfast/queue/broker"
+	"github.com/holdfast/holdfast/receipt"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/storage/dir"
 )
@@ -24,6 +25,8 @@ type UpOptions struct {
 	// SecretKey are the texts of keys that seal credentials, as seal.Parse takes them. They go before the folder's own key,
 	// which is made only when there are none; the keys in Work are not looked at.
 	SecretKey string
+	// ReceiptKey signs receipts; nil: the folder's own key, which is made at the first start.
+	ReceiptKey *receipt.Key
 }
 
 // Up opens or makes the folder and runs everything in it: Registry, broker, workers, API and pages. What an earlier process
@@ -46,6 +49,11 @@ func (n *Node) up(ctx context.Context, o UpOptions) error {
 	}
 	if o.Sources.Keys, err = folder.keys(o.SecretKey); err != nil {
 		return err
+	}
+	if o.ReceiptKey == nil {
+		if o.ReceiptKey, err = folder.receiptKey(); err != nil {
+			return err
+		}
 	}
 	desk, crew := &desk{prefix: o.TopicPrefix, lease: o.longestLease(), unpack: o.Unpack, keys: o.Sources.Keys}, &crew{Work: o.Work}
 	if err := n.openUp(ctx, o, desk, crew); err != nil {
@@ -76,7 +84,7 @@ func (n *Node) up(ctx context.Context, o UpOptions) error {
 // openUp opens everything that lies in the folder.
 func (n *Node) openUp(ctx context.Context, o UpOptions, d *desk, c *crew) error {
 	database := cmp.Or(o.Database, "sqlite:"+filepath.Join(o.Dir, "registry.db"))
-	r, err := n.openDatabase(ctx, database)
+	r, err := n.openDatabase(ctx, database, o.ReceiptKey)
 	if err != nil {
 		return err
 	}

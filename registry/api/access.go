@@ -73,6 +73,9 @@ func access() map[string][]registry.Role {
 		"object-files":   reader,
 		"object-content": reader,
 		"object-events":  reader,
+		"object-premis":  reader,
+		"object-receipt": reader,
+		"receipt-keys":   reader,
 		"verify-object":  operator,
 
 		"list-tokens":  admin,

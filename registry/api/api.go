@@ -31,6 +31,7 @@ type Registry interface {
 	registry.Housekeeping
 	registry.Administering
 	registry.Reading
+	registry.Attesting
 }
 
 // Options says what to serve. Registry, Staging, Objects and Log must be set.
@@ -139,6 +140,8 @@ func (s *server) routes() (*http.ServeMux, huma.API) {
 	s.checkRoute(api, mux)
 	s.tusRoutes(api, mux)
 	s.contentRoute(api, mux)
+	s.receiptRoute(api, mux)
+	s.premisRoute(api, mux)
 	return mux, api
 }
 

@@ -69,7 +69,7 @@ func newBench(t testing.TB, change ...func(*bench, *api.Options)) *bench {
 	b.folder = folder
 	ctx := context.WithoutCancel(t.Context())
 	var err error
-	b.store, err = sqlstore.Open(ctx, sqlstore.Options{URL: sqlstoretest.SQLite(t)})
+	b.store, err = sqlstore.Open(ctx, sqlstore.Options{URL: sqlstoretest.SQLite(t), ReceiptKey: sqlstoretest.ReceiptKey(t)})
 	must(t, err)
 	t.Cleanup(func() { _ = b.store.Close() })
 	b.staging, err = dir.Create(filepath.Join(folder, "staging"))
@@ -259,8 +259,12 @@ func (b *bench) preserve(t testing.TB, ark string, files map[string]string) (bat
 	b.settle(t, registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeDone, Results: map[string]json.RawMessage{"version": json.RawMessage("1")}})
 	c = b.claim(t, registry.Record)
 	must(t, b.store.RecordFiles(ctx, c.Lease, ark, 1, rows))
+	var size int64
+	for _, row := range rows {
+		size += row.SizeBytes
+	}
 	must(t, b.store.RecordVersion(ctx, c.Lease, registry.VersionRecord{
-		ObjectID: ark, Version: 1, Collection: cmp.Or(b.collection, "default"), Title: "A title" + b.mark, Files: int64(len(rows)), CreatedAt: time.Now(),
+		ObjectID: ark, Version: 1, Collection: cmp.Or(b.collection, "default"), Title: "A title" + b.mark, Files: int64(len(rows)), SizeBytes: size, CreatedAt: time.Now(),
 		VerifiedAt: time.Now(), Storage: "file", Events: []registry.Premis{{ID: "e1" + b.mark, ObjectID: ark, Version: 1, Type: "ingestion", At: time.Now()}},
 	}))
 	b.settle(t, registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeDone})

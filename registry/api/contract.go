@@ -175,10 +175,17 @@ func (s *server) readingRoutes(api huma.API) {
 		files, err := r.Files(ctx, in.ObjectID, in.Version, string(in.After), in.Limit)
 		return wire.Rows[wire.FileRow]{Rows: wire.FilesOf(files)}, err
 	})
-	ask(s, api, method("premis-events", "List an object's preservation events"), byID(func(r Registry, ctx context.Context, id string) (wire.Rows[registry.Premis], error) {
-		events, err := r.PremisEvents(ctx, id)
-		return wire.Rows[registry.Premis]{Rows: events}, err
-	}))
+	ask(s, api, method("file-history", "List the files of all versions of an object"), func(r Registry, ctx context.Context, in wire.FilesRequest) (wire.Rows[wire.FileRow], error) {
+		files, err := r.FileHistory(ctx, in.ObjectID, registry.FilePlace{Path: string(in.After), Version: in.Version}, in.Limit)
+		return wire.Rows[wire.FileRow]{Rows: wire.FilesOf(files)}, err
+	})
+	ask(s, api, method("premis-events", "List an object's preservation events"), func(r Registry, ctx context.Context, in wire.PremisRequest) (registry.Page[registry.Premis], error) {
+		return r.PremisEvents(ctx, in.ObjectID, in.After, in.Limit)
+	})
+	ask(s, api, method("deposit-receipt", "Show what is signed of a version"), func(r Registry, ctx context.Context, in wire.VersionRef) (registry.DepositReceipt, error) {
+		return r.DepositReceipt(ctx, in.ObjectID, in.Version)
+	})
+	ask(s, api, method("receipt-keys", "List the keys of receipts"), rows(Registry.ReceiptKeys))
 	ask(s, api, method("collection", "Show a collection"), byID(Registry.Collection))
 	ask(s, api, method("collections", "List collections"), rows(Registry.Collections))
 	ask(s, api, method("workers", "List workers"), rows(Registry.Workers))
@@ -226,7 +233,7 @@ func contractAccess(access map[string][]registry.Role) {
 	}
 	for _, name := range strings.Fields(`upload submit prepare seal
 		item items count-items graph edges queue-status accepting holds batch-progress why events feed feed-end await-feed attempts
-		report report-jobs object objects files premis-events collection collections credentials workers ping`) {
+		report report-jobs object objects files file-history premis-events deposit-receipt receipt-keys collection collections credentials workers ping`) {
 		access[contractPrefix+name] = worker
 	}
 	for _, name := range strings.Fields(`begin-upload incoming incoming-of take-upload save-upload finish-upload drop-upload dropped-uploads

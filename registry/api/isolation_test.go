@@ -111,6 +111,9 @@ func probes() map[string][]probe {
 		"object-files":     get("/objects/ARK/files", "/objects/ARK/files?version=1"),
 		"object-content":   get("/objects/ARK/content?path=producer/a"),
 		"object-events":    get("/objects/ARK/events"),
+		"object-premis":    get("/objects/ARK/premis"),
+		"object-receipt":   get("/objects/ARK/versions/1/receipt"),
+		"receipt-keys":     get("/receipt-keys"),
 		"list-feed":        get("/feed?limit=500", "/feed?limit=500&item=JOB", "/feed?limit=500&collections=COLLECTION", "/feed?types=token-created,hold,refused"),
 		"events":           get("/events?item=JOB"), // and TestIsolation_Stream
 		"pages": {

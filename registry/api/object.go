@@ -33,6 +33,7 @@ func (s *server) objectRoutes(api huma.API) {
 	register(s, api, operation{id: "read-object", method: get, path: "/objects/{id}", summary: "Show an object and its versions"}, s.object)
 	register(s, api, operation{id: "object-files", method: get, path: "/objects/{id}/files", summary: "The files of an object's version, by path"}, s.files)
 	register(s, api, operation{id: "object-events", method: get, path: "/objects/{id}/events", summary: "The preservation events of an object"}, s.premis)
+	register(s, api, operation{id: "receipt-keys", method: get, path: "/receipt-keys", summary: "The public keys of all receipts"}, s.receiptKeys)
 	register(s, api, operation{id: "verify-object", method: http.MethodPost, path: "/objects/{id}/verify", summary: "Read every byte of an object again and compare"}, s.verify)
 }
 
@@ -118,16 +119,21 @@ func (s *server) versionOf(ctx context.Context, id string, version int) (registr
 	return o, nil
 }
 
-func (s *server) premis(ctx context.Context, in *ObjectID) (*output[registry.Page[registry.Premis]], error) {
+type premisInput struct {
+	ObjectID
+	Paging
+}
+
+func (s *server) premis(ctx context.Context, in *premisInput) (*output[registry.Page[registry.Premis]], error) {
 	o, err := s.known(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	events, err := s.registry.PremisEvents(ctx, o.ID)
+	events, err := s.registry.PremisEvents(ctx, o.ID, in.After, in.size())
 	if err != nil {
-		return nil, err
+		return nil, in.badCursor(err)
 	}
-	return listed(events), nil
+	return page(events), nil
 }
 
 // verify reads every byte of an object, and compares what is in storage with what was recorded.

@@ -68,8 +68,8 @@ func TestObject_RoundTrip(t *testing.T) {
 	if err != nil || len(objects.Rows) != 1 {
 		t.Errorf("objects=%+v (%v), want one", objects, err)
 	}
-	events, err := c.PremisEvents(ctx, objectARK)
-	if err != nil || len(events) != 1 {
+	events, err := c.PremisEvents(ctx, objectARK, "", 0)
+	if err != nil || len(events.Rows) != 1 {
 		t.Errorf("events=%+v (%v), want one", events, err)
 	}
 	for _, missing := range []struct {

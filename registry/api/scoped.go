@@ -15,7 +15,7 @@ import (
 // one, nothing is seen. For a depositor, what is in another collection is not there: every answer is the one that an
 // unknown id gets.
 //
-// It has each method of registry.Reading, registry.Receiving and registry.Submitting itself, so that one that is added there does not compile
+// It has each method of registry.Reading, registry.Attesting, registry.Receiving and registry.Submitting itself, so that one that is added there does not compile
 // before somebody has thought about it here. Acts of admins and of workers are bound by role, not by collection.
 func Scoped(r Registry) Registry {
 	return scoped{Working: r, Preserving: r, Housekeeping: r, Administering: r, all: r}

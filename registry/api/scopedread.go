@@ -265,25 +265,47 @@ func (s scoped) Files(ctx context.Context, objectID string, version int, after s
 	return s.all.Files(ctx, objectID, version, after, limit)
 }
 
-// PremisEvents implements registry.Reading.
-func (s scoped) PremisEvents(ctx context.Context, objectID string) ([]registry.Premis, error) {
-	v := s.sight(ctx)
-	if _, err := v.object(ctx, objectID); err != nil {
+// FileHistory implements registry.Attesting.
+func (s scoped) FileHistory(ctx context.Context, objectID string, after registry.FilePlace, limit int) ([]registry.File, error) {
+	if _, err := s.sight(ctx).object(ctx, objectID); err != nil {
 		return nil, err
 	}
-	events, err := s.all.PremisEvents(ctx, objectID)
+	return s.all.FileHistory(ctx, objectID, after, limit)
+}
+
+// PremisEvents implements registry.Reading.
+func (s scoped) PremisEvents(ctx context.Context, objectID, after string, limit int) (registry.Page[registry.Premis], error) {
+	v := s.sight(ctx)
+	if _, err := v.object(ctx, objectID); err != nil {
+		return registry.Page[registry.Premis]{}, err
+	}
+	page, err := s.all.PremisEvents(ctx, objectID, after, limit)
 	if err != nil || !v.limited() {
-		return events, err
+		return page, err
 	}
-	for i := range events {
-		if events[i].ItemID, err = v.seenID(ctx, events[i].ItemID); err != nil {
-			return nil, err
+	for i := range page.Rows {
+		e := &page.Rows[i]
+		if e.ItemID, err = v.seenID(ctx, e.ItemID); err != nil {
+			return page, err
 		}
-		if err := v.mask(ctx, &events[i].Detail); err != nil {
-			return nil, err
+		if err := v.mask(ctx, &e.Detail); err != nil {
+			return page, err
 		}
 	}
-	return events, nil
+	return page, nil
+}
+
+// DepositReceipt implements registry.Attesting.
+func (s scoped) DepositReceipt(ctx context.Context, objectID string, version int) (registry.DepositReceipt, error) {
+	if _, err := s.sight(ctx).object(ctx, objectID); err != nil {
+		return registry.DepositReceipt{}, err
+	}
+	return s.all.DepositReceipt(ctx, objectID, version)
+}
+
+// ReceiptKeys implements registry.Attesting. They are public.
+func (s scoped) ReceiptKeys(ctx context.Context) ([]registry.ReceiptKey, error) {
+	return s.all.ReceiptKeys(ctx)
 }
 
 // Collection implements registry.Reading.

@@ -46,7 +46,7 @@ func postgres(t *testing.T, now func() time.Time) registry.Store {
 // backing opens the store at a URL until the test ends.
 func backing(t testing.TB, url string, now func() time.Time) *sqlstore.Store {
 	t.Helper()
-	s, err := sqlstore.Open(t.Context(), sqlstore.Options{URL: url, Now: now})
+	s, err := sqlstore.Open(t.Context(), sqlstore.Options{URL: url, Now: now, ReceiptKey: sqlstoretest.ReceiptKey(t)})
 	must(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s

@@ -8,6 +8,7 @@ import (
 	"hash"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/holdfast/holdfast/fixity"
@@ -34,9 +35,33 @@ func (c *Client) Files(ctx context.Context, objectID string, version int, after 
 }
 
 // PremisEvents lists an object's preservation events, oldest first.
-func (c *Client) PremisEvents(ctx context.Context, objectID string) ([]registry.Premis, error) {
-	p, err := get[registry.Page[registry.Premis]](ctx, c, in("objects", objectID, "events"), nil)
+func (c *Client) PremisEvents(ctx context.Context, objectID, after string, limit int) (registry.Page[registry.Premis], error) {
+	return get[registry.Page[registry.Premis]](ctx, c, in("objects", objectID, "events"), values("after", after, "limit", number(limit)))
+}
+
+// PREMIS opens an object's PREMIS 3 document for reading; it must be closed. There is no deadline but ctx's.
+func (c *Client) PREMIS(ctx context.Context, objectID string) (io.ReadCloser, error) {
+	return c.stream(ctx, in("objects", objectID, "premis"))
+}
+
+// DepositReceipt opens the signed receipt of an object's version for reading; it must be closed. registry.ErrNotFound: there
+// is no such version, or it has no receipt. There is no deadline but ctx's.
+func (c *Client) DepositReceipt(ctx context.Context, objectID string, version int) (io.ReadCloser, error) {
+	return c.stream(ctx, in("objects", objectID, "versions", strconv.Itoa(version), "receipt"))
+}
+
+// ReceiptKeys lists the public keys of all receipts, in the order of their first use.
+func (c *Client) ReceiptKeys(ctx context.Context) ([]wire.ReceiptKey, error) {
+	p, err := get[registry.Page[wire.ReceiptKey]](ctx, c, "/receipt-keys", nil)
 	return p.Rows, err
+}
+
+func (c *Client) stream(ctx context.Context, path string) (io.ReadCloser, error) {
+	answer, err := c.do(ctx, request{method: http.MethodGet, path: path}) //nolint:bodyclose // the caller does it
+	if err != nil {
+		return nil, err
+	}
+	return answer.Body, nil
 }
 
 // Verify has the server read every byte of an object again. There is no deadline but ctx's.

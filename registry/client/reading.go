@@ -126,9 +126,27 @@ func (s *Store) Files(ctx context.Context, objectID string, version int, after s
 	return wire.FilesIn(rows), err
 }
 
+// FileHistory implements registry.Attesting.
+func (s *Store) FileHistory(ctx context.Context, objectID string, after registry.FilePlace, limit int) ([]registry.File, error) {
+	rows, err := list[wire.FileRow](ctx, s, "file-history", wire.FilesRequest{
+		ObjectID: objectID, Version: after.Version, After: []byte(after.Path), Limit: limit,
+	})
+	return wire.FilesIn(rows), err
+}
+
 // PremisEvents implements registry.Reading.
-func (s *Store) PremisEvents(ctx context.Context, objectID string) ([]registry.Premis, error) {
-	return list[registry.Premis](ctx, s, "premis-events", wire.ByID{ID: objectID})
+func (s *Store) PremisEvents(ctx context.Context, objectID, after string, limit int) (registry.Page[registry.Premis], error) {
+	return call[registry.Page[registry.Premis]](ctx, s, "premis-events", wire.PremisRequest{ObjectID: objectID, After: after, Limit: limit})
+}
+
+// DepositReceipt implements registry.Attesting.
+func (s *Store) DepositReceipt(ctx context.Context, objectID string, version int) (registry.DepositReceipt, error) {
+	return call[registry.DepositReceipt](ctx, s, "deposit-receipt", wire.VersionRef{ObjectID: objectID, Version: version})
+}
+
+// ReceiptKeys implements registry.Attesting.
+func (s *Store) ReceiptKeys(ctx context.Context) ([]registry.ReceiptKey, error) {
+	return list[registry.ReceiptKey](ctx, s, "receipt-keys", wire.Nothing{})
 }
 
 // Collection implements registry.Reading.

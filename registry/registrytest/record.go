@@ -20,6 +20,10 @@ func recordTests() []test {
 		{"names_are_bytes", byteNames},
 		{"files_are_paged", filesPaged},
 		{"objects_are_listed", objectsListed},
+		{"files_have_a_history", filesHistory},
+		{"events_are_chained_and_paged", eventsChained},
+		{"a_version_has_one_receipt_for_ever", oneReceipt},
+		{"what_is_not_whole_is_not_signed", notWhole},
 	}
 }
 
@@ -122,8 +126,9 @@ func recordRepeated(f *fixture) {
 	if got := f.events(c.Item.ID); !slices.Equal(got, events) {
 		f.Errorf("the repeat wrote events: %v", got)
 	}
-	premis, err := f.PremisEvents(f.Context(), ark)
+	page, err := f.PremisEvents(f.Context(), ark, "", 0)
 	f.must(err)
+	premis := page.Rows
 	if len(premis) != 1 || premis[0].Type != "ingestion end" || premis[0].ItemID != c.Item.ID {
 		f.Errorf("preservation events %+v", premis)
 	}
@@ -160,11 +165,17 @@ func versionStates(f *fixture) {
 		}
 		f.intend(c[i].Lease, ark, i+1, `{}`)
 		f.must(f.RecordFiles(f.Context(), c[i].Lease, ark, i+1, files))
-		// Rows of a version that is not recorded change no other version.
+		// Rows of a version that is not recorded change no other version, and have no history.
+		if rows := f.history(ark); i > 0 && len(rows) != []int{0, 3, 5}[i] {
+			f.Errorf("history %v while version %d is being recorded", rows, i+1)
+		}
 		if i > 0 && len(f.paths(ark, i)) != 3-(i-1) {
 			f.Errorf("version %d is %v while the next one is being recorded", i, f.paths(ark, i))
 		}
-		f.record(c[i].Lease, ark, i+1, files...)
+		v := versionRecord(f, c[i].Lease, ark, i+1, files)
+		v.Files = []int64{3, 2, 4}[i]
+		v.SizeBytes = 5 * v.Files
+		f.must(f.RecordVersion(f.Context(), c[i].Lease, v))
 		f.done(c[i].Lease)
 		f.finish(c[i].Item.ID)
 	}

@@ -122,7 +122,11 @@ func (t *tx) recordFile(objectID string, version int, f registry.File) error {
 
 // RecordVersion implements registry.Preserving.
 func (s *Store) RecordVersion(ctx context.Context, l registry.Lease, v registry.VersionRecord) error {
-	err := s.write(ctx, func(t *tx) error {
+	manifest, err := s.manifest(ctx, l, v)
+	if err != nil {
+		return fmt.Errorf("record version %d of %s: %w", v.Version, v.ObjectID, err)
+	}
+	err = s.write(ctx, func(t *tx) error {
 		recorded, err := t.intended(l, v.ObjectID, v.Version)
 		if err != nil || recorded {
 			return err
@@ -144,8 +148,11 @@ func (s *Store) RecordVersion(ctx context.Context, l registry.Lease, v registry.
 		if err != nil {
 			return err
 		}
-		for _, e := range v.Events {
-			if err := t.premis(e); err != nil {
+		if err := t.premis(v.Events...); err != nil {
+			return err
+		}
+		if manifest != nil {
+			if err := t.sign(v, manifest); err != nil {
 				return err
 			}
 		}
@@ -153,16 +160,6 @@ func (s *Store) RecordVersion(ctx context.Context, l registry.Lease, v registry.
 	})
 	if err != nil {
 		return fmt.Errorf("record version %d of %s: %w", v.Version, v.ObjectID, err)
-	}
-	return nil
-}
-
-func (t *tx) premis(e registry.Premis) error {
-	err := t.do(`INSERT INTO premis_event (id, object_id, version, item_id, type, at, agent, outcome, detail)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`,
-		e.ID, e.ObjectID, e.Version, e.ItemID, e.Type, micros(e.At), e.Agent, e.Outcome, clean(e.Detail))
-	if err != nil {
-		return fmt.Errorf("write preservation event %s: %w", e.Type, err)
 	}
 	return nil
 }

@@ -145,9 +145,9 @@ func (s *Store) objectPage(ctx context.Context, w where, limit int) (page regist
 }
 
 // Files implements registry.Reading. A path's row is the newest one that is not after the version asked for.
-func (s *Store) Files(ctx context.Context, objectID string, version int, after string, limit int) (out []registry.File, err error) {
+func (s *Store) Files(ctx context.Context, objectID string, version int, after string, limit int) ([]registry.File, error) {
 	var head int
-	err = s.read.QueryRowContext(ctx, `SELECT head FROM object WHERE id = $1 AND head > 0`, objectID).Scan(&head)
+	err := s.read.QueryRowContext(ctx, `SELECT head FROM object WHERE id = $1 AND head > 0`, objectID).Scan(&head)
 	switch {
 	case err != nil && !errors.Is(err, sql.ErrNoRows):
 		return nil, fmt.Errorf("read object %s: %w", objectID, err)
@@ -157,10 +157,27 @@ func (s *Store) Files(ctx context.Context, objectID string, version int, after s
 		version = head
 	}
 	// No version after the head is looked at, so rows of one that is not recorded yet are not seen.
-	rows, err := s.read.QueryContext(ctx, `SELECT f.path, f.version, f.content_path, f.size_bytes, f.digests, f.mime_type
+	return s.filesAt(ctx, objectID, version, after, pageSize(limit))
+}
+
+// filesAt lists the state of a version by path, be it recorded or not.
+func (s *Store) filesAt(ctx context.Context, objectID string, version int, after string, limit int) ([]registry.File, error) {
+	return s.fileRows(ctx, objectID, `SELECT f.path, f.version, f.content_path, f.size_bytes, f.digests, f.mime_type, f.deleted
 		FROM file f WHERE f.object_id = $1 AND f.path > $2 AND f.deleted = 0 AND f.version = (
 			SELECT MAX(g.version) FROM file g WHERE g.object_id = f.object_id AND g.path = f.path AND g.version <= $3)
-		ORDER BY f.path LIMIT $4`, objectID, []byte(after), version, pageSize(limit))
+		ORDER BY f.path LIMIT $4`, objectID, []byte(after), version, limit)
+}
+
+// FileHistory implements registry.Attesting.
+func (s *Store) FileHistory(ctx context.Context, objectID string, after registry.FilePlace, limit int) ([]registry.File, error) {
+	return s.fileRows(ctx, objectID, `SELECT f.path, f.version, f.content_path, f.size_bytes, f.digests, f.mime_type, f.deleted
+		FROM file f WHERE f.object_id = $1 AND (f.path, f.version) > ($2, $3)
+			AND f.version <= (SELECT head FROM object WHERE id = $1)
+		ORDER BY f.path, f.version LIMIT $4`, objectID, []byte(after.Path), after.Version, pageSize(limit))
+}
+
+func (s *Store) fileRows(ctx context.Context, objectID, query string, args ...any) (out []registry.File, err error) {
+	rows, err := s.read.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list files of %s: %w", objectID, err)
 	}
@@ -169,7 +186,7 @@ func (s *Store) Files(ctx context.Context, objectID string, version int, after s
 		var f registry.File
 		var path, content []byte
 		var digests string
-		if err := rows.Scan(&path, &f.Version, &content, &f.SizeBytes, &digests, &f.MIMEType); err != nil {
+		if err := rows.Scan(&path, &f.Version, &content, &f.SizeBytes, &digests, &f.MIMEType, &f.Deleted); err != nil {
 			return nil, fmt.Errorf("list files of %s: %w", objectID, err)
 		}
 		f.Path, f.ContentPath = string(path), string(content)
@@ -177,26 +194,6 @@ func (s *Store) Files(ctx context.Context, objectID string, version int, after s
 			return nil, fmt.Errorf("decode digests of %q: %w", f.Path, err)
 		}
 		out = append(out, f)
-	}
-	return out, rows.Err()
-}
-
-// PremisEvents implements registry.Reading.
-func (s *Store) PremisEvents(ctx context.Context, objectID string) (out []registry.Premis, err error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT id, object_id, version, item_id, type, at, agent, outcome, detail
-		FROM premis_event WHERE object_id = $1 ORDER BY at, id`, objectID)
-	if err != nil {
-		return nil, fmt.Errorf("list events of %s: %w", objectID, err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var p registry.Premis
-		var at int64
-		if err := rows.Scan(&p.ID, &p.ObjectID, &p.Version, &p.ItemID, &p.Type, &at, &p.Agent, &p.Outcome, &p.Detail); err != nil {
-			return nil, fmt.Errorf("list events of %s: %w", objectID, err)
-		}
-		p.At = fromMicros(at)
-		out = append(out, p)
 	}
 	return out, rows.Err()
 }

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdfast/holdfast/receipt"
 	"github.com/holdfast/holdfast/registry"
 )
 
@@ -27,6 +28,8 @@ type Options struct {
 	URL string           // sqlite:PATH, whose file is made when it is missing, or postgres://...
 	Now func() time.Time // the clock that all compared times come from (R15); nil: the database's (SQLite: this process's)
 	Log *slog.Logger     // nil: discard
+	// ReceiptKey signs the receipts of versions as they are recorded. nil: they get none.
+	ReceiptKey *receipt.Key
 }
 
 // Store implements registry.Store.
@@ -40,8 +43,11 @@ type Store struct {
 	closed  chan struct{} // closed by Close: no new writes
 	done    chan struct{} // closed when the writer has ended
 	woken   chan struct{}
-	news    bell // an event was written
-	taken   bell // an admin took attempts away
+
+	receiptKey *receipt.Key // nil: no receipts are signed
+
+	news  bell // an event was written
+	taken bell // an admin took attempts away
 
 	closeOnce sync.Once
 	closeErr  error // of the first Close
@@ -63,7 +69,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s := &Store{
 		dialect: d, clock: dbClock{fixed: o.Now}, log: o.Log,
 		writes: make(chan *write), closed: make(chan struct{}), done: make(chan struct{}),
-		woken: make(chan struct{}, 1),
+		woken: make(chan struct{}, 1), receiptKey: o.ReceiptKey,
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

@@ -130,7 +130,21 @@ type ReportRequest struct {
 	Limit    int    `json:"limit"`
 }
 
-// FilesRequest asks for a page of a version's state.
+// PremisRequest asks for a page of an object's events.
+type PremisRequest struct {
+	ObjectID string `json:"object_id"`
+	After    string `json:"after"`
+	Limit    int    `json:"limit"`
+}
+
+// VersionRef names a version of an object.
+type VersionRef struct {
+	ObjectID string `json:"object_id"`
+	Version  int    `json:"version"`
+}
+
+// FilesRequest asks for a page of a version's state, or of an object's files of all versions, where Version is the one to go on
+// after.
 type FilesRequest struct {
 	ObjectID string `json:"object_id"`
 	Version  int    `json:"version"`

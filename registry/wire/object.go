@@ -20,3 +20,11 @@ type VerifyFault struct {
 	Path    string `json:"path" doc:"The file, below the object's root"`
 	Message string `json:"message"`
 }
+
+// ReceiptKey is a public key that receipts are verified with.
+type ReceiptKey struct {
+	ID          string    `json:"id" doc:"SHA-256 of the key's DER form, as receipts name it"`
+	PublicKey   string    `json:"public_key" doc:"In hex"`
+	PEM         string    `json:"pem" doc:"As openssl reads it"`
+	FirstUsedAt time.Time `json:"first_used_at"`
+}

@@ -1,4 +1,6 @@
-package premis_test
+// Package premistest judges PREMIS documents by the rules of the PREMIS 3.0 schema, which are written out in it: tests can do
+// without the schema and a validator.
+package premistest
 
 import (
 	"encoding/xml"
@@ -6,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"testing"
 )
 
 const premisNS = "http://www.loc.gov/premis/v3"
@@ -120,21 +121,22 @@ func choice() map[string]bool {
 	}
 }
 
-// node is an element as it was read.
-type node struct {
-	name     string
-	attrs    map[string]string
-	text     string
-	children []*node
+// Node is an element as it was read.
+type Node struct {
+	Name     string
+	Attrs    map[string]string
+	Text     string
+	Children []*Node
 }
 
-func (n *node) find(path ...string) []*node {
-	found := []*node{n}
+// Find returns the elements at a path of names below n.
+func (n *Node) Find(path ...string) []*Node {
+	found := []*Node{n}
 	for _, name := range path {
-		var next []*node
+		var next []*Node
 		for _, f := range found {
-			for _, c := range f.children {
-				if c.name == name {
+			for _, c := range f.Children {
+				if c.Name == name {
 					next = append(next, c)
 				}
 			}
@@ -144,18 +146,18 @@ func (n *node) find(path ...string) []*node {
 	return found
 }
 
-// readTree parses a document and refuses elements of another namespace.
-func readTree(r io.Reader) (*node, error) {
+// Read parses a document and refuses elements of another namespace.
+func Read(r io.Reader) (*Node, error) {
 	d := xml.NewDecoder(r)
-	top := &node{}
-	open := []*node{top}
+	top := &Node{}
+	open := []*Node{top}
 	for {
 		token, err := d.Token()
 		if errors.Is(err, io.EOF) {
-			if len(top.children) != 1 {
-				return nil, fmt.Errorf("%d roots", len(top.children))
+			if len(top.Children) != 1 {
+				return nil, fmt.Errorf("%d roots", len(top.Children))
 			}
-			return top.children[0], nil
+			return top.Children[0], nil
 		}
 		if err != nil {
 			return nil, err
@@ -166,81 +168,57 @@ func readTree(r io.Reader) (*node, error) {
 			if t.Name.Space != premisNS {
 				return nil, fmt.Errorf("%s is in namespace %q", t.Name.Local, t.Name.Space)
 			}
-			n := &node{name: t.Name.Local, attrs: make(map[string]string)}
+			n := &Node{Name: t.Name.Local, Attrs: make(map[string]string)}
 			for _, a := range t.Attr {
-				n.attrs[a.Name.Local] = a.Value
+				n.Attrs[a.Name.Local] = a.Value
 			}
-			last.children = append(last.children, n)
+			last.Children = append(last.Children, n)
 			open = append(open, n)
 		case xml.CharData:
-			last.text += string(t)
+			last.Text += string(t)
 		case xml.EndElement:
 			open = open[:len(open)-1]
 		}
 	}
 }
 
-// validate holds an element against the schema, its children included.
-func validate(n *node) error {
-	key := n.name
+// Validate holds an element against the schema, its children included.
+func Validate(n *Node) error {
+	key := n.Name
 	if key == "object" {
-		key += ":" + n.attrs["type"]
+		key += ":" + n.Attrs["type"]
 	}
 	rules, compound := schema()[key]
 	if !compound {
-		if n.name == "object" {
-			return fmt.Errorf("object of type %q", n.attrs["type"])
+		if n.Name == "object" {
+			return fmt.Errorf("object of type %q", n.Attrs["type"])
 		}
-		if len(n.children) > 0 || strings.TrimSpace(n.text) == "" {
-			return fmt.Errorf("%s: want text, got %q and %d elements", n.name, n.text, len(n.children))
+		if len(n.Children) > 0 || strings.TrimSpace(n.Text) == "" {
+			return fmt.Errorf("%s: want text, got %q and %d elements", n.Name, n.Text, len(n.Children))
 		}
 		return nil
 	}
-	if strings.TrimSpace(n.text) != "" {
-		return fmt.Errorf("%s: text %q between elements", n.name, n.text)
+	if strings.TrimSpace(n.Text) != "" {
+		return fmt.Errorf("%s: text %q between elements", n.Name, n.Text)
 	}
-	if choice()[n.name] && len(n.children) == 0 {
-		return fmt.Errorf("%s is empty", n.name)
+	if choice()[n.Name] && len(n.Children) == 0 {
+		return fmt.Errorf("%s is empty", n.Name)
 	}
-	rest := n.children
+	rest := n.Children
 	for _, r := range rules {
 		count := 0
-		for len(rest) > 0 && rest[0].name == r.name && (r.max == many || count < r.max) {
-			if err := validate(rest[0]); err != nil {
+		for len(rest) > 0 && rest[0].Name == r.name && (r.max == many || count < r.max) {
+			if err := Validate(rest[0]); err != nil {
 				return err
 			}
 			rest, count = rest[1:], count+1
 		}
 		if count < r.min {
-			return fmt.Errorf("%s: %d of %s, want at least %d", n.name, count, r.name, r.min)
+			return fmt.Errorf("%s: %d of %s, want at least %d", n.Name, count, r.name, r.min)
 		}
 	}
 	if len(rest) > 0 {
-		return fmt.Errorf("%s: %s is out of place", n.name, rest[0].name)
+		return fmt.Errorf("%s: %s is out of place", n.Name, rest[0].Name)
 	}
 	return nil
-}
-
-// The judge itself must refuse what the schema refuses.
-func TestValidate_Refuses(t *testing.T) {
-	id := `<eventIdentifier><eventIdentifierType>U</eventIdentifierType><eventIdentifierValue>1</eventIdentifierValue></eventIdentifier>`
-	for _, in := range []string{
-		`<premis/>`,
-		`<premis><object/></premis>`,
-		`<event>` + id + `<eventDateTime>t</eventDateTime><eventType>x</eventType></event>`,
-		`<event>` + id + id + `<eventType>x</eventType><eventDateTime>t</eventDateTime></event>`,
-		`<event>` + id + `<eventType/><eventDateTime>t</eventDateTime></event>`,
-		`<storage/>`,
-	} {
-		root, err := readTree(strings.NewReader(strings.Replace(in, ">", ` xmlns="`+premisNS+`">`, 1)))
-		if strings.HasSuffix(in, "/>") && strings.Count(in, "<") == 1 {
-			root, err = readTree(strings.NewReader(strings.Replace(in, "/>", ` xmlns="`+premisNS+`"/>`, 1)))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if validate(root) == nil {
-			t.Errorf("%s passed", in)
-		}
-	}
 }

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast/holdfast/receipt"
+	"github.com/holdfast/holdfast/registry/wire"
+)
+
+var errReceipt = errors.New("the service's inventory is not what the receipt was signed over")
+
+func (a *app) receiptCommand() *cobra.Command {
+	var version int
+	var out string
+	cmd := &cobra.Command{
+		Use: "receipt ID", Short: "Fetch the signed deposit receipt of an object's version",
+		Long: "Fetch the signed deposit receipt of a version: all its files with their digests, what was done to them, where they lie,\n" +
+			"signed. It is verified on its way. Keep it apart from the service, with the public keys (holdfast receipt-keys --pem);\n" +
+			"holdfast check verifies it offline, and docs/receipt.md says how to do that with other tools.",
+		Args: needs("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.receipt(cmd.Context(), args[0], version, out) },
+	}
+	cmd.Flags().IntVar(&version, "version", 0, "which version (default the newest)")
+	cmd.Flags().StringVar(&out, "out", "", "write it to `FILE`, which must not exist yet (default standard output)")
+	return a.clientFlags(cmd)
+}
+
+// receiptLine is what `object receipt --out FILE --json` prints.
+type receiptLine struct {
+	ObjectID string `json:"object_id"`
+	Version  int    `json:"version"`
+	Out      string `json:"out"`
+	Files    int64  `json:"files"`
+	Bytes    int64  `json:"bytes"`
+	Events   int64  `json:"events"`
+	Key      string `json:"key"`
+}
+
+func (a *app) receipt(ctx context.Context, id string, version int, out string) error {
+	if version < 0 {
+		return usage("--version is a number from 1 on")
+	}
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	body, err := c.DepositReceipt(ctx, id, version)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	var r *receipt.Result
+	err = a.writeWhole(out, func(w io.Writer) error {
+		var err error
+		r, err = receipt.Verify(io.TeeReader(body, w), receipt.Options{})
+		switch {
+		case !r.Valid():
+			return fix(fmt.Errorf("receipt of %s: %w: %w", id, errReceipt, r.Faults[0]), "have an operator look, and run `holdfast object verify "+id+"`")
+		case err != nil:
+			return fmt.Errorf("read the receipt of %s: %w", id, err)
+		}
+		return nil
+	})
+	if err != nil || out == "" {
+		return err
+	}
+	h := r.Header
+	if a.json {
+		return a.printJSON(receiptLine{
+			ObjectID: h.Object, Version: h.Version, Out: out, Files: h.Files, Bytes: h.Bytes, Events: h.Events.Count, Key: h.Key,
+		})
+	}
+	_, err = fmt.Fprintf(a.out, "%s v%d: receipt of %s, %s, signed by key %s, written to %s\n",
+		h.Object, h.Version, plural(h.Files, "file", "files"), exactSize(h.Bytes), h.Key, out)
+	return err
+}
+
+// writeWhole lets write write to standard output, or to a new file, which is there when all of it is, and else not.
+func (a *app) writeWhole(out string, write func(io.Writer) error) (err error) {
+	if out == "" {
+		return write(a.out)
+	}
+	file, err := os.OpenFile(out, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", out, cause(err))
+	}
+	if err = write(file); err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		return errors.Join(err, os.Remove(out))
+	}
+	return nil
+}
+
+func (a *app) receiptKeysCommand() *cobra.Command {
+	var pem bool
+	cmd := &cobra.Command{
+		Use: "receipt-keys", Short: "List the public keys of all receipts, oldest first",
+		Long: "List the public keys that receipts are verified with, also those that are used no more. With --pem they are printed as\n" +
+			"openssl reads them; keep that file apart from the service, for `holdfast check RECEIPT --key FILE`.",
+		Args: needs(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			keys, err := c.ReceiptKeys(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if pem {
+				for _, k := range keys {
+					if _, err := fmt.Fprint(a.out, k.PEM); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+			l := lister[wire.ReceiptKey]{none: "no receipt has been signed yet", columns: []column{
+				{name: "first used"}, {name: "public key"}, {name: "id"},
+			}, row: func(k wire.ReceiptKey) []string { return []string{timeText(k.FirstUsedAt), k.PublicKey, k.ID} }}
+			return l.print(a, whole(keys))
+		},
+	}
+	cmd.Flags().BoolVar(&pem, "pem", false, "print the keys in PEM")
+	return a.clientFlags(cmd)
+}

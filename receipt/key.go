@@ -1,0 +1,117 @@
+package receipt
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Key signs receipts. It may be used concurrently.
+type Key struct{ private ed25519.PrivateKey }
+
+// ParseKey reads a key: the base64 of its 32 random bytes, as `openssl rand -base64 32` prints it. The error repeats nothing of
+// the text.
+func ParseKey(text string) (*Key, error) {
+	seed, err := base64.StdEncoding.Strict().DecodeString(strings.TrimSpace(text))
+	if err != nil || len(seed) != ed25519.SeedSize {
+		return nil, errors.New("the key is not the base64 of 32 random bytes (openssl rand -base64 32)")
+	}
+	return &Key{ed25519.NewKeyFromSeed(seed)}, nil
+}
+
+// NewKey returns the text of a fresh key, as ParseKey takes it.
+func NewKey() string {
+	seed := make([]byte, ed25519.SeedSize)
+	_, _ = rand.Read(seed) // it never fails: crypto/rand ends the program first
+	return base64.StdEncoding.EncodeToString(seed)
+}
+
+// Public returns the key that verifies what this one signs.
+func (k *Key) Public() PublicKey {
+	return PublicKey(k.private.Public().(ed25519.PublicKey)) //nolint:forcetypeassert,errcheck // crypto/ed25519 says what it is
+}
+
+// Sign completes a header with the key's names, and returns its line and the signature of that. The same header and key give
+// the same bytes.
+func (k *Key) Sign(h Header) (head string, signature []byte) {
+	public := k.Public()
+	h.Key, h.PublicKey = public.ID(), public.String()
+	var w line
+	w.header(h)
+	return string(w.b), ed25519.Sign(k.private, w.b)
+}
+
+// Head is the beginning of a receipt: the signed line, and the line with its signature.
+func Head(head string, signature []byte) []byte {
+	return []byte(head + `{"signature":"` + base64.StdEncoding.EncodeToString(signature) + "\"}\n")
+}
+
+// PublicKey verifies receipts. It has 32 bytes.
+type PublicKey ed25519.PublicKey
+
+// String is the key in hex.
+func (p PublicKey) String() string { return hex.EncodeToString(p) }
+
+func (p PublicKey) der() []byte {
+	der, err := x509.MarshalPKIXPublicKey(ed25519.PublicKey(p))
+	if err != nil {
+		panic(err) // it is a key of a kind that is known
+	}
+	return der
+}
+
+// ID names the key: the SHA-256, in hex, of its DER form, which is what `openssl pkey -pubin -outform DER | sha256sum` prints.
+func (p PublicKey) ID() string {
+	sum := sha256.Sum256(p.der())
+	return hex.EncodeToString(sum[:])
+}
+
+// PEM is the key as openssl reads it.
+func (p PublicKey) PEM() string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: p.der()}))
+}
+
+// ParsePublicKey reads a key as String writes it.
+func ParsePublicKey(text string) (PublicKey, error) {
+	raw, err := hex.DecodeString(strings.TrimSpace(text))
+	if err != nil || len(raw) != ed25519.PublicKeySize {
+		return nil, errors.New("a public key is 64 hex digits")
+	}
+	return PublicKey(raw), nil
+}
+
+// ParsePublicKeys reads any number of keys as PEM writes them. What stands around them is passed over; without one it is an
+// error.
+func ParsePublicKeys(text []byte) ([]PublicKey, error) {
+	var keys []PublicKey
+	for {
+		block, rest := pem.Decode(text)
+		if block == nil {
+			break
+		}
+		text = rest
+		if block.Type != "PUBLIC KEY" {
+			return nil, fmt.Errorf("a block of type %q: want PUBLIC KEY", block.Type)
+		}
+		key, err := x509.ParsePKIXPublicKey(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("read public key: %w", err)
+		}
+		public, ok := key.(ed25519.PublicKey)
+		if !ok {
+			return nil, errors.New("the public key is not one of Ed25519")
+		}
+		keys = append(keys, PublicKey(public))
+	}
+	if len(keys) == 0 {
+		return nil, errors.New("there is no public key in it (-----BEGIN PUBLIC KEY-----)")
+	}
+	return keys, nil
+}

@@ -1,0 +1,154 @@
+package receipt
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// errForm is what is wrong with a line that says something, but not in the one form that it must have.
+var errForm = errors.New("it is not written in the form of a receipt's lines")
+
+// decode reads a line's JSON. That the line has the one form is for the caller to see, by writing what was read once more:
+// so no name stands twice and nothing is hidden between the values.
+func decode(text []byte, out any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(out); err != nil {
+		return fmt.Errorf("it cannot be read: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errForm
+	}
+	return nil
+}
+
+// ParseHeader reads a signed line. It does not verify anything.
+func ParseHeader(head string) (Header, error) { return parseHeader([]byte(head)) }
+
+func parseHeader(text []byte) (h Header, err error) {
+	if !bytes.HasPrefix(text, []byte(Magic)) {
+		return h, errors.New("this is no receipt: a receipt begins with " + Magic)
+	}
+	var in struct {
+		Format int `json:"holdfast_receipt"`
+	}
+	if err := json.Unmarshal(text, &in); err != nil {
+		return h, fmt.Errorf("it cannot be read: %w", err)
+	}
+	if in.Format != Format {
+		return h, fmt.Errorf("its format is %d, and this program knows format %d alone; use a newer holdfast", in.Format, Format)
+	}
+	var whole struct {
+		Format int `json:"holdfast_receipt"`
+		Header
+	}
+	if err := decode(text, &whole); err != nil {
+		return h, err
+	}
+	h = whole.Header
+	var w line
+	w.header(h)
+	if !bytes.Equal(w.b, text) || !oneYear(h.Created, h.Recorded) {
+		return h, errForm
+	}
+	return h, check(map[string]bool{
+		"version":        h.Version >= 1,
+		"files":          h.Files >= 0,
+		"bytes":          h.Bytes >= 0,
+		"events.first":   h.Events.First >= 1,
+		"events.count":   h.Events.Count >= 0,
+		"events.before":  isHash(h.Events.Before),
+		"events.after":   isHash(h.Events.After),
+		"manifest":       isHash(strings.TrimPrefix(h.Manifest, "sha256:")) && strings.HasPrefix(h.Manifest, "sha256:"),
+		"key":            isHash(h.Key),
+		"public_key":     isHash(h.PublicKey), // as long as one
+		"object (empty)": h.Object != "",
+	})
+}
+
+// check names the first value that cannot be.
+func check(values map[string]bool) error {
+	var bad []string
+	for name, ok := range values {
+		if !ok {
+			bad = append(bad, name)
+		}
+	}
+	if len(bad) == 0 {
+		return nil
+	}
+	slices.Sort(bad)
+	return fmt.Errorf("the value of %s cannot be", strings.Join(bad, ", "))
+}
+
+// oneYear says whether times can be written in the one form: with a year of four digits.
+func oneYear(times ...time.Time) bool {
+	return !slices.ContainsFunc(times, func(t time.Time) bool { y := t.UTC().Year(); return y < 0 || y > 9999 })
+}
+
+func isHash(s string) bool { return isHex(s) && len(s) == len(Zero) }
+
+func isHex(s string) bool {
+	_, err := hex.DecodeString(s)
+	return err == nil && s != "" && strings.ToLower(s) == s
+}
+
+func parseSignature(text []byte) ([]byte, error) {
+	var in struct {
+		Signature string `json:"signature"`
+	}
+	if err := decode(text, &in); err != nil {
+		return nil, err
+	}
+	signature, err := base64.StdEncoding.Strict().DecodeString(in.Signature)
+	if err != nil || !bytes.Equal(Head("", signature), text) {
+		return nil, errForm
+	}
+	return signature, nil
+}
+
+func parseFile(text []byte) (f File, err error) {
+	var in struct {
+		File    string            `json:"file"`
+		Size    int64             `json:"size"`
+		Digests map[string]string `json:"digests"`
+		Content string            `json:"content"`
+	}
+	if err := decode(text, &in); err != nil {
+		return f, err
+	}
+	f.Size, f.Digests = in.Size, in.Digests
+	var path, content bool
+	f.Path, path = UnescapePath(in.File)
+	f.Content, content = UnescapePath(in.Content)
+	if !path || !content || !bytes.Equal(f.Line(), text) {
+		return f, errForm
+	}
+	digests := len(f.Digests) > 0
+	for _, d := range f.Digests {
+		digests = digests && isHex(d)
+	}
+	return f, check(map[string]bool{"file": f.Path != "", "size": f.Size >= 0, "digests": digests})
+}
+
+func parseEvent(text []byte) (e Event, hash string, err error) {
+	var in struct {
+		Event Event  `json:"event"`
+		Hash  string `json:"hash"`
+	}
+	if err := decode(text, &in); err != nil {
+		return e, "", err
+	}
+	if !oneYear(in.Event.At) || !bytes.Equal(in.Event.Line(in.Hash), text) {
+		return e, "", errForm
+	}
+	return in.Event, in.Hash, check(map[string]bool{"hash": isHash(in.Hash)})
+}

@@ -1,0 +1,341 @@
+package receipt_test
+
+import (
+	"bytes"
+	"crypto/sha512"
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/holdfast/holdfast/receipt"
+)
+
+var update = flag.Bool("update", false, "write the golden file anew")
+
+func key(t testing.TB, text string) *receipt.Key {
+	t.Helper()
+	k, err := receipt.ParseKey(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+const keyText, otherText = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=", "YWJjZGVmMDEyMzQ1Njc4OTAxMjM0NTY3ODlhYmNkZWY="
+
+// sample is a receipt of three files and two events.
+func sample(t testing.TB) []byte {
+	t.Helper()
+	at := time.Date(2026, 8, 1, 14, 30, 0, 123456789, time.FixedZone("", 2*3600))
+	var m receipt.Manifest
+	var body bytes.Buffer
+	for _, f := range []receipt.File{
+		{Path: "producer/50% \"ü\"\\.txt", Size: 5, Digests: map[string]string{"sha512": "AA", "md5": "bb"}, Content: "v1/content/producer/a"},
+		{Path: "producer/latin-\xe9\n", Size: 0, Digests: map[string]string{"sha512": "cc"}, Content: "v2/content/producer/b"},
+		{Path: "system/mrt-erc.txt", Size: 7, Digests: map[string]string{"sha512": "dd"}, Content: "v2/content/system/mrt-erc.txt"},
+	} {
+		body.Write(m.Add(f))
+	}
+	before := strings.Repeat("0f", 32)
+	span := receipt.Span{First: 4, Count: 2, Before: before}
+	for i, kind := range []string{"fixity check", "ingestion"} {
+		e := receipt.Event{
+			Seq: int64(4 + i), Object: "ark:/99999/fk4x", ID: fmt.Sprint("id", i), Version: i + 1, Type: kind, At: at.Add(time.Hour),
+			Agent: "Holdfast 1.0", Outcome: "success", Detail: "a \"detail\"",
+		}
+		before = e.Hash(before)
+		body.Write(e.Line(before))
+	}
+	span.After = before
+	head, signature := key(t, keyText).Sign(receipt.Header{
+		Object: "ark:/99999/fk4x", Version: 2, Owner: "ark:/99999/owner", LocalIDs: []string{"l1", "l\n2"}, Title: "A \"title\" <&> \u2028",
+		Created: at, Recorded: at.Add(time.Second), Files: m.Files, Bytes: m.Bytes, Manifest: m.Digest(), Events: span,
+		Replicas: []receipt.Replica{{Storage: "file:///one", Verified: at, Inventory: "sha512:00"}, {Storage: "s3://two", Verified: at, Inventory: "sha512:00"}},
+	})
+	return append(receipt.Head(head, signature), body.Bytes()...)
+}
+
+// The format must not change: what was signed once is to be verified in fifty years.
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join("testdata", "receipt.jsonl")
+	if *update {
+		if err := errors.Join(os.MkdirAll("testdata", 0o755), os.WriteFile(path, sample(t), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(sample(t))); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}
+
+func verify(t testing.TB, text []byte, o receipt.Options) *receipt.Result {
+	t.Helper()
+	r, err := receipt.Verify(bytes.NewReader(text), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestVerify(t *testing.T) {
+	t.Parallel()
+	text := sample(t)
+	var files []string
+	r := verify(t, text, receipt.Options{File: func(f receipt.File) error { files = append(files, f.Path); return nil }})
+	if !r.Valid() || r.Trusted || r.Files != 3 || r.Events != 2 || r.Header.Title != "A \"title\" <&> \u2028" {
+		t.Errorf("without a key: %+v", r)
+	}
+	if diff := cmp.Diff([]string{"producer/50% \"ü\"\\.txt", "producer/latin-\xe9\n", "system/mrt-erc.txt"}, files); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	ours, theirs := key(t, keyText).Public(), key(t, otherText).Public()
+	if r := verify(t, text, receipt.Options{Keys: []receipt.PublicKey{theirs, ours}}); !r.Valid() || !r.Trusted {
+		t.Errorf("with its key among others: %+v", r)
+	}
+	if r := verify(t, text, receipt.Options{Keys: []receipt.PublicKey{theirs}}); r.Valid() || r.Trusted || r.Faults[0].Where != "key" {
+		t.Errorf("with another key: %+v", r)
+	}
+	r, err := receipt.Verify(bytes.NewReader(text), receipt.Options{File: func(receipt.File) error { return errors.Join(receipt.ErrStop, io.ErrClosedPipe) }})
+	if !errors.Is(err, io.ErrClosedPipe) || r.Files != 1 {
+		t.Errorf("stopped: %v after %d files", err, r.Files)
+	}
+}
+
+// Each change is told, by what it changed.
+func TestVerify_Faults(t *testing.T) {
+	t.Parallel()
+	lines := strings.SplitAfter(string(sample(t)), "\n")
+	change := func(n int, from, to string) string {
+		if !strings.Contains(lines[n-1], from) {
+			t.Fatalf("line %d has no %q", n, from)
+		}
+		return strings.Join(lines[:n-1], "") + strings.Replace(lines[n-1], from, to, 1) + strings.Join(lines[n:], "")
+	}
+	forged := key(t, otherText)
+	h, err := receipt.ParseHeader(lines[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, signature := forged.Sign(h)
+	tests := []struct{ name, text, where, says string }{
+		{"empty", "", "header", "empty"},
+		{"something else", "hello\n", "header", "no receipt"},
+		{"newer format", change(1, "1", "2"), "header", "newer holdfast"},
+		{"other version", change(1, `"version":2`, `"version":3`), "signature", "changed after it was signed"},
+		{"name twice", change(1, `"version":2`, `"version":3,"version":2`), "header", "form"},
+		{"unknown name", change(1, `"version":2`, `"version":2,"more":1`), "header", "unknown field"},
+		{"space", change(1, `"version":2`, `"version": 2`), "header", "form"},
+		{"key renamed", change(1, h.Key[:8], "00000000"), "key", "its public key is that of"},
+		{"signature of another", change(2, `:"`, `:"AAAA`), "signature", "not the header's"},
+		{"no signature", lines[0], "signature", "missing"},
+		{"file's digest", change(3, "aa", "ab"), "files", "list of files was changed"},
+		{"file's size", change(3, `"size":5`, `"size":6`), "files", "list of files was changed"},
+		{"file's name", change(5, "mrt-erc", "a"), "files", "list of files was changed"},
+		{"out of order", strings.Join(lines[:2], "") + lines[3] + lines[2] + strings.Join(lines[4:], ""), `file producer/50%25 "ü"\.txt`, "does not come after"},
+		{"no digest", change(5, `{"sha512":"dd"}`, `{}`), "file", "digests"},
+		{"odd escape", change(4, "%0A", "%0a"), "file", "form"},
+		{"event's detail", change(6, "success", "failure"), "event 4 (fixity check)", "it was changed"},
+		{"event's hash", change(6, `"hash":"`, `"hash":"00`), "event 4", "hash cannot be"},
+		{"other event missing", strings.Join(lines[:5], "") + lines[6], "event 4 (ingestion)", "missing, or out of place"},
+		{"cut off", strings.Join(lines[:6], ""), "receipt", "cut off after 3 of 3 files and 1 of 2 events"},
+		{"cut in a line", strings.Join(lines, "")[:len(strings.Join(lines, ""))-1], "event 5", "form"},
+		{"more", strings.Join(lines, "") + lines[6], "receipt", "more than"},
+		{"endless line", lines[0] + strings.Repeat("x", 2<<20), "line", "longer than"},
+		{"signed by somebody else", string(receipt.Head(head, signature)) + strings.Join(lines[2:], ""), "key", "not among those given"},
+	}
+	trusted := receipt.Options{Keys: []receipt.PublicKey{key(t, keyText).Public()}}
+	for _, tt := range tests {
+		r := verify(t, []byte(tt.text), trusted)
+		found := false
+		for _, f := range r.Faults {
+			found = found || f.Where == tt.where && strings.Contains(f.Message, tt.says)
+		}
+		if r.Valid() || !found {
+			t.Errorf("%s: %v, want one of %s that says %q", tt.name, r.Faults, tt.where, tt.says)
+		}
+	}
+}
+
+// No byte of a receipt can be another one.
+func TestVerify_EveryByte(t *testing.T) {
+	t.Parallel()
+	text := sample(t)
+	for i := range text {
+		changed := bytes.Clone(text)
+		changed[i] ^= 1
+		if verify(t, changed, receipt.Options{}).Valid() {
+			t.Errorf("byte %d, %q, may be %q", i, text[i], changed[i])
+		}
+	}
+}
+
+// A hostile receipt is read line by line, and no further than its header says.
+func TestVerify_ReadsNoFurther(t *testing.T) {
+	t.Parallel()
+	in := io.MultiReader(bytes.NewReader(sample(t)), endless{})
+	r, err := receipt.Verify(in, receipt.Options{})
+	if err != nil || r.Valid() || r.Files != 3 {
+		t.Errorf("%+v %v", r, err)
+	}
+}
+
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return copy(p, `{"file":"a","size":1}`+"\n"), nil }
+
+func TestEscapePath(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{
+		"a b/ü.txt": "a b/ü.txt", "100%": "100%25", "a\nb\x7f": "a%0Ab%7F", "\xe9": "%E9", "\uffff": "%EF%BF%BF", "\ufffd": "\ufffd",
+	} {
+		if got := receipt.EscapePath(path); got != want {
+			t.Errorf("%q: %q, want %q", path, got, want)
+		}
+	}
+	for _, bad := range []string{"%", "%4", "%41", "%zz", "a\n", "%e9", "%+1"} {
+		if path, ok := receipt.UnescapePath(bad); ok {
+			t.Errorf("%q was taken for %q", bad, path)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		path := string(rapid.SliceOf(rapid.Byte()).Draw(t, "path"))
+		if back, ok := receipt.UnescapePath(receipt.EscapePath(path)); !ok || back != path {
+			t.Fatalf("%q comes back as %q", path, back)
+		}
+	})
+}
+
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	for _, bad := range []string{"", "geheim", keyText[:40], keyText + keyText} {
+		if _, err := receipt.ParseKey(bad); err == nil || bad != "" && strings.Contains(err.Error(), bad) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+	one, two := key(t, receipt.NewKey()).Public(), key(t, keyText).Public()
+	if back, err := receipt.ParsePublicKey(one.String()); err != nil || !bytes.Equal(back, one) {
+		t.Errorf("hex: %v %v", back, err)
+	}
+	if back, err := receipt.ParsePublicKeys([]byte("our keys\n" + one.PEM() + two.PEM())); err != nil || len(back) != 2 || back[1].ID() != two.ID() {
+		t.Errorf("PEM: %v %v", back, err)
+	}
+	for _, bad := range []string{"", "x", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"} {
+		if _, err := receipt.ParsePublicKeys([]byte(bad)); err == nil {
+			t.Errorf("%q was taken", bad)
+		}
+	}
+}
+
+// What docs/receipt.md shows is what can be done.
+func TestDocs(t *testing.T) {
+	t.Parallel()
+	for _, tool := range []string{"sh", "openssl", "sha256sum", "sha512sum", "sed", "grep"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("%s is not here; it is needed to run what docs/receipt.md shows", tool)
+		}
+	}
+	doc, err := os.ReadFile("../docs/receipt.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, script, _ := strings.Cut(string(doc), "```sh\n")
+	script, _, ok := strings.Cut(script, "```")
+	if !ok {
+		t.Fatal("docs/receipt.md has no script")
+	}
+	text := string(exported(t))
+	run := func(text string) (string, error) {
+		dir := t.TempDir()
+		must := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		must(os.WriteFile(filepath.Join(dir, "receipt.jsonl"), []byte(text), 0o644))
+		must(os.WriteFile(filepath.Join(dir, "key.pem"), []byte(key(t, keyText).Public().PEM()), 0o644))
+		must(os.MkdirAll(filepath.Join(dir, "exported", "sub"), 0o755))
+		must(os.WriteFile(filepath.Join(dir, "exported", "a.txt"), []byte("alpha"), 0o644))
+		must(os.WriteFile(filepath.Join(dir, "exported", "sub", "b.txt"), nil, 0o644))
+		cmd := exec.Command("sh", "-e", "-c", script)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	if out, err := run(text); err != nil {
+		t.Errorf("a valid receipt: %v\n%s", err, out)
+	}
+	for name, changed := range map[string]string{
+		"header": strings.Replace(text, `"version":1`, `"version":2`, 1),
+		"file":   strings.Replace(text, `"size":0`, `"size":1`, 1),
+		"event":  strings.Replace(text, "stored", "sorted", 1),
+	} {
+		if out, err := run(changed); err == nil {
+			t.Errorf("a changed %s passed:\n%s", name, out)
+		}
+	}
+}
+
+func sha512Of(text string) string {
+	sum := sha512.Sum512([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// exported is the receipt of a version whose files TestDocs writes.
+func exported(t testing.TB) []byte {
+	t.Helper()
+	var m receipt.Manifest
+	var body bytes.Buffer
+	for _, f := range []receipt.File{
+		{Path: "producer/a.txt", Size: 5, Digests: map[string]string{"sha512": sha512Of("alpha")}, Content: "v1/content/producer/a.txt"},
+		{Path: "producer/sub/b.txt", Size: 0, Digests: map[string]string{"sha512": sha512Of("")}, Content: "v1/content/producer/sub/b.txt"},
+		{Path: "system/mrt-erc.txt", Size: 4, Digests: map[string]string{"sha512": sha512Of("erc:")}, Content: "v1/content/system/mrt-erc.txt"},
+	} {
+		body.Write(m.Add(f))
+	}
+	span := receipt.Span{First: 1, Count: 2, Before: receipt.Zero, After: receipt.Zero}
+	for i := range 2 {
+		e := receipt.Event{Seq: int64(i + 1), Object: "ark:/99999/fk4x", ID: "id", Version: 1, Type: "ingestion", Detail: `it is "stored" \ here`}
+		span.After = e.Hash(span.After)
+		body.Write(e.Line(span.After))
+	}
+	head, signature := key(t, keyText).Sign(receipt.Header{
+		Object: "ark:/99999/fk4x", Version: 1, Title: `"before":"x"`, Files: m.Files, Bytes: m.Bytes, Manifest: m.Digest(), Events: span,
+	})
+	return append(receipt.Head(head, signature), body.Bytes()...)
+}
+
+// FuzzVerify: whatever comes in, Verify ends, and what it calls valid is a receipt of exactly these bytes.
+func FuzzVerify(f *testing.F) {
+	f.Add(sample(f))
+	f.Add(exported(f))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var again bytes.Buffer
+		r, err := receipt.Verify(bytes.NewReader(text), receipt.Options{File: func(f receipt.File) error { again.Write(f.Line()); return nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (r.Total == 0) != (len(r.Faults) == 0) || r.Files > max(0, r.Header.Files) || r.Events > max(0, r.Header.Events.Count) {
+			t.Fatalf("%+v", r)
+		}
+		if r.Valid() && !bytes.Contains(text, again.Bytes()) {
+			t.Fatalf("the files read are not those that stand there: %q in %q", again.Bytes(), text)
+		}
+	})
+}

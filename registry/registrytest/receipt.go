@@ -1,0 +1,182 @@
+package registrytest
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast/holdfast/receipt"
+	"github.com/holdfast/holdfast/registry"
+)
+
+// history lists an object's rows of files, two at a time.
+func (f *fixture) history(object string) (out []string) {
+	f.Helper()
+	for after := (registry.FilePlace{}); ; {
+		rows, err := f.FileHistory(f.Context(), object, after, 2)
+		f.must(err)
+		for _, r := range rows {
+			after = registry.FilePlace{Path: r.Path, Version: r.Version}
+			text := fmt.Sprintf("%s@%d", r.Path, r.Version)
+			if r.Deleted {
+				text += " gone"
+			}
+			out = append(out, text)
+		}
+		if len(rows) < 2 {
+			return out
+		}
+	}
+}
+
+func filesHistory(f *fixture) {
+	c := f.processing(2)
+	ark := f.locks(c[0].Lease, "x").ARK
+	f.store(c[0].Lease, ark, 1, file("a"), file("b\xe9"))
+	f.done(c[0].Lease)
+	f.finish(c[0].Item.ID)
+	f.locks(c[1].Lease, "x")
+	gone := file("a")
+	gone.Deleted = true
+	f.intend(c[1].Lease, ark, 2, `{}`)
+	f.must(f.RecordFiles(f.Context(), c[1].Lease, ark, 2, []registry.File{gone, file("c")}))
+	f.must(f.RecordVersion(f.Context(), c[1].Lease, versionRecord(f, c[1].Lease, ark, 2, []registry.File{gone, file("c")})))
+	want := []string{"a@1", "a@2 gone", "b\xe9@1", "c@2"}
+	if got := f.history(ark); !slices.Equal(got, want) {
+		f.Errorf("history %q, want %q", got, want)
+	}
+}
+
+// receipt puts a version's receipt together from what the store has of it, and verifies it.
+func (f *fixture) receipt(object string, version int) (registry.DepositReceipt, *receipt.Result) {
+	f.Helper()
+	kept, err := f.DepositReceipt(f.Context(), object, version)
+	f.must(err)
+	var b bytes.Buffer
+	b.Write(receipt.Head(kept.Head, kept.Signature))
+	files, err := f.Files(f.Context(), object, version, "", 500)
+	f.must(err)
+	for _, row := range files {
+		b.Write(receipt.FileOf(row).Line())
+	}
+	page, err := f.PremisEvents(f.Context(), object, registry.AfterSeq(kept.FirstEvent-1), 500)
+	f.must(err)
+	for _, e := range page.Rows {
+		if e.Seq <= kept.LastEvent {
+			b.Write(receipt.EventOf(e).Line(e.Hash))
+		}
+	}
+	keys, err := f.ReceiptKeys(f.Context())
+	f.must(err)
+	if len(keys) != 1 || keys[0].ID != kept.KeyID {
+		f.Fatalf("keys %+v, want one, %s", keys, kept.KeyID)
+	}
+	key, err := receipt.ParsePublicKey(keys[0].PublicKey)
+	f.must(err)
+	r, err := receipt.Verify(&b, receipt.Options{Keys: []receipt.PublicKey{key}})
+	f.must(err)
+	if !r.Valid() || !r.Trusted {
+		f.Errorf("receipt of version %d: %v\n%s", version, r.Faults, b.String())
+	}
+	return kept, r
+}
+
+// eventsChained also shows that what cannot stand in a table, or is too long for it, is hashed as it is kept.
+func eventsChained(f *fixture) {
+	c := f.processing(2)
+	ark := f.locks(c[0].Lease, "x").ARK
+	var last receipt.Span
+	for i := range 2 {
+		f.locks(c[i].Lease, "x")
+		f.intend(c[i].Lease, ark, i+1, `{}`)
+		v := versionRecord(f, c[i].Lease, ark, i+1, nil)
+		for n := range 3 {
+			v.Events = append(v.Events, registry.Premis{
+				ID: fmt.Sprintf("%d-%d", i, 3-n), ObjectID: ark, Version: i + 1, Type: "fixity check", Agent: "a\x00b",
+				At: f.clock.now().Add(-time.Duration(n)*time.Hour + 7), Outcome: "success", Detail: "\xff\n" + strings.Repeat("é", 2000),
+			})
+		}
+		v.Events = append(v.Events, v.Events[0]) // once more: it is left
+		f.must(f.RecordVersion(f.Context(), c[i].Lease, v))
+		f.done(c[i].Lease)
+		f.finish(c[i].Item.ID)
+		_, r := f.receipt(ark, i+1)
+		span := r.Header.Events
+		if span.First != int64(4*i+1) || span.Count != 4 || i > 0 && span.Before != last.After {
+			f.Errorf("version %d: events %+v after %+v, want four that go on with the chain", i+1, span, last)
+		}
+		last = span
+	}
+	var seqs []int64
+	for after := ""; ; {
+		page, err := f.PremisEvents(f.Context(), ark, after, 3)
+		f.must(err)
+		for _, e := range page.Rows {
+			seqs = append(seqs, e.Seq)
+		}
+		if after = page.Next; after == "" {
+			break
+		}
+	}
+	if !slices.Equal(seqs, []int64{1, 2, 3, 4, 5, 6, 7, 8}) {
+		f.Errorf("events %v", seqs)
+	}
+	for _, bad := range []string{"x", "1.x.y", "1.2"} {
+		_, err := f.PremisEvents(f.Context(), ark, bad, 3)
+		f.is(err, registry.ErrNotFound)
+	}
+}
+
+func oneReceipt(f *fixture) {
+	c := f.processing(1)[0]
+	ark := f.locks(c.Lease, "x").ARK
+	f.intend(c.Lease, ark, 1, `{}`)
+	files := []registry.File{file("producer/a"), file("producer/%\n\xe9")}
+	f.must(f.RecordFiles(f.Context(), c.Lease, ark, 1, files))
+	_, err := f.DepositReceipt(f.Context(), ark, 1)
+	f.is(err, registry.ErrNotFound)
+	v := versionRecord(f, c.Lease, ark, 1, files)
+	v.Title, v.LocalIDs, v.Inventory = "a \"title\"\n\xff\x00", []string{"x"}, "sha512:00"
+	f.must(f.RecordVersion(f.Context(), c.Lease, v))
+	before, r := f.receipt(ark, 1)
+	if h := r.Header; h.Object != ark || h.Version != 1 || h.Files != 2 || h.Bytes != 10 || len(h.Replicas) != 1 ||
+		h.Replicas[0].Storage != v.Storage || h.Replicas[0].Inventory != "sha512:00" || !h.Replicas[0].Verified.Equal(v.VerifiedAt) {
+		f.Errorf("header %+v", h)
+	}
+	f.clock.pass(time.Minute)
+	v.Title, v.VerifiedAt = "another", f.clock.now()
+	f.must(f.RecordVersion(f.Context(), c.Lease, v))
+	f.sweep(2 * lease) // killed before it settled
+	l := f.takeItem(c.Item.ID).Lease
+	f.is(f.RecordVersion(f.Context(), c.Lease, v), registry.ErrClaimLost)
+	f.must(f.RecordVersion(f.Context(), l, v))
+	after, _ := f.receipt(ark, 1)
+	if diff := cmp.Diff(before, after); diff != "" {
+		f.Errorf("there is another receipt of the version:\n%s", diff)
+	}
+	for _, version := range []int{0, 2} {
+		_, err := f.DepositReceipt(f.Context(), ark, version)
+		f.is(err, registry.ErrNotFound)
+	}
+}
+
+func notWhole(f *fixture) {
+	c := f.processing(1)[0]
+	ark := f.locks(c.Lease, "x").ARK
+	f.intend(c.Lease, ark, 1, `{}`)
+	files := []registry.File{file("a"), file("b")}
+	f.must(f.RecordFiles(f.Context(), c.Lease, ark, 1, files[:1]))
+	v := versionRecord(f, c.Lease, ark, 1, files)
+	if err := f.RecordVersion(f.Context(), c.Lease, v); err == nil {
+		f.Error("a version was recorded with a file too few")
+	}
+	_, err := f.Object(f.Context(), ark)
+	f.is(err, registry.ErrNotFound)
+	f.must(f.RecordFiles(f.Context(), c.Lease, ark, 1, files))
+	f.must(f.RecordVersion(f.Context(), c.Lease, v))
+	f.receipt(ark, 1)
+}

@@ -1,0 +1,119 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/base64"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast/holdfast/receipt"
+	"github.com/holdfast/holdfast/registry"
+)
+
+// manifest adds up the files of a version that is about to be recorded; nil when no receipt is to be signed. All its rows are in
+// by then, and nobody but the live attempt can add any. It reads them in portions: no snapshot stays open for long (R25).
+func (s *Store) manifest(ctx context.Context, l registry.Lease, v registry.VersionRecord) (*receipt.Manifest, error) {
+	if s.receiptKey == nil {
+		return nil, nil //nolint:nilnil // nil is no manifest
+	}
+	var open bool
+	err := s.read.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM object_version
+		WHERE object_id = $1 AND version = $2 AND item_id = $3 AND status = 'intended')`, v.ObjectID, v.Version, l.ItemID).Scan(&open)
+	if err != nil || !open { // what the transaction will refuse, or has no more to do for
+		return nil, err
+	}
+	m := &receipt.Manifest{}
+	for after := ""; ; {
+		files, err := s.filesAt(ctx, v.ObjectID, v.Version, after, mostFiles)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range files {
+			m.Add(receipt.FileOf(f))
+			after = f.Path
+		}
+		if len(files) < mostFiles {
+			break
+		}
+	}
+	if m.Files != v.Files || m.Bytes != v.SizeBytes {
+		return nil, fmt.Errorf("the inventory holds %d files of %d bytes, and the version has %d of %d: requeue the item at record, and if it fails again report it",
+			m.Files, m.Bytes, v.Files, v.SizeBytes)
+	}
+	return m, nil
+}
+
+// sign makes the version's receipt. It holds all events of the object's chain since the receipt before.
+func (t *tx) sign(v registry.VersionRecord, m *receipt.Manifest) error {
+	before := chainEnd{hash: receipt.Zero}
+	err := t.get(`SELECT last_event, last_hash FROM receipt WHERE object_id = $1 ORDER BY version DESC LIMIT 1`,
+		[]any{v.ObjectID}, &before.seq, &before.hash)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return fmt.Errorf("find the receipt before: %w", err)
+	}
+	end, err := t.chainEnd(v.ObjectID)
+	if err != nil {
+		return err
+	}
+	key := t.store.receiptKey
+	head, signature := key.Sign(receipt.Header{
+		Object: v.ObjectID, Version: v.Version, Owner: v.Owner, LocalIDs: v.LocalIDs,
+		Title: clean(v.Title), Creator: clean(v.Creator), Date: clean(v.Date),
+		Created: v.CreatedAt, Recorded: fromMicros(t.now), Files: m.Files, Bytes: m.Bytes, Manifest: m.Digest(),
+		Events:   receipt.Span{First: before.seq + 1, Count: end.seq - before.seq, Before: before.hash, After: end.hash},
+		Replicas: []receipt.Replica{{Storage: v.Storage, Verified: v.VerifiedAt, Inventory: v.Inventory}},
+	})
+	if len(head) > receipt.MaxLine {
+		return fmt.Errorf("sign the receipt: its header would have %d bytes: %w", len(head), registry.ErrInvalid)
+	}
+	public := key.Public()
+	err = t.do(`INSERT INTO receipt_key (id, public_key, first_used_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
+		public.ID(), public.String(), t.now)
+	if err != nil {
+		return fmt.Errorf("note the receipt's key: %w", err)
+	}
+	err = t.do(`INSERT INTO receipt (object_id, version, key_id, head, signature, first_event, last_event, last_hash)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, v.ObjectID, v.Version, public.ID(), head,
+		base64.StdEncoding.EncodeToString(signature), before.seq+1, end.seq, end.hash)
+	if err != nil {
+		return fmt.Errorf("keep the receipt: %w", err)
+	}
+	return nil
+}
+
+// DepositReceipt implements registry.Attesting.
+func (s *Store) DepositReceipt(ctx context.Context, objectID string, version int) (registry.DepositReceipt, error) {
+	r := registry.DepositReceipt{ObjectID: objectID, Version: version}
+	var signature string
+	err := s.read.QueryRowContext(ctx, `SELECT key_id, head, signature, first_event, last_event FROM receipt
+		WHERE object_id = $1 AND version = $2`, objectID, version).Scan(&r.KeyID, &r.Head, &signature, &r.FirstEvent, &r.LastEvent)
+	if errors.Is(err, sql.ErrNoRows) {
+		return r, fmt.Errorf("receipt of version %d of %s: %w", version, objectID, registry.ErrNotFound)
+	} else if err != nil {
+		return r, fmt.Errorf("read receipt of version %d of %s: %w", version, objectID, err)
+	}
+	if r.Signature, err = base64.StdEncoding.DecodeString(signature); err != nil {
+		return r, fmt.Errorf("decode receipt of version %d of %s: %w", version, objectID, err)
+	}
+	return r, nil
+}
+
+// ReceiptKeys implements registry.Attesting.
+func (s *Store) ReceiptKeys(ctx context.Context) (out []registry.ReceiptKey, err error) {
+	rows, err := s.read.QueryContext(ctx, `SELECT id, public_key, first_used_at FROM receipt_key ORDER BY first_used_at, id`)
+	if err != nil {
+		return nil, fmt.Errorf("list receipt keys: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var k registry.ReceiptKey
+		var at int64
+		if err := rows.Scan(&k.ID, &k.PublicKey, &at); err != nil {
+			return nil, fmt.Errorf("list receipt keys: %w", err)
+		}
+		k.FirstUsedAt = fromMicros(at)
+		out = append(out, k)
+	}
+	return out, rows.Err()
+}

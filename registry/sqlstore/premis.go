@@ -1,0 +1,120 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/holdfast/holdfast/receipt"
+	"github.com/holdfast/holdfast/registry"
+)
+
+// chainEnd is where an object's chain of events ends.
+type chainEnd struct {
+	seq  int64
+	hash string
+}
+
+// premis writes preservation events, each chained to the one of its object before it. Those that are there are left.
+func (t *tx) premis(events ...registry.Premis) error {
+	if len(events) == 0 {
+		return nil
+	}
+	ids := make([]string, len(events))
+	for i, e := range events {
+		ids[i] = e.ID
+	}
+	known, err := t.strings(`SELECT id FROM premis_event WHERE `+t.among("id"), t.list(ids))
+	if err != nil {
+		return fmt.Errorf("look for preservation events: %w", err)
+	}
+	there := map[string]bool{}
+	for _, id := range known {
+		there[id] = true
+	}
+	ends := map[string]chainEnd{}
+	for _, e := range events {
+		if there[e.ID] {
+			continue
+		}
+		there[e.ID] = true
+		end, ok := ends[e.ObjectID]
+		if !ok {
+			if end, err = t.chainEnd(e.ObjectID); err != nil {
+				return err
+			}
+		}
+		// What is hashed is what the table holds, so that it comes to the same when it is read.
+		e.Type, e.Agent, e.Outcome, e.Detail, e.At = clean(e.Type), clean(e.Agent), clean(e.Outcome), clean(e.Detail), fromMicros(micros(e.At))
+		e.Seq = end.seq + 1
+		e.Hash = receipt.EventOf(e).Hash(end.hash)
+		ends[e.ObjectID] = chainEnd{e.Seq, e.Hash}
+		err := t.do(`INSERT INTO premis_event (id, object_id, version, item_id, type, at, agent, outcome, detail, seq, hash)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+			e.ID, e.ObjectID, e.Version, e.ItemID, e.Type, micros(e.At), e.Agent, e.Outcome, e.Detail, e.Seq, e.Hash)
+		if err != nil {
+			return fmt.Errorf("write preservation event %s: %w", e.Type, err)
+		}
+	}
+	return nil
+}
+
+func (t *tx) chainEnd(objectID string) (chainEnd, error) {
+	end := chainEnd{hash: receipt.Zero}
+	err := t.get(`SELECT seq, hash FROM premis_event WHERE object_id = $1 AND seq > 0 ORDER BY seq DESC LIMIT 1`,
+		[]any{objectID}, &end.seq, &end.hash)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return end, fmt.Errorf("find the end of the events of %s: %w", objectID, err)
+	}
+	return end, nil
+}
+
+// PremisEvents implements registry.Reading.
+func (s *Store) PremisEvents(ctx context.Context, objectID, after string, limit int) (page registry.Page[registry.Premis], err error) {
+	seq, at, id := int64(-1), int64(0), ""
+	if after != "" {
+		if seq, at, id, err = parseEventCursor(after); err != nil {
+			return page, err
+		}
+	}
+	limit = pageSize(limit)
+	rows, err := s.read.QueryContext(ctx, `SELECT id, object_id, version, item_id, type, at, agent, outcome, detail, seq, hash
+		FROM premis_event WHERE object_id = $1 AND (seq, at, id) > ($2, $3, $4) ORDER BY seq, at, id LIMIT $5`,
+		objectID, seq, at, id, limit+1)
+	if err != nil {
+		return page, fmt.Errorf("list events of %s: %w", objectID, err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var p registry.Premis
+		var at int64
+		err := rows.Scan(&p.ID, &p.ObjectID, &p.Version, &p.ItemID, &p.Type, &at, &p.Agent, &p.Outcome, &p.Detail, &p.Seq, &p.Hash)
+		if err != nil {
+			return page, fmt.Errorf("list events of %s: %w", objectID, err)
+		}
+		p.At = fromMicros(at)
+		if len(page.Rows) == limit {
+			last := page.Rows[limit-1]
+			page.Next = registry.EventCursor(last.Seq, micros(last.At), last.ID)
+			break
+		}
+		page.Rows = append(page.Rows, p)
+	}
+	return page, rows.Err()
+}
+
+func parseEventCursor(text string) (seq, at int64, id string, err error) {
+	parts := strings.SplitN(text, ".", 3)
+	if len(parts) == 3 {
+		var second error
+		seq, err = strconv.ParseInt(parts[0], 10, 64)
+		at, second = strconv.ParseInt(parts[1], 10, 64)
+		if err == nil && second == nil {
+			return seq, at, parts[2], nil
+		}
+	}
+	return 0, 0, "", fmt.Errorf("page cursor %q: %w", text, registry.ErrNotFound)
+}
