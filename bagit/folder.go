@@ -3,8 +3,8 @@ package bagit
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 )
 
@@ -53,21 +53,34 @@ func ValidateFS(ctx context.Context, fsys fs.FS, opts Options) (*Report, error) 
 	return v.Finish(), nil
 }
 
+// addFile takes a file in. Its size is asked of the open file, since to look it up by its path below an os.Root would open
+// all folders on the way once more; of a file that is not to be read, of its folder's entry.
 func (v *Validator) addFile(ctx context.Context, fsys fs.FS, name string, d fs.DirEntry) (err error) {
-	info, err := d.Info()
+	if !v.reads(name) {
+		info, err := d.Info()
+		if err != nil {
+			return fmt.Errorf("add %q: %w", name, err)
+		}
+		late := &lazyFile{fsys: fsys, name: name}
+		return errors.Join(v.Add(ctx, name, info.Size(), late), late.close())
+	}
+	f, err := fsys.Open(name)
 	if err != nil {
 		return fmt.Errorf("add %q: %w", name, err)
 	}
-	f := &lazyFile{fsys: fsys, name: name}
-	defer func() {
-		if cerr := f.close(); err == nil {
-			err = cerr
-		}
-	}()
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("add %q: %w", name, err)
+	}
+	if !info.Mode().IsRegular() { // it was, when its folder was read
+		v.Refuse(name, fileKind(info.Mode()))
+		return nil
+	}
 	return v.Add(ctx, name, info.Size(), f)
 }
 
-// lazyFile opens a file when it is first read: of some only the size is needed.
+// lazyFile opens a file when it is read after all, because a tag manifest told of one more manifest meanwhile.
 type lazyFile struct {
 	fsys fs.FS
 	name string
@@ -92,8 +105,6 @@ func (l *lazyFile) close() error {
 	}
 	return l.file.Close()
 }
-
-var _ io.Reader = (*lazyFile)(nil)
 
 func fileKind(m fs.FileMode) string {
 	switch {

@@ -160,6 +160,16 @@ func (v *Validator) wanted(name string) algSet {
 // bag-info.txt, fetch.txt and the manifests.
 func (v *Validator) NeedsContent(name string) bool { return v.kindOf(path.Clean(name)) != 0 }
 
+// reads says whether Add would read the file; more may be known by then, and it is not read after all.
+func (v *Validator) reads(name string) bool {
+	if v.kindOf(name) != 0 {
+		return true
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.wanted(name) != 0
+}
+
 // Add takes a file in: reads r to its end, with the digests that are wanted taken in the same pass. size is -1 if not
 // known. What is wrong with the file becomes a fault of the Report; the error is of reading r, ErrSize, ErrFinished
 // or the cause of ctx, and then the file was not taken in and may be added again. The reader is left unread

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast/holdfast/bagit"
 	"github.com/holdfast/holdfast/checkm"
+	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/source/unpack"
 )
@@ -73,13 +74,7 @@ func BagOptions(ctx context.Context, in unpack.Input, p *bagit.Profile) (bagit.O
 // bag draws the verdict on a bag. A holey one is taken: what it leaves out is fetched, and judged then.
 func (v *Report) bag(r *bagit.Report) Report {
 	v.Version, v.Files, v.Bytes = r.Version.String(), r.PayloadFiles, r.PayloadBytes
-	for _, e := range r.Fetch {
-		if wrong := checkm.Address(e.URL); wrong != nil && !e.Present {
-			f := manifestFault(*wrong)
-			f.Line, f.File, f.Source = 0, e.File, bagit.FetchFile
-			v.add(f)
-		}
-	}
+	v.addFaults(fetchFaults(r))
 	holey := r.Holey()
 	for _, f := range r.Faults {
 		severity := Severity(f.Severity)
@@ -92,4 +87,23 @@ func (v *Report) bag(r *bagit.Report) Report {
 		})
 	}
 	return v.settle()
+}
+
+// FetchRefusal is the verdict on the addresses in a bag's fetch.txt, as far as they are needed; nil when all can be asked.
+func FetchRefusal(r *bagit.Report) error {
+	v := newReport(string(registry.BagType))
+	v.addFaults(fetchFaults(r))
+	return v.settled()
+}
+
+// fetchFaults judges the addresses of files that a bag left out, by the rule for those of a manifest's rows.
+func fetchFaults(r *bagit.Report) (out []Fault) {
+	for _, e := range r.Fetch {
+		if wrong := checkm.Address(e.URL); wrong != nil && !e.Present {
+			f := manifestFault(*wrong)
+			f.Line, f.File, f.Source = 0, e.File, bagit.FetchFile
+			out = append(out, f)
+		}
+	}
+	return out
 }

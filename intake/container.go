@@ -41,10 +41,10 @@ func judgeContainer(ctx context.Context, in unpack.Input, t registry.PayloadType
 	if isBag {
 		v.Type = string(registry.BagType)
 	}
-	var fault *unpack.Error
+	refusal := ContainerRefusal(err)
 	switch {
-	case errors.As(err, &fault) && fault.ContentFault():
-		v.add(containerFault(fault))
+	case refusal != nil:
+		v.addAll(refusal.Report)
 	case err != nil:
 		return Report{}, err
 	case v.Files == 0:
@@ -84,6 +84,28 @@ func judgeListing(ctx context.Context, in unpack.Input, v *Report, list *Listing
 	}
 	v.addFaults(list.Finish())
 	return nil
+}
+
+// ContainerRefusal is the verdict on a container that unpack.Walk ended over; nil when the error is not one of the container.
+func ContainerRefusal(err error) *Refusal {
+	v := newReport(string(registry.ContainerType))
+	var several *unpack.Faults
+	var one *unpack.Error
+	switch {
+	case errors.As(err, &several):
+		for _, e := range several.List {
+			v.add(containerFault(e))
+		}
+		v.Errors += int64(several.More)
+		if several.Cut {
+			v.add(Fault{Severity: Warning, Rule: "container-cut", Message: "the rest of it was not looked at", Fix: "correct what is listed, and check it again"})
+		}
+	case errors.As(err, &one) && one.ContentFault():
+		v.add(containerFault(one))
+	default:
+		return nil
+	}
+	return &Refusal{Report: v.settle()}
 }
 
 func containerFault(e *unpack.Error) Fault {

@@ -185,6 +185,13 @@ func TestJudge_BadContainers(t *testing.T) {
 			t.Errorf("%s: %+v, want %q", tt.name, v, tt.rule)
 		}
 	}
+	several := tree{"../x": "x", "/y": "y", "z": "z"}
+	for how, data := range map[string][]byte{"zip": several.zip(t), "tar": several.tar(t)} {
+		v := judge(t, data, registry.AutoType, intake.Options{})
+		if got := rules(v); v.Accepted || v.Errors != 2 || !slices.Equal(got, []string{"container-name ../x", "container-name /y"}) {
+			t.Errorf("%s with two bad names: %+v", how, v)
+		}
+	}
 	bomb := gzipOf(t, tree{"zeros": strings.Repeat("\x00", 4<<20)}.tar(t))
 	if v := judge(t, bomb, registry.AutoType, intake.Options{Limits: unpack.Limits{Bytes: 1 << 20}}); !slices.Equal(rules(v), []string{"container-limit zeros"}) {
 		t.Errorf("bomb: %+v", v)

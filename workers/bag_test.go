@@ -49,7 +49,15 @@ func TestBag_HoleyRefused(t *testing.T) {
 		{
 			"an upload", func(*rig) map[string]string { return map[string]string{"far.txt": "upload:abc"} },
 			registry.ContentFault,
-			[]string{"upload:abc"},
+			[]string{"url-scheme", "data/far.txt", "upload:abc"},
+		},
+		{
+			"a password and another scheme, both told, one of them not whole",
+			func(*rig) map[string]string {
+				return map[string]string{"far.txt": "https://me:hush@h.test/x", "other.txt": "ftp://h.test/y"}
+			},
+			registry.ContentFault,
+			[]string{"2 errors", "data/far.txt", "url-secret", "data/other.txt", "url-scheme"},
 		},
 		{
 			"a forbidden network", func(*rig) map[string]string { return map[string]string{"far.txt": "http://192.168.0.1/x"} },
@@ -68,6 +76,9 @@ func TestBag_HoleyRefused(t *testing.T) {
 			data := zipOf(t, bagOf(files, tt.holes(r)))
 			it := r.fails(r.job(registry.Spec{Type: registry.BagType, URL: r.site.put("b", data), Filename: "b"}))
 			wantClass(t, it, tt.class, tt.words...)
+			if strings.Contains(it.Note, "hush") {
+				t.Errorf("the note has a password: %s", it.Note)
+			}
 		})
 	}
 }

@@ -2,6 +2,7 @@ package workers_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz"
 
+	"github.com/holdfast/holdfast/intake"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source/unpack"
 	"github.com/holdfast/holdfast/workers"
@@ -74,6 +76,44 @@ func TestProcess_Bombs(t *testing.T) {
 			}
 		})
 	}
+}
+
+// All that is wrong with a container stands in its history, and nothing of it stays.
+func TestProcess_AllFaults(t *testing.T) {
+	t.Parallel()
+	bad := map[string]string{"good": "1", "../out": "2", "/abs": "3", "x/../../y": "4"}
+	for name, data := range map[string]string{"zip": zipOf(t, bad), "tar.gz": gzipOf(t, tarOf(t, bad))} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, nil)
+			id := r.job(registry.Spec{Type: registry.AutoType, URL: r.site.put("bad", data), Filename: "bad"})
+			isContent(t, r.fails(id), "3 faults", "../out")
+			if told := r.refusal(id, "container-refused"); told.Errors != 3 || len(told.Faults) != 3 {
+				t.Errorf("told %+v", told)
+			}
+			for info, err := range r.staging.List(t.Context(), "items/"+id) {
+				must(t, err)
+				if strings.Contains(info.Key, "unpacked") {
+					t.Errorf("left of it: %s", info.Key)
+				}
+			}
+		})
+	}
+}
+
+// refusal is what an event of an item's history tells of its refusal.
+func (r *rig) refusal(id, kind string) (told intake.Report) {
+	r.t.Helper()
+	history, err := r.registry.Events(r.t.Context(), id, 0, 500)
+	must(r.t, err)
+	for _, e := range history {
+		if e.Type == kind {
+			must(r.t, json.Unmarshal(e.Data, &told))
+			return told
+		}
+	}
+	r.t.Fatalf("no event %s among %v", kind, history)
+	return told
 }
 
 // With the limits that there are when nobody sets any, a bomb is told by what it claims before anything comes out.

@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/intake"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/staging"
 	"github.com/holdfast/holdfast/storage"
@@ -86,9 +87,19 @@ func (w *Process) unpacked(ctx context.Context, item *base.Item, got downloaded)
 		}
 	}
 	if err != nil {
-		return c, w.blame(ctx, item, got, w.giveUp(ctx, item, err))
+		return c, noteFaults(item, w.blame(ctx, item, got, w.giveUp(ctx, item, err)))
 	}
 	return c, base.Put(ctx, item, noteContents, c)
+}
+
+// noteFaults tells in the item's history all that is wrong with a container that is refused: the item's note has room for a
+// few.
+func noteFaults(item *base.Item, err error) error {
+	refusal := intake.ContainerRefusal(err)
+	if refusal == nil || !contentFault(err) {
+		return err
+	}
+	return errors.Join(err, item.Event("container-refused", refusal.Report))
 }
 
 // giveUp removes what was unpacked, which may be much, and to which nothing refers before a version is announced, when

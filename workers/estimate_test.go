@@ -142,7 +142,7 @@ func TestR22_ExpandsWhatItBegan(t *testing.T) {
 // twice; its successor sends only what is no job yet.
 func TestR22_GoesOnBehindTheLastRow(t *testing.T) {
 	t.Parallel()
-	const rows, portions = 1100, 6
+	const rows, portions = 1300, 4
 	for _, dieAt := range []int{1, 2, portions} {
 		for _, after := range []bool{false, true} {
 			t.Run(fmt.Sprintf("portion %d after=%t", dieAt, after), func(t *testing.T) {

@@ -59,7 +59,7 @@ func (w *Expand) Work(ctx context.Context, item *base.Item) error {
 	}
 	found, err := w.payloads.manifest(ctx, item, spec.Type)
 	if err != nil {
-		return errors.Join(err, noteRefusal(item, err))
+		return errors.Join(err, noteRefusal(item, "manifest-refused", err))
 	}
 	if err := w.expand(ctx, item, found, expansion{spec: spec, jobType: jobType, rows: found.Rows}); err != nil {
 		return err
@@ -85,9 +85,9 @@ func (w *Expand) repeats(ctx context.Context, item *base.Item) (bool, error) {
 	return first != "", err
 }
 
-// noteRefusal tells in the batch's history the errors of a manifest that was refused, the first hundred: the batch's note has
-// room for a few.
-func noteRefusal(item *base.Item, err error) error {
+// noteRefusal tells in an item's history, as an event of a kind, the errors of what was refused, the first hundred: the item's
+// note has room for a few.
+func noteRefusal(item *base.Item, kind string, err error) error {
 	const told = 100
 	var refused *intake.Refusal
 	if !errors.As(err, &refused) {
@@ -96,7 +96,7 @@ func noteRefusal(item *base.Item, err error) error {
 	report := refused.Report
 	errs := report.Of(intake.Error)
 	report.Faults = errs[:min(len(errs), told)]
-	return item.Event("manifest-refused", report)
+	return item.Event(kind, report)
 }
 
 // recognise settles an automatic type by the payload's first bytes.

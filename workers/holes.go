@@ -2,15 +2,15 @@ package workers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/holdfast/holdfast/bagit"
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/fixity"
-	"github.com/holdfast/holdfast/source"
+	"github.com/holdfast/holdfast/intake"
 	"github.com/holdfast/holdfast/staging"
 )
 
@@ -35,6 +35,9 @@ func (w *Process) fillHoles(ctx context.Context, item *base.Item, room *staging.
 	if err != nil || !report.Holey() {
 		return c, err
 	}
+	if err := intake.FetchRefusal(report); err != nil {
+		return c, errors.Join(err, noteRefusal(item, "bag-refused", err))
+	}
 	f, err := w.payloads.fetcher(ctx, item, fetchedFolder, room)
 	if err != nil {
 		return c, err
@@ -58,9 +61,6 @@ func (w *Process) holes(report *bagit.Report, fn func(member) error) error {
 	for i, e := range report.Fetch {
 		if e.Present {
 			continue
-		}
-		if isUpload(e.URL) {
-			return base.Content(fmt.Errorf("%s names %s; a bag can only name web addresses", bagit.FetchFile, e.URL))
 		}
 		// The length that it claims is not to be relied on; the manifests decide.
 		m := member{seq: int64(i) + 1, name: inBag(report, e.File), wanted: staging.Wanted{URL: e.URL, SizeBytes: -1}}
@@ -105,9 +105,4 @@ func (w *Process) filled(ctx context.Context, item *base.Item, c contents, repor
 	}
 	c.List = key
 	return c, list.Commit(ctx)
-}
-
-// isUpload says whether an address names an upload, which only its submitter may do, never a file that lists addresses.
-func isUpload(rawURL string) bool {
-	return strings.HasPrefix(strings.ToLower(strings.TrimSpace(rawURL)), source.UploadScheme+":")
 }

@@ -34,19 +34,43 @@ func (s *Store) BatchProgress(ctx context.Context, id string) (registry.BatchPro
 	return p, nil
 }
 
-func (s *Store) addJobs(ctx context.Context, p *registry.BatchProgress) (err error) {
+// atATime is how many rows of a manifest are added up by one statement. SQLite sorts what it groups in memory, and a reader
+// that takes long keeps the log from being taken back (R25). Each job has one row and is counted once, whatever happens meanwhile.
+const atATime = 20_000
+
+func (s *Store) addJobs(ctx context.Context, p *registry.BatchProgress) error {
+	var last int64
+	err := s.read.QueryRowContext(ctx, `SELECT COALESCE(MAX(row_no), 0) FROM work_item WHERE parent_id = $1`, p.BatchID).Scan(&last)
+	if err != nil {
+		return err
+	}
+	var sum jobSum
+	for first := int64(0); first <= last; first += atATime {
+		if err := s.addRows(ctx, p, &sum, first, first+atATime-1); err != nil {
+			return err
+		}
+	}
+	p.SizeKnown = p.Expanded && sum.sizeless == 0
+	p.Held = p.Held || (p.Expanded && p.Open > 0 && sum.held == p.Open)
+	return nil
+}
+
+// jobSum is what jobs come to beside a batch's progress.
+type jobSum struct{ held, sizeless int64 }
+
+// addRows adds up the jobs of a batch's rows from first to last.
+func (s *Store) addRows(ctx context.Context, p *registry.BatchProgress, sum *jobSum, first, last int64) (err error) {
 	// A bad row never had a size: it does not keep the total from being known.
 	rows, err := s.read.QueryContext(ctx, `SELECT i.action, i.stage, i.status, i.error_class, CASE WHEN i.attempt > 0 THEN 1 ELSE 0 END,
 			i.status = 'pending' AND `+heldBy+`, COUNT(*),
 			SUM(CASE WHEN i.files > 0 THEN i.files ELSE 0 END), SUM(i.done_files),
 			SUM(CASE WHEN i.size_bytes > 0 THEN i.size_bytes ELSE 0 END), SUM(i.done_bytes),
 			COUNT(CASE WHEN i.size_bytes < 0 AND i.status IN ('pending', 'running') THEN 1 END)
-		FROM work_item i WHERE i.parent_id = $1 GROUP BY 1, 2, 3, 4, 5, 6`, p.BatchID)
+		FROM work_item i WHERE i.parent_id = $1 AND i.row_no BETWEEN $2 AND $3 GROUP BY 1, 2, 3, 4, 5, 6`, p.BatchID, first, last)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	var unknown, held int64
 	for rows.Next() {
 		var pos registry.Position
 		var class registry.ErrorClass
@@ -60,7 +84,7 @@ func (s *Store) addJobs(ctx context.Context, p *registry.BatchProgress) (err err
 		p.Jobs += n
 		p.Files, p.DoneFiles = p.Files+files, p.DoneFiles+doneFiles
 		p.Bytes, p.DoneBytes = p.Bytes+bytes, p.DoneBytes+doneBytes
-		unknown += sizeless
+		sum.sizeless += sizeless
 		switch {
 		case pos.Status == registry.Completed:
 			p.Completed += n
@@ -72,12 +96,10 @@ func (s *Store) addJobs(ctx context.Context, p *registry.BatchProgress) (err err
 		default:
 			p.Open += n
 			if pos.Held {
-				held += n
+				sum.held += n
 			}
 		}
 	}
-	p.SizeKnown = p.Expanded && unknown == 0
-	p.Held = p.Held || (p.Expanded && p.Open > 0 && held == p.Open)
 	return rows.Err()
 }
 

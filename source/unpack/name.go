@@ -17,11 +17,11 @@ func cleanName(raw, name string, maxLength int) (string, error) {
 	}
 	switch {
 	case name == "":
-		return refuse("an entry has an empty name")
+		return refuse("an entry has an empty name; pack it again")
 	case len(name) > maxLength:
-		return refuse(fmt.Sprintf("the name has %d bytes, more than the %d that can be kept", len(name), maxLength))
+		return refuse(fmt.Sprintf("the name has %d bytes, more than the %d that can be kept; shorten it", len(name), maxLength))
 	case strings.IndexByte(name, 0) >= 0:
-		return refuse("the name contains a NUL byte")
+		return refuse("the name contains a NUL byte; rename the file")
 	case name[0] == '/' || name[0] == '\\':
 		return refuse("the name is absolute; pack with relative names")
 	case hasDrive(name):
@@ -30,7 +30,7 @@ func cleanName(raw, name string, maxLength int) (string, error) {
 	isSeparator := func(r rune) bool { return r == '/' || r == '\\' }
 	for segment := range strings.FieldsFuncSeq(name, isSeparator) {
 		if segment == ".." {
-			return refuse("the name contains .. and could lead out of its folder")
+			return refuse("the name contains .. and could lead out of its folder; pack with names below one folder")
 		}
 	}
 	return dropEmptySegments(name), nil

@@ -63,31 +63,46 @@ func (w *walker) tarEntry(tr *tar.Reader, header *tar.Header) error {
 	if err := w.meet(); err != nil {
 		return err
 	}
-	kind := tarTypeOf(header.Typeflag)
-	if kind.ignored {
+	if tarTypeOf(header.Typeflag).ignored {
 		return judgeGlobal(header)
-	}
-	if kind.refused != "" {
-		return &Error{Entry: header.Name, Fault: FaultType, Detail: "it is " + kind.refused + "; pack regular files only"}
-	}
-	decoded, encoding := decodeTarName(header.Name)
-	name, err := cleanName(header.Name, decoded, w.limits.NameLength)
-	if err != nil {
-		return err
-	}
-	if kind.folder {
-		return w.addFolder(header.Name, name)
-	}
-	if name == "" {
-		return &Error{Entry: header.Name, Fault: FaultName, Detail: "a file has the name of the folder itself"}
-	}
-	if err := w.addFile(header.Name, name); err != nil {
-		return err
 	}
 	if header.Size > w.ceiling-w.out {
 		return w.tooLarge(header.Name)
 	}
-	return w.hand(Entry{Name: name, Raw: header.Name, Encoding: encoding, Size: header.Size, Modified: header.ModTime}, tr)
+	entry, folder, err := w.judgeTarEntry(header)
+	switch {
+	case err != nil:
+		if err := w.note(err); err != nil {
+			return err
+		}
+	case folder:
+		return nil
+	}
+	if w.faults.any() {
+		return w.pass(header.Name, header.Size)
+	}
+	return w.hand(entry, tr)
+}
+
+// judgeTarEntry judges one header, of a file or a folder.
+func (w *walker) judgeTarEntry(header *tar.Header) (entry Entry, folder bool, err error) {
+	kind := tarTypeOf(header.Typeflag)
+	if kind.refused != "" {
+		return entry, false, &Error{Entry: header.Name, Fault: FaultType, Detail: "it is " + kind.refused + "; pack regular files only"}
+	}
+	decoded, encoding := decodeTarName(header.Name)
+	name, err := cleanName(header.Name, decoded, w.limits.NameLength)
+	if err != nil {
+		return entry, false, err
+	}
+	if kind.folder {
+		return entry, true, w.addFolder(header.Name, name)
+	}
+	if name == "" {
+		return entry, false, &Error{Entry: header.Name, Fault: FaultName, Detail: "a file has the name of the folder itself; rename it"}
+	}
+	entry = Entry{Name: name, Raw: header.Name, Encoding: encoding, Size: header.Size, Modified: header.ModTime}
+	return entry, false, w.addFile(header.Name, name)
 }
 
 // judgeGlobal refuses settings for all files that follow (POSIX pax, "global extended header") when they say what a file is

@@ -2,6 +2,9 @@
 // safe and unambiguous names ever come out, within limits, and every byte that came out was checked as far as the
 // format allows. It writes nothing anywhere.
 //
+// All entries that cannot be taken are told at once: behind the first of them the walk goes on to look for others, and hands
+// out nothing more. Damage and limits end it.
+//
 // A walk that ends without an error has seen the container to its very end: checksums were right, the end mark was
 // there, nothing followed it. A walk that ends with an error may have handed out files before; whoever stored them
 // throws them away. A zip is judged whole, by its directory, before its first file is handed out.
@@ -46,7 +49,7 @@ type Entry struct {
 //
 // It returns nil only when the whole container was sound. Otherwise it returns the error of fn as it is; or the error
 // and cause of ctx, wrapped, once ctx has ended; or an *Error, which tells a container at fault (ContentFault) from one
-// that could not be read. An error met by the reader outranks whatever fn made of it. The caller must know that the
+// that could not be read; or, for a container with several faults, *Faults. An error met by the reader outranks whatever fn made of it. The caller must know that the
 // container's bytes are those that were deposited before it blames the depositor (safety rule R6).
 //
 // Walk uses in, limits and fn from the calling goroutine only; concurrent walks do not touch each other.
@@ -60,7 +63,7 @@ func Walk(ctx context.Context, in Input, limits Limits, fn func(Entry, io.Reader
 		fn:     fn,
 	}
 	w.ceiling = w.limits.ceiling(in.Size)
-	return w.walk()
+	return w.faults.with(w.walk())
 }
 
 // walker is the state of one walk.
@@ -72,6 +75,9 @@ type walker struct {
 	entries int64 // entries met, folders and skipped ones included
 	names   *names.Set
 	fn      func(Entry, io.Reader) error
+
+	faults   Faults // of entries, met so far
+	searched int64  // bytes that came out, to nowhere, since the first of them
 }
 
 // walk picks the format by content.

@@ -35,7 +35,7 @@ func (w *walker) walkZip() error {
 		return err
 	}
 	files, err := w.judgeZip(zr)
-	if err != nil {
+	if err != nil || w.faults.any() {
 		return err
 	}
 	var where spans
@@ -113,7 +113,8 @@ func (w *walker) openZip(local *localTap) (*zip.Reader, error) {
 	return zr, nil
 }
 
-// judgeZip returns the files of a zip in the order of its directory, or what is wrong with it.
+// judgeZip returns the files of a zip in the order of its directory, or what ends the walk; what is wrong with single ones it
+// notes.
 func (w *walker) judgeZip(zr *zip.Reader) ([]zipFile, error) {
 	files := make([]zipFile, 0, len(zr.File))
 	var packed, unpacked uint64
@@ -122,7 +123,7 @@ func (w *walker) judgeZip(zr *zip.Reader) ([]zipFile, error) {
 			return nil, err
 		}
 		entry, folder, err := w.zipEntry(f)
-		if err != nil {
+		if err = w.note(err); err != nil {
 			return nil, err
 		}
 		packed = addSaturating(packed, f.CompressedSize64)
@@ -167,12 +168,12 @@ func (w *walker) zipEntry(f *zip.File) (Entry, bool, error) {
 	}
 	if mode.IsDir() {
 		if f.UncompressedSize64 != 0 {
-			return refuse(FaultDamaged, "it is a folder that has content of its own")
+			return refuse(FaultDamaged, "it is a folder that has content of its own; pack it again")
 		}
 		return Entry{}, true, w.addFolder(f.Name, name)
 	}
 	if name == "" {
-		return refuse(FaultName, "a file has the name of the folder itself")
+		return refuse(FaultName, "a file has the name of the folder itself; rename it")
 	}
 	if f.UncompressedSize64 > math.MaxInt64 {
 		return Entry{}, false, w.tooLarge(f.Name)
