@@ -16,6 +16,9 @@ func (s *Store) CutSmall(mergeAt int) { s.piece, s.mergeAt = minPart, mergeAt }
 // CopySmall has s copy inside the service in parts of about size bytes, as it does with large objects.
 func (s *Store) CopySmall(size int64) { s.leastRange = size }
 
+// AbortStale has s abort uploads that were begun before a time.
+func (s *Store) AbortStale(ctx context.Context, before time.Time) error { return s.abortStale(ctx, before) }
+
 // Names of the parts of a bucket, and their inverse.
 var (
 	HexName = hexName

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -184,6 +185,48 @@ func TestDeletePrefixLeavesNothing(t *testing.T) {
 	if _, err := next.Commit(t.Context()); !errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("commit of what was deleted: err = %v, want ErrNotFound", err)
 	}
+}
+
+// TestAbortStale: the upload of a process that was killed in the midst of a commit goes when it is old, a young one stays.
+func TestAbortStale(t *testing.T) {
+	p := newProxy(t, start(t).Endpoint)
+	s := behind(t, p, "p")
+	p.refuse("Complete", 1<<30, 500, "InternalError")
+	p.refuse("DELETE", 1<<30, 500, "InternalError")
+	w := begun(t, s, "object/v1/content/f", random(9*mib))
+	if _, err := w.Commit(t.Context()); err == nil {
+		t.Fatal("a commit that was cut off succeeded")
+	}
+	p.heal()
+	for _, test := range []struct {
+		before time.Time
+		left   int
+	}{{time.Now().Add(-time.Hour), 1}, {time.Now().Add(time.Hour), 0}, {time.Now().Add(time.Hour), 0}} {
+		if err := s.AbortStale(t.Context(), test.before); err != nil {
+			t.Fatal(err)
+		}
+		uploads := 0
+		for left, err := range s.Leftovers(t.Context(), "") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if left.Upload {
+				uploads++
+			}
+		}
+		if uploads != test.left {
+			t.Errorf("before %s: %d uploads are left, want %d", test.before, uploads, test.left)
+		}
+	}
+	if _, err := w.Commit(t.Context()); err != nil { // its pieces are there still
+		t.Errorf("commit: %v", err)
+	}
+	p.refuse("List", 1<<30, 403, "AccessDenied")
+	if _, err := behind(t, p, "ready").Ready(t.Context()); err != nil {
+		t.Errorf("ready where uploads cannot be listed: %v", err)
+	}
+	p.heal()
+	wantLeftovers(t, s, "", 0, 0)
 }
 
 // TestManyPieces: pieces are merged when they are many, and a checkpoint in the midst of it holds.
