@@ -2,7 +2,6 @@ package workers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,7 +35,7 @@ func (w *Process) bag(ctx context.Context, item *base.Item, room *staging.Room, 
 		return c, err
 	}
 	if !report.Valid {
-		return c, errors.Join(base.Content(&bagRefusal{report}), item.Event("bag-refused", refused(report)))
+		return c, base.Content(&bagRefusal{report})
 	}
 	c.Kind, c.Folder = registry.BagType, inBag(report, bagit.PayloadDir)
 	event := map[string]any{"what": "bag", "version": report.Version, "payload_files": report.PayloadFiles}

@@ -74,13 +74,16 @@ func (w *Process) Work(ctx context.Context, item *base.Item) error {
 
 // plan prepares a version and announces it. It returns the plan that holds: an earlier attempt's, if that got so far.
 func (w *Process) plan(ctx context.Context, item *base.Item) (plan, error) {
-	files, err := w.contents(ctx, item)
+	d, err := w.read(ctx, item)
+	if contentFault(err) && ctx.Err() == nil {
+		// Staging may have given other bytes than it has, just once: nobody is blamed for what only one reading shows (R6).
+		d, err = w.read(ctx, item)
+	}
+	if refusal := (*bagRefusal)(nil); errors.As(err, &refusal) {
+		err = errors.Join(err, item.Event("bag-refused", refused(refusal.report)))
+	}
 	if err != nil {
 		return plan{}, err
-	}
-	d, err := w.describe(ctx, item, files)
-	if err != nil {
-		return plan{}, w.giveUp(ctx, item, err)
 	}
 	id, err := w.identify(ctx, item, d)
 	if err != nil {
@@ -93,6 +96,19 @@ func (w *Process) plan(ctx context.Context, item *base.Item) (plan, error) {
 		return plan{}, err
 	}
 	return w.announce(ctx, item, p)
+}
+
+// read takes what was downloaded apart, judges it and describes it. After a fault of the content it begins anew.
+func (w *Process) read(ctx context.Context, item *base.Item) (description, error) {
+	files, err := w.contents(ctx, item)
+	if err != nil {
+		return description{}, err
+	}
+	d, err := w.describe(ctx, item, files)
+	if err != nil {
+		return description{}, w.giveUp(ctx, item, err)
+	}
+	return d, nil
 }
 
 // identify settles the object's name, minting one when it has none. A minted name is chosen here and belongs to the

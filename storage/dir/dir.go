@@ -92,6 +92,9 @@ func (s *Store) prepare() error {
 	if s.top, err = s.root.Open("."); err != nil {
 		return err
 	}
+	if err := s.checkNames(); err != nil {
+		return err
+	}
 	if s.unnamed {
 		f, err := openUnnamed(s.root)
 		if err == nil {

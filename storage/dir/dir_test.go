@@ -261,6 +261,21 @@ func TestCopyLinksOnce(t *testing.T) {
 	}
 }
 
+// TestMergedNames: a file system that takes two names for one is refused; this one does not. What was tried leaves nothing.
+func TestMergedNames(t *testing.T) {
+	path := t.TempDir()
+	s := open(t, path)
+	if got := files(t, path); len(got) != 1 || got[0] != "./" {
+		t.Errorf("directory holds %q after it was opened, want nothing", got)
+	}
+	if err := s.TellsApart("a", "A"); err != nil {
+		t.Errorf("two names: %v", err)
+	}
+	if err := s.TellsApart("b", "b"); err == nil || !strings.Contains(err.Error(), "would be merged") {
+		t.Errorf("one name: err = %v, want it refused", err)
+	}
+}
+
 func TestReady(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "volume")
 	if err := os.Mkdir(path, 0o755); err != nil {

@@ -34,7 +34,7 @@ var (
 var errAddress = errors.New("storage address: want file:///DIRECTORY or s3://BUCKET/PREFIX")
 
 // URL opens the store at address: `file:///DIRECTORY`, which must exist, as dir.Open does, or
-// `s3://BUCKET/PREFIX?endpoint=URL&region=NAME&path_style=BOOL` as s3.Open does. The store is *dir.Store or *s3.Store itself,
+// `s3://BUCKET/PREFIX?endpoint=URL&region=NAME&path_style=BOOL&class=NAME` as s3.Open does. The store is *dir.Store or *s3.Store itself,
 // so that objects are copied between two of them without their bytes passing through.
 func URL(ctx context.Context, address string) (Store, error) {
 	switch scheme, _, _ := strings.Cut(address, ":"); scheme {

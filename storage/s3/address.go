@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
 	"github.com/holdfast/holdfast/storage"
 )
 
@@ -18,13 +20,21 @@ type location struct {
 	endpoint  string // "" for AWS's own
 	region    string // "" for the default chain's
 	pathStyle bool
+	class     types.StorageClass // of committed objects; "" for the bucket's own
+}
+
+// classes are the storage classes whose objects can be read at any time, as they must be: what was stored is read back
+// before it counts. Into the archives behind them (GLACIER, DEEP_ARCHIVE) only a rule of the bucket moves objects.
+var classes = []types.StorageClass{
+	types.StorageClassStandard, types.StorageClassStandardIa, types.StorageClassOnezoneIa, types.StorageClassIntelligentTiering,
+	types.StorageClassGlacierIr, types.StorageClassReducedRedundancy,
 }
 
 // maxPrefix leaves keys the better part of the 1,024 bytes that S3 allows.
 const maxPrefix = 256
 
 // errAddress begins what is said of an address, which is never quoted: somebody may have put a password into it.
-var errAddress = errors.New("storage address: want s3://BUCKET/PREFIX?endpoint=URL&region=NAME&path_style=BOOL")
+var errAddress = errors.New("storage address: want s3://BUCKET/PREFIX?endpoint=URL&region=NAME&path_style=BOOL&class=NAME")
 
 func parseAddress(address string) (location, error) {
 	refuse := func(why string) (location, error) { return location{}, fmt.Errorf("%w: %s", errAddress, why) }
@@ -43,7 +53,7 @@ func parseAddress(address string) (location, error) {
 		return refuse("malformed query")
 	}
 	for name, values := range query {
-		if !slices.Contains([]string{"endpoint", "region", "path_style"}, name) {
+		if !slices.Contains([]string{"endpoint", "region", "path_style", "class"}, name) {
 			return refuse(fmt.Sprintf("unknown parameter %q", name))
 		}
 		if len(values) != 1 {
@@ -66,6 +76,11 @@ func parseAddress(address string) (location, error) {
 	if text := query.Get("path_style"); text != "" {
 		if at.pathStyle, err = strconv.ParseBool(text); err != nil {
 			return refuse("path_style is neither true nor false")
+		}
+	}
+	if text := query.Get("class"); text != "" {
+		if at.class = types.StorageClass(text); !slices.Contains(classes, at.class) {
+			return refuse(fmt.Sprintf("class is none whose objects can be read at once; these are %v", classes))
 		}
 	}
 	return at, nil

@@ -21,6 +21,7 @@ func TestAddress(t *testing.T) {
 		"s3://bucket/a/b/?path_style=true":  "s3://bucket/a/b/",
 		"s3://bucket/a?region=us-east-2":    "s3://bucket/a/",
 		"s3://b/?endpoint=http://[::1]:900": "s3://b/",
+		"s3://b/p?class=GLACIER_IR":         "s3://b/p/",
 	} {
 		s, err := s3.Open(t.Context(), address)
 		if err != nil {
@@ -36,7 +37,7 @@ func TestAddress(t *testing.T) {
 		"", "s3:", "s3://", "s3:///a", "http://bucket/a", "s3://hunter2:hunter2@bucket/a", "s3://bucket:80/a", "s3://bucket/a#hunter2",
 		"s3://bucket/a//b", "s3://bucket/../b", "s3://bucket/%ff", "s3://bucket/a?secret=hunter2", "s3://bucket/a?region=x&region=y",
 		"s3://bucket/a?path_style=hunter2", "s3://bucket/a?endpoint=http://hunter2:hunter2@host", "s3://bucket/a?endpoint=hunter2",
-		"s3://bucket/hunter2%zz", "s3://bucket/" + strings.Repeat("a/", 200),
+		"s3://bucket/hunter2%zz", "s3://bucket/a?class=GLACIER", "s3://bucket/a?class=DEEP_ARCHIVE", "s3://bucket/a?class=hunter2", "s3://bucket/" + strings.Repeat("a/", 200),
 	} {
 		s, err := s3.Open(t.Context(), address)
 		if err == nil {

@@ -181,7 +181,7 @@ func (s *Store) composeOnce(ctx context.Context, name, mark string, sources []so
 func (s *Store) beginUpload(ctx context.Context, name, mark string, summed bool) (*string, error) {
 	ctx, cancel := limited(ctx)
 	defer cancel()
-	in := &s3.CreateMultipartUploadInput{Bucket: &s.at.bucket, Key: &name, Metadata: marked(mark)}
+	in := &s3.CreateMultipartUploadInput{Bucket: &s.at.bucket, Key: &name, Metadata: marked(mark), StorageClass: s.classOf(name)}
 	if summed {
 		in.ChecksumAlgorithm = types.ChecksumAlgorithmSha256
 	}

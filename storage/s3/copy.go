@@ -40,7 +40,7 @@ func (s *Store) CopyFrom(ctx context.Context, dstKey string, src storage.Store, 
 	if size == int64(c.size) {
 		done, err = s.createFrom(ctx, dstName, mark, &c, c.sum())
 	} else {
-		done, err = s.compose(ctx, dstName, mark, source{store: from, name: srcName, etag: etag, size: size, whole: true}.cut(rangeOf(size)))
+		done, err = s.compose(ctx, dstName, mark, source{store: from, name: srcName, etag: etag, size: size, whole: true}.cut(s.rangeOf(size)))
 	}
 	if err != nil {
 		return storage.Info{}, wrap("copy", dstKey, err)

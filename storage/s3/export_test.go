@@ -13,6 +13,12 @@ func OpenImpatient(ctx context.Context, address string) (*Store, error) {
 // CutSmall has s make small pieces, and merge them when there are mergeAt.
 func (s *Store) CutSmall(mergeAt int) { s.piece, s.mergeAt = minPart, mergeAt }
 
+// CopySmall has s copy inside the service in parts of about size bytes, as it does with large objects.
+func (s *Store) CopySmall(size int64) { s.leastRange = size }
+
+// AbortStale has s abort uploads that were begun before a time.
+func (s *Store) AbortStale(ctx context.Context, before time.Time) error { return s.abortStale(ctx, before) }
+
 // Names of the parts of a bucket, and their inverse.
 var (
 	HexName = hexName
@@ -21,7 +27,7 @@ var (
 
 // Parts is how many parts an object of size bytes is put together of.
 func Parts(size int64) int {
-	w := &writer{store: &Store{}}
+	w := &writer{store: &Store{leastRange: defaultRange}}
 	for at := int64(0); at < size; {
 		if len(w.pieces)-w.merged == defaultMerge {
 			one := &piece{at: w.pieces[w.merged].at}

@@ -19,12 +19,12 @@ const (
 	// manyRanges is into how many parts the large pieces of an object are cut at most. With the small ones, and one more for
 	// each large one, there are less than 10,000.
 	manyRanges = 7_000
-	// leastRange is how much of a large source is copied as one part, or more: several are copied at once.
-	leastRange = 128 << 20
+	// defaultRange is how much of a large source is copied as one part, or more: several are copied at once.
+	defaultRange = 128 << 20
 )
 
 // rangeOf is how much of a source is copied as one part of an object of size bytes.
-func rangeOf(size int64) int64 { return max(leastRange, size/manyRanges) }
+func (s *Store) rangeOf(size int64) int64 { return max(s.leastRange, size/manyRanges) }
 
 // piece is a part of the content of an uncommitted object, and an object in the scratch folder itself. Of two that begin at
 // the same offset, the longer one begins with the bytes of the shorter.

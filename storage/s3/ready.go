@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
@@ -16,7 +17,8 @@ type conditions struct {
 
 // Ready asks for the bucket and, once in the life of the store, tries whether the service honours the conditions that
 // make a key be taken only once (R30). Where it does not, two commits of one key in the same moment may both succeed, the
-// later one over the earlier, and what is left is that repeats write the same bytes (R2); the remarks say so.
+// later one over the earlier, and what is left is that repeats write the same bytes (R2); the remarks say so. With this it
+// aborts, once, uploads that were begun a week ago and never ended.
 func (s *Store) Ready(ctx context.Context) (remarks []string, err error) {
 	ctx, cancel := limited(ctx)
 	defer cancel()
@@ -32,6 +34,7 @@ func (s *Store) Ready(ctx context.Context) (remarks []string, err error) {
 			return nil, fmt.Errorf("try conditional writes in %s: %w", s, err)
 		}
 		s.probed.Store(c)
+		_ = s.abortStale(ctx, time.Now().Add(-staleAfter)) // what it misses, the next start, or a rule of the bucket, finds
 	}
 	if !c.put {
 		remarks = append(remarks, s.String()+": If-None-Match on PutObject is not honoured; concurrent commits of one key are not told apart")

@@ -66,6 +66,26 @@ func (s *Store) abort(ctx context.Context, upload types.MultipartUpload) error {
 	return err
 }
 
+// staleAfter is when an upload is nobody's any more: it exists for the length of one commit or copy, which takes hours at most.
+const staleAfter = 7 * 24 * time.Hour
+
+// abortStale aborts uploads that were begun before a time, of whatever object below the prefix: those of processes that were
+// killed in the midst of a commit. Nothing can go on after them, and the service charges for their parts.
+func (s *Store) abortStale(ctx context.Context, before time.Time) error {
+	for upload, err := range s.uploads(ctx, "") {
+		if err != nil {
+			return err
+		}
+		if upload.Initiated == nil || !upload.Initiated.Before(before) {
+			continue
+		}
+		if err := s.abort(ctx, upload); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // uploads lists the uploads in progress to the object prefix, to those below it, and to pieces of either. All of them for "".
 func (s *Store) uploads(ctx context.Context, prefix string) iter.Seq2[types.MultipartUpload, error] {
 	var exact, below []string

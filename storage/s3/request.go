@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go/middleware"
 )
 
@@ -61,6 +62,7 @@ func (s *Store) put(ctx context.Context, name, mark string, c *content, sum []by
 	}
 	if create {
 		in.IfNoneMatch = aws.String("*")
+		in.StorageClass = s.classOf(name)
 	}
 	for n := 1; ; n++ {
 		out, err := s.client.PutObject(ctx, in, signedWith(sum))
@@ -79,6 +81,15 @@ func (s *Store) put(ctx context.Context, name, mark string, c *content, sum []by
 
 // folderWait is the pause, growing, before an object that is in the way is looked for again.
 const folderWait = 10 * time.Millisecond
+
+// classOf is the storage class of a new object: the one that the address names, but not for what is only kept until a commit,
+// and not for what is replaced again and again, since the cheap classes charge for a month at least.
+func (s *Store) classOf(name string) types.StorageClass {
+	if strings.HasPrefix(name, s.at.prefix+scratchFolder) {
+		return ""
+	}
+	return s.at.class
+}
 
 // head describes the object name.
 func (s *Store) head(ctx context.Context, name string) (*s3.HeadObjectOutput, error) {

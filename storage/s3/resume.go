@@ -108,12 +108,12 @@ func (w *writer) take(group *errgroup.Group, ctx context.Context, at int64, src 
 		if err := checkLength(w.key, name); err != nil {
 			return err
 		}
-		if src.whole && src.size <= leastRange {
+		if src.whole && src.size <= w.store.leastRange {
 			var err error
 			p.sum, err = w.store.copyWhole(ctx, src, name, w.id)
 			return err
 		}
-		_, err := w.store.compose(ctx, name, w.id, src.cut(rangeOf(src.size)))
+		_, err := w.store.compose(ctx, name, w.id, src.cut(w.store.rangeOf(src.size)))
 		return err
 	})
 }

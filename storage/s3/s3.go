@@ -49,12 +49,13 @@ type Store struct {
 
 	// How objects are cut: constants that tests make smaller.
 	piece, minPart, mergeAt int
+	leastRange              int64
 
 	probed atomic.Pointer[conditions] // what Ready found out
 }
 
-// Open returns the store at address, `s3://BUCKET/PREFIX?endpoint=URL&region=NAME&path_style=BOOL`, of which only the bucket
-// must be given. Credentials are those of AWS's default chain: environment, shared files, task or instance role. Nothing
+// Open returns the store at address, `s3://BUCKET/PREFIX?endpoint=URL&region=NAME&path_style=BOOL&class=NAME`, of which only the
+// bucket must be given; class is the storage class of the objects that are committed. Credentials are those of AWS's default chain: environment, shared files, task or instance role. Nothing
 // is asked of the service yet; Ready does that. The store must be closed.
 func Open(ctx context.Context, address string) (*Store, error) {
 	return open(ctx, address, maxBackoff)
@@ -67,7 +68,7 @@ func open(ctx context.Context, address string, backoff time.Duration) (*Store, e
 	}
 	s := &Store{
 		at: at, turns: make(chan struct{}, maxInFlight),
-		piece: defaultPiece, minPart: minPart, mergeAt: defaultMerge,
+		piece: defaultPiece, minPart: minPart, mergeAt: defaultMerge, leastRange: defaultRange,
 	}
 	client := awshttp.NewBuildableClient().
 		WithDialerOptions(func(d *net.Dialer) { d.Timeout = dialTimeout }).

@@ -251,7 +251,7 @@ func (w *writer) mergeSmall(ctx context.Context) error {
 // sources are what an object is made of.
 func (w *writer) sources(pieces []*piece) []source {
 	var all []source
-	most := rangeOf(w.stored())
+	most := w.store.rangeOf(w.stored())
 	for _, p := range pieces {
 		all = append(all, source{store: w.store, name: w.dir + p.base(), size: p.size, whole: true, sum: p.sum}.cut(most)...)
 	}

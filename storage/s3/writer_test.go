@@ -12,7 +12,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/storage/s3"
@@ -183,6 +187,48 @@ func TestDeletePrefixLeavesNothing(t *testing.T) {
 	}
 }
 
+// TestAbortStale: the upload of a process that was killed in the midst of a commit goes when it is old, a young one stays.
+func TestAbortStale(t *testing.T) {
+	p := newProxy(t, start(t).Endpoint)
+	s := behind(t, p, "p")
+	p.refuse("Complete", 1<<30, 500, "InternalError")
+	p.refuse("DELETE", 1<<30, 500, "InternalError")
+	w := begun(t, s, "object/v1/content/f", random(9*mib))
+	if _, err := w.Commit(t.Context()); err == nil {
+		t.Fatal("a commit that was cut off succeeded")
+	}
+	p.heal()
+	for _, test := range []struct {
+		before time.Time
+		left   int
+	}{{time.Now().Add(-time.Hour), 1}, {time.Now().Add(time.Hour), 0}, {time.Now().Add(time.Hour), 0}} {
+		if err := s.AbortStale(t.Context(), test.before); err != nil {
+			t.Fatal(err)
+		}
+		uploads := 0
+		for left, err := range s.Leftovers(t.Context(), "") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if left.Upload {
+				uploads++
+			}
+		}
+		if uploads != test.left {
+			t.Errorf("before %s: %d uploads are left, want %d", test.before, uploads, test.left)
+		}
+	}
+	if _, err := w.Commit(t.Context()); err != nil { // its pieces are there still
+		t.Errorf("commit: %v", err)
+	}
+	p.refuse("List", 1<<30, 403, "AccessDenied")
+	if _, err := behind(t, p, "ready").Ready(t.Context()); err != nil {
+		t.Errorf("ready where uploads cannot be listed: %v", err)
+	}
+	p.heal()
+	wantLeftovers(t, s, "", 0, 0)
+}
+
 // TestManyPieces: pieces are merged when they are many, and a checkpoint in the midst of it holds.
 func TestManyPieces(t *testing.T) {
 	s := open(t, start(t).Address("p"))
@@ -262,6 +308,107 @@ func TestCopyBetweenBuckets(t *testing.T) {
 		wantContent(t, to, key, data)
 	}
 	wantLeftovers(t, to, "", 0, 0)
+}
+
+// TestCopyInParts: an object that is too large for one copy is copied inside the service part by part, in a bucket and between
+// two, and as what a writer goes on with. The threshold is lowered: what S3 wants it for has more than 5 GiB.
+func TestCopyInParts(t *testing.T) {
+	p := newProxy(t, start(t).Endpoint)
+	s := behind(t, p, "p")
+	s.CopySmall(6 * mib)
+	data := random(23*mib + 7)
+	w := begun(t, s, "k", data)
+	cp, err := w.Checkpoint(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	brought, copied := p.count("UploadPart")+p.count("PutObject"), p.count("UploadPartCopy")
+	if _, err := storage.Copy(t.Context(), s, "copy", s, "k"); err != nil {
+		t.Fatalf("copy: %v", err)
+	}
+	if n := p.count("UploadPartCopy") - copied; n != 4 {
+		t.Errorf("%d parts were copied, want 4", n)
+	}
+	next, err := s.Resume(t.Context(), "resumed", cp) // the pieces are gone, the object has them
+	if err != nil {
+		t.Fatalf("resume: %v", err)
+	}
+	defer next.Close()
+	if _, err := next.Commit(t.Context()); err != nil {
+		t.Fatalf("commit: %v", err)
+	}
+	if n := p.count("UploadPart") + p.count("PutObject") - brought; n != 0 {
+		t.Errorf("%d requests brought bytes, want none", n)
+	}
+	for _, key := range []string{"k", "copy", "resumed"} {
+		wantContent(t, s, key, data)
+	}
+	if _, err := storage.Copy(t.Context(), s, "copy", s, "k"); !errors.Is(err, storage.ErrExists) {
+		t.Errorf("copy again: err = %v, want ErrExists", err)
+	}
+	// One part is of another object: the source was replaced in between.
+	p.onceBefore("UploadPartCopy", func() {
+		if err := s.Replace(t.Context(), "k", []byte("other")); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := storage.Copy(t.Context(), s, "mixed", s, "k"); err == nil {
+		t.Error("an object was copied that changed in the midst of it")
+	}
+	if _, err := s.Stat(t.Context(), "mixed"); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("stat: err = %v, want ErrNotFound", err)
+	}
+	wantLeftovers(t, s, "", 0, 0)
+}
+
+// TestStorageClass: what is committed is of the class that the address names, by whichever way it came; what is only kept until
+// then, and what is replaced again and again, is not. versitygw keeps no class, so the requests are looked at.
+func TestStorageClass(t *testing.T) {
+	p := newProxy(t, start(t).Endpoint)
+	s, err := s3.OpenImpatient(t.Context(), s3test.Address(p.URL, "p")+"&class=GLACIER_IR")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var mu sync.Mutex
+	classes := map[string]map[string]bool{"object": {}, "scratch": {}, "replaced": {}}
+	for _, op := range []string{"PutObject", "CreateUpload", "CopyObject"} {
+		p.add(op, 1<<30, func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
+			kind := "object"
+			switch {
+			case strings.Contains(r.URL.Path, "holdfast-scratch"):
+				kind = "scratch"
+			case strings.Contains(r.URL.Path, "replaced"):
+				kind = "replaced"
+			}
+			mu.Lock()
+			classes[kind][op+" "+r.Header.Get("X-Amz-Storage-Class")] = true
+			mu.Unlock()
+			forward.ServeHTTP(w, r)
+		})
+	}
+	for key, size := range map[string]int{"small": 10, "large": 12 * mib} {
+		if _, err := storage.Put(t.Context(), s, key, random(size)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := storage.Copy(t.Context(), s, key+"/copy", s, key); err != nil && !errors.As(err, new(*storage.KeyError)) {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(s.Replace(t.Context(), "replaced", nil), s.ReplaceFrom(t.Context(), "replaced", "small")); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]map[string]bool{
+		"object":   {"PutObject GLACIER_IR": true, "CreateUpload GLACIER_IR": true},
+		"scratch":  {"PutObject ": true},
+		"replaced": {"PutObject ": true, "CopyObject ": true},
+	}
+	if diff := cmp.Diff(want, classes); diff != "" {
+		t.Errorf("classes (-want +got):\n%s", diff)
+	}
 }
 
 // TestNamesInTheBucket: an object has its key for a name wherever S3 can express it; the others are kept apart, in order.

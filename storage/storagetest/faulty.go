@@ -54,6 +54,9 @@ type Faulty struct {
 	quota  int64 // bytes that may still be written; negative for no limit
 	flips  map[string]int64
 	cuts   map[string]int64
+
+	spoilAt   int  // readings until the one that is spoilt; 0 for none
+	spoilFlip bool // by a flipped bit, not by its end
 }
 
 // rule is a fault that waits for its operation.
@@ -109,11 +112,23 @@ func (f *Faulty) Truncate(key string, offset int64) {
 	f.cuts[key] = offset
 }
 
+// CutAt ends the nth reading from now on, of whatever object, without an error in the middle of what was asked for.
+func (f *Faulty) CutAt(n int) { f.spoil(n, false) }
+
+// FlipAt changes one bit of the first byte of the nth reading from now on, of whatever object.
+func (f *Faulty) FlipAt(n int) { f.spoil(n, true) }
+
+func (f *Faulty) spoil(n int, flip bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.spoilAt, f.spoilFlip = n, flip
+}
+
 // Heal takes back every fault.
 func (f *Faulty) Heal() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.rules, f.dead, f.quota = nil, false, -1
+	f.rules, f.dead, f.quota, f.spoilAt = nil, false, -1, 0
 	clear(f.flips)
 	clear(f.cuts)
 }
@@ -242,6 +257,13 @@ func (f *Faulty) Open(ctx context.Context, key string, offset, length int64) (io
 	}
 	if at, ok := f.cuts[key]; ok {
 		fr.cut = at
+	}
+	if f.spoilAt > 0 {
+		if f.spoilAt--; f.spoilAt == 0 && f.spoilFlip {
+			fr.flip = offset
+		} else if f.spoilAt == 0 {
+			fr.half = true
+		}
 	}
 	return fr, nil
 }

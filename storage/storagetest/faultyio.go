@@ -62,6 +62,7 @@ type faultyReader struct {
 	at    int64 // offset in the object
 	flip  int64 // offset of the byte to change, or negative
 	cut   int64 // offset at which to end, or negative
+	half  bool  // end in the middle of what is read first
 }
 
 // Read implements io.Reader.
@@ -76,6 +77,10 @@ func (r *faultyReader) Read(p []byte) (n int, err error) {
 		p = p[:min(int64(len(p)), r.cut-r.at)]
 	}
 	n, err = r.inner.Read(p)
+	if r.half && n > 0 {
+		n, err = n/2, nil
+		r.half, r.cut = false, r.at+int64(n)
+	}
 	if i := r.flip - r.at; r.flip >= 0 && i >= 0 && i < int64(n) {
 		p[i] ^= 1
 	}
