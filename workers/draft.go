@@ -245,7 +245,7 @@ func (w *Process) stageInventory(ctx context.Context, dr *draft, inv *ocfl.Inven
 	if err := inv.Encode(out); err != nil {
 		return fmt.Errorf("stage inventory: %w", err)
 	}
-	f, err := out.Commit(ctx)
+	f, err := out.Commit(ctx, "inventory.json")
 	dr.Digest = f.Digests[dr.Algorithm]
 	return err
 }
