@@ -157,7 +157,7 @@ func (s *Store) Files(ctx context.Context, objectID string, version int, after s
 		version = head
 	}
 	// No version after the head is looked at, so rows of one that is not recorded yet are not seen.
-	rows, err := s.read.QueryContext(ctx, `SELECT f.path, f.version, f.content_path, f.size_bytes, f.digests, f.mime_type
+	rows, err := s.read.QueryContext(ctx, `SELECT f.path, f.version, f.content_path, f.size_bytes, f.digests, f.mime_type, f.format
 		FROM file f WHERE f.object_id = $1 AND f.path > $2 AND f.deleted = 0 AND f.version = (
 			SELECT MAX(g.version) FROM file g WHERE g.object_id = f.object_id AND g.path = f.path AND g.version <= $3)
 		ORDER BY f.path LIMIT $4`, objectID, []byte(after), version, pageSize(limit))
@@ -168,13 +168,16 @@ func (s *Store) Files(ctx context.Context, objectID string, version int, after s
 	for rows.Next() {
 		var f registry.File
 		var path, content []byte
-		var digests string
-		if err := rows.Scan(&path, &f.Version, &content, &f.SizeBytes, &digests, &f.MIMEType); err != nil {
+		var digests, format string
+		if err := rows.Scan(&path, &f.Version, &content, &f.SizeBytes, &digests, &f.MIMEType, &format); err != nil {
 			return nil, fmt.Errorf("list files of %s: %w", objectID, err)
 		}
 		f.Path, f.ContentPath = string(path), string(content)
 		if err := json.Unmarshal([]byte(digests), &f.Digests); err != nil {
 			return nil, fmt.Errorf("decode digests of %q: %w", f.Path, err)
+		}
+		if f.Format, err = decodeFormat(format); err != nil {
+			return nil, fmt.Errorf("file %q: %w", f.Path, err)
 		}
 		out = append(out, f)
 	}
