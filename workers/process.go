@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/format"
 	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
@@ -36,9 +37,11 @@ type Process struct {
 	Random   io.Reader
 	Version  string // of the program
 	Storage  string // name of the preservation storage
-	Unpack   unpack.Limits
-	payloads payloads
-	volume   volume
+	// Identifier finds the formats of files; nil: their media type is all that is known.
+	Identifier format.Identifier
+	Unpack     unpack.Limits
+	payloads   payloads
+	volume     volume
 
 	minting sync.Mutex // guards Random
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/format"
 	"github.com/holdfast/holdfast/interim"
 	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/ocfl"
@@ -36,6 +37,9 @@ type Deps struct {
 	// promised when a job of known, or unknown, size is to start.
 	StagingFull, StagingFullUnestimated float64
 
+	// Identifier finds the formats of files; nil: their media type is all that is known.
+	Identifier format.Identifier
+
 	// Unpack are the limits on what one container may unpack to. The zero value has defaults.
 	Unpack unpack.Limits
 
@@ -55,7 +59,7 @@ func All(d *Deps) []base.Handler {
 		&Download{Worker: d.Policy(registry.Download), payloads: p, volume: v},
 		&Process{
 			Worker: d.Policy(registry.Process), Registry: d.Registry, Objects: d.Objects,
-			Template: d.Template, Random: d.Random, Version: d.Version, Storage: d.Storage, Unpack: d.Unpack,
+			Template: d.Template, Random: d.Random, Version: d.Version, Storage: d.Storage, Unpack: d.Unpack, Identifier: d.Identifier,
 			payloads: p, volume: v,
 		},
 		&Record{

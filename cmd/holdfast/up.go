@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast/holdfast/cmd/config"
 	"github.com/holdfast/holdfast/cmd/node"
+	"github.com/holdfast/holdfast/format/siegfried"
 	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/seal"
 )
@@ -94,7 +95,7 @@ func (a *app) common(c config.Config) node.Common {
 func work(c config.Config, template mint.Template) node.Work {
 	return node.Work{
 		Sources: sources(c), Template: template, TopicPrefix: c.TopicPrefix, Policy: c.Worker,
-		StagingFull: c.StagingFull.Share(), StagingFullUnestimated: c.StagingFullUnestimated.Share(),
+		Siegfried: siegfried.Options{URL: c.SiegfriedURL}, StagingFull: c.StagingFull.Share(), StagingFullUnestimated: c.StagingFullUnestimated.Share(),
 		Unpack: c.Unpack(),
 	}
 }

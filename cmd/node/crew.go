@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/format"
+	"github.com/holdfast/holdfast/format/siegfried"
 	"github.com/holdfast/holdfast/interim"
 	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/ocfl"
@@ -33,6 +35,7 @@ type Work struct {
 
 	StagingFull, StagingFullUnestimated float64 // shares, 0 to 1
 	Unpack                              unpack.Limits
+	Siegfried                           siegfried.Options // URL "": formats are known by media type only
 	TopicPrefix                         string
 
 	Policy func(s registry.Stage) base.Worker // nil: defaults
@@ -86,17 +89,34 @@ type crew struct {
 	queue    queue.ConsumerConfig
 }
 
+// identifier is what finds the formats of files; nil without an address.
+func (n *Node) identifier(o siegfried.Options) (format.Identifier, error) {
+	if o.URL == "" {
+		return nil, nil //nolint:nilnil // none is an answer
+	}
+	c, err := siegfried.New(o)
+	if err != nil {
+		return nil, err
+	}
+	n.onClose(c.Close)
+	return c, nil
+}
+
 // runCrew runs the workers of some stages. What it returns says whether they hear of work.
-func (n *Node) runCrew(c *crew, stages []registry.Stage) (listening func(context.Context) error) {
+func (n *Node) runCrew(c *crew, stages []registry.Stage) (listening func(context.Context) error, err error) {
 	fetcher := source.NewHTTP(source.HTTPOptions{
 		Guard: source.Guard{Allow: c.Sources.Allow}, UserAgent: "Holdfast/" + n.Version, PerHost: c.Sources.PerHost,
 		RequestsPerSecond: c.Sources.RequestsPerSecond, BytesPerSecond: c.Sources.BytesPerSecond,
 	})
 	n.onClose(func() error { fetcher.Close(); return nil })
+	identifier, err := n.identifier(c.Siegfried)
+	if err != nil {
+		return nil, err
+	}
 	all := workers.All(&workers.Deps{
 		Registry: c.registry, Interim: c.interim, Staging: c.staging, Volume: "staging", Objects: c.objects,
 		Storage: c.storage, Template: c.Template, Random: rand.Reader, Version: n.Version,
-		StagingFull: c.StagingFull, StagingFullUnestimated: c.StagingFullUnestimated, Unpack: c.Unpack, Policy: c.policy,
+		StagingFull: c.StagingFull, StagingFullUnestimated: c.StagingFullUnestimated, Unpack: c.Unpack, Policy: c.policy, Identifier: identifier,
 		Source: (&workers.Sources{
 			Registry: c.registry, Keys: c.Sources.Keys, HTTP: fetcher, S3: s3source.New(fetcher, c.buckets...),
 			Uploads: source.NewUploads(c.staging),
@@ -115,7 +135,7 @@ func (n *Node) runCrew(c *crew, stages []registry.Stage) (listening func(context
 			n.fail(fmt.Errorf("workers: %w", err))
 		}
 	})
-	return ears.check
+	return ears.check, nil
 }
 
 // ears are the subscriptions of a process's workers.
