@@ -35,6 +35,7 @@ type plan struct {
 	Bag       bool     `json:"bag"`      // the content was validated as a bag
 	Software  string   `json:"software"` // that made the plan
 
+	Scan    *scanned        `json:"scan,omitempty"`    // nil: the item takes none
 	Formats *identification `json:"formats,omitempty"` // nil: planned before formats were
 
 	Created time.Time `json:"created"`

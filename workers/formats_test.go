@@ -183,4 +183,3 @@ func TestFormats_ByMediaType(t *testing.T) {
 		t.Errorf("events %+v", e)
 	}
 }
-

@@ -42,6 +42,7 @@ type Process struct {
 	Unpack     unpack.Limits
 	payloads   payloads
 	volume     volume
+	scanner    scanner
 
 	minting sync.Mutex // guards Random
 }
@@ -79,6 +80,10 @@ func (w *Process) plan(ctx context.Context, item *base.Item) (plan, error) {
 	if err != nil {
 		return plan{}, err
 	}
+	scan, err := w.scanned(ctx, item, files)
+	if err != nil {
+		return plan{}, w.giveUp(ctx, item, err)
+	}
 	d, err := w.describe(ctx, item, files)
 	if err != nil {
 		return plan{}, w.giveUp(ctx, item, err)
@@ -88,7 +93,7 @@ func (w *Process) plan(ctx context.Context, item *base.Item) (plan, error) {
 		return plan{}, w.giveUp(ctx, item, err)
 	}
 	p, err := w.draft(ctx, item, d, id, plan{
-		Created: item.Now().UTC().Truncate(time.Second), Software: "Holdfast " + w.Version,
+		Created: item.Now().UTC().Truncate(time.Second), Software: "Holdfast " + w.Version, Scan: scan,
 	})
 	if err != nil {
 		return plan{}, err

@@ -133,6 +133,9 @@ func (w *Record) events(item *base.Item, p plan, got downloaded) []registry.Prem
 	if p.Bag {
 		add(premis.Validation, "valid as a BagIt bag: complete, every digest verified")
 	}
+	if s := p.Scan; s != nil {
+		by(s.Engine, s.At, premis.VirusCheck, s.detail())
+	}
 	if f := p.Formats; f != nil && f.Files > 0 {
 		by(f.Agent, f.At, premis.FormatIdentification, f.detail())
 	}

@@ -178,6 +178,7 @@ func (c Config) check() []error {
 	judge("STORAGE_URL", c.StorageURL, isURL(c.StorageURL, "file", "s3"))
 	judge("EZID_URL", c.EZIDURL, isWeb(c.EZIDURL))
 	judge("SMTP_URL", c.SMTPURL, isURL(c.SMTPURL, "smtp", "smtps"))
+	judge("CLAMD_ADDR", c.ClamdAddr, isAddr(c.ClamdAddr) || strings.HasPrefix(c.ClamdAddr, "/"))
 	judge("SIEGFRIED_URL", c.SiegfriedURL, isWeb(c.SiegfriedURL))
 	if _, err := seal.Parse(c.SecretKey); err != nil {
 		faults = append(faults, fault("SECRET_KEY", c.SecretKey, err))

@@ -95,6 +95,7 @@ func (a *app) common(c config.Config) node.Common {
 func work(c config.Config, template mint.Template) node.Work {
 	return node.Work{
 		Sources: sources(c), Template: template, TopicPrefix: c.TopicPrefix, Policy: c.Worker,
+		ClamdAddr: c.ClamdAddr,
 		Siegfried: siegfried.Options{URL: c.SiegfriedURL}, StagingFull: c.StagingFull.Share(), StagingFullUnestimated: c.StagingFullUnestimated.Share(),
 		Unpack: c.Unpack(),
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/clamd"
 	"github.com/holdfast/holdfast/format"
 	"github.com/holdfast/holdfast/format/siegfried"
 	"github.com/holdfast/holdfast/interim"
@@ -35,6 +36,7 @@ type Work struct {
 
 	StagingFull, StagingFullUnestimated float64 // shares, 0 to 1
 	Unpack                              unpack.Limits
+	ClamdAddr                           string            // "": items that are to be scanned fail
 	Siegfried                           siegfried.Options // URL "": formats are known by media type only
 	TopicPrefix                         string
 
@@ -102,6 +104,14 @@ func (n *Node) identifier(o siegfried.Options) (format.Identifier, error) {
 	return c, nil
 }
 
+// scanner is what looks for viruses; nil without an address.
+func scanner(addr string) *clamd.Client {
+	if addr == "" {
+		return nil
+	}
+	return clamd.New(addr)
+}
+
 // runCrew runs the workers of some stages. What it returns says whether they hear of work.
 func (n *Node) runCrew(c *crew, stages []registry.Stage) (listening func(context.Context) error, err error) {
 	fetcher := source.NewHTTP(source.HTTPOptions{
@@ -116,7 +126,7 @@ func (n *Node) runCrew(c *crew, stages []registry.Stage) (listening func(context
 	all := workers.All(&workers.Deps{
 		Registry: c.registry, Interim: c.interim, Staging: c.staging, Volume: "staging", Objects: c.objects,
 		Storage: c.storage, Template: c.Template, Random: rand.Reader, Version: n.Version,
-		StagingFull: c.StagingFull, StagingFullUnestimated: c.StagingFullUnestimated, Unpack: c.Unpack, Policy: c.policy, Identifier: identifier,
+		StagingFull: c.StagingFull, StagingFullUnestimated: c.StagingFullUnestimated, Unpack: c.Unpack, Policy: c.policy, Identifier: identifier, Clamd: scanner(c.ClamdAddr),
 		Source: (&workers.Sources{
 			Registry: c.registry, Keys: c.Sources.Keys, HTTP: fetcher, S3: s3source.New(fetcher, c.buckets...),
 			Uploads: source.NewUploads(c.staging),
