@@ -37,7 +37,8 @@ check: fmt-check vet staticcheck tidy ## What to run before a commit: absent ser
 .PHONY: deps
 deps: ## Install what the tests need and the machine lacks (Debian, as root)
 	scripts/deps.sh
-	GO=$(GO) scripts/s3gateway.sh >/dev/null
+	GO=$(GO) scripts/testserver.sh s3gateway >/dev/null
+	GO=$(GO) scripts/testserver.sh siegfried >/dev/null
 
 .PHONY: vet
 vet: ## Run go vet

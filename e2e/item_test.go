@@ -137,11 +137,12 @@ func (h *holdfast) address() (url, token string) {
 	return at.URL, at.Token
 }
 
-// collection makes a collection.
-func (h *holdfast) collection(name string) {
+// collection makes a collection; more are further fields of its profile, as JSON.
+func (h *holdfast) collection(name string, more ...string) {
 	h.t.Helper()
 	url, token := h.address()
-	body := fmt.Sprintf(`{"name": %q, "owner": "ark:/99999/owner", "collections": ["ark:/99999/%s"]}`, name, name)
+	body := fmt.Sprintf(`{"name": %q, "owner": "ark:/99999/owner", "collections": ["ark:/99999/%s"]%s}`, name, name,
+		strings.Join(append([]string{""}, more...), ", "))
 	q, err := http.NewRequestWithContext(h.t.Context(), http.MethodPut, url+"/api/v1/collections/"+name, bytes.NewReader([]byte(body)))
 	if err != nil {
 		h.t.Fatal(err)

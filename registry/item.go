@@ -173,6 +173,10 @@ type Profile struct {
 	// StopOnBadRow: a batch manifest is taken whole or not at all. One row that cannot be right, by what the manifest says,
 	// fails the batch before it has a job; otherwise a bad row fails alone.
 	StopOnBadRow bool `json:"stop_on_bad_row,omitempty"`
+	// Scan: every file is looked at for viruses before anything is preserved. ScanPartly: what the engine cannot see all of,
+	// mostly for its size, is preserved all the same and recorded as not scanned; otherwise its job fails.
+	Scan       bool `json:"scan,omitempty"`
+	ScanPartly bool `json:"scan_partly,omitempty"`
 	// DuplicateDays is for how many days after a submission another one of the same content is answered with it; nil =
 	// [DefaultDuplicateDays], 0 = never.
 	DuplicateDays *int `json:"duplicate_days,omitempty"`
@@ -213,6 +217,9 @@ const (
 // the batch notes them for its jobs.
 func (p Profile) Optional() []Stage {
 	var taken []Stage
+	if p.Scan {
+		taken = append(taken, Scan)
+	}
 	return taken
 }
 

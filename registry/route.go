@@ -13,6 +13,7 @@ const (
 	Estimate  Stage = "estimate"
 	Provision Stage = "provision"
 	Download  Stage = "download"
+	Scan      Stage = "scan"
 	Process   Stage = "process"
 	Record    Stage = "record"
 	Notify    Stage = "notify"
@@ -83,10 +84,11 @@ var routes = []Route{
 		{Stage: Expand, State: StateProcessing},
 		{Stage: Report, State: StateReporting, Gated: true},
 	}},
-	{Action: Ingest, Version: 1, Steps: []Step{
+	{Action: Ingest, Version: 2, Steps: []Step{
 		{Stage: Estimate, State: StateEstimating, NeverFails: true, Gated: true},
 		{Stage: Provision, State: StateProvisioning, Gated: true, Writes: StagingVolume},
 		{Stage: Download, State: StateDownloading, Gated: true, Writes: StagingVolume},
+		{Stage: Scan, State: StateScanning, Optional: true, Gated: true},
 		{Stage: Process, State: StateProcessing, Gated: true, Locked: true, Writes: StorageVolume},
 		{Stage: Record, State: StateRecording, Gated: true, Locked: true},
 		{Stage: Notify, State: StateNotify, Gated: true, Locked: true},

@@ -10,7 +10,7 @@ import (
 func TestRoutes(t *testing.T) {
 	want := map[registry.Action][]registry.Stage{
 		registry.Batch:  {registry.Expand, registry.Report},
-		registry.Ingest: {registry.Estimate, registry.Provision, registry.Download, registry.Process, registry.Record, registry.Notify},
+		registry.Ingest: {registry.Estimate, registry.Provision, registry.Download, registry.Scan, registry.Process, registry.Record, registry.Notify},
 		registry.Bulk:   {registry.Apply},
 		registry.Tidy:   {registry.Cleanup},
 	}
@@ -94,8 +94,8 @@ func TestRouteOf(t *testing.T) {
 		upTo int
 	}{
 		{registry.Estimate, registry.Provision, 1},
-		{registry.Download, registry.Process, 3},
-		{registry.Notify, "", 6},
+		{registry.Download, registry.Scan, 3},
+		{registry.Notify, "", 7},
 		{registry.Report, "", 0},
 	} {
 		next, more := r.Next(tt.at)

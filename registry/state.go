@@ -44,6 +44,7 @@ const (
 	StateEstimating   State = "Estimating"
 	StateProvisioning State = "Provisioning"
 	StateDownloading  State = "Downloading"
+	StateScanning     State = "Scanning"
 	StateProcessing   State = "Processing"
 	StateRecording    State = "Recording"
 	StateNotify       State = "Notify"
@@ -59,7 +60,7 @@ const (
 // States returns every state in the order in which an item may come to them.
 func States() []State {
 	return []State{
-		StatePrepare, StatePending, StateHeld, StateEstimating, StateProvisioning, StateDownloading, StateProcessing,
+		StatePrepare, StatePending, StateHeld, StateEstimating, StateProvisioning, StateDownloading, StateScanning, StateProcessing,
 		StateRecording, StateNotify, StateReporting, StateUpdateReport, StateCompleted, StateFailed, StateCancelled,
 		StateAborted, StateDeleted,
 	}

@@ -43,7 +43,7 @@ func TestStateOf(t *testing.T) {
 		{"update", registry.Position{Action: registry.Batch, Stage: registry.Report, Status: registry.Running, Attempt: 3, Closing: 2}, "UpdateReporting"},
 
 		{"unknown action", registry.Position{Action: "other", Stage: "run", Status: registry.Running}, "run"},
-		{"unknown stage", registry.Position{Action: registry.Ingest, Stage: "scan", Status: registry.Running}, "scan"},
+		{"unknown stage", registry.Position{Action: registry.Ingest, Stage: "weigh", Status: registry.Running}, "weigh"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := registry.StateOf(tt.p); got != tt.want {

@@ -197,7 +197,18 @@ type File struct {
 	SizeBytes   int64             `json:"size_bytes"`
 	Digests     map[string]string `json:"digests"`
 	MIMEType    string            `json:"mime_type,omitempty"`
+	Format      *Format           `json:"format,omitempty"`  // nil: nobody asked, or nothing fitted
 	Deleted     bool              `json:"deleted,omitempty"` // a tombstone: the path ends with this version
+}
+
+// Format is what a file is in PRONOM, the registry of file formats.
+type Format struct {
+	PUID    string `json:"puid"`              // PRONOM's identifier, such as fmt/412
+	Name    string `json:"name"`              // the format's
+	Version string `json:"version,omitempty"` // of the format, such as 1.4
+	// Registry is the version of PRONOM that it was found in.
+	Registry string `json:"registry_version"`
+	Warning  string `json:"warning,omitempty"` // why it should not be relied on
 }
 
 // VersionRecord is what becomes visible when a version is recorded.

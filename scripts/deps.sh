@@ -6,6 +6,7 @@ set -euo pipefail
 needs=(
 	"gcc gcc libc6-dev" # the race detector
 	"redis-server redis-server"
+	"/usr/sbin/clamd clamav-daemon"
 	"initdb postgresql"
 	"node nodejs"
 	"npm npm"

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/holdfast/holdfast/fixity"
+	"github.com/holdfast/holdfast/format"
 )
 
 // pump moves a body into a staged file. The bytes cross once: a chunk is written and digested side by side while the
@@ -79,7 +80,7 @@ func (p *pump) short(b *block) error {
 // identify names the format of a file that is here from its first byte.
 func (p *pump) identify(b *block) {
 	if p.digests.Size() == 0 {
-		p.format = formatOf(b.data(), p.fetch.Wanted.MIMEType)
+		p.format = format.MIME(b.data(), p.fetch.Wanted.Name, p.fetch.Wanted.MIMEType)
 	}
 }
 

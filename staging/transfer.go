@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/holdfast/holdfast/fixity"
+	"github.com/holdfast/holdfast/format"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/storage"
 )
@@ -141,12 +142,12 @@ func (t *transfer) reread(ctx context.Context, file *File) error {
 	if err != nil {
 		return err
 	}
-	var format Format
-	err = readBack(ctx, t.fetch.Store, t.fetch.Buffers, file.Key, io.MultiWriter(d, &format), t.fetch.Read)
+	var head format.Head
+	err = readBack(ctx, t.fetch.Store, t.fetch.Buffers, file.Key, io.MultiWriter(d, &head), t.fetch.Read)
 	if err != nil {
 		return err
 	}
-	file.MIMEType = format.Name(t.fetch.Wanted.MIMEType)
+	file.MIMEType = head.MIME(t.fetch.Wanted.Name, t.fetch.Wanted.MIMEType)
 	for algorithm, sum := range d.Sums() {
 		if file.Digests[algorithm] != sum {
 			return fmt.Errorf("%s: %w: %s %s, not %s", file.Source, errDamaged, algorithm, sum, file.Digests[algorithm])

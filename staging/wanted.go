@@ -12,6 +12,7 @@ type Wanted struct {
 	URL        string
 	SizeBytes  int64            // -1: not said
 	Digest     *registry.Digest // nil: not said
+	Name       string           // the depositor's, whose extension may tell formats apart; "": not said
 	MIMEType   string           // "": not said; it counts only where the content says nothing
 	Algorithms []string         // digests to take besides
 }

@@ -125,7 +125,10 @@ func (s *site) fill(t testing.TB) (batchID string, jobs []registry.WorkItem) {
 	_, err = s.store.Intend(ctx, l, registry.Intent{ObjectID: ark, Version: 1, Plan: json.RawMessage("{}")})
 	must(t, err)
 	must(t, s.store.RecordFiles(ctx, l, ark, 1, []registry.File{
-		{Path: "producer/" + hostile, Version: 1, ContentPath: "v1/content/x", SizeBytes: 1536, Digests: map[string]string{"sha512": hostile}, MIMEType: hostile},
+		{
+			Path: "producer/" + hostile, Version: 1, ContentPath: "v1/content/x", SizeBytes: 1536, Digests: map[string]string{"sha512": hostile}, MIMEType: hostile,
+			Format: &registry.Format{PUID: hostile, Name: hostile, Version: hostile, Registry: hostile, Warning: hostile},
+		},
 	}))
 	must(t, s.store.RecordVersion(ctx, l, registry.VersionRecord{
 		ObjectID: ark, Version: 1, Collection: "default", Title: hostile, Creator: hostile, Files: 1, SizeBytes: 1536, CreatedAt: time.Now(),

@@ -1,11 +1,15 @@
 package workers
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/format"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/staging"
@@ -19,6 +23,7 @@ type planned struct {
 	Size    int64             `json:"size"`
 	Digests map[string]string `json:"digests,omitempty"`
 	MIME    string            `json:"mime,omitempty"`
+	Format  *registry.Format  `json:"format,omitempty"`
 	Deleted bool              `json:"deleted,omitempty"`
 }
 
@@ -28,6 +33,11 @@ func (w *Process) list(ctx context.Context, item *base.Item, dr *draft, inv *ocf
 	for _, c := range content {
 		isNew[c.Path] = true
 	}
+	formats, err := w.formats(ctx, item, dr)
+	if err != nil {
+		return err
+	}
+	dr.Formats = &identification{Agent: cmp.Or(formats.agent, format.Agent), At: item.Now().UTC().Truncate(time.Second)}
 	list, err := staging.CreateList[planned](ctx, w.payloads.staging, dr.List)
 	if err != nil {
 		return err
@@ -42,6 +52,11 @@ func (w *Process) list(ctx context.Context, item *base.Item, dr *draft, inv *ocf
 		e := planned{Path: f.Name, Content: where, Size: f.SizeBytes, Digests: f.Digests, MIME: f.MIMEType}
 		if isNew[where] {
 			e.Staged = f.Key
+		}
+		if strings.HasPrefix(f.Name, producerFolder) {
+			t, _ := formats.of(contentKey(f.Digests[dr.Algorithm]))
+			e.Format = t.Format
+			dr.Formats.add(f, t, w.Identifier != nil)
 		}
 		dr.Files, dr.Bytes = dr.Files+1, dr.Bytes+f.SizeBytes
 		progress.Add(1)

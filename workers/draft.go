@@ -38,6 +38,8 @@ type plan struct {
 
 	// EZID is what EZID is to know of the object when the version is recorded; nil when it does not have the name from us.
 	EZID *ezid.Name `json:"ezid,omitempty"`
+	Scan    *scanned        `json:"scan,omitempty"`    // nil: the item takes none
+	Formats *identification `json:"formats,omitempty"` // nil: planned before formats were
 
 	Created time.Time `json:"created"`
 }
@@ -252,7 +254,7 @@ func (w *Process) stageInventory(ctx context.Context, dr *draft, inv *ocfl.Inven
 	if err := inv.Encode(out); err != nil {
 		return fmt.Errorf("stage inventory: %w", err)
 	}
-	f, err := out.Commit(ctx)
+	f, err := out.Commit(ctx, "inventory.json")
 	dr.Digest = f.Digests[dr.Algorithm]
 	return err
 }

@@ -74,7 +74,7 @@ func (f *fetcher) all(ctx context.Context, each func(fn func(member) error) erro
 
 // fetch brings one file in, unless it is there.
 func (f *fetcher) fetch(ctx context.Context, m member) error {
-	m.wanted.Algorithms = append(m.wanted.Algorithms, f.algorithms...)
+	m.wanted.Name, m.wanted.Algorithms = m.name, append(m.wanted.Algorithms, f.algorithms...)
 	run := staging.Fetch{
 		Source: f.source, Store: f.store, Buffers: f.buffers, Key: staging.FileKey(f.item.Lease(), f.folder, m.seq),
 		Wanted: m.wanted, Moved: f.bytes.Add, Read: f.reread.Add,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/ezid"
+	"github.com/holdfast/holdfast/format"
 	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
@@ -38,9 +39,12 @@ type Process struct {
 	Random   io.Reader
 	Version  string // of the program
 	Storage  string // name of the preservation storage
-	Unpack   unpack.Limits
-	payloads payloads
-	volume   volume
+	// Identifier finds the formats of files; nil: their media type is all that is known.
+	Identifier format.Identifier
+	Unpack     unpack.Limits
+	payloads   payloads
+	volume     volume
+	scanner    scanner
 
 	minting sync.Mutex // guards Random
 }
@@ -85,12 +89,16 @@ func (w *Process) plan(ctx context.Context, item *base.Item) (plan, error) {
 	if err != nil {
 		return plan{}, err
 	}
+	scan, err := w.scanned(ctx, item, d.contents)
+	if err != nil {
+		return plan{}, w.giveUp(ctx, item, err)
+	}
 	id, err := w.identify(ctx, item, d)
 	if err != nil {
 		return plan{}, w.giveUp(ctx, item, err)
 	}
 	p, err := w.draft(ctx, item, d, id, plan{
-		Created: item.Now().UTC().Truncate(time.Second), Software: "Holdfast " + w.Version,
+		Created: item.Now().UTC().Truncate(time.Second), Software: "Holdfast " + w.Version, Scan: scan,
 	})
 	if err != nil {
 		return plan{}, err

@@ -3,6 +3,7 @@ package workers
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/premis"
@@ -99,7 +100,7 @@ func (w *Record) files(ctx context.Context, item *base.Item, p plan) error {
 		}
 		rows = append(rows, registry.File{
 			Path: e.Path, Version: p.Version, ContentPath: e.Content, SizeBytes: e.Size, Digests: e.Digests,
-			MIMEType: e.MIME, Deleted: e.Deleted,
+			MIMEType: e.MIME, Format: e.Format, Deleted: e.Deleted,
 		})
 		if len(rows) == filesAtATime {
 			if err := flush(); err != nil {
@@ -118,14 +119,14 @@ func (w *Record) files(ctx context.Context, item *base.Item, p plan) error {
 
 // events are what PREMIS wants to know of the version: one event a run over all files, with ids that a repeat has too.
 func (w *Record) events(item *base.Item, p plan, got downloaded) []registry.Premis {
-	agent := "Holdfast " + w.Version
 	var events []registry.Premis
-	add := func(kind premis.EventType, detail string) {
+	by := func(agent string, at time.Time, kind premis.EventType, detail string) {
 		events = append(events, registry.Premis{
 			ID: premis.EventID(item.ID, string(kind), fmt.Sprint(p.Version)).Value, ObjectID: p.ObjectID, Version: p.Version,
-			ItemID: item.ID, Type: string(kind), At: p.Created, Agent: agent, Outcome: "success", Detail: detail,
+			ItemID: item.ID, Type: string(kind), At: at, Agent: agent, Outcome: "success", Detail: detail,
 		})
 	}
+	add := func(kind premis.EventType, detail string) { by("Holdfast "+w.Version, p.Created, kind, detail) }
 	if p.Minted {
 		add(premis.IdentifierAssignment, p.ObjectID)
 	}
@@ -136,6 +137,12 @@ func (w *Record) events(item *base.Item, p plan, got downloaded) []registry.Prem
 	}
 	if p.Bag {
 		add(premis.Validation, "valid as a BagIt bag: complete, every digest verified")
+	}
+	if s := p.Scan; s != nil {
+		by(s.Engine, s.At, premis.VirusCheck, s.detail())
+	}
+	if f := p.Formats; f != nil && f.Files > 0 {
+		by(f.Agent, f.At, premis.FormatIdentification, f.detail())
 	}
 	add(premis.Ingestion, fmt.Sprintf("version %d stored in %s, every new file read back and verified by %s", p.Version, w.Storage, algorithm))
 	return events

@@ -5,16 +5,17 @@ import (
 	"fmt"
 
 	"github.com/holdfast/holdfast/fixity"
+	"github.com/holdfast/holdfast/format"
 	"github.com/holdfast/holdfast/staging"
 	"github.com/holdfast/holdfast/storage"
 )
 
 // staged is a file of ours on its way into staging: digested and identified as it is written.
 type staged struct {
-	to     storage.Writer
-	key    string
-	d      *fixity.Digester
-	format staging.Format
+	to   storage.Writer
+	key  string
+	d    *fixity.Digester
+	head format.Head
 }
 
 func stage(ctx context.Context, s storage.Store, key string, algorithms ...string) (*staged, error) {
@@ -33,8 +34,8 @@ func stage(ctx context.Context, s storage.Store, key string, algorithms ...strin
 func (f *staged) Write(p []byte) (int, error) {
 	const worthwhile = 64 << 10
 	if len(p) < worthwhile {
-		f.d.Write(p)      //nolint:errcheck // it never fails
-		f.format.Write(p) //nolint:errcheck // nor does this
+		f.d.Write(p)    //nolint:errcheck // it never fails
+		f.head.Write(p) //nolint:errcheck // nor does this
 		return f.to.Write(p)
 	}
 	digested := make(chan struct{})
@@ -42,18 +43,18 @@ func (f *staged) Write(p []byte) (int, error) {
 		defer close(digested)
 		f.d.Write(p) //nolint:errcheck // likewise
 	}()
-	f.format.Write(p) //nolint:errcheck // likewise
+	f.head.Write(p) //nolint:errcheck // likewise
 	n, err := f.to.Write(p)
 	<-digested
 	return n, err
 }
 
-// Commit makes the file durable and returns what it is.
-func (f *staged) Commit(ctx context.Context) (staging.File, error) {
+// Commit makes the file durable and returns what it is under this name.
+func (f *staged) Commit(ctx context.Context, name string) (staging.File, error) {
 	if _, err := f.to.Commit(ctx); err != nil {
 		return staging.File{}, fmt.Errorf("stage %s: %w", f.key, err)
 	}
-	return staging.File{Key: f.key, SizeBytes: f.d.Size(), Digests: f.d.Sums(), MIMEType: f.format.Name("")}, nil
+	return staging.File{Name: name, Key: f.key, SizeBytes: f.d.Size(), Digests: f.d.Sums(), MIMEType: f.head.MIME(name, "")}, nil
 }
 
 // Close drops the file unless it was committed.

@@ -51,9 +51,7 @@ func (w *Process) storageManifest(ctx context.Context, item *base.Item, dr *draf
 	if err := list.Close(); err != nil {
 		return staging.File{}, err
 	}
-	file, err := out.Commit(ctx)
-	file.Name = systemPath(name)
-	return file, err
+	return out.Commit(ctx, systemPath(name))
 }
 
 // state yields the files that the version will have: its own, and what it keeps of the version before.

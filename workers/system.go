@@ -80,9 +80,7 @@ func (w *Process) stageSystem(ctx context.Context, item *base.Item, name string,
 	if _, err := out.Write(data); err != nil {
 		return staging.File{}, fmt.Errorf("stage %s: %w", name, err)
 	}
-	f, err := out.Commit(ctx)
-	f.Name = systemPath(name)
-	return f, err
+	return out.Commit(ctx, systemPath(name))
 }
 
 // kept are files of the submission that are kept beside ours: the object manifest as given, and the delete list.

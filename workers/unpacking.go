@@ -115,11 +115,11 @@ func (u *unpacking) take(ctx context.Context, e unpack.Entry, r io.Reader) error
 	if _, err := u.buffers.Copy(w, &counted{r: r, count: u.bytes.Add}); err != nil {
 		return err
 	}
-	f, err := w.Commit(ctx)
+	f, err := w.Commit(ctx, e.Name)
 	if err != nil {
 		return err
 	}
-	f.Seq, f.Name, f.Modified = u.seq, e.Name, e.Modified
+	f.Seq, f.Modified = u.seq, e.Modified
 	if err := u.list.Add(f); err != nil {
 		return err
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/ezid"
+	"github.com/holdfast/holdfast/clamd"
+	"github.com/holdfast/holdfast/format"
 	"github.com/holdfast/holdfast/interim"
 	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/ocfl"
@@ -38,6 +40,12 @@ type Deps struct {
 	// promised when a job of known, or unknown, size is to start.
 	StagingFull, StagingFullUnestimated float64
 
+	// Clamd looks for viruses; nil: items that are to be scanned fail.
+	Clamd *clamd.Client
+
+	// Identifier finds the formats of files; nil: their media type is all that is known.
+	Identifier format.Identifier
+
 	// Unpack are the limits on what one container may unpack to. The zero value has defaults.
 	Unpack unpack.Limits
 
@@ -48,6 +56,7 @@ type Deps struct {
 // All returns the workers of all stages, each once.
 func All(d *Deps) []base.Handler {
 	p := payloads{sources: d.Source, staging: d.Staging, buffers: &staging.Buffers{}}
+	s := scanner{clamd: d.Clamd, staging: d.Staging}
 	v := volume{registry: d.Registry, staging: d.Staging, name: d.Volume, full: d.StagingFull}
 	return []base.Handler{
 		&Expand{Worker: d.Policy(registry.Expand), Registry: d.Registry, payloads: p},
@@ -55,10 +64,11 @@ func All(d *Deps) []base.Handler {
 		&Estimate{Worker: d.Policy(registry.Estimate), payloads: p},
 		&Provision{Worker: d.Policy(registry.Provision), volume: v, Unestimated: d.StagingFullUnestimated},
 		&Download{Worker: d.Policy(registry.Download), payloads: p, volume: v},
+		&Scan{Worker: d.Policy(registry.Scan), scanner: s},
 		&Process{
 			Worker: d.Policy(registry.Process), Registry: d.Registry, Objects: d.Objects,
 			Template: d.Template, Names: names{d.EZID}, Random: d.Random, Version: d.Version, Storage: d.Storage, Unpack: d.Unpack,
-			payloads: p, volume: v,
+			Identifier: d.Identifier, payloads: p, volume: v, scanner: s,
 		},
 		&Record{
 			Worker: d.Policy(registry.Record), Registry: d.Registry, Staging: d.Staging,

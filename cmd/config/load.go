@@ -181,6 +181,7 @@ func (c Config) check() []error {
 	judge("EZID_URL", c.EZIDURL, err == nil)
 	judge("EZID_TARGET", c.EZIDTarget, ezid.CheckTarget(c.EZIDTarget) == nil)
 	judge("SMTP_URL", c.SMTPURL, isURL(c.SMTPURL, "smtp", "smtps"))
+	judge("CLAMD_ADDR", c.ClamdAddr, isAddr(c.ClamdAddr) || strings.HasPrefix(c.ClamdAddr, "/"))
 	judge("SIEGFRIED_URL", c.SiegfriedURL, isWeb(c.SiegfriedURL))
 	if _, err := seal.Parse(c.SecretKey); err != nil {
 		faults = append(faults, fault("SECRET_KEY", c.SecretKey, err))

@@ -89,6 +89,12 @@ func (a *app) collectionShowCommand() *cobra.Command {
 			if it.Profile.StopOnBadRow {
 				f.add("a bad row", "stops its batch")
 			}
+			switch p := it.Profile; {
+			case p.Scan && p.ScanPartly:
+				f.add("virus scan", "of what the engine can see all of")
+			case p.Scan:
+				f.add("virus scan", "of every file")
+			}
 			if days := it.Profile.DuplicateWindow() / (24 * time.Hour); days > 0 {
 				f.add("the same again", fmt.Sprintf("is a duplicate for %d days", days))
 			} else {

@@ -16,7 +16,7 @@ import (
 
 func (a *app) objectCommand() *cobra.Command {
 	return group("object", "List, show, export and verify preserved objects",
-		a.objectListCommand(), a.objectShowCommand(), a.objectEventsCommand(), a.receiptCommand(), a.exportCommand(), a.verifyCommand())
+		a.objectListCommand(), a.objectShowCommand(), a.objectFilesCommand(), a.objectEventsCommand(), a.receiptCommand(), a.exportCommand(), a.verifyCommand())
 }
 
 func (a *app) objectListCommand() *cobra.Command {
@@ -108,12 +108,34 @@ func (a *app) showObject(ctx context.Context, id string, version, limit int) err
 	if _, err := fmt.Fprintln(a.out); err != nil {
 		return err
 	}
+	return a.printFiles(ctx, c, o.ID, version, limit)
+}
+
+// printFiles lists the files of an object's version.
+func (a *app) printFiles(ctx context.Context, c *client.Client, id string, version, limit int) error {
 	files := lister[registry.File]{none: "no files", row: fileRow, columns: []column{
-		{name: "size", right: true}, {name: "since", right: true}, {name: "type", flex: true}, {name: "path"},
+		{name: "size", right: true}, {name: "since", right: true}, {name: "type", flex: true}, {name: "format", spare: 1}, {name: "path"},
 	}}
 	return files.print(a, func(yield func(registry.File) error) (bool, error) {
-		return eachRow(ctx, limit, filePage(c, o.ID, version), yield)
+		return eachRow(ctx, limit, filePage(c, id, version), yield)
 	})
+}
+
+func (a *app) objectFilesCommand() *cobra.Command {
+	var limit, version int
+	cmd := &cobra.Command{
+		Use: "files ID", Short: "List the files of an object's version, with digests and formats", Args: needs("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			return a.printFiles(cmd.Context(), c, args[0], version, limit)
+		},
+	}
+	cmd.Flags().IntVar(&version, "version", 0, "whose files to list (default the newest)")
+	limitFlag(cmd, &limit)
+	return a.clientFlags(cmd)
 }
 
 func objectFacts(o registry.Object) *facts {
@@ -141,7 +163,11 @@ func versionRow(v registry.ObjectVersion) []string {
 }
 
 func fileRow(f registry.File) []string {
-	return []string{sizeText(f.SizeBytes), "v" + strconv.Itoa(f.Version), f.MIMEType, f.Path}
+	puid := ""
+	if f.Format != nil {
+		puid = f.Format.PUID
+	}
+	return []string{sizeText(f.SizeBytes), "v" + strconv.Itoa(f.Version), f.MIMEType, puid, f.Path}
 }
 
 func (a *app) objectEventsCommand() *cobra.Command {

@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast/holdfast/cmd/config"
 	"github.com/holdfast/holdfast/cmd/node"
 	"github.com/holdfast/holdfast/ezid"
+	"github.com/holdfast/holdfast/format/siegfried"
 	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/seal"
 )
@@ -99,6 +100,7 @@ func (a *app) common(c config.Config) node.Common {
 func work(c config.Config, template mint.Template) node.Work {
 	return node.Work{
 		Sources: sources(c), Template: template, EZID: names(c), TopicPrefix: c.TopicPrefix, Policy: c.Worker,
+		ClamdAddr: c.ClamdAddr, Siegfried: siegfried.Options{URL: c.SiegfriedURL},
 		StagingFull: c.StagingFull.Share(), StagingFullUnestimated: c.StagingFullUnestimated.Share(),
 		Unpack: c.Unpack(),
 	}

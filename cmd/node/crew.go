@@ -14,6 +14,9 @@ import (
 
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/ezid"
+	"github.com/holdfast/holdfast/clamd"
+	"github.com/holdfast/holdfast/format"
+	"github.com/holdfast/holdfast/format/siegfried"
 	"github.com/holdfast/holdfast/interim"
 	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/ocfl"
@@ -35,6 +38,8 @@ type Work struct {
 
 	StagingFull, StagingFullUnestimated float64 // shares, 0 to 1
 	Unpack                              unpack.Limits
+	ClamdAddr                           string            // "": items that are to be scanned fail
+	Siegfried                           siegfried.Options // URL "": formats are known by media type only
 	TopicPrefix                         string
 
 	Policy func(s registry.Stage) base.Worker // nil: defaults
@@ -88,8 +93,29 @@ type crew struct {
 	queue    queue.ConsumerConfig
 }
 
+// identifier is what finds the formats of files; nil without an address.
+func (n *Node) identifier(o siegfried.Options) (format.Identifier, error) {
+	if o.URL == "" {
+		return nil, nil //nolint:nilnil // none is an answer
+	}
+	c, err := siegfried.New(o)
+	if err != nil {
+		return nil, err
+	}
+	n.onClose(c.Close)
+	return c, nil
+}
+
+// scanner is what looks for viruses; nil without an address.
+func scanner(addr string) *clamd.Client {
+	if addr == "" {
+		return nil
+	}
+	return clamd.New(addr)
+}
+
 // runCrew runs the workers of some stages. What it returns says whether they hear of work.
-func (n *Node) runCrew(c *crew, stages []registry.Stage) (listening func(context.Context) error) {
+func (n *Node) runCrew(c *crew, stages []registry.Stage) (listening func(context.Context) error, err error) {
 	fetcher := source.NewHTTP(source.HTTPOptions{
 		Guard: source.Guard{Allow: c.Sources.Allow}, UserAgent: "Holdfast/" + n.Version, PerHost: c.Sources.PerHost,
 		RequestsPerSecond: c.Sources.RequestsPerSecond, BytesPerSecond: c.Sources.BytesPerSecond,
@@ -98,10 +124,15 @@ func (n *Node) runCrew(c *crew, stages []registry.Stage) (listening func(context
 	if c.EZID != nil {
 		n.onClose(func() error { c.EZID.Close(); return nil })
 	}
+	identifier, err := n.identifier(c.Siegfried)
+	if err != nil {
+		return nil, err
+	}
 	all := workers.All(&workers.Deps{
 		Registry: c.registry, Interim: c.interim, Staging: c.staging, Volume: "staging", Objects: c.objects,
 		Storage: c.storage, Template: c.Template, EZID: c.EZID, Random: rand.Reader, Version: n.Version,
 		StagingFull: c.StagingFull, StagingFullUnestimated: c.StagingFullUnestimated, Unpack: c.Unpack, Policy: c.policy,
+		Identifier: identifier, Clamd: scanner(c.ClamdAddr),
 		Source: (&workers.Sources{
 			Registry: c.registry, Keys: c.Sources.Keys, HTTP: fetcher, S3: s3source.New(fetcher, c.buckets...),
 			Uploads: source.NewUploads(c.staging),
@@ -120,7 +151,7 @@ func (n *Node) runCrew(c *crew, stages []registry.Stage) (listening func(context
 			n.fail(fmt.Errorf("workers: %w", err))
 		}
 	})
-	return ears.check
+	return ears.check, nil
 }
 
 // ears are the subscriptions of a process's workers.

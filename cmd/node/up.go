@@ -77,8 +77,8 @@ func (n *Node) up(ctx context.Context, o UpOptions) error {
 		return err
 	}
 	crew.queue = queue.ConsumerConfig{Addrs: []string{b.Addr()}}
-	_ = n.runCrew(crew, registry.Stages()) // the broker is in this process
-	return nil
+	_, err = n.runCrew(crew, registry.Stages()) // the broker is in this process
+	return err
 }
 
 // openUp opens everything that lies in the folder.

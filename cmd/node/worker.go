@@ -64,7 +64,10 @@ func (n *Node) work(ctx context.Context, o WorkerOptions) error {
 	if err := n.meet(ctx, needs); err != nil {
 		return err
 	}
-	listening := n.runCrew(c, o.Stages)
+	listening, err := n.runCrew(c, o.Stages)
+	if err != nil {
+		return err
+	}
 	if listener != nil {
 		n.serve(listener, n.health(map[string]api.Check{
 			"registry": api.Answers(store.Ping), "interim": api.Answers(redisAnswers(kept)), "queue": api.Answers(listening),

@@ -30,6 +30,7 @@ func recordTests() []test {
 func file(path string) registry.File {
 	return registry.File{
 		Path: path, ContentPath: "v1/content/" + path, SizeBytes: 5, Digests: map[string]string{"sha512": "aa"}, MIMEType: "text/plain",
+		Format: &registry.Format{PUID: "x-fmt/111", Name: "Plain Text \"File\"", Version: "1", Registry: "V120", Warning: "match on extension only"},
 	}
 }
 

@@ -114,10 +114,37 @@ func (t *tx) recordFile(objectID string, version int, f registry.File) error {
 	if err != nil {
 		return fmt.Errorf("encode digests: %w", err)
 	}
-	err = t.do(`INSERT INTO file (object_id, path, version, content_path, size_bytes, digests, mime_type, deleted)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
-		objectID, []byte(f.Path), version, []byte(f.ContentPath), f.SizeBytes, string(digests), f.MIMEType, bit(f.Deleted))
-	return err
+	format, err := encodeFormat(f.Format)
+	if err != nil {
+		return err
+	}
+	return t.do(`INSERT INTO file (object_id, path, version, content_path, size_bytes, digests, mime_type, format, deleted)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`,
+		objectID, []byte(f.Path), version, []byte(f.ContentPath), f.SizeBytes, string(digests), f.MIMEType, format, bit(f.Deleted))
+}
+
+// encodeFormat is a format as its column has it.
+func encodeFormat(f *registry.Format) (string, error) {
+	if f == nil {
+		return "", nil
+	}
+	text, err := json.Marshal(f)
+	if err != nil {
+		return "", fmt.Errorf("encode format: %w", err)
+	}
+	return string(text), nil
+}
+
+// decodeFormat reads what encodeFormat has written.
+func decodeFormat(text string) (*registry.Format, error) {
+	if text == "" {
+		return nil, nil //nolint:nilnil // none is an answer
+	}
+	f := new(registry.Format)
+	if err := json.Unmarshal([]byte(text), f); err != nil {
+		return nil, fmt.Errorf("decode format: %w", err)
+	}
+	return f, nil
 }
 
 // RecordVersion implements registry.Preserving.

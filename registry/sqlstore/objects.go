@@ -162,7 +162,7 @@ func (s *Store) Files(ctx context.Context, objectID string, version int, after s
 
 // filesAt lists the state of a version by path, be it recorded or not.
 func (s *Store) filesAt(ctx context.Context, objectID string, version int, after string, limit int) ([]registry.File, error) {
-	return s.fileRows(ctx, objectID, `SELECT f.path, f.version, f.content_path, f.size_bytes, f.digests, f.mime_type, f.deleted
+	return s.fileRows(ctx, objectID, `SELECT f.path, f.version, f.content_path, f.size_bytes, f.digests, f.mime_type, f.format, f.deleted
 		FROM file f WHERE f.object_id = $1 AND f.path > $2 AND f.deleted = 0 AND f.version = (
 			SELECT MAX(g.version) FROM file g WHERE g.object_id = f.object_id AND g.path = f.path AND g.version <= $3)
 		ORDER BY f.path LIMIT $4`, objectID, []byte(after), version, limit)
@@ -170,7 +170,7 @@ func (s *Store) filesAt(ctx context.Context, objectID string, version int, after
 
 // FileHistory implements registry.Attesting.
 func (s *Store) FileHistory(ctx context.Context, objectID string, after registry.FilePlace, limit int) ([]registry.File, error) {
-	return s.fileRows(ctx, objectID, `SELECT f.path, f.version, f.content_path, f.size_bytes, f.digests, f.mime_type, f.deleted
+	return s.fileRows(ctx, objectID, `SELECT f.path, f.version, f.content_path, f.size_bytes, f.digests, f.mime_type, f.format, f.deleted
 		FROM file f WHERE f.object_id = $1 AND (f.path, f.version) > ($2, $3)
 			AND f.version <= (SELECT head FROM object WHERE id = $1)
 		ORDER BY f.path, f.version LIMIT $4`, objectID, []byte(after.Path), after.Version, pageSize(limit))
@@ -185,13 +185,16 @@ func (s *Store) fileRows(ctx context.Context, objectID, query string, args ...an
 	for rows.Next() {
 		var f registry.File
 		var path, content []byte
-		var digests string
-		if err := rows.Scan(&path, &f.Version, &content, &f.SizeBytes, &digests, &f.MIMEType, &f.Deleted); err != nil {
+		var digests, format string
+		if err := rows.Scan(&path, &f.Version, &content, &f.SizeBytes, &digests, &f.MIMEType, &format, &f.Deleted); err != nil {
 			return nil, fmt.Errorf("list files of %s: %w", objectID, err)
 		}
 		f.Path, f.ContentPath = string(path), string(content)
 		if err := json.Unmarshal([]byte(digests), &f.Digests); err != nil {
 			return nil, fmt.Errorf("decode digests of %q: %w", f.Path, err)
+		}
+		if f.Format, err = decodeFormat(format); err != nil {
+			return nil, fmt.Errorf("file %q: %w", f.Path, err)
 		}
 		out = append(out, f)
 	}

@@ -45,6 +45,8 @@ type CollectionRequest struct {
 	Priority        *int     `json:"priority,omitempty" doc:"Of batches that name none; lower first"`
 	ReleaseOneByOne bool     `json:"release_one_by_one,omitempty" doc:"Releasing a hold on the collection lets nothing go by itself: each batch and job is released on its own"`
 	StopOnBadRow    bool     `json:"stop_on_bad_row,omitempty" doc:"A batch manifest is taken whole or not at all: one bad row refuses it before anything is ingested. Otherwise a bad row fails alone"`
+	Scan            bool     `json:"scan,omitempty" doc:"Every file is looked at for viruses by clamd before anything is preserved"`
+	ScanPartly      bool     `json:"scan_partly,omitempty" doc:"What clamd cannot see all of, mostly for its size, is preserved all the same and recorded as not scanned. Otherwise its job fails"`
 	DuplicateDays   *int     `json:"duplicate_days,omitempty" doc:"For how many days after a submission another one of the same content is answered with it; 30 when not given, 0 for never"`
 	Storage         string   `json:"storage,omitempty" doc:"The storage volume of the collection's objects; the default one when empty"`
 	// A document of its own: what may stand in it is the specification's to say.
@@ -56,7 +58,7 @@ func (r CollectionRequest) Profile() registry.Profile {
 	return registry.Profile{
 		Name: r.Name, Owner: r.Owner, Collections: r.Collections, NOIDTemplate: r.NOIDTemplate, Minting: r.Minting,
 		DigestAlgorithm: r.DigestAlgorithm, Priority: r.Priority, ReleaseOneByOne: r.ReleaseOneByOne,
-		StopOnBadRow: r.StopOnBadRow, DuplicateDays: r.DuplicateDays, Storage: r.Storage, BagProfile: r.BagProfile,
+		StopOnBadRow: r.StopOnBadRow, Scan: r.Scan, ScanPartly: r.ScanPartly, DuplicateDays: r.DuplicateDays, Storage: r.Storage, BagProfile: r.BagProfile,
 	}
 }
 
@@ -65,6 +67,6 @@ func CollectionOf(p registry.Profile) CollectionRequest {
 	return CollectionRequest{
 		Name: p.Name, Owner: p.Owner, Collections: p.Collections, NOIDTemplate: p.NOIDTemplate, Minting: p.Minting,
 		DigestAlgorithm: p.DigestAlgorithm, Priority: p.Priority, ReleaseOneByOne: p.ReleaseOneByOne,
-		StopOnBadRow: p.StopOnBadRow, DuplicateDays: p.DuplicateDays, Storage: p.Storage, BagProfile: p.BagProfile,
+		StopOnBadRow: p.StopOnBadRow, Scan: p.Scan, ScanPartly: p.ScanPartly, DuplicateDays: p.DuplicateDays, Storage: p.Storage, BagProfile: p.BagProfile,
 	}
 }

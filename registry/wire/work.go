@@ -78,6 +78,7 @@ type FileRow struct {
 	SizeBytes   int64             `json:"size_bytes"`
 	Digests     map[string]string `json:"digests"`
 	MIMEType    string            `json:"mime_type,omitempty"`
+	Format      *registry.Format  `json:"format,omitempty"`
 	Deleted     bool              `json:"deleted,omitempty"`
 }
 
@@ -87,7 +88,7 @@ func FilesOf(files []registry.File) []FileRow {
 	for i, f := range files {
 		out[i] = FileRow{
 			Path: []byte(f.Path), Version: f.Version, ContentPath: []byte(f.ContentPath), SizeBytes: f.SizeBytes,
-			Digests: f.Digests, MIMEType: f.MIMEType, Deleted: f.Deleted,
+			Digests: f.Digests, MIMEType: f.MIMEType, Format: f.Format, Deleted: f.Deleted,
 		}
 	}
 	return out
@@ -99,7 +100,7 @@ func FilesIn(files []FileRow) []registry.File {
 	for i, f := range files {
 		out[i] = registry.File{
 			Path: string(f.Path), Version: f.Version, ContentPath: string(f.ContentPath), SizeBytes: f.SizeBytes,
-			Digests: f.Digests, MIMEType: f.MIMEType, Deleted: f.Deleted,
+			Digests: f.Digests, MIMEType: f.MIMEType, Format: f.Format, Deleted: f.Deleted,
 		}
 	}
 	return out

@@ -117,7 +117,7 @@ func build(t testing.TB) string {
 	if err != nil {
 		t.Fatalf("find the module: %v", err)
 	}
-	script := exec.Command(filepath.Join(filepath.Dir(strings.TrimSpace(string(mod))), "scripts", "s3gateway.sh"))
+	script := exec.Command(filepath.Join(filepath.Dir(strings.TrimSpace(string(mod))), "scripts", "testserver.sh"), "s3gateway")
 	var said bytes.Buffer
 	script.Stderr = &said
 	out, err := script.Output()

@@ -1,0 +1,47 @@
+// Package format tells what a file is: its media type by its first bytes, which costs nothing, and its entry in PRONOM by
+// an [Identifier], which is a service beside Holdfast.
+//
+// It keeps two things true. A file's media type depends on its bytes, its name and this program alone, so that a repeat
+// comes to the same. And what an Identifier says is never a depositor's fault: a file that nobody knows is an answer.
+package format
+
+import (
+	"context"
+	"errors"
+	"io"
+)
+
+// Format is a file's entry in PRONOM, the registry of file formats of The National Archives.
+type Format struct {
+	PUID    string `json:"puid"`              // PRONOM's identifier, such as fmt/412
+	Name    string `json:"name"`              // the format's
+	Version string `json:"version,omitempty"` // of the format, such as 1.4
+	// Registry is the version of the registry that it was found in: the names of its signature files.
+	Registry string `json:"registry_version"`
+	// Warning is why the answer should not be relied on, such as that the file's name alone speaks for it.
+	Warning string `json:"warning,omitempty"`
+}
+
+// File is a file to be identified.
+type File struct {
+	Name string // the depositor's; its extension may count
+	Size int64  // in bytes
+	// Open begins to read it. It may be called again.
+	Open func(ctx context.Context) (io.ReadCloser, error)
+}
+
+// Answer is what an Identifier says of a file.
+type Answer struct {
+	Format *Format // nil: it knows none that fits
+	Agent  string  // the identifier's name and version
+}
+
+// ErrTooLarge says that a file is larger than an Identifier takes.
+var ErrTooLarge = errors.New("file is larger than the identifier takes")
+
+// Identifier finds files in PRONOM. It may be used concurrently.
+type Identifier interface {
+	// Identify reads a file and says what it is; ErrTooLarge without reading any of it. All other errors are the
+	// system's, and pass: the service is down, too slow, or does not speak as it should, or the file could not be read.
+	Identify(ctx context.Context, f File) (Answer, error)
+}

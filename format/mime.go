@@ -1,0 +1,73 @@
+package format
+
+import (
+	"path"
+	"strings"
+
+	"github.com/gabriel-vasile/mimetype"
+)
+
+// headLen is how many bytes of a file its media type is told by.
+const headLen = 3072
+
+// Unknown is the media type of content that says nothing of itself.
+const Unknown = "application/octet-stream"
+
+// Agent is the library that knows the media types, with its version.
+const Agent = "mimetype v1.4.16"
+
+// Head keeps the first bytes of what is written to it, by which the media type is told. The zero value is ready to use.
+type Head struct {
+	head []byte
+}
+
+// Write implements io.Writer. It never fails.
+func (h *Head) Write(p []byte) (int, error) {
+	if room := headLen - len(h.head); room > 0 {
+		h.head = append(h.head, p[:min(room, len(p))]...)
+	}
+	return len(p), nil
+}
+
+// MIME is the media type of what was written; see the function MIME.
+func (h *Head) MIME(name, said string) string { return MIME(h.head, name, said) }
+
+// MIME is the media type of a file that begins with head, of which no more than 3 KiB are looked at. The content decides.
+// Where it says nothing, said does, the depositor's word, if there is any. Where it fits several types, as plain text and
+// zip archives do, the extension of name tells them apart.
+func MIME(head []byte, name, said string) string {
+	found := mimetype.Detect(head[:min(len(head), headLen)])
+	if found.Is(Unknown) && said != "" {
+		return said
+	}
+	kind, parameters, _ := strings.Cut(found.String(), ";")
+	refined, ok := refinements[kind][strings.ToLower(path.Ext(name))]
+	switch {
+	case !ok:
+		return found.String()
+	case parameters != "" && strings.HasPrefix(refined, "text/"):
+		return refined + ";" + parameters
+	default:
+		return refined
+	}
+}
+
+// refinements are, for types that others are made of, what an extension makes of them. A type that would show by its own
+// signature at its very beginning is not among them: where that is absent, the extension is wrong.
+var refinements = map[string]map[string]string{
+	"text/plain": {
+		".css": "text/css", ".csv": "text/csv", ".htm": "text/html", ".html": "text/html", ".js": "text/javascript",
+		".json": "application/json", ".md": "text/markdown", ".py": "text/x-python", ".srt": "application/x-subrip",
+		".tsv": "text/tab-separated-values", ".xml": "text/xml", ".yaml": "application/yaml", ".yml": "application/yaml",
+	},
+	"application/zip": {
+		".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+		".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+		".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+		".kmz":  "application/vnd.google-earth.kmz", ".wacz": "application/x-wacz",
+	},
+	"application/x-ole-storage": {
+		".doc": "application/msword", ".msg": "application/vnd.ms-outlook", ".ppt": "application/vnd.ms-powerpoint",
+		".xls": "application/vnd.ms-excel",
+	},
+}

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Builds a server that the tests run against, s3gateway or siegfried, each a module of its own below tools, once per version
+# of it and of Go, and prints where it is. It takes a minute on a fresh machine and nothing afterwards. Several may be run
+# at once.
+set -euo pipefail
+
+name=${1:?s3gateway or siegfried}
+case $name in
+s3gateway) package=. ;;
+siegfried) package=github.com/richardlehane/siegfried/cmd/sf ;;
+*) echo "$name is no server of the tests" >&2; exit 2 ;;
+esac
+cd "$(dirname "${BASH_SOURCE[0]}")/../tools/$name"
+
+go=${GO:-go}
+export GOWORK=off GOFLAGS= CGO_ENABLED=0
+cache=$(dirname "$("$go" env GOCACHE)")/holdfast-tools
+sources=$(find . -name '*.go' | sort)
+# shellcheck disable=SC2086 # names without spaces
+binary=$cache/$name-$(cat $sources go.mod go.sum | sha256sum | cut -c1-16)-$("$go" env GOVERSION)
+mkdir -p "$cache"
+exec 9>"$binary.lock"
+flock 9
+if [ ! -x "$binary" ]; then
+	# The tag static puts PRONOM's signatures into siegfried.
+	"$go" build -tags static -trimpath -ldflags '-s -w' -o "$binary.new" "$package"
+	mv "$binary.new" "$binary"
+fi
+echo "$binary"
