@@ -144,7 +144,9 @@ func (l *FlatOmitPrefix) Path(id string) (string, error) {
 }
 
 // parseLayout returns the layout with this name and configuration, the text of a config.json. An empty one means the defaults.
-func parseLayout(name string, config []byte) (Layout, error) { return decodeLayout(name, config, false) }
+func parseLayout(name string, config []byte) (Layout, error) {
+	return decodeLayout(name, config, false)
+}
 
 // decodeLayout is parseLayout; when strict, parameters that the layout does not have are refused.
 func decodeLayout(name string, config []byte, strict bool) (Layout, error) {

@@ -143,4 +143,3 @@ func TestCheck_OCFLInBucket(t *testing.T) {
 	holdfast(t, "check", server.Address("store")).wants(t, exitUsage).says(t, "neither an OCFL object nor a storage root")
 	holdfast(t, "check", "s3://user:secret@bucket/x").wants(t, exitUsage).says(t, "credentials do not belong there")
 }
-

@@ -17,11 +17,11 @@ const layoutParameter = "layout"
 func splitLayout(address string) (rest string, layout ocfl.Layout, err error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return address, nil, nil // open.URL says what is wrong, and does not quote it
+		return address, nil, nil //nolint:nilerr // open.URL says what is wrong, and does not quote it
 	}
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil || !query.Has(layoutParameter) {
-		return address, nil, nil
+		return address, nil, nil //nolint:nilerr // likewise
 	}
 	if layout, err = ocfl.ParseLayout(query.Get(layoutParameter)); err != nil {
 		return "", nil, fmt.Errorf("parameter %s: %w", layoutParameter, err)

@@ -17,7 +17,9 @@ func (s *Store) CutSmall(mergeAt int) { s.piece, s.mergeAt = minPart, mergeAt }
 func (s *Store) CopySmall(size int64) { s.leastRange = size }
 
 // AbortStale has s abort uploads that were begun before a time.
-func (s *Store) AbortStale(ctx context.Context, before time.Time) error { return s.abortStale(ctx, before) }
+func (s *Store) AbortStale(ctx context.Context, before time.Time) error {
+	return s.abortStale(ctx, before)
+}
 
 // Names of the parts of a bucket, and their inverse.
 var (
