@@ -14,6 +14,7 @@ const (
 	Provision Stage = "provision"
 	Download  Stage = "download"
 	Process   Stage = "process"
+	Replicate Stage = "replicate"
 	Record    Stage = "record"
 	Notify    Stage = "notify"
 	Apply     Stage = "apply"
@@ -57,7 +58,8 @@ type VolumeKind string
 const (
 	NoVolume      VolumeKind = ""
 	StagingVolume VolumeKind = "staging"
-	StorageVolume VolumeKind = "storage"
+	StorageVolume VolumeKind = "storage"  // the first of the item's storages
+	OtherStorages VolumeKind = "storages" // all the others
 )
 
 // Route is the ordered stages of an action.
@@ -83,11 +85,12 @@ var routes = []Route{
 		{Stage: Expand, State: StateProcessing},
 		{Stage: Report, State: StateReporting, Gated: true},
 	}},
-	{Action: Ingest, Version: 1, Steps: []Step{
+	{Action: Ingest, Version: 2, Steps: []Step{
 		{Stage: Estimate, State: StateEstimating, NeverFails: true, Gated: true},
 		{Stage: Provision, State: StateProvisioning, Gated: true, Writes: StagingVolume},
 		{Stage: Download, State: StateDownloading, Gated: true, Writes: StagingVolume},
 		{Stage: Process, State: StateProcessing, Gated: true, Locked: true, Writes: StorageVolume},
+		{Stage: Replicate, State: StateReplicating, Optional: true, Gated: true, Locked: true, Writes: OtherStorages},
 		{Stage: Record, State: StateRecording, Gated: true, Locked: true},
 		{Stage: Notify, State: StateNotify, Gated: true, Locked: true},
 	}},

@@ -45,6 +45,7 @@ const (
 	StateProvisioning State = "Provisioning"
 	StateDownloading  State = "Downloading"
 	StateProcessing   State = "Processing"
+	StateReplicating  State = "Replicating"
 	StateRecording    State = "Recording"
 	StateNotify       State = "Notify"
 	StateReporting    State = "Reporting"
@@ -60,8 +61,8 @@ const (
 func States() []State {
 	return []State{
 		StatePrepare, StatePending, StateHeld, StateEstimating, StateProvisioning, StateDownloading, StateProcessing,
-		StateRecording, StateNotify, StateReporting, StateUpdateReport, StateCompleted, StateFailed, StateCancelled,
-		StateAborted, StateDeleted,
+		StateReplicating, StateRecording, StateNotify, StateReporting, StateUpdateReport, StateCompleted, StateFailed,
+		StateCancelled, StateAborted, StateDeleted,
 	}
 }
 

@@ -31,11 +31,10 @@ const intentWait = time.Minute
 type Process struct {
 	base.Worker
 	Registry registry.Store
-	Objects  *ocfl.Root
+	Objects  ocfl.Roots
 	Template mint.Template
 	Random   io.Reader
 	Version  string // of the program
-	Storage  string // name of the preservation storage
 	Unpack   unpack.Limits
 	payloads payloads
 	volume   volume
@@ -65,6 +64,9 @@ func (w *Process) Work(ctx context.Context, item *base.Item) error {
 	if err := item.Event("stored", map[string]any{
 		"object_id": p.ObjectID, "version": p.Version, "files": p.Files, "bytes": p.Bytes,
 	}); err != nil {
+		return err
+	}
+	if err := item.SetResult(resultReplica(item.Storages[0]), replica{VerifiedAt: item.Now()}); err != nil {
 		return err
 	}
 	return item.SetResult(resultVersion, p.Version)

@@ -25,9 +25,8 @@ type Deps struct {
 	Interim  interim.Store
 	Source   func(collection string) source.Fetcher // for one step of an item of the collection; Sources.Of is one
 	Staging  storage.Store
-	Volume   string // the staging volume's name, for reservations
-	Objects  *ocfl.Root
-	Storage  string // the preservation storage's name, for the inventory
+	Volume   string     // the staging volume's name, for reservations
+	Objects  ocfl.Roots // under the names of the storages
 	Template mint.Template
 	Random   io.Reader // for minting
 	Version  string    // of the program, for provenance
@@ -55,12 +54,13 @@ func All(d *Deps) []base.Handler {
 		&Download{Worker: d.Policy(registry.Download), payloads: p, volume: v},
 		&Process{
 			Worker: d.Policy(registry.Process), Registry: d.Registry, Objects: d.Objects,
-			Template: d.Template, Random: d.Random, Version: d.Version, Storage: d.Storage, Unpack: d.Unpack,
+			Template: d.Template, Random: d.Random, Version: d.Version, Unpack: d.Unpack,
 			payloads: p, volume: v,
 		},
+		&Replicate{Worker: d.Policy(registry.Replicate), Objects: d.Objects},
 		&Record{
 			Worker: d.Policy(registry.Record), Registry: d.Registry, Staging: d.Staging,
-			Version: d.Version, Storage: d.Storage,
+			Version: d.Version, Objects: d.Objects,
 		},
 		&Notify{Worker: d.Policy(registry.Notify), Staging: d.Staging, Interim: d.Interim},
 		&Apply{Worker: d.Policy(registry.Apply), Registry: d.Registry},

@@ -175,7 +175,9 @@ func (c Config) check() []error {
 	judge("TOPIC_PREFIX", c.TopicPrefix, isTopicPrefix(c.TopicPrefix))
 	judge("REDIS_URL", c.RedisURL, isURL(c.RedisURL, "redis", "rediss", "unix"))
 	judge("STAGING_URL", c.StagingURL, isURL(c.StagingURL, "file", "s3"))
-	judge("STORAGE_URL", c.StorageURL, isURL(c.StorageURL, "file", "s3"))
+	if _, err := c.Storages(); err != nil {
+		faults = append(faults, err)
+	}
 	judge("EZID_URL", c.EZIDURL, isWeb(c.EZIDURL))
 	judge("SMTP_URL", c.SMTPURL, isURL(c.SMTPURL, "smtp", "smtps"))
 	judge("SIEGFRIED_URL", c.SiegfriedURL, isWeb(c.SiegfriedURL))

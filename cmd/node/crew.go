@@ -80,8 +80,7 @@ type crew struct {
 	registry registry.Store
 	interim  interim.Store
 	staging  storage.Store
-	objects  *ocfl.Root
-	storage  string   // the preservation storage's name, for the inventory
+	objects  ocfl.Roots
 	buckets  []string // that staging and storage are in
 	queue    queue.ConsumerConfig
 }
@@ -95,7 +94,7 @@ func (n *Node) runCrew(c *crew, stages []registry.Stage) (listening func(context
 	n.onClose(func() error { fetcher.Close(); return nil })
 	all := workers.All(&workers.Deps{
 		Registry: c.registry, Interim: c.interim, Staging: c.staging, Volume: "staging", Objects: c.objects,
-		Storage: c.storage, Template: c.Template, Random: rand.Reader, Version: n.Version,
+		Template: c.Template, Random: rand.Reader, Version: n.Version,
 		StagingFull: c.StagingFull, StagingFullUnestimated: c.StagingFullUnestimated, Unpack: c.Unpack, Policy: c.policy,
 		Source: (&workers.Sources{
 			Registry: c.registry, Keys: c.Sources.Keys, HTTP: fetcher, S3: s3source.New(fetcher, c.buckets...),

@@ -45,7 +45,7 @@ type CollectionRequest struct {
 	ReleaseOneByOne bool     `json:"release_one_by_one,omitempty" doc:"Releasing a hold on the collection lets nothing go by itself: each batch and job is released on its own"`
 	StopOnBadRow    bool     `json:"stop_on_bad_row,omitempty" doc:"A batch manifest is taken whole or not at all: one bad row refuses it before anything is ingested. Otherwise a bad row fails alone"`
 	DuplicateDays   *int     `json:"duplicate_days,omitempty" doc:"For how many days after a submission another one of the same content is answered with it; 30 when not given, 0 for never"`
-	Storage         string   `json:"storage,omitempty" doc:"The storage volume of the collection's objects; the default one when empty"`
+	Storages        []string `json:"storages,omitempty" doc:"The storages that each version is kept in: it is written to the first, copied to the others, and counts as preserved when all have it; the one named storage when empty"`
 	// A document of its own: what may stand in it is the specification's to say.
 	BagProfile json.RawMessage `json:"bag_profile,omitempty" doc:"A BagIt profile (BagIt Profiles 1.1 to 1.4) of at most 64 KiB that bags must meet; other payloads are not concerned"`
 }
@@ -55,7 +55,7 @@ func (r CollectionRequest) Profile() registry.Profile {
 	return registry.Profile{
 		Name: r.Name, Owner: r.Owner, Collections: r.Collections, NOIDTemplate: r.NOIDTemplate,
 		DigestAlgorithm: r.DigestAlgorithm, Priority: r.Priority, ReleaseOneByOne: r.ReleaseOneByOne,
-		StopOnBadRow: r.StopOnBadRow, DuplicateDays: r.DuplicateDays, Storage: r.Storage, BagProfile: r.BagProfile,
+		StopOnBadRow: r.StopOnBadRow, DuplicateDays: r.DuplicateDays, Storages: r.Storages, BagProfile: r.BagProfile,
 	}
 }
 
@@ -64,6 +64,6 @@ func CollectionOf(p registry.Profile) CollectionRequest {
 	return CollectionRequest{
 		Name: p.Name, Owner: p.Owner, Collections: p.Collections, NOIDTemplate: p.NOIDTemplate,
 		DigestAlgorithm: p.DigestAlgorithm, Priority: p.Priority, ReleaseOneByOne: p.ReleaseOneByOne,
-		StopOnBadRow: p.StopOnBadRow, DuplicateDays: p.DuplicateDays, Storage: p.Storage, BagProfile: p.BagProfile,
+		StopOnBadRow: p.StopOnBadRow, DuplicateDays: p.DuplicateDays, Storages: p.Storages, BagProfile: p.BagProfile,
 	}
 }
