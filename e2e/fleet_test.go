@@ -50,7 +50,7 @@ type fleetSpec struct {
 }
 
 // everyStage is a process for each stage, and two for downloads.
-var everyStage = []string{"expand", "estimate", "provision", "download", "download", "process", "record", "notify", "report", "apply", "cleanup"}
+var everyStage = []string{"expand", "estimate", "provision", "download", "download", "process", "replicate", "record", "notify", "report", "apply", "cleanup"}
 
 // newFleet starts a fleet and stops it at the end of the test.
 func newFleet(t *testing.T, spec fleetSpec) *fleet {

@@ -57,7 +57,8 @@ func (r *Root) Commit(ctx context.Context, inv *Inventory, source Source, opts C
 	if err := inv.Encode(h); err != nil {
 		return fmt.Errorf("commit %q: %w", inv.ID, err)
 	}
-	c := &committer{root: r, inv: inv, source: source, opts: opts}
+	c := &committer{root: r, inv: inv, source: source, opts: opts, copy: storage.Copy}
+	c.encode = func(_ context.Context, w io.Writer) error { return inv.Encode(w) }
 	c.version = published{
 		root: r, base: base, version: inv.VersionName(inv.Head()), next: inv.VersionName(inv.Head() + 1),
 		algorithm: inv.Algorithm, digest: hexSum(h),
@@ -68,12 +69,14 @@ func (r *Root) Commit(ctx context.Context, inv *Inventory, source Source, opts C
 	return nil
 }
 
-// committer is one call of Commit.
+// committer brings one version to its commit point, and beyond.
 type committer struct {
 	root    *Root
 	inv     *Inventory
 	source  Source
 	opts    CommitOptions
+	copy    func(ctx context.Context, dst storage.Store, dstKey string, src storage.Store, srcKey string) (storage.Info, error)
+	encode  func(ctx context.Context, w io.Writer) error // the bytes of the version's inventory, nothing else
 	version published
 	buffers sync.Pool
 
@@ -118,7 +121,7 @@ func (c *committer) write(ctx context.Context) error {
 		return fmt.Errorf("write inventory: %w", err)
 	}
 	defer w.Abort() //nolint:errcheck // nothing depends on a writer that is given up
-	if err := c.inv.Encode(w); err != nil {
+	if err := c.encode(ctx, w); err != nil {
 		return fmt.Errorf("write inventory: %w", err)
 	}
 	_, err = w.Commit(ctx)
@@ -225,7 +228,7 @@ func (c *committer) writeFile(ctx context.Context, key string, f ContentFile) (i
 	if err != nil {
 		return 0, fmt.Errorf("source of %q: %w", f.LogicalPath, err)
 	}
-	_, err = storage.Copy(ctx, c.root.store, key, store, from)
+	_, err = c.copy(ctx, c.root.store, key, store, from)
 	existing := errors.Is(err, storage.ErrExists)
 	if err != nil && !existing {
 		return 0, err

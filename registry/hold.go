@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -62,7 +63,9 @@ func (h Hold) Covers(it WorkItem) bool {
 func (h Hold) coversVolume(it WorkItem, stage Stage) bool {
 	switch writes(stage) {
 	case StorageVolume:
-		return h.Key == it.Volume
+		return len(it.Storages) > 0 && h.Key == it.Storages[0]
+	case OtherStorages:
+		return len(it.Storages) > 1 && slices.Contains(it.Storages[1:], h.Key)
 	case StagingVolume:
 		return h.Key == DefaultStaging
 	case NoVolume:

@@ -20,10 +20,12 @@ type WorkItem struct {
 	Stage  Stage  `json:"stage"`
 	Status Status `json:"status"`
 
-	Priority int    `json:"priority"`         // lower first
-	Name     string `json:"name"`             // for people: the payload's file name
-	Volume   string `json:"volume,omitempty"` // the storage volume that its object goes to
+	Priority int    `json:"priority"` // lower first
+	Name     string `json:"name"`     // for people: the payload's file name
 
+	// Storages are the storage volumes that a version of its object goes to, the first one first; none for an item that makes
+	// none.
+	Storages []string `json:"storages,omitempty"`
 	// Optional is the optional steps of its route that it takes. They are decided when it is made, with its spec: a profile
 	// or a route that changes never moves an item under way (R27).
 	Optional []Stage `json:"optional,omitempty"`
@@ -180,8 +182,9 @@ type Profile struct {
 	// DuplicateDays is for how many days after a submission another one of the same content is answered with it; nil =
 	// [DefaultDuplicateDays], 0 = never.
 	DuplicateDays *int `json:"duplicate_days,omitempty"`
-	// Storage names the storage volume of the collection's objects; "" = [DefaultStorage].
-	Storage string `json:"storage,omitempty"`
+	// Storages name the storage volumes that each version is kept in, the one first where it is written first and read from;
+	// none = [DefaultStorage].
+	Storages []string `json:"storages,omitempty"`
 	// BagProfile is the BagIt profile, a JSON document, that bags must meet; empty = none.
 	BagProfile json.RawMessage `json:"bag_profile,omitempty"`
 }
@@ -207,18 +210,15 @@ func (p Profile) DuplicateWindow() time.Duration {
 	return time.Duration(min(max(days, 0), MostDuplicateDays)) * 24 * time.Hour
 }
 
-// DefaultStorage and DefaultStaging name the volumes of a Holdfast that has one of each.
-const (
-	DefaultStorage = "storage"
-	DefaultStaging = "staging"
-)
-
 // Optional returns the optional steps, in the order of the routes, that the items of a submission under this profile take:
 // the batch notes them for its jobs.
 func (p Profile) Optional() []Stage {
 	var taken []Stage
 	if p.Scan {
 		taken = append(taken, Scan)
+	}
+	if len(p.Storages) > 1 {
+		taken = append(taken, Replicate)
 	}
 	return taken
 }

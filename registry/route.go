@@ -15,6 +15,7 @@ const (
 	Download  Stage = "download"
 	Scan      Stage = "scan"
 	Process   Stage = "process"
+	Replicate Stage = "replicate"
 	Record    Stage = "record"
 	Notify    Stage = "notify"
 	Apply     Stage = "apply"
@@ -58,7 +59,8 @@ type VolumeKind string
 const (
 	NoVolume      VolumeKind = ""
 	StagingVolume VolumeKind = "staging"
-	StorageVolume VolumeKind = "storage"
+	StorageVolume VolumeKind = "storage"  // the first of the item's storages
+	OtherStorages VolumeKind = "storages" // all the others
 )
 
 // Route is the ordered stages of an action.
@@ -90,6 +92,7 @@ var routes = []Route{
 		{Stage: Download, State: StateDownloading, Gated: true, Writes: StagingVolume},
 		{Stage: Scan, State: StateScanning, Optional: true, Gated: true},
 		{Stage: Process, State: StateProcessing, Gated: true, Locked: true, Writes: StorageVolume},
+		{Stage: Replicate, State: StateReplicating, Optional: true, Gated: true, Locked: true, Writes: OtherStorages},
 		{Stage: Record, State: StateRecording, Gated: true, Locked: true},
 		{Stage: Notify, State: StateNotify, Gated: true, Locked: true},
 	}},

@@ -9,10 +9,13 @@ import (
 
 func TestRoutes(t *testing.T) {
 	want := map[registry.Action][]registry.Stage{
-		registry.Batch:  {registry.Expand, registry.Report},
-		registry.Ingest: {registry.Estimate, registry.Provision, registry.Download, registry.Scan, registry.Process, registry.Record, registry.Notify},
-		registry.Bulk:   {registry.Apply},
-		registry.Tidy:   {registry.Cleanup},
+		registry.Batch: {registry.Expand, registry.Report},
+		registry.Ingest: {
+			registry.Estimate, registry.Provision, registry.Download, registry.Scan, registry.Process, registry.Replicate, registry.Record,
+			registry.Notify,
+		},
+		registry.Bulk: {registry.Apply},
+		registry.Tidy: {registry.Cleanup},
 	}
 	var all []registry.Stage
 	for _, r := range registry.Routes() {
@@ -95,7 +98,7 @@ func TestRouteOf(t *testing.T) {
 	}{
 		{registry.Estimate, registry.Provision, 1},
 		{registry.Download, registry.Scan, 3},
-		{registry.Notify, "", 7},
+		{registry.Notify, "", 8},
 		{registry.Report, "", 0},
 	} {
 		next, more := r.Next(tt.at)

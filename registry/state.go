@@ -46,6 +46,7 @@ const (
 	StateDownloading  State = "Downloading"
 	StateScanning     State = "Scanning"
 	StateProcessing   State = "Processing"
+	StateReplicating  State = "Replicating"
 	StateRecording    State = "Recording"
 	StateNotify       State = "Notify"
 	StateReporting    State = "Reporting"
@@ -61,8 +62,8 @@ const (
 func States() []State {
 	return []State{
 		StatePrepare, StatePending, StateHeld, StateEstimating, StateProvisioning, StateDownloading, StateScanning, StateProcessing,
-		StateRecording, StateNotify, StateReporting, StateUpdateReport, StateCompleted, StateFailed, StateCancelled,
-		StateAborted, StateDeleted,
+		StateReplicating, StateRecording, StateNotify, StateReporting, StateUpdateReport, StateCompleted, StateFailed,
+		StateCancelled, StateAborted, StateDeleted,
 	}
 }
 

@@ -22,6 +22,7 @@ func TestStateOf(t *testing.T) {
 		{"provision", ingest(registry.Provision, registry.Running, 2), "Provisioning"},
 		{"download", ingest(registry.Download, registry.Running, 3), "Downloading"},
 		{"process", ingest(registry.Process, registry.Running, 4), "Processing"},
+		{"replicate", ingest(registry.Replicate, registry.Running, 5), "Replicating"},
 		{"record", ingest(registry.Record, registry.Running, 5), "Recording"},
 		{"notify", ingest(registry.Notify, registry.Running, 6), "Notify"},
 		{"completed", ingest(registry.Notify, registry.Completed, 6), "Completed"},

@@ -21,7 +21,7 @@ var why = map[registry.Act]string{
 	registry.ActRetry:    "A system fault is tried again by itself, with backoff, until MAX_ATTEMPTS is used up; in Merritt every failure waits for a person.",
 	registry.ActSnooze:   "A step that waits (for space, a lock, another object's version) gives its worker back; in Merritt it sleeps in a worker thread.",
 	registry.ActRelease:  "A worker that is told to stop hands its items over at once, uncounted.",
-	registry.ActSendBack: "What was spoilt in staging is fetched again without an admin (R6), MAX_ATTEMPTS times at most.",
+	registry.ActSendBack: "What was spoilt in staging is fetched again without an admin (R6), and a version that lacks a replica is copied before it is recorded, MAX_ATTEMPTS times at most.",
 	registry.ActLose:     "A worker that is gone loses its items within one lease; in Merritt a job stays in its state when its worker dies. Estimating goes on to Provisioning instead of failing.",
 	registry.ActRequeue:  "What was cancelled by mistake can be taken up again. A failed item may start again at any stage up to the one it failed in, so that what failed is checked again: a job whose digest was wrong fetches its files anew and compares them anew, at whichever of these stages it starts.",
 	registry.ActPrepare:  "Items that depend on each other are made in one act, in the Console's words PREPARE, and are dispatched when the graph is whole.",

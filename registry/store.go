@@ -224,10 +224,15 @@ type VersionRecord struct {
 	Files      int64     `json:"files"` // in the version's state, system files included
 	SizeBytes  int64     `json:"size_bytes"`
 	CreatedAt  time.Time `json:"created_at"` // as in the OCFL inventory
-	Storage    string    `json:"storage"`    // where its replica lies
-	VerifiedAt time.Time `json:"verified_at"`
-	Inventory  string    `json:"inventory"` // ALGORITHM:HEX of its OCFL inventory
+	Inventory  string    `json:"inventory"`  // ALGORITHM:HEX of its OCFL inventory
+	Replicas   []Replica `json:"replicas"`   // of each of the item's storages one, in their order
 	Events     []Premis  `json:"events"`
+}
+
+// Replica is a version of an object in one storage.
+type Replica struct {
+	Storage    string    `json:"storage"`     // its name
+	VerifiedAt time.Time `json:"verified_at"` // when every byte of it was last read there and found right
 }
 
 // Premis is one preservation event of an object (PREMIS 3).
@@ -511,6 +516,5 @@ type ObjectVersion struct {
 	SizeBytes  int64     `json:"size_bytes"`
 	CreatedAt  time.Time `json:"created_at"`
 	RecordedAt time.Time `json:"recorded_at"`
-	Storage    string    `json:"storage"`
-	VerifiedAt time.Time `json:"verified_at"`
+	Replicas   []Replica `json:"replicas"` // by storage
 }

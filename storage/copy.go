@@ -30,6 +30,11 @@ func Copy(ctx context.Context, dst Store, dstKey string, src Store, srcKey strin
 			return info, err
 		}
 	}
+	return copyBytes(ctx, dst, dstKey, src, srcKey)
+}
+
+// copyBytes is Copy through this process.
+func copyBytes(ctx context.Context, dst Store, dstKey string, src Store, srcKey string) (Info, error) {
 	want, err := src.Stat(ctx, srcKey)
 	if err != nil {
 		return Info{}, fmt.Errorf("copy to %q: %w", dstKey, err)

@@ -132,7 +132,7 @@ func (s *site) fill(t testing.TB) (batchID string, jobs []registry.WorkItem) {
 	}))
 	must(t, s.store.RecordVersion(ctx, l, registry.VersionRecord{
 		ObjectID: ark, Version: 1, Collection: "default", Title: hostile, Creator: hostile, Files: 1, SizeBytes: 1536, CreatedAt: time.Now(),
-		VerifiedAt: time.Now(), Events: []registry.Premis{{ID: "e", ObjectID: ark, Version: 1, Type: "ingestion", At: time.Now(), Agent: hostile, Detail: hostile}},
+		Replicas: []registry.Replica{{Storage: registry.DefaultStorage, VerifiedAt: time.Now()}}, Events: []registry.Premis{{ID: "e", ObjectID: ark, Version: 1, Type: "ingestion", At: time.Now(), Agent: hostile, Detail: hostile}},
 	}))
 	must(t, s.settleErr(t, registry.Settlement{
 		Lease: l, Outcome: registry.OutcomeRetry, Error: "again: " + hostile, Class: registry.SystemFault, MaxAttempts: 5, Delay: time.Hour,

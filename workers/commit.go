@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/ocfl"
@@ -16,6 +15,10 @@ import (
 // commit writes the announced version and reads every new byte of it back. It may be repeated at any point.
 func (w *Process) commit(ctx context.Context, item *base.Item, p plan) error {
 	if err := item.Writable(ctx); err != nil {
+		return err
+	}
+	home, err := w.home(item)
+	if err != nil {
 		return err
 	}
 	in, err := w.payloads.staging.Open(ctx, p.Inventory, 0, -1)
@@ -41,14 +44,14 @@ func (w *Process) commit(ctx context.Context, item *base.Item, p plan) error {
 		return err
 	}
 	files, bytes := item.Progress("files stored and verified", "files").Kept(), item.Progress("bytes stored and verified", "bytes").Kept()
-	err = w.Objects.Commit(ctx, inv, func(f ocfl.ContentFile) (storage.Store, string, error) {
+	err = home.Commit(ctx, inv, func(f ocfl.ContentFile) (storage.Store, string, error) {
 		key, ok := staged[f.Path]
 		if !ok {
 			return nil, "", fmt.Errorf("%s is not among the planned files", f.Path)
 		}
 		return w.payloads.staging, key, item.Writable(ctx)
 	}, ocfl.CommitOptions{
-		Verified: slices.Clone(stored.now.Places).has, // as earlier attempts left them
+		Verified: stored.before(),
 		Stored:   func(place int, size int64) error { return stored.add(ctx, place, size) },
 		Progress: func(now ocfl.Progress) {
 			files.SetEnd(int64(now.TotalFiles))

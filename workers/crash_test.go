@@ -33,8 +33,7 @@ func newFaultyRig(t *testing.T) (r *rig, staging, objects *storagetest.Faulty) {
 	var err error
 	r.objects, err = ocfl.OpenRoot(t.Context(), kept, "", nil)
 	must(t, err)
-	r.deps.Objects, err = ocfl.OpenRoot(t.Context(), objects, "", nil)
-	must(t, err)
+	r.deps.Objects = roots(rootOf(t, objects))
 	return r, staging, objects
 }
 
@@ -243,7 +242,7 @@ func supersededAt(t *testing.T, n int, staging bool) bool {
 		zombie.Store = r.staging
 		r.deps.Staging = zombie
 	} else {
-		r.deps.Objects = rootOf(t, zombie)
+		r.deps.Objects = roots(rootOf(t, zombie))
 	}
 	h := r.handler(registry.Process)
 	r.deps = good

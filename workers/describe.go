@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/erc"
 	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/staging"
 )
@@ -95,13 +96,13 @@ func (w *Process) readMetadata(ctx context.Context, item *base.Item, f staging.F
 
 // inherit completes an update's description by what the object has: its other names, and who, what and when where the
 // update says nothing of them.
-func (w *Process) inherit(ctx context.Context, d *description, id registry.Identity) error {
+func (w *Process) inherit(ctx context.Context, home ocfl.Named, d *description, id registry.Identity) error {
 	object, err := w.Registry.Object(ctx, id.ARK)
 	if err != nil {
 		return fmt.Errorf("look up %s: %w", id.ARK, err)
 	}
 	d.metadata.LocalIDs = erc.MergeLocalIDs(object.LocalIDs, d.metadata.LocalIDs)
-	r, err := w.Objects.OpenFile(ctx, id.ARK, id.Head, systemPath(erc.ERCFile))
+	r, err := home.OpenFile(ctx, id.ARK, id.Head, systemPath(erc.ERCFile))
 	if err != nil {
 		return fmt.Errorf("read the description of %s: %w", id.ARK, err)
 	}

@@ -63,8 +63,11 @@ func (w *Process) draft(ctx context.Context, item *base.Item, d description, id 
 	dr.ObjectID, dr.Version, dr.Minted = id.ARK, id.Head+1, id.Minted
 	dr.Bag = d.contents.Kind == registry.BagType
 	dr.Inventory, dr.List = staging.Key(item.Lease(), "inventory.json"), staging.Key(item.Lease(), "version.jsonl")
-	var err error
-	if dr.prev, err = w.previous(ctx, item, id); err != nil {
+	home, err := w.home(item)
+	if err != nil {
+		return plan{}, err
+	}
+	if dr.prev, err = w.previous(ctx, item, home, id); err != nil {
 		return plan{}, err
 	}
 	dr.Algorithm = dr.prev.Algorithm
@@ -72,7 +75,7 @@ func (w *Process) draft(ctx context.Context, item *base.Item, d description, id 
 		return plan{}, err
 	}
 	if id.Head > 0 && item.Spec().Mode == registry.Update {
-		if err := w.inherit(ctx, &dr.description, id); err != nil {
+		if err := w.inherit(ctx, home, &dr.description, id); err != nil {
 			return plan{}, err
 		}
 	}
@@ -85,7 +88,7 @@ func (w *Process) draft(ctx context.Context, item *base.Item, d description, id 
 	if err := w.name(ctx, dr); err != nil {
 		return plan{}, err
 	}
-	if dr.system, err = w.systemFiles(ctx, item, dr); err != nil {
+	if dr.system, err = w.systemFiles(ctx, item, home, dr); err != nil {
 		return plan{}, fmt.Errorf("write system files: %w", err)
 	}
 	inv, content, err := w.inventory(ctx, item, dr)
@@ -116,12 +119,15 @@ func (w *Process) announce(ctx context.Context, item *base.Item, p plan) (holds 
 }
 
 // previous is the object's head, or an empty inventory for a new object.
-func (w *Process) previous(ctx context.Context, item *base.Item, id registry.Identity) (*ocfl.Inventory, error) {
+func (w *Process) previous(ctx context.Context, item *base.Item, home ocfl.Named, id registry.Identity) (*ocfl.Inventory, error) {
 	if id.Head == 0 {
 		inv, err := ocfl.New(id.ARK, item.Spec().Profile.Digests())
 		return inv, base.Fatal(err) // a profile that asks for what there is not
 	}
-	inv, err := w.Objects.Inventory(ctx, id.ARK, id.Head)
+	if err := w.settle(ctx, home, id); err != nil {
+		return nil, err
+	}
+	inv, err := home.Inventory(ctx, id.ARK, id.Head)
 	if err != nil {
 		return nil, fmt.Errorf("read version %d of %s: %w", id.Head, id.ARK, err)
 	}

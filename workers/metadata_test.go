@@ -213,7 +213,7 @@ func TestR15_TimesAreTheRegistrys(t *testing.T) {
 	r.wait(ahead)
 	o := r.complete(r.job(registry.Spec{Type: registry.FileType, URL: r.site.put("f", "content"), Filename: "f"}))
 	for what, at := range map[string]time.Time{
-		"the version's time": o.Versions[0].CreatedAt, "the verification": o.Versions[0].VerifiedAt,
+		"the version's time": o.Versions[0].CreatedAt, "the verification": o.Versions[0].Replicas[0].VerifiedAt,
 	} {
 		if off := time.Until(at) - ahead; off.Abs() > time.Hour {
 			t.Errorf("%s is %v off the Registry's clock", what, off)

@@ -33,12 +33,11 @@ const intentWait = time.Minute
 type Process struct {
 	base.Worker
 	Registry registry.Store
-	Objects  *ocfl.Root
+	Objects  ocfl.Roots
 	Template mint.Template
 	Names    names
 	Random   io.Reader
 	Version  string // of the program
-	Storage  string // name of the preservation storage
 	// Identifier finds the formats of files; nil: their media type is all that is known.
 	Identifier format.Identifier
 	Unpack     unpack.Limits
@@ -71,6 +70,9 @@ func (w *Process) Work(ctx context.Context, item *base.Item) error {
 	if err := item.Event("stored", map[string]any{
 		"object_id": p.ObjectID, "version": p.Version, "files": p.Files, "bytes": p.Bytes,
 	}); err != nil {
+		return err
+	}
+	if err := item.SetResult(resultReplica(item.Storages[0]), replica{VerifiedAt: item.Now()}); err != nil {
 		return err
 	}
 	return item.SetResult(resultVersion, p.Version)

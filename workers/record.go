@@ -3,9 +3,12 @@ package workers
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/premis"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/staging"
@@ -21,9 +24,9 @@ type Record struct {
 	base.Worker
 	Registry registry.Preserving
 	Staging  storage.Store
+	Objects  ocfl.Roots
 	Names    names
 	Version  string
-	Storage  string
 }
 
 // Stage implements base.Handler.
@@ -42,18 +45,34 @@ func (w *Record) Work(ctx context.Context, item *base.Item) error {
 	if _, err := item.Result(resultChanges, &p.List); err != nil {
 		return err
 	}
+	where, missing, err := replicas(item)
+	if err == nil && len(missing) > 0 {
+		err = w.tooEarly(item, p, missing)
+	}
+	if err != nil {
+		return err
+	}
 	if err := w.files(ctx, item, p); err != nil {
 		return err
 	}
 	err = w.Registry.RecordVersion(ctx, item.Lease(), registry.VersionRecord{
 		ObjectID: p.ObjectID, Version: p.Version, Collection: item.Collection, Owner: item.Spec().Profile.Owner,
 		LocalIDs: p.LocalIDs, Title: p.Title, Creator: p.Creator, Date: p.Date, Files: p.Files, SizeBytes: p.Bytes,
-		CreatedAt: p.Created, Storage: w.Storage, VerifiedAt: item.Now(), Inventory: p.Algorithm + ":" + p.Digest, Events: w.events(item, p, got),
+		CreatedAt: p.Created, Inventory: p.Algorithm + ":" + p.Digest, Replicas: where, Events: w.events(item, p, got, where),
 	})
 	if err != nil || p.EZID == nil {
 		return err
 	}
 	return w.Names.publish(ctx, item, p)
+}
+
+// tooEarly sends an item to where the replicas are made that it should have by now.
+func (w *Record) tooEarly(item *base.Item, p plan, missing []string) error {
+	err := fmt.Errorf("version %d of %s is not in the storages %s yet", p.Version, p.ObjectID, strings.Join(missing, ", "))
+	if route, _ := item.Route(); slices.Contains(route.UpTo(item.Stage), registry.Replicate) && !slices.Contains(missing, item.Storages[0]) {
+		return base.Back(registry.Replicate, err)
+	}
+	return base.Back(registry.Process, err)
 }
 
 // noteRecorded is the name under which an attempt notes how many files it has recorded.
@@ -118,7 +137,7 @@ func (w *Record) files(ctx context.Context, item *base.Item, p plan) error {
 }
 
 // events are what PREMIS wants to know of the version: one event a run over all files, with ids that a repeat has too.
-func (w *Record) events(item *base.Item, p plan, got downloaded) []registry.Premis {
+func (w *Record) events(item *base.Item, p plan, got downloaded, where []registry.Replica) []registry.Premis {
 	var events []registry.Premis
 	by := func(agent string, at time.Time, kind premis.EventType, detail string) {
 		events = append(events, registry.Premis{
@@ -144,6 +163,23 @@ func (w *Record) events(item *base.Item, p plan, got downloaded) []registry.Prem
 	if f := p.Formats; f != nil && f.Files > 0 {
 		by(f.Agent, f.At, premis.FormatIdentification, f.detail())
 	}
-	add(premis.Ingestion, fmt.Sprintf("version %d stored in %s, every new file read back and verified by %s", p.Version, w.Storage, algorithm))
+	add(premis.Ingestion, fmt.Sprintf("version %d stored in %s, every new file read back and verified by %s",
+		p.Version, w.address(where[0].Storage), algorithm))
+	if len(where) > 1 {
+		copies := make([]string, 0, len(where)-1)
+		for _, r := range where[1:] {
+			copies = append(copies, w.address(r.Storage))
+		}
+		add(premis.Replication, fmt.Sprintf("version %d copied to %s, every new file read back and verified by %s",
+			p.Version, strings.Join(copies, ", "), algorithm))
+	}
 	return events
+}
+
+// address is where a storage is, or its name where this worker knows no more.
+func (w *Record) address(name string) string {
+	if root, err := w.Objects.Of(name); err == nil && root.Address != "" {
+		return root.Address
+	}
+	return name
 }

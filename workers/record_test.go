@@ -20,15 +20,15 @@ import (
 // errDied is the death of a worker.
 var errDied = errors.New("died")
 
-// mortal is a Registry whose writes of the inventory die: before the call, or before its answer.
-type mortal struct {
+// dying is a Registry whose writes of the inventory die: before the call, or before its answer.
+type dying struct {
 	registry.Store
 	before, after int // the call, counted from 1; 0: none
 	calls         int
 	chunks        []int // files of each call that was let through
 }
 
-func (m *mortal) call(do func() error) error {
+func (m *dying) call(do func() error) error {
 	m.calls++
 	if m.calls == m.before {
 		return errDied
@@ -40,14 +40,14 @@ func (m *mortal) call(do func() error) error {
 	return err
 }
 
-func (m *mortal) RecordFiles(ctx context.Context, l registry.Lease, object string, version int, files []registry.File) error {
+func (m *dying) RecordFiles(ctx context.Context, l registry.Lease, object string, version int, files []registry.File) error {
 	return m.call(func() error {
 		m.chunks = append(m.chunks, len(files))
 		return m.Store.RecordFiles(ctx, l, object, version, files)
 	})
 }
 
-func (m *mortal) RecordVersion(ctx context.Context, l registry.Lease, v registry.VersionRecord) error {
+func (m *dying) RecordVersion(ctx context.Context, l registry.Lease, v registry.VersionRecord) error {
 	return m.call(func() error { return m.Store.RecordVersion(ctx, l, v) })
 }
 
@@ -64,7 +64,7 @@ func TestR25_RecordDiesBetweenPortions(t *testing.T) {
 	var err error
 	r.objects, err = ocfl.OpenRoot(t.Context(), kept, "", nil)
 	must(t, err)
-	r.deps.Objects = r.objects
+	r.deps.Objects = roots(r.objects)
 	want := map[string]string{}
 	for i := range 1100 {
 		want[fmt.Sprintf("d%d/f%d", i%7, i)] = fmt.Sprint(i % 3)
@@ -73,7 +73,7 @@ func TestR25_RecordDiesBetweenPortions(t *testing.T) {
 	r.advance(id, registry.Record)
 	var chunks []int
 	die := func(before, after int) {
-		m := &mortal{Store: r.registry, before: before, after: after}
+		m := &dying{Store: r.registry, before: before, after: after}
 		r.deps.Registry = m
 		_, err := r.run(id)
 		if !errors.Is(err, errDied) {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/storage"
 )
@@ -103,14 +102,12 @@ func TestR04_ProcessGoesOnFileByFile(t *testing.T) {
 				return ctx.Err()
 			}
 			r, _, _ := newFaultyRig(t)
-			var err error
 			if c.staging {
 				tap.Store = r.staging
 				r.deps.Staging = tap
 			} else {
 				tap.Store = r.storage
-				r.deps.Objects, err = ocfl.OpenRoot(t.Context(), tap, "", nil)
-				must(t, err)
+				r.deps.Objects = roots(rootOf(t, tap))
 			}
 			zip, files := manyFilesZip(t)
 			id := r.job(registry.Spec{Type: registry.ContainerType, URL: r.site.put("c.zip", zip), Filename: "c.zip"})

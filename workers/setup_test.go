@@ -70,7 +70,7 @@ func newRig(t testing.TB, change func(d *workers.Deps)) *rig {
 	template, err := mint.ParseTemplate("99999/fk4{.reeeeeeeek}")
 	must(t, err)
 	r.deps = workers.Deps{
-		Registry: r.registry, Interim: r.interim, Staging: r.staging, Volume: "staging", Storage: "test storage",
+		Registry: r.registry, Interim: r.interim, Staging: r.staging, Volume: "staging",
 		Source: (&workers.Sources{
 			Registry: r.registry, HTTP: http, S3: s3source.New(http), Uploads: source.NewUploads(r.staging),
 		}).Of,
@@ -79,12 +79,17 @@ func newRig(t testing.TB, change func(d *workers.Deps)) *rig {
 	}
 	r.objects, err = ocfl.OpenRoot(t.Context(), r.storage, "", nil)
 	must(t, err)
-	r.deps.Objects = r.objects
+	r.deps.Objects = roots(r.objects)
 	if change != nil {
 		change(&r.deps)
 	}
 	r.profile(collection, registry.Profile{Owner: "ark:/99999/owner", Collections: []string{"ark:/99999/test"}})
 	return r
+}
+
+// roots is one storage root as the default storage.
+func roots(r *ocfl.Root) ocfl.Roots {
+	return ocfl.Roots{{Root: r, Name: registry.DefaultStorage, Address: "test storage"}}
 }
 
 func openDir(t testing.TB, path string) storage.Store {

@@ -2,6 +2,7 @@ package workers
 
 import (
 	"context"
+	"slices"
 
 	"github.com/holdfast/holdfast/base"
 )
@@ -19,18 +20,33 @@ type storedFiles struct {
 // storing keeps track of them while a version is written. Its methods are called one at a time.
 type storing struct {
 	item *base.Item
+	name string // of the note
 	now  storedFiles
 	pace pace
 	none bool // the version is so small that no note is ever due, nor worth asking for
 }
 
+// newReplicating is newStoring for a version that is copied to another storage, by the digest of its inventory.
+func newReplicating(ctx context.Context, item *base.Item, p plan, storage, digest string) (*storing, error) {
+	p.Digest = digest
+	return notedAs(ctx, item, p, noteStored+" in "+storage)
+}
+
+// before tells which files earlier attempts have stored.
+func (s *storing) before() func(place int) bool { return slices.Clone(s.now.Places).has }
+
 // newStoring begins with what an earlier attempt noted of the same version.
 func newStoring(ctx context.Context, item *base.Item, p plan) (*storing, error) {
-	s := &storing{item: item, now: storedFiles{Inventory: p.Digest}, none: p.Files < unnotedFiles && p.Bytes < unnotedBytes}
+	return notedAs(ctx, item, p, noteStored)
+}
+
+// notedAs keeps the notes under a name.
+func notedAs(ctx context.Context, item *base.Item, p plan, name string) (*storing, error) {
+	s := &storing{item: item, name: name, now: storedFiles{Inventory: p.Digest}, none: p.Files < unnotedFiles && p.Bytes < unnotedBytes}
 	if s.none {
 		return s, nil
 	}
-	before, ok, err := base.Get[storedFiles](ctx, item, noteStored)
+	before, ok, err := base.Get[storedFiles](ctx, item, name)
 	if ok && before.Inventory == p.Digest {
 		s.now = before
 	}
@@ -51,5 +67,5 @@ func (s *storing) note(ctx context.Context) error {
 	if s.none {
 		return nil
 	}
-	return base.Put(ctx, s.item, noteStored, s.now)
+	return base.Put(ctx, s.item, s.name, s.now)
 }

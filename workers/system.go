@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/erc"
+	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/staging"
 )
@@ -21,7 +22,7 @@ const (
 
 // systemFiles writes and stages Merritt's system files, in the order of its documentation. The storage manifest comes
 // last and lists all others.
-func (w *Process) systemFiles(ctx context.Context, item *base.Item, dr *draft) ([]staging.File, error) {
+func (w *Process) systemFiles(ctx context.Context, item *base.Item, home ocfl.Named, dr *draft) ([]staging.File, error) {
 	spec := item.Spec()
 	if spec.Profile.Owner == "" || len(spec.Profile.Collections) == 0 {
 		return nil, base.Fatal(fmt.Errorf("collection %s names no owner or no collection ARK; complete its profile and submit again",
@@ -32,7 +33,7 @@ func (w *Process) systemFiles(ctx context.Context, item *base.Item, dr *draft) (
 		name  string
 		write func(io.Writer) error
 	}{
-		{"mrt-ingest.txt", func(out io.Writer) error { return erc.WriteIngest(out, ingest(item, dr, w.Storage)) }},
+		{"mrt-ingest.txt", func(out io.Writer) error { return erc.WriteIngest(out, ingest(item, dr, home.Address)) }},
 		{"mrt-mom.txt", func(out io.Writer) error {
 			return erc.WriteMOM(out, erc.MOM{PrimaryID: dr.ObjectID, Type: momType, Role: momRole, LocalIDs: dr.LocalIDs})
 		}},

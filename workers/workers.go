@@ -28,9 +28,8 @@ type Deps struct {
 	Interim  interim.Store
 	Source   func(collection string) source.Fetcher // for one step of an item of the collection; Sources.Of is one
 	Staging  storage.Store
-	Volume   string // the staging volume's name, for reservations
-	Objects  *ocfl.Root
-	Storage  string // the preservation storage's name, for the inventory
+	Volume   string     // the staging volume's name, for reservations
+	Objects  ocfl.Roots // under the names of the storages
 	Template mint.Template
 	EZID     *ezid.Client // of collections that keep their names there; nil: what needs it fails
 	Random   io.Reader    // for minting
@@ -67,12 +66,13 @@ func All(d *Deps) []base.Handler {
 		&Scan{Worker: d.Policy(registry.Scan), scanner: s},
 		&Process{
 			Worker: d.Policy(registry.Process), Registry: d.Registry, Objects: d.Objects,
-			Template: d.Template, Names: names{d.EZID}, Random: d.Random, Version: d.Version, Storage: d.Storage, Unpack: d.Unpack,
+			Template: d.Template, Names: names{d.EZID}, Random: d.Random, Version: d.Version, Unpack: d.Unpack,
 			Identifier: d.Identifier, payloads: p, volume: v, scanner: s,
 		},
+		&Replicate{Worker: d.Policy(registry.Replicate), Objects: d.Objects},
 		&Record{
 			Worker: d.Policy(registry.Record), Registry: d.Registry, Staging: d.Staging,
-			Version: d.Version, Storage: d.Storage, Names: names{d.EZID},
+			Version: d.Version, Objects: d.Objects, Names: names{d.EZID},
 		},
 		&Notify{Worker: d.Policy(registry.Notify), Staging: d.Staging, Interim: d.Interim},
 		&Apply{Worker: d.Policy(registry.Apply), Registry: d.Registry},

@@ -38,7 +38,7 @@ type Config struct {
 	TopicPrefix     string   `envconfig:"TOPIC_PREFIX" want:"letters, digits, '.', '_' and '-', at most 32"`
 	RedisURL        string   `envconfig:"REDIS_URL" secret:"true" want:"redis://... or rediss://..."`
 	StagingURL      string   `envconfig:"STAGING_URL" secret:"true" want:"file:///dir or s3://bucket/prefix?..."`
-	StorageURL      string   `envconfig:"STORAGE_URL" secret:"true" want:"file:///dir or s3://bucket/prefix?..."`
+	StorageURL      string   `envconfig:"STORAGE_URL" secret:"true" want:"file:///dir or s3://bucket/prefix?..., or several, each NAME=ADDRESS but the one called storage"`
 
 	NetAllow               Networks `envconfig:"NET_ALLOW" want:"networks or addresses separated by commas, such as 10.0.0.0/8,127.0.0.1"`
 	PerHost                Count    `envconfig:"PER_HOST" want:"a whole number from 1 to 1000"`

@@ -176,7 +176,9 @@ func (c Config) check() []error {
 	judge("TOPIC_PREFIX", c.TopicPrefix, isTopicPrefix(c.TopicPrefix))
 	judge("REDIS_URL", c.RedisURL, isURL(c.RedisURL, "redis", "rediss", "unix"))
 	judge("STAGING_URL", c.StagingURL, isURL(c.StagingURL, "file", "s3"))
-	judge("STORAGE_URL", c.StorageURL, isURL(c.StorageURL, "file", "s3"))
+	if _, err := c.Storages(); err != nil {
+		faults = append(faults, err)
+	}
 	_, err := ezid.ParseURL(c.EZIDURL)
 	judge("EZID_URL", c.EZIDURL, err == nil)
 	judge("EZID_TARGET", c.EZIDTarget, ezid.CheckTarget(c.EZIDTarget) == nil)

@@ -81,7 +81,7 @@ func (a *app) collectionShowCommand() *cobra.Command {
 			if it.Profile.Priority != nil {
 				f.add("priority", strconv.Itoa(*it.Profile.Priority))
 			}
-			f.add("storage volume", it.Profile.Storage)
+			f.add("storages", strings.Join(it.Profile.Storages, ", "))
 			f.add("BagIt profile", bagProfileText(it.Profile.BagProfile))
 			if it.Profile.ReleaseOneByOne {
 				f.add("released", "one by one")

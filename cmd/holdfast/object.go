@@ -99,10 +99,16 @@ func (a *app) showObject(ctx context.Context, id string, version, limit int) err
 		{name: "size", right: true},
 		{name: "created"},
 		{name: "recorded"},
-		{name: "verified"},
 		{name: "item"},
 	}}
 	if err := versions.print(a, whole(o.Versions)); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(a.out); err != nil {
+		return err
+	}
+	replicas := lister[registry.Replica]{none: "no replicas", row: replicaRow, columns: []column{{name: "storage"}, {name: "verified"}}}
+	if err := replicas.print(a, whole(replicasOf(o, version))); err != nil {
 		return err
 	}
 	if _, err := fmt.Fprintln(a.out); err != nil {
@@ -158,9 +164,24 @@ func objectFacts(o registry.Object) *facts {
 func versionRow(v registry.ObjectVersion) []string {
 	return []string{
 		strconv.Itoa(v.Version), registry.CountText(v.Files), sizeText(v.SizeBytes), timeText(v.CreatedAt), timeText(v.RecordedAt),
-		timeText(v.VerifiedAt), v.ItemID,
+		v.ItemID,
 	}
 }
+
+// replicasOf are the replicas of an object's version, 0 being the newest.
+func replicasOf(o registry.Object, version int) []registry.Replica {
+	if version == 0 {
+		version = o.Head
+	}
+	for _, v := range o.Versions {
+		if v.Version == version {
+			return v.Replicas
+		}
+	}
+	return nil
+}
+
+func replicaRow(r registry.Replica) []string { return []string{r.Storage, timeText(r.VerifiedAt)} }
 
 func fileRow(f registry.File) []string {
 	puid := ""

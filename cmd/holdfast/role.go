@@ -172,7 +172,15 @@ func (a *app) ready(role string, words ...string) error {
 }
 
 func places(c config.Config) node.Places {
-	return node.Places{Staging: c.StagingURL, Storage: c.StorageURL}
+	return node.Places{Staging: c.StagingURL, Storages: storages(c)}
+}
+
+func storages(c config.Config) (all []node.Storage) {
+	found, _ := c.Storages() // Load has checked it
+	for _, s := range found {
+		all = append(all, node.Storage(s))
+	}
+	return all
 }
 
 func nsq(c config.Config) node.NSQ {

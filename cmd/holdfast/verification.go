@@ -26,9 +26,20 @@ func (v *verification) found(a *app, r wire.VerifyReport) error {
 		return a.printJSON(r)
 	}
 	_, err := fmt.Fprintf(a.out, "%-7s  %s  v%d  %s  %s\n", verdict, r.ObjectID, r.Version, plural(int64(r.Files), "file", "files"), sizeText(r.Bytes))
+	if len(r.Replicas) > 1 {
+		for _, replica := range r.Replicas {
+			verdict := "sound"
+			if !replica.Valid {
+				verdict = "DAMAGED"
+			}
+			if err == nil {
+				_, err = fmt.Fprintf(a.out, "         %-7s  in storage %s  v%d\n", verdict, replica.Storage, replica.Version)
+			}
+		}
+	}
 	for _, f := range r.Faults {
 		if err == nil {
-			_, err = fmt.Fprintf(a.out, "         %s  %s  %s\n", f.Code, clean(f.Path), clean(f.Message))
+			_, err = fmt.Fprintf(a.out, "         %s  %s  %s  %s\n", f.Code, f.Storage, clean(f.Path), clean(f.Message))
 		}
 	}
 	return err

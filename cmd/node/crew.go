@@ -87,8 +87,7 @@ type crew struct {
 	registry registry.Store
 	interim  interim.Store
 	staging  storage.Store
-	objects  *ocfl.Root
-	storage  string   // the preservation storage's name, for the inventory
+	objects  ocfl.Roots
 	buckets  []string // that staging and storage are in
 	queue    queue.ConsumerConfig
 }
@@ -130,7 +129,7 @@ func (n *Node) runCrew(c *crew, stages []registry.Stage) (listening func(context
 	}
 	all := workers.All(&workers.Deps{
 		Registry: c.registry, Interim: c.interim, Staging: c.staging, Volume: "staging", Objects: c.objects,
-		Storage: c.storage, Template: c.Template, EZID: c.EZID, Random: rand.Reader, Version: n.Version,
+		Template: c.Template, EZID: c.EZID, Random: rand.Reader, Version: n.Version,
 		StagingFull: c.StagingFull, StagingFullUnestimated: c.StagingFullUnestimated, Unpack: c.Unpack, Policy: c.policy,
 		Identifier: identifier, Clamd: scanner(c.ClamdAddr),
 		Source: (&workers.Sources{

@@ -26,7 +26,7 @@ import (
 type desk struct {
 	registry *sqlstore.Store
 	staging  storage.Store
-	objects  *ocfl.Root
+	objects  ocfl.Roots
 	keys     *seal.Keys    // seal credentials; nil: none can be set
 	unpack   unpack.Limits // on what an upload may unpack to
 	prefix   string        // of topics

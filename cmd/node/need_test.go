@@ -53,7 +53,7 @@ func TestWorker_NSQ(t *testing.T) {
 			}
 			_, err := node.Worker(t.Context(), node.WorkerOptions{
 				Common: node.Common{Listen: "127.0.0.1:0", Log: slog.New(slog.DiscardHandler)}, Work: o.Work,
-				Places:   node.Places{Staging: "file://" + o.Dir, Storage: "file://" + o.Dir + "/nowhere"},
+				Places:   node.Places{Staging: "file://" + o.Dir, Storages: []node.Storage{{Name: registry.DefaultStorage, Address: "file://" + o.Dir + "/nowhere"}}},
 				NSQ:      node.NSQ{Addrs: tt.addrs},
 				Stages:   []registry.Stage{registry.Download, registry.Record},
 				Registry: "http://127.0.0.1:1", Token: "t",

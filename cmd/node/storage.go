@@ -3,9 +3,12 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
+	"slices"
 
 	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/storage/open"
@@ -38,8 +41,12 @@ func storageName(address string) string {
 	return u.String()
 }
 
-// buckets are those among addresses.
-func buckets(addresses ...string) (names []string) {
+// buckets are those among the places.
+func (p Places) buckets() (names []string) {
+	addresses := []string{p.Staging}
+	for _, s := range p.Storages {
+		addresses = append(addresses, s.Address)
+	}
 	for _, address := range addresses {
 		if u, err := url.Parse(address); err == nil && u.Scheme == source.S3Scheme {
 			names = append(names, u.Host)
@@ -50,24 +57,51 @@ func buckets(addresses ...string) (names []string) {
 
 // Places says where bytes are kept. Both must be set.
 type Places struct {
-	Staging, Storage string // as open.URL takes them
+	Staging  string // as open.URL takes it
+	Storages []Storage
 }
 
+// Storage is a preservation storage.
+type Storage struct {
+	Name    string // one is called registry.DefaultStorage
+	Address string // as open.URL takes it
+}
+
+var errNoDefault = fmt.Errorf("none of the storages is called %q, or has no name", registry.DefaultStorage)
+
+// storages are the needs of these storages, which are put into the roots once they are open.
+func (n *Node) storages(all []Storage, into *ocfl.Roots) (needs []need) {
+	*into = make(ocfl.Roots, len(all))
+	for i, s := range all {
+		root := &(*into)[i]
+		root.Name, root.Address = s.Name, storageName(s.Address)
+		needs = append(needs, need{"HOLDFAST_STORAGE_URL", s.Address, fmt.Sprintf("preservation storage %q at %s", s.Name, root.Address), fixStore, func(ctx context.Context) (err error) {
+			root.Root, err = n.openRoot(ctx, s.Address)
+			return err
+		}})
+	}
+	return needs
+}
+
+const fixStore = "it must be a folder, or a bucket, that is there and that this process may write to"
+
 // needs are the stores; they are put where they are wanted once they are open.
-func (p Places) needs(n *Node, staging *storage.Store, objects **ocfl.Root) []need {
-	const fix = "it must be a folder, or a bucket, that is there and that this process may write to"
-	return []need{
-		{"HOLDFAST_STAGING_URL", p.Staging, "staging at " + storageName(p.Staging), fix, func(ctx context.Context) (err error) {
+func (p Places) needs(n *Node, staging *storage.Store, objects *ocfl.Roots) []need {
+	needs := append(n.storages(p.Storages, objects), need{
+		"HOLDFAST_STAGING_URL", p.Staging, "staging at " + storageName(p.Staging), fixStore, func(ctx context.Context) (err error) {
 			s, err := n.openStorage(ctx, p.Staging)
 			if err != nil {
 				return err
 			}
 			*staging = faulty(s)
 			return nil
-		}},
-		{"HOLDFAST_STORAGE_URL", p.Storage, "preservation storage at " + storageName(p.Storage), fix, func(ctx context.Context) (err error) {
-			*objects, err = n.openRoot(ctx, p.Storage)
-			return err
-		}},
+		},
+	})
+	if len(p.Storages) > 0 && !slices.ContainsFunc(p.Storages, func(s Storage) bool { return s.Name == registry.DefaultStorage }) {
+		needs = append(needs, need{
+			"HOLDFAST_STORAGE_URL", "without a default", "the storage of collections that name none",
+			"call one of them " + registry.DefaultStorage, func(context.Context) error { return errNoDefault },
+		})
 	}
+	return needs
 }

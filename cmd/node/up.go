@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	interimsql "github.com/holdfast/holdfast/interim/sqlstore"
 	"github.com/holdfast/holdfast/ocfl"
@@ -19,7 +20,10 @@ import (
 type UpOptions struct {
 	Common
 	Work
-	Dir string // made when it is missing; everything of this Holdfast lies in it
+	Dir string // made when it is missing; everything of this Holdfast lies in it, but what goes to Storages
+	// Storages are preservation storages beside the folder's own, which is called registry.DefaultStorage: one of that name
+	// here is not looked at.
+	Storages []Storage
 	// Database is the Registry's address; "" is a SQLite file in Dir, which is nobody else's.
 	Database string
 	// SecretKey are the texts of keys that seal credentials, as seal.Parse takes them. They go before the folder's own key,
@@ -110,8 +114,14 @@ func (n *Node) openUp(ctx context.Context, o UpOptions, d *desk, c *crew) error 
 	if err != nil {
 		return fmt.Errorf("open preservation storage: %w", err)
 	}
-	d.objects, c.objects = objects, objects
-	c.storage = "file://" + absolute(o.Dir) + "/storage"
+	others := slices.DeleteFunc(slices.Clone(o.Storages), func(s Storage) bool { return s.Name == registry.DefaultStorage })
+	var roots ocfl.Roots
+	if err := n.meet(ctx, n.storages(others, &roots)); err != nil {
+		return err
+	}
+	own := ocfl.Named{Root: objects, Name: registry.DefaultStorage, Address: "file://" + absolute(o.Dir) + "/storage"}
+	roots = append(ocfl.Roots{own}, roots...)
+	d.objects, c.objects = roots, roots
 	return nil
 }
 

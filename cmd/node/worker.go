@@ -37,7 +37,7 @@ func (n *Node) work(ctx context.Context, o WorkerOptions) error {
 	var listener net.Listener
 	var kept *redis.Store
 	c := &crew{
-		Work: o.Work, storage: storageName(o.Storage), buckets: buckets(o.Staging, o.Storage),
+		Work: o.Work, buckets: o.buckets(),
 		queue: queue.ConsumerConfig{Addrs: o.Addrs, LookupAddrs: o.LookupAddrs},
 	}
 	store := client.NewStore(client.New(o.Registry, o.Token, client.Options{UserAgent: "holdfast/" + n.Version})) //nolint:contextcheck // it lives until it is closed
@@ -69,10 +69,10 @@ func (n *Node) work(ctx context.Context, o WorkerOptions) error {
 		return err
 	}
 	if listener != nil {
-		n.serve(listener, n.health(map[string]api.Check{
-			"registry": api.Answers(store.Ping), "interim": api.Answers(redisAnswers(kept)), "queue": api.Answers(listening),
-			"staging": api.StoreCheck(c.staging), "storage": api.StoreCheck(c.objects.Store()),
-		}))
+		checks := api.RootChecks(c.objects)
+		checks["registry"], checks["interim"], checks["queue"] = api.Answers(store.Ping), api.Answers(redisAnswers(kept)), api.Answers(listening)
+		checks["staging"] = api.StoreCheck(c.staging)
+		n.serve(listener, n.health(checks))
 	}
 	n.run(func(ctx context.Context) {
 		if watchSpot(ctx, n.Log) {

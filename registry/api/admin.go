@@ -106,14 +106,16 @@ func (s *server) holdOf(ctx context.Context, h registry.Hold) (registry.Hold, er
 
 // volumeExists refuses the name of a volume that nothing goes to: a hold on it would keep nothing.
 func (s *server) volumeExists(ctx context.Context, name string) error {
-	known := []string{registry.DefaultStaging, registry.DefaultStorage}
+	known := append([]string{registry.DefaultStaging}, s.objects.Names()...)
 	all, err := s.registry.Collections(ctx)
 	if err != nil {
 		return err
 	}
 	for _, c := range all {
-		if c.Profile.Storage != "" && !slices.Contains(known, c.Profile.Storage) {
-			known = append(known, c.Profile.Storage)
+		for _, storage := range c.Profile.StorageNames() {
+			if !slices.Contains(known, storage) {
+				known = append(known, storage)
+			}
 		}
 	}
 	if !slices.Contains(known, name) {
@@ -192,7 +194,7 @@ type putCollectionInput struct {
 }
 
 func (s *server) putCollection(ctx context.Context, in *putCollectionInput) (*output[registry.Collection], error) {
-	if err := invalid("the collection was not changed", checkCollection(in.Name, in.Body)...); err != nil {
+	if err := invalid("the collection was not changed", checkCollection(in.Name, in.Body, s.objects.Names())...); err != nil {
 		return nil, err
 	}
 	profile := in.Body.Profile()
@@ -211,7 +213,7 @@ func (s *server) putCollection(ctx context.Context, in *putCollectionInput) (*ou
 	return &output[registry.Collection]{Body: c}, nil
 }
 
-func checkCollection(name string, c wire.CollectionRequest) []wire.Fault {
+func checkCollection(name string, c wire.CollectionRequest, storages []string) []wire.Fault {
 	var faults []wire.Fault
 	if firstBad := strings.IndexFunc(name, func(r rune) bool { return !mnemonicRune(r) }); firstBad >= 0 || len(name) > 100 {
 		faults = append(faults, wire.Fault{
@@ -230,7 +232,7 @@ func checkCollection(name string, c wire.CollectionRequest) []wire.Fault {
 	}
 	faults = append(faults, templateFault("body.noid_template", c.NOIDTemplate)...)
 	faults = append(faults, oneOf("body.minting", c.Minting, []string{registry.MintLocally, registry.MintEZID})...)
-	faults = append(faults, textFault("body.storage", c.Storage, maxText)...)
+	faults = append(faults, storagesFaults("body.storages", c.Storages, storages)...)
 	faults = append(faults, oneOf("body.digest_algorithm", c.DigestAlgorithm, []string{"sha512", "sha256"})...)
 	faults = append(faults, bagProfileFaults("body.bag_profile", c.BagProfile)...)
 	if d := c.DuplicateDays; d != nil && (*d < 0 || *d > registry.MostDuplicateDays) {
@@ -239,6 +241,22 @@ func checkCollection(name string, c wire.CollectionRequest) []wire.Fault {
 		})
 	}
 	return append(faults, priorityFault("body.priority", c.Priority)...)
+}
+
+// storagesFaults says why a collection cannot have these storages.
+func storagesFaults(location string, names, known []string) (faults []wire.Fault) {
+	if err := registry.CheckStorages(names); err != nil {
+		return []wire.Fault{{Location: location, Message: err.Error()}}
+	}
+	for i, name := range names {
+		if !slices.Contains(known, name) {
+			faults = append(faults, wire.Fault{
+				Location: fmt.Sprintf("%s[%d]", location, i), Message: "there is no storage of this name; use one of those there are (" +
+					strings.Join(known, ", ") + "), or name it in HOLDFAST_STORAGE_URL of the Registry and the workers", Found: name,
+			})
+		}
+	}
+	return faults
 }
 
 func mnemonicRune(r rune) bool {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/wire"
 	"github.com/holdfast/holdfast/seal"
@@ -38,7 +39,7 @@ type Registry interface {
 type Options struct {
 	Registry Registry
 	Staging  storage.Store // where uploads are kept
-	Objects  Objects       // the preserved objects; an *ocfl.Root is one
+	Objects  ocfl.Roots    // the preserved objects, by storage
 	Log      *slog.Logger
 	Version  string           // of the program
 	Keys     *seal.Keys       // seal credentials; nil: none can be set
@@ -63,7 +64,7 @@ type server struct {
 	registry    Registry // limited to what the request's token may see
 	all         Registry // for what must be known whoever asks; nothing of it is shown
 	staging     storage.Store
-	objects     Objects
+	objects     ocfl.Roots
 	keys        *seal.Keys
 	log         *slog.Logger
 	version     string
@@ -94,7 +95,7 @@ func New(o Options) (http.Handler, error) {
 }
 
 func newServer(o Options) (*server, error) {
-	if o.Registry == nil || o.Staging == nil || o.Objects == nil || o.Log == nil {
+	if o.Registry == nil || o.Staging == nil || len(o.Objects) == 0 || o.Log == nil {
 		return nil, errors.New("api: Registry, Staging, Objects and Log must be set")
 	}
 	s := &server{
@@ -160,9 +161,9 @@ func (s *server) handler(routes *http.ServeMux, api huma.API) http.Handler {
 		w.Header().Set("Content-Type", "application/openapi+json")
 		_, _ = w.Write(text) // the reader has gone if this fails
 	})
-	Health{Log: s.log, Version: s.version, Checks: map[string]Check{
-		"registry": Answers(s.registry.Ping), "staging": StoreCheck(s.staging), "storage": StoreCheck(s.objects.Store()),
-	}}.Routes(top)
+	checks := RootChecks(s.objects)
+	checks["registry"], checks["staging"] = Answers(s.registry.Ping), StoreCheck(s.staging)
+	Health{Log: s.log, Version: s.version, Checks: checks}.Routes(top)
 	top.HandleFunc("GET /login", s.login)
 	if s.ui != nil {
 		top.Handle("/", s.pages())

@@ -35,6 +35,7 @@ type bench struct {
 	store   *sqlstore.Store
 	staging *dir.Store
 	objects *ocfl.Root
+	alsoIn  []string // other storages that versions are recorded in
 	server  *httptest.Server
 	log     *logged
 	folder  string
@@ -87,7 +88,7 @@ func newBench(t testing.TB, change ...func(*bench, *api.Options)) *bench {
 		must(t, b.store.AddToken(ctx, registry.Token{ID: string(role), Hash: api.TokenHash(secret(role)), Name: "the " + string(role), Role: role, Collections: []string{"default"}}))
 	}
 	o := api.Options{
-		Registry: b.store, Staging: b.staging, Objects: b.objects, Version: "test",
+		Registry: b.store, Staging: b.staging, Objects: roots(b.objects), Version: "test",
 		Log: slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	for _, c := range change {
@@ -265,7 +266,7 @@ func (b *bench) preserve(t testing.TB, ark string, files map[string]string) (bat
 	}
 	must(t, b.store.RecordVersion(ctx, c.Lease, registry.VersionRecord{
 		ObjectID: ark, Version: 1, Collection: cmp.Or(b.collection, "default"), Title: "A title" + b.mark, Files: int64(len(rows)), SizeBytes: size, CreatedAt: time.Now(),
-		VerifiedAt: time.Now(), Storage: "file", Events: []registry.Premis{{ID: "e1" + b.mark, ObjectID: ark, Version: 1, Type: "ingestion", At: time.Now()}},
+		Replicas: b.replicas(), Events: []registry.Premis{{ID: "e1" + b.mark, ObjectID: ark, Version: 1, Type: "ingestion", At: time.Now()}},
 	}))
 	b.settle(t, registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeDone})
 	b.settle(t, registry.Settlement{Lease: b.claim(t, registry.Notify).Lease, Outcome: registry.OutcomeDone})
@@ -316,4 +317,18 @@ func (b *bench) scratch(t testing.TB) (names []string) {
 	})
 	must(t, err)
 	return names
+}
+
+// replicas are those that versions are recorded with.
+func (b *bench) replicas() []registry.Replica {
+	all := []registry.Replica{{Storage: registry.DefaultStorage, VerifiedAt: time.Now()}}
+	for _, name := range b.alsoIn {
+		all = append(all, registry.Replica{Storage: name, VerifiedAt: time.Now()})
+	}
+	return all
+}
+
+// roots is one storage root as the default storage.
+func roots(r *ocfl.Root) ocfl.Roots {
+	return ocfl.Roots{{Root: r, Name: registry.DefaultStorage, Address: "file:///objects"}}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/wire"
 	"github.com/holdfast/holdfast/storage"
@@ -33,6 +34,7 @@ func (s *server) contentRoute(api huma.API, mux *http.ServeMux) {
 		{Name: "id", In: "path", Required: true, Description: "The object's ARK, percent-encoded", Schema: text},
 		{Name: "path", In: "query", Required: true, Description: "The file's path, as /files lists it", Schema: text},
 		{Name: "version", In: "query", Description: "The newest when not given", Schema: &huma.Schema{Type: "integer"}},
+		{Name: "storage", In: "query", Description: "Only from this storage; the first that has the file when not given. The answer's X-Holdfast-Storage names it", Schema: text},
 	}
 	documentAs(api, &op, "application/octet-stream", &huma.Schema{Type: "string", Format: "binary"})
 	mux.HandleFunc("GET "+wire.Base+"/objects/{id}/content", func(w http.ResponseWriter, r *http.Request) {
@@ -49,7 +51,7 @@ func (s *server) content(w http.ResponseWriter, r *http.Request) error {
 	if err := s.permit(ctx, "object-content"); err != nil {
 		return err
 	}
-	name, version, err := contentQuery(r)
+	name, from, version, err := contentQuery(r)
 	if err != nil {
 		return err
 	}
@@ -61,26 +63,14 @@ func (s *server) content(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	folder, err := s.objects.ObjectKey(o.ID)
+	at, err := s.stored(ctx, o, f, from)
 	if err != nil {
-		return fmt.Errorf("find %s: %w", o.ID, err)
+		return err
 	}
-	store, key := s.objects.Store(), folder+"/"+f.ContentPath
-	info, err := store.Stat(ctx, key)
-	if err == nil && info.Size != f.SizeBytes {
-		err = fmt.Errorf("it has %d bytes and was recorded with %d", info.Size, f.SizeBytes)
-	} else if errors.Is(err, storage.ErrNotFound) {
-		err = errors.New("it is not there")
-	} else if err != nil {
-		return fmt.Errorf("find content of %s: %w", o.ID, err)
-	}
-	if err != nil {
-		return wire.NewProblem(http.StatusInternalServerError, wire.CodeDamaged, fmt.Sprintf(
-			"%s of %s, version %d, is damaged in storage: %v; have an operator verify the object", f.Path, o.ID, o.Head, err))
-	}
-	in := &storedFile{size: f.SizeBytes, from: func(offset int64) (io.ReadCloser, error) { return store.Open(ctx, key, offset, -1) }}
+	in := &storedFile{size: f.SizeBytes, from: func(offset int64) (io.ReadCloser, error) { return at.Store().Open(ctx, at.key, offset, -1) }}
 	defer in.Close() //nolint:errcheck // read only
 	contentHeaders(w.Header(), f)
+	w.Header().Set(wire.StorageHeader, at.Name)
 	http.ServeContent(w, r, "", time.Time{}, in)
 	if in.failed != nil && ctx.Err() == nil {
 		s.log.ErrorContext(ctx, "content broke off", "object", o.ID, "file", f.Path, "request", callOf(ctx).id, "err", in.failed)
@@ -89,9 +79,61 @@ func (s *server) content(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func contentQuery(r *http.Request) (name string, version int, err error) {
+// storedAt is where a file's bytes are.
+type storedAt struct {
+	ocfl.Named
+	key string
+}
+
+// stored finds a file in the first storage that has it with its recorded size, or in the one that is asked for.
+func (s *server) stored(ctx context.Context, o registry.Object, f registry.File, from string) (at storedAt, err error) {
+	heads, err := s.replicasOf(ctx, o)
+	if err != nil {
+		return at, err
+	}
+	damaged, unreachable := []string{}, error(nil)
+	for _, h := range heads {
+		if h.version < o.Head || from != "" && h.storage != from {
+			continue
+		}
+		if at.Named, err = s.objects.Of(h.storage); err != nil {
+			damaged = append(damaged, err.Error())
+			continue
+		}
+		folder, err := at.ObjectKey(o.ID)
+		if err != nil {
+			return at, fmt.Errorf("find %s: %w", o.ID, err)
+		}
+		at.key = folder + "/" + f.ContentPath
+		info, err := at.Store().Stat(ctx, at.key)
+		switch {
+		case err == nil && info.Size == f.SizeBytes:
+			if len(damaged) > 0 {
+				s.log.ErrorContext(ctx, "a replica is damaged", "object", o.ID, "file", f.Path, "err", strings.Join(damaged, "; "))
+			}
+			return at, nil
+		case err == nil:
+			damaged = append(damaged, fmt.Sprintf("in storage %q it has %d bytes and was recorded with %d", h.storage, info.Size, f.SizeBytes))
+		case errors.Is(err, storage.ErrNotFound):
+			damaged = append(damaged, fmt.Sprintf("in storage %q it is not there", h.storage))
+		default:
+			unreachable = errors.Join(unreachable, fmt.Errorf("find content of %s in storage %q: %w", o.ID, h.storage, err))
+		}
+	}
+	switch {
+	case unreachable != nil:
+		return at, unreachable // it may be sound there
+	case len(damaged) == 0:
+		return at, notFound("version %d of %s is in no storage %q", o.Head, o.ID, from)
+	}
+	return at, wire.NewProblem(http.StatusInternalServerError, wire.CodeDamaged, fmt.Sprintf(
+		"%s of %s, version %d, is damaged in storage: %s; have an operator verify the object", f.Path, o.ID, o.Head, strings.Join(damaged, "; ")))
+}
+
+func contentQuery(r *http.Request) (name, from string, version int, err error) {
 	var faults []wire.Fault
 	query := r.URL.Query()
+	from = query.Get("storage")
 	if name = query.Get("path"); name == "" {
 		faults = append(faults, wire.Fault{Location: "query.path", Message: "missing: the file's path, as /files lists it"})
 	}
@@ -101,11 +143,11 @@ func contentQuery(r *http.Request) (name string, version int, err error) {
 		}
 	}
 	for key := range query {
-		if key != "path" && key != "version" {
+		if key != "path" && key != "version" && key != "storage" {
 			faults = append(faults, wire.Fault{Location: "query." + key, Message: "unknown query parameter"})
 		}
 	}
-	return name, version, invalid("no file was sent", faults...)
+	return name, from, version, invalid("no file was sent", faults...)
 }
 
 // fileAt returns the file with exactly this path in the version that o.Head names.

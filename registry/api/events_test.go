@@ -193,7 +193,7 @@ func (r *restarting) start() {
 	store, err := sqlstore.Open(context.WithoutCancel(r.t.Context()), sqlstore.Options{URL: r.url})
 	must(r.t, err)
 	handler, err := api.New(api.Options{
-		Registry: store, Staging: r.base.staging, Objects: r.base.objects, Log: slog.New(slog.DiscardHandler),
+		Registry: store, Staging: r.base.staging, Objects: roots(r.base.objects), Log: slog.New(slog.DiscardHandler),
 	})
 	must(r.t, err)
 	l, err := (&net.ListenConfig{}).Listen(r.t.Context(), "tcp", r.address)

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/wire"
 	"github.com/holdfast/holdfast/storage"
 )
@@ -22,6 +24,19 @@ type Check func(ctx context.Context) (remarks []string, err error)
 // Answers is the Check of what either answers or does not.
 func Answers(ask func(context.Context) error) Check {
 	return func(ctx context.Context) ([]string, error) { return nil, ask(ctx) }
+}
+
+// RootChecks are the checks of storages: "storage" of the default one, and "storage NAME" of each other.
+func RootChecks(roots ocfl.Roots) map[string]Check {
+	checks := map[string]Check{}
+	for _, r := range roots {
+		name := registry.DefaultStorage
+		if r.Name != name {
+			name += " " + r.Name
+		}
+		checks[name] = StoreCheck(r.Store())
+	}
+	return checks
 }
 
 // StoreCheck asks a store: whether it is ready, where it can tell that, else for its room.

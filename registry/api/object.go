@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -11,21 +10,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/holdfast/holdfast/mint"
-	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/wire"
-	"github.com/holdfast/holdfast/storage"
 )
-
-// Objects is where the preserved objects lie.
-type Objects interface {
-	// ObjectKey returns the folder of an object in Store, whether there is such an object or not.
-	ObjectKey(id string) (string, error)
-	// Store returns the store that the objects lie in.
-	Store() storage.Store
-	// Verify reads every byte of an object; ocfl.ErrNotFound when there is none.
-	Verify(ctx context.Context, id string, opts ocfl.ValidateOptions) (*ocfl.Report, error)
-}
 
 func (s *server) objectRoutes(api huma.API) {
 	get := http.MethodGet
@@ -136,36 +123,32 @@ func (s *server) premis(ctx context.Context, in *premisInput) (*output[registry.
 	return page(events), nil
 }
 
-// verify reads every byte of an object, and compares what is in storage with what was recorded.
+// verify reads every byte of every replica of an object, one after the other, and compares what is in storage with what was
+// recorded.
 func (s *server) verify(ctx context.Context, in *ObjectID) (*output[wire.VerifyReport], error) {
 	o, err := s.known(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	v := wire.VerifyReport{ObjectID: o.ID, Recorded: o.Head, Faults: []wire.VerifyFault{}, At: s.now().UTC()}
-	r, err := s.objects.Verify(ctx, o.ID, ocfl.ValidateOptions{})
-	switch {
-	case errors.Is(err, ocfl.ErrNotFound):
-		v.Faults = append(v.Faults, wire.VerifyFault{Code: "R001", Message: "it is recorded, and storage has nothing of it"})
-		return &output[wire.VerifyReport]{Body: v}, nil
-	case err != nil:
-		return nil, fmt.Errorf("verify %s: %w", o.ID, err)
+	heads, err := s.replicasOf(ctx, o)
+	if err != nil {
+		return nil, err
 	}
-	v.Valid, v.Files, v.Bytes = r.Valid(), r.Files, r.Bytes
-	for _, f := range r.Faults {
-		v.Faults = append(v.Faults, wire.VerifyFault{Code: f.Code, Path: f.Path, Message: f.Message})
-	}
-	// A version above the recorded one is on its way to being recorded; one below means that a version is gone.
-	if n, ok := versionNumber(r.Head); ok {
-		v.Version = n
-		if n < o.Head {
-			v.Valid = false
-			v.Faults = append(v.Faults, wire.VerifyFault{
-				Code: "R002", Message: fmt.Sprintf("version %d is recorded, and the newest in storage is %d", o.Head, n),
-			})
+	v := wire.VerifyReport{ObjectID: o.ID, Recorded: o.Head, Valid: len(heads) > 0, Replicas: []wire.VerifyReplica{}, Faults: []wire.VerifyFault{}}
+	for i, h := range heads {
+		r, faults, err := s.verifyReplica(ctx, o, h)
+		if err != nil {
+			return nil, err
 		}
+		if i == 0 || r.Version < v.Version {
+			v.Version = r.Version
+		}
+		v.Valid = v.Valid && r.Valid
+		v.Files, v.Bytes = v.Files+r.Files, v.Bytes+r.Bytes
+		v.Replicas, v.Faults = append(v.Replicas, r), append(v.Faults, faults...)
 	}
-	s.log.InfoContext(ctx, "object verified", "object", o.ID, "valid", v.Valid, "files", v.Files, "actor", actor(ctx))
+	v.At = s.now().UTC()
+	s.log.InfoContext(ctx, "object verified", "object", o.ID, "valid", v.Valid, "replicas", len(heads), "files", v.Files, "actor", actor(ctx))
 	return &output[wire.VerifyReport]{Body: v}, nil
 }
 

@@ -91,8 +91,8 @@ func (d *premisDocument) entities() error {
 			Category: premis.Representation, IDs: []premis.Identifier{d.version(v.Version)},
 			Relationships: []premis.Relationship{premis.Represents(d.ark())},
 		}
-		if v.Storage != "" {
-			o.Storage = append(o.Storage, premis.Storage{Location: premis.Identifier{Type: "URI", Value: premis.Text(v.Storage)}})
+		for _, at := range v.Replicas {
+			o.Storage = append(o.Storage, premis.Storage{Location: premis.Identifier{Type: localID, Value: premis.Text(at.Storage)}})
 		}
 		if err := d.out.WriteObject(o); err != nil {
 			return err

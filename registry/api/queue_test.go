@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/api"
 	"github.com/holdfast/holdfast/registry/client"
 	"github.com/holdfast/holdfast/registry/wire"
 )
@@ -89,15 +91,37 @@ func TestNotAccepting(t *testing.T) {
 	}
 }
 
+// withTape gives a bench a second storage.
+func withTape(b *bench, o *api.Options) {
+	o.Objects = append(o.Objects, ocfl.Named{Root: b.objects, Name: "tape"})
+}
+
+func TestPutCollection_Storages(t *testing.T) {
+	b := newBench(t, withTape)
+	for storages, want := range map[string]string{
+		`["tape","storage"]`: "",
+		`["storage","disk"]`: `there is no storage of this name; use one of those there are (storage, tape)`,
+		`["tape","tape"]`:    `storage \"tape\" is named twice`,
+		`["staging"]`:        "the name is the staging volume's",
+		`["Tape"]`:           "small letters",
+	} {
+		answer, text := b.send(t, http.MethodPut, "/api/v1/collections/s",
+			`{"owner":"ark:/99999/o","collections":["ark:/99999/c"],"storages":`+storages+`}`)
+		if good := answer.StatusCode == http.StatusOK; good != (want == "") || !strings.Contains(text, want) {
+			t.Errorf("%s: %d %s, want %q", storages, answer.StatusCode, text, want)
+		}
+	}
+}
+
 func TestHolds_OfVolumesAndWorkers(t *testing.T) {
-	b := newBench(t)
+	b := newBench(t, withTape)
 	ctx := t.Context()
 	must(t, b.as(t, registry.RoleAdmin).PutCollection(ctx, registry.Collection{Mnemonic: "maps", Profile: registry.Profile{
-		Owner: "ark:/99999/o", Collections: []string{"ark:/99999/c"}, Storage: "tape", ReleaseOneByOne: true,
+		Owner: "ark:/99999/o", Collections: []string{"ark:/99999/c"}, Storages: []string{"storage", "tape"}, ReleaseOneByOne: true,
 	}}, ""))
 	maps, err := b.store.Collection(ctx, "maps")
 	must(t, err)
-	if maps.Profile.Storage != "tape" || !maps.Profile.ReleaseOneByOne {
+	if len(maps.Profile.Storages) != 2 || !maps.Profile.ReleaseOneByOne {
 		t.Errorf("profile=%+v", maps.Profile)
 	}
 	c := b.as(t, registry.RoleOperator)

@@ -340,7 +340,7 @@ func TestTus_TwoAtOnce(t *testing.T) {
 func (b *bench) beside(t testing.TB, staging storage.Store) *bench {
 	t.Helper()
 	handler, err := api.New(api.Options{
-		Registry: b.store, Staging: staging, Objects: b.objects, Version: "test", Log: slog.New(slog.DiscardHandler),
+		Registry: b.store, Staging: staging, Objects: roots(b.objects), Version: "test", Log: slog.New(slog.DiscardHandler),
 	})
 	must(t, err)
 	other := *b

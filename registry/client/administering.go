@@ -55,7 +55,7 @@ func (s *Store) RemoveHold(ctx context.Context, scope registry.HoldScope, key, a
 
 // PutCollection implements registry.Administering.
 func (s *Store) PutCollection(ctx context.Context, c registry.Collection, actor string) error {
-	if err := checkKeys("collection", c.Mnemonic, c.Profile.Owner, c.Profile.Storage); err != nil {
+	if err := checkKeys("collection", append([]string{c.Mnemonic, c.Profile.Owner}, c.Profile.Storages...)...); err != nil {
 		return err
 	}
 	return s.tell(ctx, "put-collection", wire.CollectionRecord{Collection: c, Actor: actor})

@@ -99,7 +99,7 @@ func serverOf(t testing.TB, store registry.Store, now func() time.Time, around f
 	objects, err := ocfl.OpenRoot(t.Context(), preserved, "", nil)
 	must(t, err)
 	handler, err := api.New(api.Options{
-		Registry: knowing{store}, Staging: staging, Objects: objects, Now: now, Log: slog.New(slog.DiscardHandler),
+		Registry: knowing{store}, Staging: staging, Objects: ocfl.Roots{{Root: objects, Name: registry.DefaultStorage}}, Now: now, Log: slog.New(slog.DiscardHandler),
 	})
 	must(t, err)
 	if around != nil {

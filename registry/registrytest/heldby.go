@@ -16,6 +16,7 @@ func heldByTests() []test {
 		{"a_settled_item_is_held_by_nothing", settledNotHeld},
 		{"hold_after_Pending_at_every_stage", heldAtEveryStage},
 		{"a_volume_holds_the_stages_that_write_to_it", volumeHeld},
+		{"a_volume_holds_what_is_copied_to_it", otherStorageHeld},
 		{"a_hold_on_the_collection_stops_a_batch_before_it_expands", heldBatch},
 		{"a_hold_during_a_batch", heldDuringBatch},
 		{"lists_and_claims_go_by_the_rule_of_Covers", sameRule},
@@ -97,42 +98,44 @@ func settledNotHeld(f *fixture) {
 }
 
 func heldAtEveryStage(f *fixture) {
-	route, _ := registry.RouteOf(registry.Ingest)
-	id := f.job(route.First())
+	name := f.everyStep()
+	_, jobs := f.batch(1, func(s *registry.Submission) { s.Collection = name })
+	id := jobs[0]
+	route, _ := f.item(id).Route()
 	for _, step := range route.Steps {
-		f.hold(registry.HoldCollection, mnemonic)
+		f.hold(registry.HoldCollection, name)
 		f.state(id, registry.StateHeld)
 		if got := f.refused(step.Stage, id).Reason; got != registry.ReasonHeld {
 			f.Errorf("%s: claim: %s, want held", step.Stage, got)
 		}
-		f.release(registry.HoldCollection, mnemonic)
+		f.release(registry.HoldCollection, name)
 		if got := f.offered(5); !has(got, id) {
 			f.Errorf("%s: due %v after the release, want %s", step.Stage, got, id)
 		}
 		c := f.take(step.Stage, id)
-		f.hold(registry.HoldCollection, mnemonic) // while it runs
+		f.hold(registry.HoldCollection, name) // while it runs
 		f.done(c.Lease)
 		want := registry.StateHeld
 		if _, more := route.Next(step.Stage); !more {
 			want = registry.StateCompleted
 		}
 		f.state(id, want)
-		f.release(registry.HoldCollection, mnemonic)
+		f.release(registry.HoldCollection, name)
 	}
 }
 
 func volumeHeld(f *fixture) {
-	f.collection("tapes", registry.Profile{Storage: "tape"})
+	f.collection("tapes", registry.Profile{Storages: []string{"tape"}})
 	batch := f.submit(func(s *registry.Submission) { s.Collection = "tapes" })
 	c := f.takeItem(batch)
 	_, err := f.AddJobs(f.Context(), c.Lease, newJobs(1))
 	f.must(err)
 	f.done(c.Lease)
 	onTape, onDisk := f.children(batch)[0], f.job(registry.Estimate)
-	if a, b := f.item(onTape).Volume, f.item(onDisk).Volume; a != "tape" || b != registry.DefaultStorage {
+	if a, b := f.item(onTape).Storages, f.item(onDisk).Storages; !slices.Equal(a, []string{"tape"}) || !slices.Equal(b, []string{registry.DefaultStorage}) {
 		f.Errorf("volumes %q and %q", a, b)
 	}
-	route, _ := registry.RouteOf(registry.Ingest)
+	route, _ := f.item(onTape).Route()
 	for _, step := range route.Steps {
 		f.bring(onTape, step.Stage)
 		f.bring(onDisk, step.Stage)
@@ -156,6 +159,40 @@ func volumeHeld(f *fixture) {
 	}
 	if writes := slices.ContainsFunc(route.Steps, func(s registry.Step) bool { return s.Writes == registry.StorageVolume }); !writes {
 		f.Error("no stage writes to storage")
+	}
+}
+
+// otherStorageHeld: the first storage is held where the version is written, the others where it is copied; what waits goes on
+// when the hold is gone.
+func otherStorageHeld(f *fixture) {
+	name := f.everyStep()
+	_, jobs := f.batch(1, func(s *registry.Submission) { s.Collection = name })
+	id := jobs[0]
+	route, _ := f.item(id).Route()
+	all := f.item(id).Storages
+	for _, step := range route.Steps {
+		f.bring(id, step.Stage)
+		for i, volume := range all {
+			want := step.Writes == registry.StorageVolume && i == 0 || step.Writes == registry.OtherStorages && i > 0
+			f.hold(registry.HoldVolume, volume)
+			if got := f.item(id).HeldBy != nil; got != want {
+				f.Errorf("%s: a hold on storage %d of %v holds it: %v, want %v", step.Stage, i+1, all, got, want)
+			}
+			if want {
+				if got := f.refused(step.Stage, id).Reason; got != registry.ReasonHeld {
+					f.Errorf("%s: claim: %s, want held", step.Stage, got)
+				}
+			}
+			f.release(registry.HoldVolume, volume)
+			if got := f.take(step.Stage, id); got.Item.ID != id {
+				f.Errorf("%s: after the release %s is claimed", step.Stage, got.Item.ID)
+			} else {
+				f.settle(registry.Settlement{Lease: got.Lease, Outcome: registry.OutcomeReleased})
+			}
+		}
+	}
+	if _, there := route.Step(registry.Replicate); !there || len(all) < 3 {
+		f.Errorf("the route has no replicate, or the storages are only %v", all)
 	}
 }
 
@@ -200,15 +237,15 @@ func heldDuringBatch(f *fixture) {
 // registry.Hold.Covers says.
 func sameRule(f *fixture) {
 	random := rand.New(rand.NewPCG(3, 1)) //nolint:gosec // a test that can be repeated
-	f.collection("tapes", registry.Profile{Storage: "tape"})
+	f.collection("tapes", registry.Profile{Storages: []string{"tape", "cold"}})
 	keys := map[registry.HoldScope][]string{
 		registry.HoldAll: {""}, registry.HoldCollection: {mnemonic, "tapes", "none"}, registry.HoldWorker: {"worker-1"},
-		registry.HoldVolume: {registry.DefaultStorage, registry.DefaultStaging, "tape", "none"}, registry.HoldBatch: {"none"}, registry.HoldItem: {"none"},
+		registry.HoldVolume: {registry.DefaultStorage, registry.DefaultStaging, "tape", "cold", "col", "none"}, registry.HoldBatch: {"none"}, registry.HoldItem: {"none"},
 	}
 	for _, stage := range registry.Stages() {
 		keys[registry.HoldStage] = append(keys[registry.HoldStage], string(stage))
 	}
-	for i, stage := range []registry.Stage{registry.Expand, registry.Estimate, registry.Provision, registry.Download, registry.Process, registry.Record, registry.Notify} {
+	for i, stage := range []registry.Stage{registry.Expand, registry.Estimate, registry.Provision, registry.Download, registry.Process, registry.Replicate, registry.Record, registry.Process, registry.Notify} {
 		batch := f.submit(func(s *registry.Submission) { s.Collection = []string{mnemonic, "tapes"}[i%2] })
 		keys[registry.HoldBatch] = append(keys[registry.HoldBatch], batch)
 		keys[registry.HoldItem] = append(keys[registry.HoldItem], batch)

@@ -28,7 +28,7 @@ func (f *fixture) release(scope registry.HoldScope, key string) {
 }
 
 func holdEachScope(f *fixture) {
-	f.collection("other", registry.Profile{Storage: "tape"})
+	f.collection("other", registry.Profile{Storages: []string{"tape"}})
 	batch, jobs := f.batch(2)
 	apart := f.submit(func(s *registry.Submission) { s.Collection = "other" })
 	stored := f.job(registry.Process)

@@ -26,7 +26,7 @@ func objectItemTests() []test {
 }
 
 // storageOf is the volume of the versions that tests record.
-const storageOf = "file:///objects"
+const storageOf = registry.DefaultStorage
 
 // object makes an object of one file, recorded.
 func (f *fixture) object() (ark string) {
@@ -59,7 +59,7 @@ func objectItem(f *fixture) {
 		f.must(err)
 		route, _ := registry.RouteOf(action)
 		if it.Action != action || it.Stage != route.First() || it.State != registry.StatePending || it.CreatedBy != "admin" ||
-			it.Collection != mnemonic || it.Volume != storageOf {
+			it.Collection != mnemonic || !slices.Equal(it.Storages, []string{storageOf}) {
 			f.Errorf("made %+v", it)
 		}
 		var spec registry.ObjectSpec

@@ -144,11 +144,11 @@ func oneReceipt(f *fixture) {
 	f.must(f.RecordVersion(f.Context(), c.Lease, v))
 	before, r := f.receipt(ark, 1)
 	if h := r.Header; h.Object != ark || h.Version != 1 || h.Files != 2 || h.Bytes != 10 || len(h.Replicas) != 1 ||
-		h.Replicas[0].Storage != v.Storage || h.Replicas[0].Inventory != "sha512:00" || !h.Replicas[0].Verified.Equal(v.VerifiedAt) {
+		h.Replicas[0].Storage != v.Replicas[0].Storage || h.Replicas[0].Inventory != "sha512:00" || !h.Replicas[0].Verified.Equal(v.Replicas[0].VerifiedAt) {
 		f.Errorf("header %+v", h)
 	}
 	f.clock.pass(time.Minute)
-	v.Title, v.VerifiedAt = "another", f.clock.now()
+	v.Title, v.Replicas[0].VerifiedAt = "another", f.clock.now()
 	f.must(f.RecordVersion(f.Context(), c.Lease, v))
 	f.sweep(2 * lease) // killed before it settled
 	l := f.takeItem(c.Item.ID).Lease

@@ -38,7 +38,7 @@ func versionRecord(f *fixture, l registry.Lease, object string, version int, fil
 	at := f.clock.now()
 	return registry.VersionRecord{
 		ObjectID: object, Version: version, Collection: mnemonic, Owner: owner, Title: fmt.Sprintf("title %d", version), Creator: "creator",
-		Date: "2026", Files: int64(len(files)), SizeBytes: 5 * int64(len(files)), CreatedAt: at, Storage: "file:///objects", VerifiedAt: at,
+		Date: "2026", Files: int64(len(files)), SizeBytes: 5 * int64(len(files)), CreatedAt: at, Replicas: []registry.Replica{{Storage: registry.DefaultStorage, VerifiedAt: at}},
 		Events: []registry.Premis{{
 			ID: fmt.Sprintf("%s-%d", object, version), ObjectID: object, Version: version, ItemID: l.ItemID, Type: "ingestion end", At: at,
 			Agent: "holdfast", Outcome: "success", Detail: "stored",
@@ -89,7 +89,7 @@ func invisible(f *fixture) {
 		ID: ark, ARK: ark, Tenant: o.Tenant, Collection: mnemonic, Owner: owner, LocalIDs: []string{"x"}, Title: "title 1", Creator: "creator",
 		Date: "2026", Head: 1, Files: 1, SizeBytes: 5, CreatedAt: at, UpdatedAt: at,
 		Versions: []registry.ObjectVersion{{
-			Version: 1, ItemID: c.Item.ID, Files: 1, SizeBytes: 5, CreatedAt: at, RecordedAt: at, Storage: "file:///objects", VerifiedAt: at,
+			Version: 1, ItemID: c.Item.ID, Files: 1, SizeBytes: 5, CreatedAt: at, RecordedAt: at, Replicas: []registry.Replica{{Storage: registry.DefaultStorage, VerifiedAt: at}},
 		}},
 	}
 	if diff := cmp.Diff(want, o); diff != "" {

@@ -159,7 +159,9 @@ func (f *fixture) job(at registry.Stage) string {
 func (f *fixture) everyStep() (name string) {
 	f.Helper()
 	name = "every_step"
-	f.collection(name, registry.Profile{Name: "Every step", Owner: owner, Scan: true})
+	f.collection(name, registry.Profile{
+		Name: "Every step", Owner: owner, Scan: true, Storages: []string{registry.DefaultStorage, "second", "third"},
+	})
 	return name
 }
 

@@ -31,6 +31,9 @@ func (s *Store) PutCollection(ctx context.Context, c registry.Collection, actor 
 	if err := registry.CheckPriority(c.Profile.Priority); err != nil {
 		return fmt.Errorf("save collection %s: %w", c.Mnemonic, err)
 	}
+	if err := registry.CheckStorages(c.Profile.Storages); err != nil {
+		return fmt.Errorf("save collection %s: %w", c.Mnemonic, err)
+	}
 	profile, err := json.Marshal(c.Profile)
 	if err != nil {
 		return fmt.Errorf("encode profile of %s: %w", c.Mnemonic, err)

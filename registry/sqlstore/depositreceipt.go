@@ -56,13 +56,17 @@ func (t *tx) sign(v registry.VersionRecord, m *receipt.Manifest) error {
 	if err != nil {
 		return err
 	}
+	proofs := make([]receipt.Replica, 0, len(v.Replicas))
+	for _, at := range v.Replicas {
+		proofs = append(proofs, receipt.Replica{Storage: at.Storage, Verified: at.VerifiedAt, Inventory: v.Inventory})
+	}
 	key := t.store.receiptKey
 	head, signature := key.Sign(receipt.Header{
 		Object: v.ObjectID, Version: v.Version, Owner: v.Owner, LocalIDs: v.LocalIDs,
 		Title: clean(v.Title), Creator: clean(v.Creator), Date: clean(v.Date),
 		Created: v.CreatedAt, Recorded: fromMicros(t.now), Files: m.Files, Bytes: m.Bytes, Manifest: m.Digest(),
 		Events:   receipt.Span{First: before.seq + 1, Count: end.seq - before.seq, Before: before.hash, After: end.hash},
-		Replicas: []receipt.Replica{{Storage: v.Storage, Verified: v.VerifiedAt, Inventory: v.Inventory}},
+		Replicas: proofs,
 	})
 	if len(head) > receipt.MaxLine {
 		return fmt.Errorf("sign the receipt: its header would have %d bytes: %w", len(head), registry.ErrInvalid)

@@ -45,10 +45,10 @@ func (s *Store) Unready(ctx context.Context) (wrong []string, err error) {
 			SELECT 1 FROM lane l WHERE l.stage = i.stage AND l.collection = i.collection AND l.active = 1)`},
 		{"said to be blocked, but it is not", `SELECT i.id FROM work_item i WHERE i.ready = 2 AND NOT (i.status = 'pending' AND ` + blocked + `)`},
 		{"set aside, but it is not pending, or nothing covers it", `SELECT i.id FROM work_item i WHERE i.ready = 3 AND (i.status <> 'pending'
-			OR ` + blocked + ` OR NOT (` + heldBy + ` OR ` + lockedOut + ` OR EXISTS (SELECT 1 FROM putback p WHERE p.key = i.parent_id OR p.key = i.volume)))`},
+			OR ` + blocked + ` OR NOT (` + heldBy + ` OR ` + lockedOut + ` OR EXISTS (SELECT 1 FROM putback p WHERE p.key = i.parent_id OR p.key = i.volume OR ` + isOther("p.key") + `)))`},
 		{"set aside for a hold that is not its own", `SELECT i.id FROM work_item i WHERE i.ready = 3 AND NOT ` + lockedOut + ` AND NOT EXISTS (
 			SELECT 1 FROM hold h WHERE h.scope = 'volume' OR h.key = i.id OR h.key = i.parent_id) AND NOT EXISTS (
-			SELECT 1 FROM putback p WHERE p.key = i.parent_id OR p.key = i.volume)`},
+			SELECT 1 FROM putback p WHERE p.key = i.parent_id OR p.key = i.volume OR ` + isOther("p.key") + `)`},
 		{"pending and blocked, but not said to be", `SELECT i.id FROM work_item i WHERE i.status = 'pending' AND ` + blocked + ` AND i.ready <> 2`},
 		{"pending and due, but nobody looks at it", `SELECT i.id FROM work_item i WHERE i.status = 'pending' AND i.ready = 0 AND i.run_at <= ` + now + `
 			AND i.updated_at = ` + now},

@@ -20,7 +20,12 @@ func checkHold(h registry.Hold) error {
 			return fmt.Errorf("%w: a hold on everything has no key", registry.ErrInvalid)
 		}
 		return nil
-	case registry.HoldStage, registry.HoldCollection, registry.HoldVolume, registry.HoldBatch, registry.HoldItem, registry.HoldWorker:
+	case registry.HoldVolume:
+		if h.Key == registry.DefaultStaging {
+			return nil
+		}
+		return registry.CheckStorageName(h.Key)
+	case registry.HoldStage, registry.HoldCollection, registry.HoldBatch, registry.HoldItem, registry.HoldWorker:
 		if h.Key == "" {
 			return fmt.Errorf("%w: a hold needs a key", registry.ErrInvalid)
 		}
@@ -155,17 +160,4 @@ func scanHolds(rows *sql.Rows) (out []registry.Hold, err error) {
 		out = append(out, h)
 	}
 	return out, rows.Err()
-}
-
-// volumeOf is the storage volume that an item's object goes to, "" for an item that makes none.
-func volumeOf(a registry.Action, p registry.Profile) string {
-	switch a {
-	case registry.Batch, registry.Ingest:
-		if p.Storage == "" {
-			return registry.DefaultStorage
-		}
-		return p.Storage
-	case registry.Bulk, registry.Tidy:
-	}
-	return ""
 }

@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"cmp"
 	"database/sql"
 	"encoding/json"
 	"fmt"
@@ -27,7 +26,7 @@ type newItem struct {
 	delay                          int64  // microseconds until it may run
 	graph                          string // "" for none
 	blockers                       int64  // requirements that are open; the caller writes their edges
-	volume                         string // "": of the spec's profile
+	storages                       []string
 	optional                       []registry.Stage
 }
 
@@ -68,13 +67,18 @@ func (n newItem) values(b birth, seq, now int64) ([]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode spec: %w", err)
 	}
+	var first string
+	var others []string
+	if len(n.storages) > 0 {
+		first, others = n.storages[0], n.storages[1:]
+	}
 	return []any{
 		seq, n.id, n.tenant, n.collection,
 		sql.NullString{String: n.parent, Valid: n.parent != ""},
 		n.row, n.action, n.stage,
 		n.status, n.priority, rank(now, n.priority), clean(n.name), string(spec), n.fingerprint, n.class, clean(n.note),
 		now + n.delay, b.nudge, clean(n.actor), now, b.finished, n.graph, n.blockers,
-		cmp.Or(n.volume, volumeOf(n.action, n.spec.Profile)), wordList(n.optional), b.ready,
+		first, wordList(others), wordList(n.optional), b.ready,
 	}, nil
 }
 
@@ -82,8 +86,8 @@ func (n newItem) values(b birth, seq, now int64) ([]any, error) {
 var insertItem = insertInto(
 	`INSERT INTO work_item (seq, id, tenant, collection, parent_id, row_no, action, stage, status, priority, rank, name, spec,
 		fingerprint, error_class, note, run_at, nudge_at, created_by, created_at, updated_at, finished_at, graph_id, blocker_count,
-		volume, optional, ready)`,
-	`($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $20, $21, $22, $23, $24, $25, $26)`)
+		volume, other_storages, optional, ready)`,
+	`($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $20, $21, $22, $23, $24, $25, $26, $27)`)
 
 // insert makes items, each with its event and, when it is pending, its message.
 func (t *tx) insert(items ...newItem) error {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -170,9 +171,7 @@ func (s *Store) RecordVersion(ctx context.Context, l registry.Lease, v registry.
 		if err != nil {
 			return err
 		}
-		err = t.do(`INSERT INTO replica (object_id, version, storage, verified_at) VALUES ($1, $2, $3, $4)
-			ON CONFLICT DO NOTHING`, v.ObjectID, v.Version, v.Storage, micros(v.VerifiedAt))
-		if err != nil {
+		if err := t.replicas(l.ItemID, v); err != nil {
 			return err
 		}
 		if err := t.premis(v.Events...); err != nil {
@@ -187,6 +186,30 @@ func (s *Store) RecordVersion(ctx context.Context, l registry.Lease, v registry.
 	})
 	if err != nil {
 		return fmt.Errorf("record version %d of %s: %w", v.Version, v.ObjectID, err)
+	}
+	return nil
+}
+
+// replicas notes where the version is, which must be wherever it is to be. A storage that has it has all the versions before it,
+// too: those that it lacked came with this one.
+func (t *tx) replicas(itemID string, v registry.VersionRecord) error {
+	it, err := t.item(itemID)
+	if err != nil {
+		return err
+	}
+	for _, name := range it.Storages {
+		if !slices.ContainsFunc(v.Replicas, func(r registry.Replica) bool { return r.Storage == name && !r.VerifiedAt.IsZero() }) {
+			return fmt.Errorf("%w: nobody has verified it in storage %q", registry.ErrInvalid, name)
+		}
+	}
+	for _, r := range v.Replicas {
+		err := t.do(`INSERT INTO replica (object_id, version, storage, verified_at)
+			SELECT object_id, version, CAST($3 AS TEXT), CAST($4 AS BIGINT) FROM object_version
+			WHERE object_id = $1 AND version <= $2 AND status = 'recorded' ON CONFLICT DO NOTHING`,
+			v.ObjectID, v.Version, r.Storage, micros(r.VerifiedAt))
+		if err != nil {
+			return fmt.Errorf("note the replica in %s: %w", r.Storage, err)
+		}
 	}
 	return nil
 }

@@ -27,6 +27,8 @@ func heldAt(stage string) string {
 	OR EXISTS (SELECT 1 FROM hold h WHERE h.scope = 'batch' AND h.key IN (i.parent_id, i.id))
 	OR (` + stage + ` IN ` + writingStages(registry.StorageVolume) + `
 		AND EXISTS (SELECT 1 FROM hold h WHERE h.scope = 'volume' AND h.key = i.volume))
+	OR (` + stage + ` IN ` + writingStages(registry.OtherStorages) + `
+		AND EXISTS (SELECT 1 FROM hold h WHERE h.scope = 'volume' AND ` + isOther("h.key") + `))
 	OR (` + stage + ` IN ` + writingStages(registry.StagingVolume) + `
 		AND EXISTS (SELECT 1 FROM hold WHERE scope = 'volume' AND key = '` + registry.DefaultStaging + `'))))`
 }
@@ -50,6 +52,11 @@ func nextStage() string {
 		}
 	}
 	return b.String() + " ELSE i.stage END"
+}
+
+// isOther is true for the rows i of work_item whose storages after the first include a name. Holds on volumes have no commas.
+func isOther(name string) string {
+	return `(i.other_storages <> '' AND REPLACE(i.other_storages, ',' || ` + name + ` || ',', '') <> i.other_storages)`
 }
 
 func writingStages(to registry.VolumeKind) string {
@@ -92,7 +99,7 @@ func stagesWhere(is func(registry.Step) bool) string {
 var itemColumns = `i.id, i.tenant, i.collection, COALESCE(i.parent_id, ''), i.row_no, i.action, i.stage, i.status,
 	i.priority, i.name, i.spec, i.state, i.size_bytes, i.files, i.done_bytes, i.done_files, i.blocker_count, i.closing,
 	i.attempt, i.tries, i.retry_count, i.error_class, i.note, i.created_by, i.graph_id, i.created_at, i.updated_at, i.run_at,
-	i.finished_at, i.volume, i.optional, (i.status IN ('prepare', 'pending', 'running') AND ` + heldNext + `)`
+	i.finished_at, i.volume, i.other_storages, i.optional, (i.status IN ('prepare', 'pending', 'running') AND ` + heldNext + `)`
 
 var selectItem = `SELECT ` + itemColumns + ` FROM work_item i `
 
@@ -103,7 +110,8 @@ type scanner interface{ Scan(dest ...any) error }
 func scanItem(row scanner) (registry.WorkItem, error) {
 	var (
 		it                      registry.WorkItem
-		spec, state, optional   string
+		spec, state             string
+		first, others, optional string
 		created, updated, runAt int64
 		finished                sql.NullInt64
 		held                    bool
@@ -111,11 +119,14 @@ func scanItem(row scanner) (registry.WorkItem, error) {
 	err := row.Scan(&it.ID, &it.Tenant, &it.Collection, &it.ParentID, &it.Row, &it.Action, &it.Stage, &it.Status,
 		&it.Priority, &it.Name, &spec, &state, &it.SizeBytes, &it.Files, &it.DoneBytes, &it.DoneFiles, &it.BlockerCount,
 		&it.Closing, &it.Attempt, &it.Tries, &it.RetryCount, &it.ErrorClass, &it.Note, &it.CreatedBy, &it.GraphID, &created, &updated,
-		&runAt, &finished, &it.Volume, &optional, &held)
+		&runAt, &finished, &first, &others, &optional, &held)
 	if err != nil {
 		return it, err
 	}
 	it.Spec, it.Optional = json.RawMessage(spec), wordsOf[registry.Stage](optional)
+	if first != "" {
+		it.Storages = append([]string{first}, wordsOf[string](others)...)
+	}
 	if err := json.Unmarshal([]byte(state), &it.Results); err != nil {
 		return it, fmt.Errorf("decode results of item %s: %w", it.ID, err)
 	}

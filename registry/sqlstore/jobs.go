@@ -70,7 +70,7 @@ func (t *tx) addJobs(batch registry.WorkItem, jobs []registry.NewJob) (added int
 		n := newItem{
 			id: newID(), tenant: batch.Tenant, collection: batch.Collection, parent: batch.ID, row: j.Row,
 			action: registry.Ingest, stage: route.First(), status: registry.Pending, priority: j.Priority, name: j.Name,
-			spec: j.Spec, actor: batch.CreatedBy, volume: batch.Volume, optional: batch.Optional,
+			spec: j.Spec, actor: batch.CreatedBy, storages: batch.Storages, optional: batch.Optional,
 		}
 		var satisfied any
 		if j.Fault != "" {

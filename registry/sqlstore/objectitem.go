@@ -51,7 +51,7 @@ func (t *tx) requestObject(r registry.ObjectRequest) (it registry.WorkItem, err 
 	return t.item(id)
 }
 
-// addObjectItem makes an item about an object, in the object's collection and on its volume.
+// addObjectItem makes an item about an object, in the object's collection and on its storages.
 func (t *tx) addObjectItem(r registry.ObjectRequest, priority int) (id string, err error) {
 	n := newItem{id: newID(), action: r.Action, status: registry.Pending, priority: priority, actor: r.Actor}
 	if r.Spec.Version == 0 {
@@ -59,15 +59,18 @@ func (t *tx) addObjectItem(r registry.ObjectRequest, priority int) (id string, e
 			return "", err
 		}
 	}
-	err = t.get(`SELECT o.tenant, o.collection, COALESCE((SELECT MIN(r.storage) FROM replica r
-			WHERE r.object_id = v.object_id AND r.version = v.version), '')
-		FROM object o JOIN object_version v ON v.object_id = o.id
+	err = t.get(`SELECT o.tenant, o.collection FROM object o JOIN object_version v ON v.object_id = o.id
 		WHERE o.id = $1 AND o.head > 0 AND v.version = $2 AND v.status = 'recorded'`,
-		[]any{r.Spec.ObjectID, r.Spec.Version}, &n.tenant, &n.collection, &n.volume)
+		[]any{r.Spec.ObjectID, r.Spec.Version}, &n.tenant, &n.collection)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", registry.ErrNotFound
 	} else if err != nil {
 		return "", err
+	}
+	n.storages, err = t.strings(`SELECT storage FROM replica WHERE object_id = $1 AND version = $2
+		ORDER BY CASE storage WHEN '`+registry.DefaultStorage+`' THEN 0 ELSE 1 END, storage`, r.Spec.ObjectID, r.Spec.Version)
+	if err != nil {
+		return "", fmt.Errorf("look for its replicas: %w", err)
 	}
 	route, _ := registry.RouteOf(r.Action)
 	n.stage, n.name, n.input = route.First(), r.Spec.Title(r.Action), r.Spec

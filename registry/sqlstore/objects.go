@@ -75,20 +75,28 @@ func (s *Store) versions(ctx context.Context, id string) (out []registry.ObjectV
 	rows, err := s.read.QueryContext(ctx, `SELECT v.version, v.item_id, v.files, v.size_bytes, v.created_at, v.recorded_at,
 			COALESCE(r.storage, ''), COALESCE(r.verified_at, 0)
 		FROM object_version v LEFT JOIN replica r ON r.object_id = v.object_id AND r.version = v.version
-		WHERE v.object_id = $1 AND v.status = 'recorded' ORDER BY v.version`, id)
+		WHERE v.object_id = $1 AND v.status = 'recorded' ORDER BY v.version, r.storage`, id)
 	if err != nil {
 		return nil, fmt.Errorf("read versions of %s: %w", id, err)
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		var v registry.ObjectVersion
+		var r registry.Replica
 		var created, recorded, verified int64
-		err := rows.Scan(&v.Version, &v.ItemID, &v.Files, &v.SizeBytes, &created, &recorded, &v.Storage, &verified)
+		err := rows.Scan(&v.Version, &v.ItemID, &v.Files, &v.SizeBytes, &created, &recorded, &r.Storage, &verified)
 		if err != nil {
 			return nil, fmt.Errorf("read versions of %s: %w", id, err)
 		}
-		v.CreatedAt, v.RecordedAt, v.VerifiedAt = fromMicros(created), fromMicros(recorded), fromMicros(verified)
-		out = append(out, v)
+		if len(out) == 0 || out[len(out)-1].Version != v.Version {
+			v.CreatedAt, v.RecordedAt = fromMicros(created), fromMicros(recorded)
+			out = append(out, v)
+		}
+		if r.Storage != "" {
+			r.VerifiedAt = fromMicros(verified)
+			last := &out[len(out)-1]
+			last.Replicas = append(last.Replicas, r)
+		}
 	}
 	return out, rows.Err()
 }

@@ -119,18 +119,18 @@ var waitingByReadiness = []struct{ readiness, waits, stage string }{
 // waitingQuery counts the pending rows of a readiness by what shared holds look at, and by whether they are held apart;
 // columns that no hold makes a difference for are not read.
 func waitingQuery(readiness, waits, stage string, scopes map[registry.HoldScope]bool) string {
-	volume, apart, group := `''`, `0`, stage+`, i.collection`
+	volume, others, apart, group := `''`, `''`, `0`, stage+`, i.collection`
 	if scopes[registry.HoldVolume] {
-		volume = `i.volume`
-		group += `, 3`
+		volume, others = `i.volume`, `i.other_storages`
+		group += `, 3, 4`
 	}
 	if scopes[registry.HoldItem] || scopes[registry.HoldBatch] {
 		apart = heldApart
-		group += `, 4`
+		group += `, 5`
 	}
-	return fmt.Sprintf(`SELECT %[6]s, i.collection, %[1]s, %[2]s, COUNT(*), SUM(CASE WHEN %[3]s THEN 1 ELSE 0 END),
+	return fmt.Sprintf(`SELECT %[6]s, i.collection, %[1]s, %[7]s, %[2]s, COUNT(*), SUM(CASE WHEN %[3]s THEN 1 ELSE 0 END),
 			COALESCE(MIN(CASE WHEN %[3]s THEN NULL ELSE i.run_at END), 0)
-		FROM work_item i WHERE %[4]s GROUP BY %[5]s`, volume, apart, waits, readiness, group, stage)
+		FROM work_item i WHERE %[4]s GROUP BY %[5]s`, volume, apart, waits, readiness, group, stage, others)
 }
 
 // addWaiting counts each waiting item once: as held, as waiting for something else, or as ready.
@@ -166,9 +166,11 @@ func (s *Store) addGroups(ctx context.Context, q *registry.QueueStatus, holds []
 	for rows.Next() {
 		group := registry.WorkItem{Status: registry.Pending}
 		var apart, n, waits, oldest int64
-		if err := rows.Scan(&group.Stage, &group.Collection, &group.Volume, &apart, &n, &waits, &oldest); err != nil {
+		var first, others string
+		if err := rows.Scan(&group.Stage, &group.Collection, &first, &others, &apart, &n, &waits, &oldest); err != nil {
 			return err
 		}
+		group.Storages = append([]string{first}, wordsOf[string](others)...)
 		line := stageOf(q, group.Stage)
 		if apart == 1 || slices.ContainsFunc(holds, func(h registry.Hold) bool { return h.Covers(group) }) {
 			line.Held += n

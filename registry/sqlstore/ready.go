@@ -149,12 +149,13 @@ func (t *tx) putBackMore() error {
 	if err != nil {
 		return fmt.Errorf("look for released holds: %w", err)
 	}
-	column := "parent_id"
+	const aside = `SELECT i.id FROM work_item i WHERE i.ready = 3 AND i.id > $2 AND `
+	covered := aside + `i.parent_id = $1`
 	if scope == registry.HoldVolume {
-		column = "volume"
+		covered = aside + `i.volume = $1 UNION ` + aside + `i.stage IN ` + writingStages(registry.OtherStorages) + ` AND ` + isOther("CAST($1 AS TEXT)")
 	}
 	ids, err := t.enter(`UPDATE work_item SET ready = 1, nudge_at = $3, nudges = 0 WHERE id IN (
-			SELECT id FROM work_item WHERE ready = 3 AND `+column+` = $1 AND id > $2 ORDER BY id`+limit(groupWrites)+`)
+			`+covered+` ORDER BY id`+limit(groupWrites)+`)
 		RETURNING id, stage, collection`, key, after, t.now)
 	if err != nil {
 		return fmt.Errorf("put back what the hold on %s %s set aside: %w", scope, key, err)

@@ -258,7 +258,7 @@ func (g *seeder) add(it seeded, at int64) {
 	priority := 5 + g.rand.IntN(3)
 	g.items.add(g.seq, it.id, Tenant, collection, parent, it.row, it.action, it.place.stage, it.place.status, priority,
 		rank(at, priority), it.name, spec, it.class, it.note, runAt, nudge, g.by, at, at, finished, it.attempt, it.retries,
-		blockers, g.rand.Int64N(1<<30), volumeOf(it.action, registry.Profile{}), ready)
+		blockers, g.rand.Int64N(1<<30), registry.DefaultStorage, ready)
 	if !g.History {
 		return
 	}

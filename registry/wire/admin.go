@@ -48,7 +48,7 @@ type CollectionRequest struct {
 	Scan            bool     `json:"scan,omitempty" doc:"Every file is looked at for viruses by clamd before anything is preserved"`
 	ScanPartly      bool     `json:"scan_partly,omitempty" doc:"What clamd cannot see all of, mostly for its size, is preserved all the same and recorded as not scanned. Otherwise its job fails"`
 	DuplicateDays   *int     `json:"duplicate_days,omitempty" doc:"For how many days after a submission another one of the same content is answered with it; 30 when not given, 0 for never"`
-	Storage         string   `json:"storage,omitempty" doc:"The storage volume of the collection's objects; the default one when empty"`
+	Storages        []string `json:"storages,omitempty" doc:"The storages that each version is kept in: it is written to the first, copied to the others, and counts as preserved when all have it; the one named storage when empty"`
 	// A document of its own: what may stand in it is the specification's to say.
 	BagProfile json.RawMessage `json:"bag_profile,omitempty" doc:"A BagIt profile (BagIt Profiles 1.1 to 1.4) of at most 64 KiB that bags must meet; other payloads are not concerned"`
 }
@@ -58,7 +58,7 @@ func (r CollectionRequest) Profile() registry.Profile {
 	return registry.Profile{
 		Name: r.Name, Owner: r.Owner, Collections: r.Collections, NOIDTemplate: r.NOIDTemplate, Minting: r.Minting,
 		DigestAlgorithm: r.DigestAlgorithm, Priority: r.Priority, ReleaseOneByOne: r.ReleaseOneByOne,
-		StopOnBadRow: r.StopOnBadRow, Scan: r.Scan, ScanPartly: r.ScanPartly, DuplicateDays: r.DuplicateDays, Storage: r.Storage, BagProfile: r.BagProfile,
+		StopOnBadRow: r.StopOnBadRow, Scan: r.Scan, ScanPartly: r.ScanPartly, DuplicateDays: r.DuplicateDays, Storages: r.Storages, BagProfile: r.BagProfile,
 	}
 }
 
@@ -67,6 +67,6 @@ func CollectionOf(p registry.Profile) CollectionRequest {
 	return CollectionRequest{
 		Name: p.Name, Owner: p.Owner, Collections: p.Collections, NOIDTemplate: p.NOIDTemplate, Minting: p.Minting,
 		DigestAlgorithm: p.DigestAlgorithm, Priority: p.Priority, ReleaseOneByOne: p.ReleaseOneByOne,
-		StopOnBadRow: p.StopOnBadRow, Scan: p.Scan, ScanPartly: p.ScanPartly, DuplicateDays: p.DuplicateDays, Storage: p.Storage, BagProfile: p.BagProfile,
+		StopOnBadRow: p.StopOnBadRow, Scan: p.Scan, ScanPartly: p.ScanPartly, DuplicateDays: p.DuplicateDays, Storages: p.Storages, BagProfile: p.BagProfile,
 	}
 }

@@ -4,18 +4,30 @@ import "time"
 
 // VerifyReport is what reading every byte of an object again came to.
 type VerifyReport struct {
-	ObjectID string        `json:"object_id"`
-	Valid    bool          `json:"valid"`
-	Version  int           `json:"version" doc:"The newest version in storage; 0 when it cannot be told"`
-	Recorded int           `json:"recorded_version" doc:"The newest version that the Registry has recorded"`
-	Files    int           `json:"files" doc:"Content files that were read"`
-	Bytes    int64         `json:"bytes" doc:"And their size"`
-	Faults   []VerifyFault `json:"faults"`
-	At       time.Time     `json:"at"`
+	ObjectID string          `json:"object_id"`
+	Valid    bool            `json:"valid"`
+	Version  int             `json:"version" doc:"The newest version that every replica has; 0 when it cannot be told"`
+	Recorded int             `json:"recorded_version" doc:"The newest version that the Registry has recorded"`
+	Files    int             `json:"files" doc:"Content files that were read, in all replicas"`
+	Bytes    int64           `json:"bytes" doc:"And their size"`
+	Replicas []VerifyReplica `json:"replicas"`
+	Faults   []VerifyFault   `json:"faults"`
+	At       time.Time       `json:"at"`
+}
+
+// VerifyReplica is what it came to in one storage.
+type VerifyReplica struct {
+	Storage  string `json:"storage"`
+	Valid    bool   `json:"valid"`
+	Version  int    `json:"version" doc:"The newest version there; 0 when it cannot be told"`
+	Recorded int    `json:"recorded_version" doc:"The newest version that the Registry has recorded there"`
+	Files    int    `json:"files" doc:"Content files that were read"`
+	Bytes    int64  `json:"bytes" doc:"And their size"`
 }
 
 // VerifyFault is one thing that is not as it should be.
 type VerifyFault struct {
+	Storage string `json:"storage" doc:"Where"`
 	Code    string `json:"code" doc:"An OCFL validation code (E.. errors, W.. warnings), or R.. for what the Registry knows otherwise"`
 	Path    string `json:"path" doc:"The file, below the object's root"`
 	Message string `json:"message"`

@@ -13,6 +13,8 @@ const (
 	// DigestHeader carries a digest as ALGORITHM:HEX: of an upload's bytes, as the sender knows it, and of content that
 	// is downloaded.
 	DigestHeader = "X-Holdfast-Digest"
+	// StorageHeader names the storage that content was read from.
+	StorageHeader = "X-Holdfast-Storage"
 	// IdempotencyHeader makes a repeated POST answer what the first one did.
 	IdempotencyHeader = "Idempotency-Key"
 	// RequestIDHeader names a request in the server's log.

@@ -51,3 +51,6 @@ func (s *Store) CopyFrom(ctx context.Context, dstKey string, src storage.Store, 
 	}
 	return newInfo(dstKey, info), nil
 }
+
+// Links implements storage.Linker.
+func (s *Store) Links() bool { return s.unnamed }

@@ -348,6 +348,12 @@ func (f *Faulty) CopyFrom(ctx context.Context, dstKey string, src storage.Store,
 	return info, err
 }
 
+// Links implements storage.Linker.
+func (f *Faulty) Links() bool {
+	l, ok := f.inner.(storage.Linker)
+	return ok && l.Links()
+}
+
 var (
 	_ storage.Store    = (*Faulty)(nil)
 	_ storage.Copier   = (*Faulty)(nil)

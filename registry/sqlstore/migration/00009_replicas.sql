@@ -3,5 +3,12 @@
 -- under way take none.
 ALTER TABLE work_item ADD COLUMN optional TEXT NOT NULL DEFAULT '';
 
+-- The storages after the first, which is volume, that an item's version goes to, each between commas.
+ALTER TABLE work_item ADD COLUMN other_storages TEXT NOT NULL DEFAULT '';
+
+-- A replica is known by the name of its storage, of which there was one until now.
+UPDATE replica SET storage = 'storage';
+
 -- +goose Down
+ALTER TABLE work_item DROP COLUMN other_storages;
 ALTER TABLE work_item DROP COLUMN optional;

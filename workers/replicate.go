@@ -1,0 +1,115 @@
+package workers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/registry"
+)
+
+// Replicate copies the version that Process stored to the other storages of the collection, to all of them side by side,
+// and with it every earlier version that a storage lacks. Each byte is read back where it was copied to. A storage that has
+// the version is noted for good, so that only what failed is tried again; the item goes on when all have it.
+type Replicate struct {
+	base.Worker
+	Objects ocfl.Roots
+}
+
+// Stage implements base.Handler.
+func (w *Replicate) Stage() registry.Stage { return registry.Replicate }
+
+// Work implements base.Handler.
+func (w *Replicate) Work(ctx context.Context, item *base.Item) error {
+	p, err := result[plan](item, resultPlan, "nothing was stored for this item; requeue it at process")
+	if err != nil {
+		return err
+	}
+	from, err := w.Objects.Of(item.Storages[0])
+	if err != nil {
+		return err
+	}
+	others := item.Storages[1:]
+	errs := make([]error, len(others))
+	var copying sync.WaitGroup
+	for i, name := range others {
+		copying.Go(func() {
+			err := item.Once(ctx, resultReplica(name), nil, func(ctx context.Context) (any, error) {
+				if err := w.copy(ctx, item, p, from, name); err != nil {
+					return nil, err
+				}
+				return replica{VerifiedAt: item.Now()}, nil
+			})
+			if err != nil {
+				errs[i] = fmt.Errorf("copy version %d of %s to storage %q: %w", p.Version, p.ObjectID, name, err)
+			}
+		})
+	}
+	copying.Wait()
+	return waitForRoom(errors.Join(errs...))
+}
+
+// copy brings a storage up to the version.
+func (w *Replicate) copy(ctx context.Context, item *base.Item, p plan, from ocfl.Named, name string) error {
+	to, err := w.Objects.Of(name)
+	if err != nil {
+		return err
+	}
+	// The number of files is not known before, since earlier versions may be missing, too.
+	files := item.Progress("files copied to "+name+" and verified", "files").Kept()
+	bytes := item.Progress("bytes copied to "+name+" and verified", "bytes").Kept()
+	var doneFiles, doneBytes int64 // of the versions before
+	var last ocfl.Progress
+	var stored *storing
+	err = to.Replicate(ctx, from.Root, p.ObjectID, p.Version, func(version int, digest string) (ocfl.CommitOptions, error) {
+		doneFiles, doneBytes, last = doneFiles+int64(last.Files), doneBytes+last.Bytes, ocfl.Progress{}
+		var err error
+		if stored, err = newReplicating(ctx, item, p, name, digest); err != nil {
+			return ocfl.CommitOptions{}, err
+		}
+		return ocfl.CommitOptions{
+			Verified: stored.before(),
+			Stored: func(place int, size int64) error {
+				return errors.Join(stored.add(ctx, place, size), item.Writable(ctx))
+			},
+			Progress: func(now ocfl.Progress) {
+				last = now
+				files.Set(doneFiles + int64(now.Files))
+				bytes.Set(doneBytes + now.Bytes)
+			},
+		}, item.Writable(ctx)
+	})
+	if err != nil && ctx.Err() != nil && stored != nil {
+		err = errors.Join(err, stored.note(ctx)) // told to stop: the next worker goes on right here
+	}
+	return err
+}
+
+// resultReplica names the durable result that a storage has the item's version, every byte of it read back.
+func resultReplica(storage string) string { return "replica " + storage }
+
+// replica is that result.
+type replica struct {
+	VerifiedAt time.Time `json:"verified_at"`
+}
+
+// replicas are those of an item's version. missing are the storages that do not have it yet.
+func replicas(item *base.Item) (all []registry.Replica, missing []string, err error) {
+	for _, name := range item.Storages {
+		var r replica
+		ok, err := item.Result(resultReplica(name), &r)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !ok {
+			missing = append(missing, name)
+			continue
+		}
+		all = append(all, registry.Replica{Storage: name, VerifiedAt: r.VerifiedAt})
+	}
+	return all, missing, nil
+}
