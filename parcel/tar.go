@@ -11,24 +11,37 @@ import (
 	"time"
 )
 
-// trailer ends a tar file: two blocks of zeros.
-const trailer = 1024
+// TarEnd is the number of zeros that end a tar file: two blocks.
+const TarEnd = 1024
+
+// ResumedError says that a file that was there in part, and whose rest was written behind it, is not what was recorded: ErrDamaged.
+// The part may be at fault, or the source.
+type ResumedError struct {
+	Start int64 // where the file begins in the tar
+	Err   error
+}
+
+// Error implements error.
+func (e *ResumedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what happened.
+func (e *ResumedError) Unwrap() error { return e.Err }
 
 // TarSize is the number of bytes of the tar.
 func (p *Parcel) TarSize(ctx context.Context) (int64, error) {
-	size := int64(trailer)
+	size := int64(TarEnd)
 	for at, err := range p.places(ctx) {
 		if err != nil {
 			return 0, err
 		}
-		size = at.end() + trailer
+		size = at.end() + TarEnd
 	}
 	return size, nil
 }
 
 // WriteTar writes the tar to w from the offset on; a bag lies in a folder of its own, Base. have gives the bytes before the offset, of
 // which those of a file that the offset lies in are read; it may be nil when from is 0. ErrDamaged says that a file is not what was recorded,
-// or that its part in have is not. The errors are those of the source and of w, and the cause of ctx, too; a tar is whole when there
+// *ResumedError that it, or its part in have, is not. The errors are those of the source and of w, and the cause of ctx, too; a tar is whole when there
 // was none.
 func (p *Parcel) WriteTar(ctx context.Context, w io.Writer, from int64, have io.ReaderAt) error {
 	end := int64(0)
@@ -51,7 +64,10 @@ func (p *Parcel) WriteTar(ctx context.Context, w io.Writer, from int64, have io.
 			if offset > 0 {
 				prior = io.NewSectionReader(have, at.content(), offset)
 			}
-			if err := at.Copy(ctx, w, prior, offset); err != nil {
+			err := at.Copy(ctx, w, prior, offset)
+			if errors.Is(err, ErrDamaged) && offset > 0 {
+				return &ResumedError{Start: at.start, Err: err}
+			} else if err != nil {
 				return err
 			}
 		}
@@ -59,10 +75,10 @@ func (p *Parcel) WriteTar(ctx context.Context, w io.Writer, from int64, have io.
 			return err
 		}
 	}
-	if from > end+trailer {
-		return fmt.Errorf("write tar from byte %d: it has %d: %w", from, end+trailer, ErrDamaged)
+	if from > end+TarEnd {
+		return fmt.Errorf("write tar from byte %d: it has %d: %w", from, end+TarEnd, ErrDamaged)
 	}
-	_, err := w.Write(make([]byte, trailer-max(from-end, 0)))
+	_, err := w.Write(make([]byte, TarEnd-max(from-end, 0)))
 	return err
 }
 
