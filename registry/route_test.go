@@ -9,10 +9,11 @@ import (
 
 func TestRoutes(t *testing.T) {
 	want := map[registry.Action][]registry.Stage{
-		registry.Batch:  {registry.Expand, registry.Report},
-		registry.Ingest: {registry.Estimate, registry.Provision, registry.Download, registry.Scan, registry.Process, registry.Record, registry.Notify},
-		registry.Bulk:   {registry.Apply},
-		registry.Tidy:   {registry.Cleanup},
+		registry.Batch:        {registry.Expand, registry.Report},
+		registry.Ingest:       {registry.Estimate, registry.Provision, registry.Download, registry.Scan, registry.Process, registry.Record, registry.Notify},
+		registry.Bulk:         {registry.Apply},
+		registry.Tidy:         {registry.Cleanup},
+		registry.DeleteObject: {registry.Delete},
 	}
 	var all []registry.Stage
 	for _, r := range registry.Routes() {

@@ -61,6 +61,7 @@ func exitTable() []exitRow {
 				wire.CodeCycle, wire.CodeSealed, wire.CodeNoKey), exitRefused, "",
 		},
 		{status(http.StatusNotFound), exitNotFound, ""},
+		{status(http.StatusGone), exitNotFound, ""},
 		{status(http.StatusUnauthorized), exitRefused, ""},
 		{status(http.StatusForbidden), exitRefused, ""},
 		{status(http.StatusInsufficientStorage), exitNoSpace, ""},

@@ -30,6 +30,7 @@ type Registry interface {
 	registry.Preserving
 	registry.Housekeeping
 	registry.Administering
+	registry.Deciding
 	registry.Reading
 	registry.Attesting
 }
@@ -129,6 +130,7 @@ func (s *server) routes() (*http.ServeMux, huma.API) {
 	s.adminRoutes(api)
 	s.queueRoutes(api)
 	s.objectRoutes(api)
+	s.deletionRoutes(api)
 	s.workRoutes(api)
 	s.housekeepingRoutes(api)
 	s.contractRoutes(api)
