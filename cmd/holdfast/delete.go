@@ -28,12 +28,19 @@ func (a *app) objectDeleteCommand() *cobra.Command {
 	cmd.Flags().StringVar(&d.reason, "reason", "", "ask for it, and say why: it is kept for ever")
 	cmd.Flags().BoolVar(&d.approve, "approve", false, "approve what somebody else has asked for: it cannot be undone")
 	cmd.Flags().BoolVar(&d.withdraw, "withdraw", false, "ask for it no longer")
-	cmd.MarkFlagsMutuallyExclusive("reason", "approve", "withdraw")
-	cmd.MarkFlagsOneRequired("reason", "approve", "withdraw")
 	return a.clientFlags(cmd)
 }
 
 func (a *app) deleteObject(ctx context.Context, id string, d deletion) error {
+	asked := 0
+	for _, is := range []bool{d.reason != "", d.approve, d.withdraw} {
+		if is {
+			asked++
+		}
+	}
+	if asked != 1 {
+		return usage("give one of --reason TEXT, --approve and --withdraw")
+	}
 	c, err := a.connect()
 	if err != nil {
 		return err
