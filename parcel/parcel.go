@@ -32,8 +32,8 @@ var (
 
 // Where things lie in an object (docs/design.md).
 const (
-	producerFolder = "producer/"
-	systemFolder   = "system/"
+	ProducerFolder = "producer/"
+	SystemFolder   = "system/"
 )
 
 // Source is where the files of one version of an object come from.
@@ -94,14 +94,14 @@ func (p *Parcel) Entries(ctx context.Context) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		ours := map[string]bool{} // the producer's names that Holdfast's own files could have, too
 		for f, err := range p.files(ctx) {
-			name := strings.TrimPrefix(f.Path, producerFolder)
+			name := strings.TrimPrefix(f.Path, ProducerFolder)
 			switch {
 			case err != nil:
-			case strings.HasPrefix(f.Path, systemFolder) && ours[name]:
+			case strings.HasPrefix(f.Path, SystemFolder) && ours[name]:
 				err = fmt.Errorf("%s: %w", f.Path, ErrTwice)
-			case p.opts.System && strings.HasPrefix(name, systemFolder):
+			case p.opts.System && strings.HasPrefix(name, SystemFolder):
 				ours[name] = true
-			case p.opts.System && name+"/" == systemFolder:
+			case p.opts.System && name+"/" == SystemFolder:
 				err = fmt.Errorf("%s: %w: Holdfast's own files need it as a folder", f.Path, ErrTwice)
 			}
 			if err != nil {
@@ -143,8 +143,8 @@ func (p *Parcel) files(ctx context.Context) iter.Seq2[registry.File, error] {
 
 // wanted says whether a file is asked for. A name that leads out of a folder is refused whatever is asked for.
 func (p *Parcel) wanted(f registry.File) (bool, error) {
-	name, producers := strings.CutPrefix(f.Path, producerFolder)
-	if !producers && !strings.HasPrefix(f.Path, systemFolder) || !fsValid(name) {
+	name, producers := strings.CutPrefix(f.Path, ProducerFolder)
+	if !producers && !strings.HasPrefix(f.Path, SystemFolder) || !fsValid(name) {
 		return false, fmt.Errorf("%q: %w: it would lead out of the folder", f.Path, ErrName)
 	}
 	return !f.Deleted && (producers || p.opts.System), nil

@@ -49,10 +49,10 @@ func (r *rig) deleted(o registry.Object) {
 	if stone.ObjectID != o.ID || stone.Reason != "because" || stone.AskedBy != "asker" || stone.ApprovedBy != "approver" || stone.Last != now.Deletion.Last {
 		r.t.Errorf("tombstone %s", raw)
 	}
-	events, err := r.registry.PremisEvents(r.t.Context(), o.ID)
+	events, err := r.registry.PremisEvents(r.t.Context(), o.ID, "", 0)
 	must(r.t, err)
 	count := 0
-	for _, e := range events {
+	for _, e := range events.Rows {
 		if e.Type == "deletion" {
 			count++
 		}

@@ -190,10 +190,10 @@ func deletionCarriedOut(f *fixture) {
 	if files, err := f.Files(f.Context(), ark, 0, "", 10); err != nil || len(files) != 1 {
 		f.Errorf("files %v %v: the inventory stays", files, err)
 	}
-	events, err := f.PremisEvents(f.Context(), ark)
+	events, err := f.PremisEvents(f.Context(), ark, "", 0)
 	f.must(err)
-	if n := len(events); n == 0 || events[n-1].Type != "deletion" {
-		f.Errorf("preservation events %+v", events)
+	if n := len(events.Rows); n == 0 || events.Rows[n-1].Type != "deletion" {
+		f.Errorf("preservation events %+v", events.Rows)
 	}
 	f.done(c.Lease)
 	f.finish(it.ID)
