@@ -18,10 +18,9 @@ var (
 	ErrNeedsContent = errors.New("content of the file is needed")
 	// ErrSize is returned by Add when the reader did not have as many octets as was said.
 	ErrSize = errors.New("size differs from what was said")
-	// ErrDigest is returned for a digest that is not one of its algorithm, and by a Writer when the content does not
-	// have the digest that was said.
+	// ErrDigest is returned for a digest that is not one of its algorithm.
 	ErrDigest = errors.New("digest is wrong")
-	// ErrFinished is returned by all that adds to a Validator after Finish, or to a Writer after Close.
+	// ErrFinished is returned by all that adds to a Validator after Finish.
 	ErrFinished = errors.New("already finished")
 )
 

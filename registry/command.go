@@ -36,11 +36,14 @@ type PastNoReturn struct {
 	ItemID   string `json:"item_id"`
 	Act      Act    `json:"act"`
 	ObjectID string `json:"object_id"`
-	Version  int    `json:"version"`
+	Version  int    `json:"version"` // 0: it deletes the object
 }
 
 // Error says what can be done instead.
 func (e *PastNoReturn) Error() string {
+	if e.Version == 0 {
+		return fmt.Sprintf("%s of item %s: past the point of no return: it is deleting %s, which is only carried on", e.Act, e.ItemID, e.ObjectID)
+	}
 	return fmt.Sprintf("%s of item %s: past the point of no return: it is version %d of %s, which is only rolled forward; let it complete, then delete the object",
 		e.Act, e.ItemID, e.Version, e.ObjectID)
 }

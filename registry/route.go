@@ -20,6 +20,7 @@ const (
 	Notify    Stage = "notify"
 	Apply     Stage = "apply"
 	Cleanup   Stage = "cleanup"
+	Delete    Stage = "delete"
 )
 
 // Action says what is to be done with an item's subject, and so which route the item takes.
@@ -31,6 +32,11 @@ const (
 	Batch  Action = "batch"  // a Merritt batch: one submission, the parent of its jobs
 	Bulk   Action = "bulk"   // an admin act on every item that matched a query
 	Tidy   Action = "tidy"   // what an item that was given up, or a worker that it was taken from, has left in staging
+)
+
+// Actions about preserved objects.
+const (
+	DeleteObject Action = "delete" // made by the approval of its deletion alone
 )
 
 // Step is one stage of a route.
@@ -98,6 +104,7 @@ var routes = []Route{
 	}},
 	{Action: Bulk, Version: 1, Steps: []Step{{Stage: Apply, State: StateProcessing}}},
 	{Action: Tidy, Version: 1, Steps: []Step{{Stage: Cleanup, State: StateProcessing}}},
+	{Action: DeleteObject, Version: 1, Object: true, Steps: []Step{{Stage: Delete, State: StateProcessing, Locked: true, Writes: StorageVolume}}},
 }
 
 // RouteOf returns the route of an action with every optional step, whose steps are not to be changed; ok is false for an

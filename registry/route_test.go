@@ -14,8 +14,9 @@ func TestRoutes(t *testing.T) {
 			registry.Estimate, registry.Provision, registry.Download, registry.Scan, registry.Process, registry.Replicate, registry.Record,
 			registry.Notify,
 		},
-		registry.Bulk: {registry.Apply},
-		registry.Tidy: {registry.Cleanup},
+		registry.Bulk:         {registry.Apply},
+		registry.Tidy:         {registry.Cleanup},
+		registry.DeleteObject: {registry.Delete},
 	}
 	var all []registry.Stage
 	for _, r := range registry.Routes() {

@@ -18,6 +18,7 @@ type Store interface {
 	Preserving
 	Housekeeping
 	Administering
+	Deciding
 	Reading
 	Attesting
 	// Close releases the store's resources; calls after it fail.
@@ -155,6 +156,12 @@ type Preserving interface {
 	// it is first. An item has the lock of one object; a repeat changes nothing. ErrNotFound when there is no such object
 	// any more.
 	LockObject(ctx context.Context, l Lease, objectID string) (head int, err error)
+	// MarkDeleting makes the object, whose lock the item has and whose deletion by this item was approved, one that nobody can read
+	// any more, and notes what remains of it. From then on the item is only carried on. ErrIntentOpen while a version of it is
+	// being written, ErrNotFound when no such deletion was approved. A repeat returns what is noted.
+	MarkDeleting(ctx context.Context, l Lease, objectID string, last Remains) (Deletion, error)
+	// RecordDeletion notes that no byte of a marked object is left. Repeating it changes nothing.
+	RecordDeletion(ctx context.Context, l Lease, objectID string, events []Premis) error
 }
 
 // IdentifyRequest is what is known of an object's identity.
@@ -505,7 +512,9 @@ type Object struct {
 	SizeBytes  int64           `json:"size_bytes"`
 	CreatedAt  time.Time       `json:"created_at"`
 	UpdatedAt  time.Time       `json:"updated_at"`
+	Gone       DeletionStatus  `json:"gone,omitempty"` // deleting or deleted: nobody can read it any more
 	Versions   []ObjectVersion `json:"versions,omitempty"`
+	Deletion   *Deletion       `json:"deletion,omitempty"` // the last one that was asked for; not in lists
 }
 
 // ObjectVersion is one recorded version of an object.

@@ -37,7 +37,7 @@ type plan struct {
 	Software  string   `json:"software"` // that made the plan
 
 	// EZID is what EZID is to know of the object when the version is recorded; nil when it does not have the name from us.
-	EZID *ezid.Name `json:"ezid,omitempty"`
+	EZID    *ezid.Name      `json:"ezid,omitempty"`
 	Scan    *scanned        `json:"scan,omitempty"`    // nil: the item takes none
 	Formats *identification `json:"formats,omitempty"` // nil: planned before formats were
 

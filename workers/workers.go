@@ -9,8 +9,8 @@ import (
 	"io"
 
 	"github.com/holdfast/holdfast/base"
-	"github.com/holdfast/holdfast/ezid"
 	"github.com/holdfast/holdfast/clamd"
+	"github.com/holdfast/holdfast/ezid"
 	"github.com/holdfast/holdfast/format"
 	"github.com/holdfast/holdfast/interim"
 	"github.com/holdfast/holdfast/mint"
@@ -76,6 +76,7 @@ func All(d *Deps) []base.Handler {
 		},
 		&Notify{Worker: d.Policy(registry.Notify), Staging: d.Staging, Interim: d.Interim},
 		&Apply{Worker: d.Policy(registry.Apply), Registry: d.Registry},
+		&Delete{Worker: d.Policy(registry.Delete), Registry: d.Registry, Roots: d.Objects, Version: d.Version},
 		&Cleanup{Worker: d.Policy(registry.Cleanup), Registry: d.Registry, Staging: d.Staging, Interim: d.Interim},
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast/holdfast/bagit"
 	"github.com/holdfast/holdfast/fixity"
+	"github.com/holdfast/holdfast/parcel"
 	"github.com/holdfast/holdfast/receipt"
 )
 
@@ -51,12 +52,12 @@ func compareWith(folder string) (*comparison, error) {
 func (c *comparison) file(f receipt.File) error {
 	name, ours := f.Content, false
 	if !c.ocfl {
-		if name, ours = f.Path, true; strings.HasPrefix(name, producerFolder) {
-			name, ours = c.payload+strings.TrimPrefix(name, producerFolder), false
+		if name, ours = f.Path, true; strings.HasPrefix(name, parcel.ProducerFolder) {
+			name, ours = c.payload+strings.TrimPrefix(name, parcel.ProducerFolder), false
 		}
 	}
 	if !filepath.IsLocal(filepath.FromSlash(name)) || path.Clean(name) != name {
-		return errUnsafeName
+		return parcel.ErrName
 	}
 	info, err := c.root.Lstat(name)
 	switch {
@@ -131,7 +132,7 @@ func (c *comparison) finish(r *receipt.Result) error {
 			return err
 		case e.IsDir() || c.seen[name]:
 			return nil
-		case c.payload != "" && !strings.HasPrefix(name, c.payload) && (c.ours == 0 || !strings.HasPrefix(name, systemFolder)):
+		case c.payload != "" && !strings.HasPrefix(name, c.payload) && (c.ours == 0 || !strings.HasPrefix(name, parcel.SystemFolder)):
 			return nil // a bag's own
 		}
 		r.Add(receipt.Fault{Where: "file " + receipt.EscapePath(name), Message: "it is in " + c.folder + ", and the receipt has no such file"})

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"syscall"
 
-	"github.com/holdfast/holdfast/bagit"
 	"github.com/holdfast/holdfast/cmd/config"
 	"github.com/holdfast/holdfast/cmd/node"
+	"github.com/holdfast/holdfast/parcel"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/client"
 	"github.com/holdfast/holdfast/registry/wire"
@@ -61,6 +61,7 @@ func exitTable() []exitRow {
 				wire.CodeCycle, wire.CodeSealed, wire.CodeNoKey), exitRefused, "",
 		},
 		{status(http.StatusNotFound), exitNotFound, ""},
+		{status(http.StatusGone), exitNotFound, ""},
 		{status(http.StatusUnauthorized), exitRefused, ""},
 		{status(http.StatusForbidden), exitRefused, ""},
 		{status(http.StatusInsufficientStorage), exitNoSpace, ""},
@@ -72,9 +73,13 @@ func exitTable() []exitRow {
 		{need(false), exitUsage, ""},
 		{need(true), exitTemporary, ""},
 
-		{is(errDamaged), exitFailed, ""},
-		{is(errUnsafeName), exitFailed, ""},
-		{is(errNotEmpty), exitRefused, ""},
+		{is(parcel.ErrDamaged), exitFailed, ""},
+		{is(parcel.ErrTwice), exitFailed, "export without --system, or with --bag"},
+		{is(parcel.ErrName), exitFailed, "a bag cannot hold every name: export without --bag"},
+		{is(errNameTaken), exitFailed, "export with --tar"},
+		{is(errOccupied), exitRefused, ""},
+		{is(errChangedIt), exitRefused, ""},
+		{is(errExporting), exitTemporary, "wait until it has ended, or give another place by --out"},
 		{is(registry.ErrNotFound), exitNotFound, ""},
 		{is(registry.ErrNameTaken), exitRefused, ""},
 		{is(errEmptyFolder), exitContent, ""},
@@ -88,8 +93,9 @@ func exitTable() []exitRow {
 		{is(syscall.EADDRINUSE), exitTemporary, "stop what listens there, or give another address by --listen"},
 		{is(syscall.EADDRNOTAVAIL), exitUsage, "give an address of this machine by --listen"},
 		{is(syscall.ENOSPC), exitNoSpace, "make room on the disk"},
-		{is(syscall.ENAMETOOLONG), exitFailed, "this file system cannot hold a name of that length; export to another one"},
-		{is(bagit.ErrName), exitFailed, "a bag cannot hold that name; export without --bag"},
+		{is(syscall.EDQUOT), exitNoSpace, "make room on the disk"},
+		{is(syscall.EFBIG), exitNoSpace, "this file system, or a limit on the process, takes no file of that size; write to another one"},
+		{is(syscall.ENAMETOOLONG), exitFailed, "give a shorter name"},
 		{is(fs.ErrNotExist), exitNotFound, "check the path"},
 		{is(fs.ErrPermission), exitRefused, "give yourself the right to it, or use another path"},
 		{is(syscall.EROFS), exitRefused, "use another path"},

@@ -2,21 +2,15 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"maps"
 	"os"
-	"path"
-	"path/filepath"
-	"slices"
-	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast/holdfast/fixity"
+	"github.com/holdfast/holdfast/parcel"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/client"
 )
@@ -24,18 +18,20 @@ import (
 func (a *app) exportCommand() *cobra.Command {
 	var x export
 	cmd := &cobra.Command{
-		Use: "export ID --out DIR", Short: "Write an object's files into a folder",
-		Long: "Write an object's files, under the names that their producer gave them, into a new or empty folder. Every file is\n" +
-			"compared with its recorded digests before it appears under its name. With --bag the folder becomes a bag (RFC 8493).",
+		Use: "export ID --out PATH", Short: "Write an object's files into a folder, a bag or a tar",
+		Long: "Write an object's files, under the names that their producer gave them, into a new or empty folder. Every byte is compared\n" +
+			"with its recorded digests on the way, and what is not whole and right never has a final name. With --bag it becomes a bag\n" +
+			"(RFC 8493), with --tar one tar file, with both a bag in a tar. What was interrupted goes on when the same command is run again.",
 		Args: needs("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			x.id = args[0]
 			return a.export(cmd.Context(), x)
 		},
 	}
-	cmd.Flags().StringVar(&x.out, "out", "", "the folder to write to; it must be empty or not exist")
+	cmd.Flags().StringVar(&x.out, "out", "", "the folder to write to, new or empty; with --tar the file, which must not exist; - for standard output")
 	cmd.Flags().BoolVar(&x.system, "system", false, "also write Holdfast's own files, below system/")
-	cmd.Flags().BoolVar(&x.bag, "bag", false, "write a BagIt 1.0 bag: all of it, or nothing")
+	cmd.Flags().BoolVar(&x.bag, "bag", false, "write a BagIt 1.0 bag")
+	cmd.Flags().BoolVar(&x.tar, "tar", false, "write one tar file")
 	cmd.Flags().IntVar(&x.version, "version", 0, "which version (default the newest)")
 	return a.clientFlags(cmd)
 }
@@ -47,11 +43,11 @@ type export struct {
 	out     string
 	system  bool
 	bag     bool
+	tar     bool
 
-	root  *os.Root
-	draft string // the name in the folder of what is not yet whole; no file of the object can have it
-	files int64
-	bytes int64
+	files int64 // that are there in the end
+	bytes int64 // of them
+	found int64 // of the files, those that an earlier run had written
 }
 
 // exportLine is what `object export --json` prints.
@@ -63,26 +59,22 @@ type exportLine struct {
 	Bytes    int64  `json:"bytes"`
 }
 
-// Where things lie in an object (design section 7).
-const (
-	producerFolder = "producer/"
-	systemFolder   = "system/"
-)
-
-// draftPrefix begins the name of what an export has not finished.
-const draftPrefix = ".holdfast-"
-
 var (
-	errNotEmpty   = errors.New("the folder is not empty")
-	errNoVersion  = errors.New("no such version")
-	errDamaged    = errors.New("the bytes are not those that were recorded")
-	errUnsafeName = errors.New("the name would lead out of the folder")
-	errNameTaken  = errors.New("two files of the object would have this name here")
+	errOccupied  = errors.New("something is there already")
+	errNoVersion = errors.New("no such version")
+	errChangedIt = errors.New("it is not what was recorded: it was changed after it was written, or is not this export's")
+	errNameTaken = errors.New("two files of the object would have this name here")
+	errExporting = errors.New("another export writes there now")
 )
 
-func (a *app) export(ctx context.Context, x export) (err error) {
-	if x.out == "" {
-		return usage("--out DIR is missing")
+func (a *app) export(ctx context.Context, x export) error {
+	switch {
+	case x.out == "":
+		return usage("--out PATH is missing")
+	case x.out == "-" && !x.tar:
+		return usage("only a tar can be written to standard output: add --tar")
+	case x.out == "-" && a.json:
+		return usage("--json and --out - would both write to standard output")
 	}
 	c, err := a.connect()
 	if err != nil {
@@ -93,141 +85,140 @@ func (a *app) export(ctx context.Context, x export) (err error) {
 		return err
 	}
 	x.id = o.ID
-	switch {
-	case x.version == 0:
-		x.version = o.Head // named, so that a version that is recorded meanwhile does not mix in
-	case x.version < 0 || x.version > o.Head:
+	if x.version < 0 || x.version > o.Head {
 		return fix(fmt.Errorf("object %s version %d: %w: %w", o.ID, x.version, errNoVersion, registry.ErrNotFound),
 			fmt.Sprintf("it has versions 1 to %d", o.Head))
 	}
-	if x.root, err = emptyFolder(x.out); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, x.root.Close()) }()
-	x.draft = draftPrefix + rand.Text()
-	if x.bag {
-		err = x.writeBag(ctx, c, o)
-	} else if err = x.writeFiles(ctx, c); err != nil && x.files > 0 {
-		a.note("%s of the object are in %s, whole; the others are not", plural(x.files, "file", "files"), x.out)
+	switch {
+	case x.out == "-":
+		err = x.toStream(ctx, c, o, a.out)
+	case x.tar:
+		err = x.toTar(ctx, c, o)
+	default:
+		err = x.toFolder(ctx, c, o)
 	}
 	if err != nil {
-		return err
+		if code := codeOf(err); x.out != "-" && (code == int(exitInterrupted) || code == int(exitTemporary) || code == int(exitNoSpace)) {
+			a.note("what was written is kept. To go on: %s", a.again)
+		}
+		return explained(fmt.Errorf("export %s: %w", x.id, err), x.id)
 	}
-	if a.json {
+	if x.found > 0 {
+		a.note("%s had been written before, and still right", plural(x.found, "file was found that", "files were found that"))
+	}
+	said := fmt.Sprintf("%s v%d: %s, %s, written to %s", x.id, x.version, plural(x.files, "file", "files"), exactSize(x.bytes), x.out)
+	switch {
+	case a.json:
 		return a.printJSON(exportLine{ObjectID: x.id, Version: x.version, Out: x.out, Files: x.files, Bytes: x.bytes})
-	}
-	_, err = fmt.Fprintf(a.out, "%s v%d: %s, %s, written to %s\n", x.id, x.version, plural(x.files, "file", "files"), exactSize(x.bytes), x.out)
-	return err
-}
-
-func (x *export) writeFiles(ctx context.Context, c *client.Client) error {
-	_, err := eachRow(ctx, 0, filePage(c, x.id, x.version), func(f registry.File) error {
-		if err := x.write(ctx, c, f); err != nil {
-			return fmt.Errorf("export %s: %w", f.Path, err)
-		}
+	case x.out == "-":
+		a.note("%s", said)
 		return nil
-	})
+	}
+	_, err = fmt.Fprintln(a.out, said)
 	return err
 }
 
-// emptyFolder makes the folder, or takes one that is empty.
-func emptyFolder(name string) (*os.Root, error) {
-	if err := os.MkdirAll(name, 0o755); err != nil {
-		return nil, fmt.Errorf("export: %w", err)
+// explained adds what to do about a file that cannot be had as it was recorded.
+func explained(err error, id string) error {
+	if errors.Is(err, parcel.ErrDamaged) {
+		return fix(err, "run `holdfast object verify "+id+"`")
 	}
-	entries, err := os.ReadDir(name)
-	if err != nil {
-		return nil, fmt.Errorf("export: %w", err)
-	}
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), draftPrefix) {
-			return nil, fix(fmt.Errorf("export to %s: %w: %s is left from an export that was interrupted, or that runs now", name, errNotEmpty, e.Name()),
-				"remove the folder if no export runs, or give a new one by --out")
-		}
-	}
-	if len(entries) > 0 {
-		return nil, fix(fmt.Errorf("export to %s: %w", name, errNotEmpty), "give a new folder by --out")
-	}
-	root, err := os.OpenRoot(name)
-	if err != nil {
-		return nil, fmt.Errorf("export: %w", err)
-	}
-	return root, nil
+	return err
 }
 
-// target is where a file of the object goes; ok is false when it is not asked for.
-func (x *export) target(f registry.File) (name string, ok bool, err error) {
-	if name, ok = strings.CutPrefix(f.Path, producerFolder); !ok {
-		name, ok = f.Path, x.system
-		if !strings.HasPrefix(f.Path, systemFolder) {
-			return "", false, errUnsafeName // such a file should not be
-		}
-	}
-	if !filepath.IsLocal(filepath.FromSlash(name)) || path.Clean(name) != name {
-		return "", false, errUnsafeName
-	}
-	return name, ok, nil
+// parcel lays out what the note says.
+func (x *export) parcel(ctx context.Context, c *client.Client, o registry.Object, n exportNote) (*parcel.Parcel, error) {
+	return parcel.New(ctx, o, n.Version, &remote{c: c, object: o.ID, version: n.Version}, parcel.Options{Bag: n.Bag, System: n.System, At: n.At, Agent: n.Agent})
 }
 
-// write fetches one file, and gives it its name when it is whole and right.
-func (x *export) write(ctx context.Context, c *client.Client, f registry.File) error {
-	name, wanted, err := x.target(f)
-	if err != nil || !wanted || f.Deleted {
-		return err
-	}
-	if _, err := x.root.Lstat(name); err == nil {
-		return errNameTaken // also where the file system takes a and A for the same
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := x.root.MkdirAll(path.Dir(name), 0o755); err != nil {
-		return err
-	}
-	err = x.fetch(ctx, c, f)
-	if err == nil {
-		err = x.root.Rename(x.draft, name)
-	}
+// toStream writes the tar to w. What breaks off is no tar: its end is missing.
+func (x *export) toStream(ctx context.Context, c *client.Client, o registry.Object, w io.Writer) error {
+	n := x.note(o)
+	p, err := x.parcel(ctx, c, o, n)
 	if err != nil {
-		if gone := x.root.Remove(x.draft); !errors.Is(gone, fs.ErrNotExist) {
-			err = errors.Join(err, gone)
-		}
 		return err
 	}
-	x.files++
-	x.bytes += f.SizeBytes
+	x.version = n.Version
+	if err := x.count(ctx, p); err != nil {
+		return err
+	}
+	return p.WriteTar(ctx, w, 0, nil)
+}
+
+// count notes how much it is.
+func (x *export) count(ctx context.Context, p *parcel.Parcel) error {
+	x.files, x.bytes = 0, 0
+	for e, err := range p.Entries(ctx) {
+		if err != nil {
+			return err
+		}
+		x.counted(e)
+	}
 	return nil
 }
 
-// fetch writes the file's bytes under the draft's name, and compares them with what was recorded.
-func (x *export) fetch(ctx context.Context, c *client.Client, f registry.File) (err error) {
-	digester, err := fixity.NewDigester(slices.Sorted(maps.Keys(f.Digests))...)
+// counted adds a file of the object to what is there.
+func (x *export) counted(e parcel.Entry) {
+	if e.Path != "" {
+		x.files++
+		x.bytes += e.Size
+	}
+}
+
+// note is what a new export is. The version is named, so that one that is recorded meanwhile does not mix in.
+func (x *export) note(o registry.Object) exportNote {
+	n := exportNote{ObjectID: o.ID, Version: x.version, Bag: x.bag, Tar: x.tar, System: x.system, At: time.Now().UTC().Truncate(time.Second), Agent: "Holdfast " + version}
+	if n.Version == 0 {
+		n.Version = o.Head
+	}
+	return n
+}
+
+// remote is a version of an object in a Holdfast.
+type remote struct {
+	c       *client.Client
+	object  string
+	version int
+}
+
+// Files implements parcel.Source.
+func (r *remote) Files(ctx context.Context, after string) ([]registry.File, error) {
+	return r.c.Files(ctx, r.object, r.version, after, mostRows)
+}
+
+// Open implements parcel.Source.
+func (r *remote) Open(ctx context.Context, f registry.File, offset int64) (io.ReadCloser, error) {
+	body, err := r.c.Content(ctx, r.object, r.version, f.Path, offset)
 	if err != nil {
+		return nil, err
+	}
+	return judgedLater{body}, nil
+}
+
+// judgedLater leaves it to the parcel to compare digests, which does it in words for a stored file.
+type judgedLater struct{ *client.Content }
+
+// Read implements io.Reader.
+func (r judgedLater) Read(p []byte) (int, error) {
+	n, err := r.Content.Read(p)
+	if as[*client.DigestError](err) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// publish gives what is written under a draft's name its own, unless something has that name.
+func publish(root *os.Root, draft, name string) error {
+	err := root.Link(draft, name)
+	switch {
+	case err == nil:
+		return root.Remove(draft)
+	case errors.Is(err, os.ErrExist):
 		return err
 	}
-	body, err := c.Content(ctx, x.id, x.version, f.Path)
-	if err != nil {
-		return err
+	// A file system without links.
+	if _, err := root.Lstat(name); err == nil {
+		return &os.LinkError{Op: "rename", Old: draft, New: name, Err: os.ErrExist}
 	}
-	defer func() { err = errors.Join(err, body.Close()) }()
-	file, err := x.root.OpenFile(x.draft, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	_, err = io.Copy(io.MultiWriter(file, digester), body)
-	if wrong := new(client.DigestError); errors.As(err, &wrong) {
-		err = nil // told below, in words for a stored file
-	}
-	if err != nil {
-		return err
-	}
-	if got := digester.Size(); got != f.SizeBytes {
-		return fix(fmt.Errorf("%w: %d bytes came, %d are recorded", errDamaged, got, f.SizeBytes), "run `holdfast object verify "+x.id+"`")
-	}
-	for algorithm, got := range digester.Sums() {
-		if want := f.Digests[algorithm]; !strings.EqualFold(got, want) {
-			return fix(fmt.Errorf("%w: %s is %s, %s is recorded", errDamaged, algorithm, got, want), "run `holdfast object verify "+x.id+"`")
-		}
-	}
-	return file.Sync() // its name must not come to stand for anything else, not even after a power cut
+	return root.Rename(draft, name)
 }

@@ -96,7 +96,7 @@ func TestUsage(t *testing.T) {
 		{"less than nothing", []string{"item", "list", "--limit", "-1"}, []string{"--limit", "0 or more"}},
 		{"listen nowhere", []string{"up", "--listen", "8080"}, []string{"--listen 8080", "127.0.0.1:8080"}},
 		{"verify nothing", []string{"object", "verify"}, []string{"--all"}},
-		{"export nowhere", []string{"object", "export", "ark:/99999/fk4x"}, []string{"--out DIR is missing"}},
+		{"export nowhere", []string{"object", "export", "ark:/99999/fk4x"}, []string{"--out PATH is missing"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := holdfast(t, tt.args...).wants(t, exitUsage).says(t, tt.says...)

@@ -15,8 +15,8 @@ import (
 )
 
 func (a *app) objectCommand() *cobra.Command {
-	return group("object", "List, show, export and verify preserved objects",
-		a.objectListCommand(), a.objectShowCommand(), a.objectFilesCommand(), a.objectEventsCommand(), a.receiptCommand(), a.exportCommand(), a.verifyCommand())
+	return group("object", "List, show, export, verify and delete preserved objects",
+		a.objectListCommand(), a.objectShowCommand(), a.objectFilesCommand(), a.objectEventsCommand(), a.receiptCommand(), a.exportCommand(), a.verifyCommand(), a.objectDeleteCommand())
 }
 
 func (a *app) objectListCommand() *cobra.Command {
@@ -56,8 +56,12 @@ func (a *app) eachObject(ctx context.Context, q registry.ObjectQuery, yield func
 }
 
 func objectRow(o registry.Object) []string {
+	head := strconv.Itoa(o.Head)
+	if o.Gone != "" {
+		head = string(o.Gone)
+	}
 	return []string{
-		o.ID, strconv.Itoa(o.Head), registry.CountText(o.Files), sizeText(o.SizeBytes), o.Collection, timeText(o.UpdatedAt), o.Title,
+		o.ID, head, registry.CountText(o.Files), sizeText(o.SizeBytes), o.Collection, timeText(o.UpdatedAt), o.Title,
 		strings.Join(o.LocalIDs, "; "),
 	}
 }
@@ -158,6 +162,12 @@ func objectFacts(o registry.Object) *facts {
 	f.add("size", exactSize(o.SizeBytes))
 	f.add("created", timeText(o.CreatedAt))
 	f.add("updated", timeText(o.UpdatedAt))
+	if d := o.Deletion; d != nil {
+		f.add("deletion", d.Text())
+		f.add("item", d.ItemID)
+		f.add("last inventory", d.Last.Inventory)
+		f.add("last files", d.Last.Files)
+	}
 	return f
 }
 
@@ -279,7 +289,12 @@ func (a *app) verify(ctx context.Context, ids []string, whole bool) error {
 		return v.found(a, report)
 	}
 	if whole {
-		_, err = a.eachObject(ctx, registry.ObjectQuery{}, func(o registry.Object) error { return one(o.ID) })
+		_, err = a.eachObject(ctx, registry.ObjectQuery{}, func(o registry.Object) error {
+			if o.Gone != "" {
+				return nil
+			}
+			return one(o.ID)
+		})
 	} else {
 		for _, id := range ids {
 			if err = one(id); err != nil {

@@ -78,6 +78,10 @@ func access() map[string][]registry.Role {
 		"receipt-keys":   reader,
 		"verify-object":  operator,
 
+		"ask-deletion":      operator,
+		"approve-deletion":  operator,
+		"withdraw-deletion": operator,
+
 		"list-tokens":  admin,
 		"create-token": admin,
 		"revoke-token": admin,

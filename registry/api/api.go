@@ -31,6 +31,7 @@ type Registry interface {
 	registry.Preserving
 	registry.Housekeeping
 	registry.Administering
+	registry.Deciding
 	registry.Reading
 	registry.Attesting
 }
@@ -130,6 +131,7 @@ func (s *server) routes() (*http.ServeMux, huma.API) {
 	s.adminRoutes(api)
 	s.queueRoutes(api)
 	s.objectRoutes(api)
+	s.deletionRoutes(api)
 	s.workRoutes(api)
 	s.housekeepingRoutes(api)
 	s.contractRoutes(api)

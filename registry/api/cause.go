@@ -16,10 +16,13 @@ func contractRefusal(err error) *wire.Problem {
 		none  *registry.NoObject
 		query *registry.QueryError
 		turn  *registry.PriorityError
+		gone  *registry.GoneError
 	)
 	switch {
 	case errors.As(err, &claim), errors.As(err, &owner), errors.As(err, &none):
 		return wire.NewProblem(http.StatusConflict, wire.CodeConflict, err.Error())
+	case errors.As(err, &gone):
+		return wire.NewProblem(http.StatusGone, wire.CodeGone, err.Error())
 	case errors.As(err, &query):
 		// A query can be read and be too much to ask all the same.
 		p := wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid, query.Error())

@@ -59,6 +59,9 @@ func (s *server) content(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if _, err := s.readable(ctx, o.ID); err != nil {
+		return err
+	}
 	f, err := s.fileAt(ctx, o, name)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -93,6 +94,15 @@ func (s *server) files(ctx context.Context, in *filesInput) (*output[registry.Pa
 	return page(p), nil
 }
 
+// readable is known for an object whose content is asked for: one that was deleted is answered with 410, and by whom and why.
+func (s *server) readable(ctx context.Context, id string) (registry.Object, error) {
+	o, err := s.known(ctx, id)
+	if err == nil && o.Gone != "" {
+		err = wire.NewProblem(http.StatusGone, wire.CodeGone, fmt.Sprintf("object %s is no more: %s", o.ID, o.Deletion.Text()))
+	}
+	return o, err
+}
+
 // versionOf returns an object with Head set to the version asked for, 0 being the newest.
 func (s *server) versionOf(ctx context.Context, id string, version int) (registry.Object, error) {
 	o, err := s.known(ctx, id)
@@ -126,7 +136,7 @@ func (s *server) premis(ctx context.Context, in *premisInput) (*output[registry.
 // verify reads every byte of every replica of an object, one after the other, and compares what is in storage with what was
 // recorded.
 func (s *server) verify(ctx context.Context, in *ObjectID) (*output[wire.VerifyReport], error) {
-	o, err := s.known(ctx, in.ID)
+	o, err := s.readable(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 // It has each method of registry.Reading, registry.Attesting, registry.Receiving and registry.Submitting itself, so that one that is added there does not compile
 // before somebody has thought about it here. Acts of admins and of workers are bound by role, not by collection.
 func Scoped(r Registry) Registry {
-	return scoped{Working: r, Preserving: r, Housekeeping: r, Administering: r, all: r}
+	return scoped{Working: r, Preserving: r, Housekeeping: r, Administering: r, Deciding: r, all: r}
 }
 
 type scoped struct {
@@ -26,6 +26,7 @@ type scoped struct {
 	registry.Preserving
 	registry.Housekeeping
 	registry.Administering
+	registry.Deciding
 	all Registry
 }
 
@@ -114,6 +115,11 @@ func (v sight) object(ctx context.Context, id string) (registry.Object, error) {
 	}
 	if err != nil || !v.limited() {
 		return o, err
+	}
+	if o.Deletion != nil {
+		if o.Deletion.ItemID, err = v.seenID(ctx, o.Deletion.ItemID); err != nil {
+			return registry.Object{}, err
+		}
 	}
 	for i := range o.Versions {
 		if o.Versions[i].ItemID, err = v.seenID(ctx, o.Versions[i].ItemID); err != nil {

@@ -35,6 +35,8 @@ func (s *server) workRoutes(api huma.API) {
 	register(s, api, op("record-files", post, attempt+"/files", "Add inventory rows of a version"), s.recordFiles)
 	register(s, api, op("record-version", post, attempt+"/versions", "Make a version visible"), s.recordVersion)
 	register(s, api, op("lock-object", post, attempt+"/lock", "Keep others from changing an object"), s.lockObject)
+	register(s, api, op("mark-deleting", post, attempt+"/deletions", "Let nobody read an object any more, whose deletion was approved"), s.markDeleting)
+	register(s, api, op("record-deletion", post, attempt+"/removals", "Note that no byte of an object is left"), s.recordDeletion)
 }
 
 // given is a request that is a body and nothing else.
@@ -210,4 +212,12 @@ func (s *server) recordVersion(ctx context.Context, in *fenced[registry.VersionR
 func (s *server) lockObject(ctx context.Context, in *fenced[wire.ByID]) (*output[wire.ObjectHead], error) {
 	head, err := s.registry.LockObject(ctx, in.lease(), in.Body.ID)
 	return answered(wire.ObjectHead{Head: head}, err)
+}
+
+func (s *server) markDeleting(ctx context.Context, in *fenced[wire.ObjectMark]) (*output[registry.Deletion], error) {
+	return answered(s.registry.MarkDeleting(ctx, in.lease(), in.Body.ObjectID, in.Body.Last))
+}
+
+func (s *server) recordDeletion(ctx context.Context, in *fenced[wire.ObjectRemoval]) (*struct{}, error) {
+	return nil, s.registry.RecordDeletion(ctx, in.lease(), in.Body.ObjectID, in.Body.Events)
 }

@@ -56,8 +56,22 @@ func backing(t testing.TB, url string, now func() time.Time) *sqlstore.Store {
 func conformance(t *testing.T, open registrytest.Open, topics ...string) {
 	t.Helper()
 	registrytest.Run(t, func(t *testing.T, now func() time.Time) registry.Store {
-		return serve(t, open(t, now), now)
+		server := serverOf(t, open(t, now), now, nil)
+		remote := client.NewStore(client.New(server.URL, adminToken, client.Options{}))
+		t.Cleanup(func() { must(t, remote.Close()) })
+		return acting{Store: remote, url: server.URL}
 	}, topics...)
+}
+
+// acting is a store that others can ask with their tokens.
+type acting struct {
+	*client.Store
+	url string
+}
+
+// Acting implements registrytest.Acting.
+func (a acting) Acting(actor string) registry.Deciding {
+	return client.New(a.url, actor, client.Options{})
 }
 
 // serve puts the API in front of a store, and returns the Store that asks it.
@@ -80,6 +94,11 @@ type knowing struct{ registry.Store }
 func (k knowing) TokenByHash(ctx context.Context, hash string) (registry.Token, error) {
 	if hash == hashOf(adminToken) {
 		return registry.Token{ID: "admin", Hash: hash, Name: "admin", Role: registry.RoleAdmin}, nil
+	}
+	for _, name := range registrytest.Deciders() {
+		if hash == hashOf(name) {
+			return registry.Token{ID: name, Hash: hash, Name: name, Role: registry.RoleOperator}, nil
+		}
 	}
 	return k.Store.TokenByHash(ctx, hash)
 }

@@ -74,7 +74,7 @@ func (c *Client) Verify(ctx context.Context, objectID string) (wire.VerifyReport
 // Content is a file on its way. Its last Read checks the digest: a *DigestError in place of io.EOF says that the bytes are not
 // the preserved ones. It must be closed.
 type Content struct {
-	Size    int64             // in bytes; -1 when the server did not say
+	Size    int64             // of what is to come, in bytes; -1 when the server did not say
 	Digests map[string]string // hex by algorithm, as recorded
 
 	body io.ReadCloser
@@ -84,14 +84,20 @@ type Content struct {
 	got  int64
 }
 
-// Content opens a file of an object's version (0: the newest) for reading. There is no deadline but ctx's, which bounds the
-// reading, too.
-func (c *Client) Content(ctx context.Context, objectID string, version int, path string) (*Content, error) {
-	answer, err := c.do(ctx, request{ //nolint:bodyclose // Content.Close does it
-		method: http.MethodGet, path: in("objects", objectID, "content"), query: values("path", path, "version", number(version)),
-	})
+// Content opens a file of an object's version (0: the newest) for reading from an offset on, which must lie within it. The digest is
+// compared only when the offset is 0. There is no deadline but ctx's, which bounds the reading, too.
+func (c *Client) Content(ctx context.Context, objectID string, version int, path string, offset int64) (*Content, error) {
+	q := request{method: http.MethodGet, path: in("objects", objectID, "content"), query: values("path", path, "version", number(version))}
+	if offset > 0 {
+		q.header = http.Header{"Range": {fmt.Sprintf("bytes=%d-", offset)}}
+	}
+	answer, err := c.do(ctx, q)
 	if err != nil {
 		return nil, err
+	}
+	if from := fmt.Sprintf("bytes %d-", offset); offset > 0 && !strings.HasPrefix(answer.Header.Get("Content-Range"), from) {
+		return nil, errors.Join(fmt.Errorf("read %s from byte %d: the answer begins elsewhere: %s %q; a proxy may be in the way",
+			path, offset, answer.Status, answer.Header.Get("Content-Range")), answer.Body.Close())
 	}
 	out := &Content{Size: answer.ContentLength, Digests: map[string]string{}, body: answer.Body, name: path}
 	for part := range strings.SplitSeq(answer.Header.Get(wire.DigestHeader), ",") {
@@ -102,7 +108,7 @@ func (c *Client) Content(ctx context.Context, objectID string, version int, path
 		out.Digests[algorithm] = value
 	}
 	for _, algorithm := range []string{"sha512", "sha256", "sha1", "md5"} {
-		if out.Digests[algorithm] == "" {
+		if out.Digests[algorithm] == "" || offset > 0 {
 			continue
 		}
 		if out.sum, err = fixity.New(algorithm); err == nil {

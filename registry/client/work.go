@@ -135,6 +135,16 @@ func (s *Store) LockObject(ctx context.Context, l registry.Lease, objectID strin
 	return out.Head, err
 }
 
+// MarkDeleting implements registry.Preserving.
+func (s *Store) MarkDeleting(ctx context.Context, l registry.Lease, objectID string, last registry.Remains) (registry.Deletion, error) {
+	return fenced[registry.Deletion](ctx, s, l, "deletions", wire.ObjectMark{ObjectID: objectID, Last: last})
+}
+
+// RecordDeletion implements registry.Preserving.
+func (s *Store) RecordDeletion(ctx context.Context, l registry.Lease, objectID string, events []registry.Premis) error {
+	return s.fencedTell(ctx, http.MethodPost, l, "removals", wire.ObjectRemoval{ObjectID: objectID, Events: events})
+}
+
 // Due implements registry.Housekeeping.
 func (s *Store) Due(ctx context.Context, d registry.DueRequest) ([]registry.Wake, error) {
 	out, err := post[wire.Wakes](ctx, s, "/offers", d)

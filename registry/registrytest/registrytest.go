@@ -44,6 +44,7 @@ func topics() []topic {
 		{"intent", intentTests()},
 		{"record", recordTests()},
 		{"object_item", objectItemTests()},
+		{"deletion", deletionTests()},
 		{"reserve", reserveTests()},
 		{"hold", holdTests()},
 		{"held_by", heldByTests()},

@@ -51,6 +51,9 @@ func (t *tx) identify(it registry.WorkItem, r registry.IdentifyRequest) (registr
 		if err != nil || locked != nil {
 			return registry.Identity{}, locked, err
 		}
+		if err := t.notGone(id.ARK); err != nil {
+			return registry.Identity{}, nil, err
+		}
 		id.Head, err = t.head(id.ARK)
 		return id, nil, err
 	}
@@ -63,6 +66,9 @@ func (t *tx) identify(it registry.WorkItem, r registry.IdentifyRequest) (registr
 	}
 	if locked, err := t.lock(it, append(keys, arkKey(id.ARK))); err != nil || locked != nil {
 		return registry.Identity{}, locked, err
+	}
+	if err := t.notGone(id.ARK); err != nil { // asked with the lock in hand
+		return registry.Identity{}, nil, err
 	}
 	return id, nil, t.bind(it, r, id)
 }

@@ -36,6 +36,12 @@ func (t *tx) requestObject(r registry.ObjectRequest) (it registry.WorkItem, err 
 	if err != nil {
 		return it, err
 	}
+	if r.Action == registry.DeleteObject {
+		return it, fmt.Errorf("%w: an object is deleted when two people have agreed to it", registry.ErrInvalid)
+	}
+	if err := t.notGone(r.Spec.ObjectID); err != nil {
+		return it, err
+	}
 	id, known, err := t.keyed(r.IdempotencyKey, args)
 	if err != nil {
 		return it, err
@@ -94,7 +100,12 @@ func (s *Store) LockObject(ctx context.Context, l registry.Lease, objectID strin
 		if locked, err = t.lock(it, []string{arkKey(objectID)}); err != nil || locked != nil {
 			return err
 		}
-		// Asked with the lock in hand: whoever had it before may have taken the object away.
+		// Asked with the lock in hand: whoever had it before may have taken the object away. Only that item goes on.
+		if it.Action != registry.DeleteObject {
+			if err := t.notGone(objectID); err != nil {
+				return err
+			}
+		}
 		if head, err = t.head(objectID); err == nil && head == 0 {
 			err = registry.ErrNotFound
 		}

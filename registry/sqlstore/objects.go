@@ -13,13 +13,13 @@ import (
 )
 
 const selectObject = `SELECT o.id, o.tenant, o.collection, o.owner, o.title, o.creator, o.date, o.head, o.files,
-	o.size_bytes, o.created_at, o.updated_at FROM object o`
+	o.size_bytes, o.created_at, o.updated_at, o.gone FROM object o`
 
 func scanObject(row scanner) (registry.Object, error) {
 	var o registry.Object
 	var created, updated int64
 	err := row.Scan(&o.ID, &o.Tenant, &o.Collection, &o.Owner, &o.Title, &o.Creator, &o.Date, &o.Head, &o.Files,
-		&o.SizeBytes, &created, &updated)
+		&o.SizeBytes, &created, &updated, &o.Gone)
 	if err != nil {
 		return o, err
 	}
@@ -39,7 +39,10 @@ func (s *Store) Object(ctx context.Context, id string) (registry.Object, error) 
 	if err := s.addLocalIDs(ctx, all); err != nil {
 		return o, err
 	}
-	all[0].Versions, err = s.versions(ctx, id)
+	if all[0].Versions, err = s.versions(ctx, id); err != nil {
+		return o, err
+	}
+	all[0].Deletion, err = s.deletionOf(ctx, id)
 	return all[0], err
 }
 

@@ -83,10 +83,11 @@ func (s *Store) withdrawn(ctx context.Context, worker string, after int64) (out 
 	return out, next, rows.Err()
 }
 
-// noReturn refuses to stop an item that has announced a version: that can only be rolled forward (R7).
+// noReturn refuses to stop an item that has announced a version, or has begun to delete an object: that can only be rolled forward (R7).
 func (t *tx) noReturn(it registry.WorkItem, act registry.Act) error {
 	p := &registry.PastNoReturn{ItemID: it.ID, Act: act}
-	err := t.get(`SELECT object_id, version FROM object_version WHERE item_id = $1 ORDER BY version LIMIT 1`, []any{it.ID},
+	err := t.get(`SELECT object_id, version FROM object_version WHERE item_id = $1
+		UNION ALL SELECT object_id, 0 FROM deletion WHERE item_id = $1 AND status <> 'approved' ORDER BY 2 LIMIT 1`, []any{it.ID},
 		&p.ObjectID, &p.Version)
 	switch {
 	case err == nil:

@@ -40,3 +40,8 @@ type ReceiptKey struct {
 	PEM         string    `json:"pem" doc:"As openssl reads it"`
 	FirstUsedAt time.Time `json:"first_used_at"`
 }
+
+// DeletionRequest asks to delete an object.
+type DeletionRequest struct {
+	Reason string `json:"reason" doc:"Why; it is kept for ever" minLength:"1" maxLength:"2000"`
+}

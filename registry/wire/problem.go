@@ -32,6 +32,7 @@ const (
 	CodeCycle            Code = "cycle"                       // 409: items of the graph wait for each other
 	CodeNoKey            Code = "no-secret-key"               // 409: there is no key to seal a secret with
 	CodeOffset           Code = "offset-mismatch"             // 409: the upload stands elsewhere; ask where
+	CodeGone             Code = "gone"                        // 410: the object was deleted
 	CodeTusVersion       Code = "tus-version"                 // 412: another version of tus
 	CodeTooLarge         Code = "too-large"                   // 413: the body is larger than such a request may be
 	CodeUnsupportedMedia Code = "unsupported-media-type"      // 415: the body is not of the type that is taken

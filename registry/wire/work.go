@@ -106,6 +106,18 @@ func FilesIn(files []FileRow) []registry.File {
 	return out
 }
 
+// ObjectMark marks an object as being deleted.
+type ObjectMark struct {
+	ObjectID string           `json:"object_id"`
+	Last     registry.Remains `json:"last"`
+}
+
+// ObjectRemoval says that no byte of an object is left.
+type ObjectRemoval struct {
+	ObjectID string            `json:"object_id"`
+	Events   []registry.Premis `json:"events"`
+}
+
 // ObjectHead is the newest recorded version of an object.
 type ObjectHead struct {
 	Head int `json:"head"`

@@ -1,0 +1,114 @@
+package parcel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/holdfast/holdfast/fixity"
+	"github.com/holdfast/holdfast/registry"
+)
+
+// Entry is one file of a parcel.
+type Entry struct {
+	Name    string            // in the parcel, slash-separated; of an empty folder it ends in a slash
+	Path    string            // in the object; "" for what the parcel adds
+	Size    int64             // bytes
+	Digests map[string]string // that its bytes have, in hex by algorithm
+
+	write func(ctx context.Context, w io.Writer, offset int64) error
+}
+
+// Folder says that it is an empty folder, which nothing is copied to.
+func (e Entry) Folder() bool { return strings.HasSuffix(e.Name, "/") }
+
+// stored is a file of the object.
+func (p *Parcel) stored(name string, f registry.File) Entry {
+	return Entry{Name: name, Path: f.Path, Size: f.SizeBytes, Digests: f.Digests, write: func(ctx context.Context, w io.Writer, offset int64) error {
+		if offset == f.SizeBytes {
+			return nil
+		}
+		body, err := p.source.Open(ctx, f, offset)
+		if err != nil {
+			return err
+		}
+		n, err := io.Copy(w, body)
+		if err == nil && offset+n < f.SizeBytes {
+			err = fmt.Errorf("%d of %d bytes: %w", offset+n, f.SizeBytes, io.ErrUnexpectedEOF)
+		}
+		return errors.Join(err, body.Close())
+	}}
+}
+
+// Copy writes the file's bytes to w from offset on; those before, which are there already, are read from prior, and may be nil when
+// offset is 0. ErrDamaged says that the whole is not what was recorded: what was written is worth nothing then, and neither is what
+// prior gave. Any other error leaves what w has taken as good as it was.
+func (e Entry) Copy(ctx context.Context, w io.Writer, prior io.Reader, offset int64) error {
+	digester, err := fixity.NewDigester(slices.Sorted(maps.Keys(e.Digests))...)
+	if err != nil {
+		return fmt.Errorf("%s: %w", e.Name, err)
+	}
+	if offset > e.Size {
+		return fmt.Errorf("%s: %w: there are %d bytes, %d are recorded", e.name(), ErrDamaged, offset, e.Size)
+	}
+	if offset > 0 {
+		if _, err := io.CopyN(&watched{ctx: ctx, w: digester}, prior, offset); err != nil {
+			return fmt.Errorf("%s: read what is there: %w", e.name(), err)
+		}
+	}
+	out := &watched{ctx: ctx, w: io.MultiWriter(w, digester)}
+	if err := e.write(ctx, out, offset); err != nil {
+		return fmt.Errorf("%s: %w", e.name(), err)
+	}
+	return e.judge(digester)
+}
+
+// Check reads a file that is there, and returns ErrDamaged when it is not the recorded one.
+func (e Entry) Check(ctx context.Context, r io.Reader) error {
+	digester, err := fixity.NewDigester(slices.Sorted(maps.Keys(e.Digests))...)
+	if err != nil {
+		return fmt.Errorf("%s: %w", e.Name, err)
+	}
+	if _, err := io.Copy(&watched{ctx: ctx, w: digester}, io.LimitReader(r, e.Size+1)); err != nil {
+		return fmt.Errorf("%s: read what is there: %w", e.name(), err)
+	}
+	return e.judge(digester)
+}
+
+func (e Entry) judge(d *fixity.Digester) error {
+	if got := d.Size(); got != e.Size {
+		return fmt.Errorf("%s: %w: %d bytes came, %d are recorded", e.name(), ErrDamaged, got, e.Size)
+	}
+	for algorithm, got := range d.Sums() {
+		if want := e.Digests[algorithm]; !strings.EqualFold(got, want) {
+			return fmt.Errorf("%s: %w: %s is %s, %s is recorded", e.name(), ErrDamaged, algorithm, got, want)
+		}
+	}
+	return nil
+}
+
+// name is how people find the file.
+func (e Entry) name() string {
+	if e.Path != "" {
+		return e.Path
+	}
+	return e.Name
+}
+
+// watched stops a copy when ctx ends.
+type watched struct {
+	ctx context.Context //nolint:containedctx // an io.Writer has no other way to hear of it
+	w   io.Writer
+}
+
+// Write implements io.Writer.
+func (w *watched) Write(p []byte) (int, error) {
+	if w.ctx.Err() != nil {
+		return 0, context.Cause(w.ctx)
+	}
+	return w.w.Write(p)
+}

@@ -1,0 +1,232 @@
+package parcel_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast/holdfast/bagit"
+	"github.com/holdfast/holdfast/fixity"
+	"github.com/holdfast/holdfast/parcel"
+	"github.com/holdfast/holdfast/registry"
+)
+
+// memory is an object in memory, which is listed two files at a time.
+type memory struct {
+	files map[string]string
+	bad   map[string]string // what is really stored of some
+	opens []string
+}
+
+func (m *memory) Files(_ context.Context, after string) ([]registry.File, error) {
+	var out []registry.File
+	for name, text := range m.files {
+		if name > after {
+			d, err := fixity.NewDigester("sha256", "sha512")
+			if err != nil {
+				return nil, err
+			}
+			_, _ = d.Write([]byte(text))
+			out = append(out, registry.File{Path: name, SizeBytes: int64(len(text)), Digests: d.Sums()})
+		}
+	}
+	slices.SortFunc(out, func(a, b registry.File) int { return strings.Compare(a.Path, b.Path) })
+	return out[:min(len(out), 2)], nil
+}
+
+func (m *memory) Open(_ context.Context, f registry.File, offset int64) (io.ReadCloser, error) {
+	m.opens = append(m.opens, fmt.Sprintf("%s@%d", f.Path, offset))
+	text := m.files[f.Path]
+	if bad, ok := m.bad[f.Path]; ok {
+		text = bad
+	}
+	return io.NopCloser(strings.NewReader(text[offset:])), nil
+}
+
+func object() *memory {
+	return &memory{files: map[string]string{
+		"producer/a.txt": "a", "producer/empty": "", "producer/sub/two\nlines 100%": strings.Repeat("text ", 300), "producer/z": "zz",
+		"system/mrt-erc.txt": "erc", "system/mrt-mom.txt": "mom",
+	}}
+}
+
+func lay(t *testing.T, m *memory, opts parcel.Options) *parcel.Parcel {
+	t.Helper()
+	opts.At, opts.Agent = time.Date(2026, 2, 3, 4, 5, 6, 7, time.UTC), "test"
+	o := registry.Object{ID: "ark:/99999/fk4x", ARK: "ark:/99999/fk4x", Title: "A\nb", LocalIDs: []string{"one", "two"}}
+	p, err := parcel.New(t.Context(), o, 2, m, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func forms() map[string]parcel.Options {
+	return map[string]parcel.Options{"files": {}, "all files": {System: true}, "bag": {Bag: true}, "whole bag": {Bag: true, System: true}}
+}
+
+// TestWriteTar_FromAnyByte: whatever there is already, the rest makes the same tar of it, and what lies before is not asked for.
+func TestWriteTar_FromAnyByte(t *testing.T) {
+	t.Parallel()
+	for name, opts := range forms() {
+		m := object()
+		p := lay(t, m, opts)
+		var whole bytes.Buffer
+		if err := p.WriteTar(t.Context(), &whole, 0, nil); err != nil {
+			t.Fatal(err)
+		}
+		if size, err := p.TarSize(t.Context()); err != nil || size != int64(whole.Len()) {
+			t.Errorf("%s: size %d %v, want %d", name, size, err, whole.Len())
+		}
+		for from := 0; from <= whole.Len(); from += 61 { // a prime, so that it meets all places of a block
+			have := whole.Bytes()[:from]
+			m.opens = nil
+			good, err := p.CheckTar(t.Context(), bytes.NewReader(have), int64(from))
+			if err != nil || good > int64(from) || len(m.opens) > 0 || from < whole.Len()-1024 && good != int64(from) {
+				t.Fatalf("%s: %d of %d bytes are right: %v, asked for %v", name, good, from, err, m.opens)
+			}
+			rest := bytes.NewBuffer(slices.Clone(have[:good]))
+			if err := p.WriteTar(t.Context(), rest, good, bytes.NewReader(have)); err != nil || !bytes.Equal(rest.Bytes(), whole.Bytes()) {
+				t.Fatalf("%s: from byte %d: %d bytes, want %d: %v", name, from, rest.Len(), whole.Len(), err)
+			}
+			if from > whole.Len()-1024 && len(m.opens) > 0 {
+				t.Fatalf("%s: from byte %d: asked for %v", name, from, m.opens)
+			}
+		}
+	}
+}
+
+func TestTar_Content(t *testing.T) {
+	t.Parallel()
+	for name, opts := range forms() {
+		m := object()
+		var out bytes.Buffer
+		if err := lay(t, m, opts).WriteTar(t.Context(), &out, 0, nil); err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		for tr := tar.NewReader(bytes.NewReader(out.Bytes())); ; {
+			h, err := tr.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			text, err := io.ReadAll(tr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got[h.Name] = string(text)
+		}
+		want := map[string]string{}
+		for path, text := range m.files {
+			if producers, ok := strings.CutPrefix(path, "producer/"); ok && opts.Bag {
+				want["ark-99999-fk4x-v2/data/"+producers] = text
+			} else if ok {
+				want[producers] = text
+			} else if opts.System && opts.Bag {
+				want["ark-99999-fk4x-v2/"+path] = text
+			} else if opts.System {
+				want[path] = text
+			}
+		}
+		for path := range got {
+			if _, ok := want[path]; !ok && opts.Bag {
+				delete(got, path) // tag files, judged below
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if !opts.Bag {
+			continue
+		}
+		report, err := bagit.ValidateTar(t.Context(), &out, bagit.Options{})
+		if err != nil || !report.Valid || report.PayloadFiles != 4 || strings.Join(report.Algorithms, " ") != "sha256 sha512" {
+			t.Errorf("%s: %v, %+v", name, err, report)
+		}
+		tags := map[string]string{}
+		for _, tag := range report.Info {
+			tags[tag.Label] += tag.Value + ";"
+		}
+		if diff := cmp.Diff(map[string]string{
+			"Bag-Software-Agent": "test;", "Bagging-Date": "2026-02-03;", "External-Identifier": "ark:/99999/fk4x;", "Internal-Sender-Identifier": "one;two;",
+			"External-Description": "A b;", "Object-Version": "2;", "Payload-Oxum": "1503.4;",
+		}, tags); diff != "" {
+			t.Errorf("%s: tags (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// A bag always has a payload folder.
+func TestTar_EmptyBag(t *testing.T) {
+	t.Parallel()
+	m := &memory{files: map[string]string{"system/x": "x"}}
+	var out bytes.Buffer
+	if err := lay(t, m, parcel.Options{Bag: true, System: true}).WriteTar(t.Context(), &out, 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	if report, err := bagit.ValidateTar(t.Context(), &out, bagit.Options{}); err != nil || !report.Valid {
+		t.Errorf("%v %+v", err, report)
+	}
+}
+
+// TestDamage: what is wrong in the source stops the copy and is named; what is wrong in what is there already is found, too.
+func TestDamage(t *testing.T) {
+	t.Parallel()
+	const path = "producer/sub/two\nlines 100%"
+	good := object().files[path]
+	for name, bad := range map[string]string{"flipped": "T" + good[1:], "shorter": good[1:], "longer": good + "x"} {
+		m := object()
+		m.bad = map[string]string{path: bad}
+		err := lay(t, m, parcel.Options{}).WriteTar(t.Context(), io.Discard, 0, nil)
+		if cut := name == "shorter" && errors.Is(err, io.ErrUnexpectedEOF); !errors.Is(err, parcel.ErrDamaged) && !cut || !strings.Contains(fmt.Sprint(err), path) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	p := lay(t, object(), parcel.Options{})
+	var whole bytes.Buffer
+	if err := p.WriteTar(t.Context(), &whole, 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	for at := 0; at < whole.Len()-1024; at += 17 {
+		have := slices.Clone(whole.Bytes())
+		have[at] ^= 1
+		if right, err := p.CheckTar(t.Context(), bytes.NewReader(have), int64(len(have))); err != nil || right > int64(at) || right%512 != 0 {
+			t.Fatalf("byte %d is wrong, and %d are called right: %v", at, right, err)
+		}
+	}
+	in := bytes.Index(whole.Bytes(), []byte(good)) + 100 // bytes of a file that is cut off
+	have := slices.Clone(whole.Bytes()[:in])
+	have[in-1] ^= 1
+	if err := p.WriteTar(t.Context(), io.Discard, int64(in), bytes.NewReader(have)); !errors.Is(err, parcel.ErrDamaged) {
+		t.Errorf("a wrong byte in what was there of a file: %v", err)
+	}
+}
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]error{
+		"producer/../x": parcel.ErrName, "other/x": parcel.ErrName, "producer//x": parcel.ErrName, "producer/system/mrt-erc.txt": parcel.ErrTwice, "producer/system": parcel.ErrTwice,
+	} {
+		m := object()
+		m.files[path] = "x"
+		if err := lay(t, m, parcel.Options{System: true}).WriteTar(t.Context(), io.Discard, 0, nil); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", path, err, want)
+		}
+	}
+	m := object()
+	m.files["producer/\xff"] = "x"
+	if _, err := parcel.New(t.Context(), registry.Object{}, 1, m, parcel.Options{Bag: true}); !errors.Is(err, parcel.ErrName) {
+		t.Errorf("a name that is not UTF-8, in a bag: %v", err)
+	}
+}

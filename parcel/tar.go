@@ -1,0 +1,180 @@
+package parcel
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// TarEnd is the number of zeros that end a tar file: two blocks.
+const TarEnd = 1024
+
+// ResumedError says that a file that was there in part, and whose rest was written behind it, is not what was recorded: ErrDamaged.
+// The part may be at fault, or the source.
+type ResumedError struct {
+	Start int64 // where the file begins in the tar
+	Err   error
+}
+
+// Error implements error.
+func (e *ResumedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what happened.
+func (e *ResumedError) Unwrap() error { return e.Err }
+
+// TarSize is the number of bytes of the tar.
+func (p *Parcel) TarSize(ctx context.Context) (int64, error) {
+	size := int64(TarEnd)
+	for at, err := range p.places(ctx) {
+		if err != nil {
+			return 0, err
+		}
+		size = at.end() + TarEnd
+	}
+	return size, nil
+}
+
+// WriteTar writes the tar to w from the offset on; a bag lies in a folder of its own, Base. have gives the bytes before the offset, of
+// which those of a file that the offset lies in are read; it may be nil when from is 0. ErrDamaged says that a file is not what was recorded,
+// *ResumedError that it, or its part in have, is not. The errors are those of the source and of w, and the cause of ctx, too; a tar is whole when there
+// was none.
+func (p *Parcel) WriteTar(ctx context.Context, w io.Writer, from int64, have io.ReaderAt) error {
+	end := int64(0)
+	for at, err := range p.places(ctx) {
+		if err != nil {
+			return err
+		}
+		end = at.end()
+		if end <= from {
+			continue
+		}
+		if rest := from - at.start; rest < int64(len(at.header)) {
+			if _, err := w.Write(at.header[max(rest, 0):]); err != nil {
+				return err
+			}
+		}
+		offset := max(from-at.content(), 0)
+		if offset < at.Size || at.Size == 0 && !at.Folder() {
+			var prior io.Reader
+			if offset > 0 {
+				prior = io.NewSectionReader(have, at.content(), offset)
+			}
+			err := at.Copy(ctx, w, prior, offset)
+			if errors.Is(err, ErrDamaged) && offset > 0 {
+				return &ResumedError{Start: at.start, Err: err}
+			} else if err != nil {
+				return err
+			}
+		}
+		if _, err := w.Write(make([]byte, at.padding()-max(from-at.content()-at.Size, 0))); err != nil {
+			return err
+		}
+	}
+	if from > end+TarEnd {
+		return fmt.Errorf("write tar from byte %d: it has %d: %w", from, end+TarEnd, ErrDamaged)
+	}
+	_, err := w.Write(make([]byte, TarEnd-max(from-end, 0)))
+	return err
+}
+
+// CheckTar reads the beginning of a tar, have, that an earlier WriteTar of the same parcel was interrupted in after size bytes. It returns
+// up to which byte that is right: everything, or the beginning of the first file that is not what it should be. Of a file that
+// have ends in, the bytes that are there are left for WriteTar to judge, which has to read them anyway.
+func (p *Parcel) CheckTar(ctx context.Context, have io.ReaderAt, size int64) (good int64, err error) {
+	for at, err := range p.places(ctx) {
+		if err != nil {
+			return 0, err
+		}
+		if at.start >= size {
+			return size, nil // in or at the end of the file before
+		}
+		ok, err := at.check(ctx, have, size)
+		if err != nil {
+			return 0, err
+		} else if !ok {
+			return at.start, nil
+		}
+		good = min(at.end(), size)
+	}
+	return good, nil // nothing is gained by looking at the zeros behind
+}
+
+// place is an entry where it lies in the tar.
+type place struct {
+	Entry
+	start  int64
+	header []byte
+}
+
+func (at place) content() int64 { return at.start + int64(len(at.header)) }
+func (at place) end() int64     { return at.content() + at.Size + at.padding() }
+
+func (at place) padding() int64 { return (512 - at.Size%512) % 512 }
+
+// check says whether what there is of the entry in the first size bytes of have is right; the content only when all of it is there.
+func (at place) check(ctx context.Context, have io.ReaderAt, size int64) (bool, error) {
+	same := func(want []byte, start int64) (bool, error) {
+		got := make([]byte, min(int64(len(want)), max(size-start, 0)))
+		_, err := have.ReadAt(got, start)
+		if err != nil && (!errors.Is(err, io.EOF) || len(got) > 0 && start+int64(len(got)) > size) {
+			return false, fmt.Errorf("read what is there: %w", err)
+		}
+		return bytes.Equal(got, want[:len(got)]), nil
+	}
+	if ok, err := same(at.header, at.start); !ok || err != nil {
+		return false, err
+	}
+	if at.content()+at.Size > size || at.Folder() {
+		return true, nil
+	}
+	err := at.Check(ctx, io.NewSectionReader(have, at.content(), at.Size))
+	if errors.Is(err, ErrDamaged) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	return same(make([]byte, at.padding()), at.content()+at.Size)
+}
+
+// places yields the entries where they lie.
+func (p *Parcel) places(ctx context.Context) func(yield func(place, error) bool) {
+	return func(yield func(place, error) bool) {
+		start := int64(0)
+		base := ""
+		if p.bag != nil {
+			base = p.Base() + "/"
+		}
+		for e, err := range p.Entries(ctx) {
+			if err != nil {
+				yield(place{}, err)
+				return
+			}
+			header, err := tarHeader(base+e.Name, e.Size, p.opts.At)
+			if err != nil {
+				yield(place{}, fmt.Errorf("%s: %w: %w", e.name(), ErrName, err))
+				return
+			}
+			at := place{Entry: e, start: start, header: header}
+			start = at.end()
+			if !yield(at, nil) {
+				return
+			}
+		}
+	}
+}
+
+// tarHeader is what stands before a file: the same bytes for the same name, size and time.
+func tarHeader(name string, size int64, at time.Time) ([]byte, error) {
+	h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: size, ModTime: at.Truncate(time.Second), Format: tar.FormatPAX}
+	if strings.HasSuffix(name, "/") {
+		h.Typeflag, h.Mode = tar.TypeDir, 0o755
+	}
+	var out bytes.Buffer
+	err := tar.NewWriter(&out).WriteHeader(h)
+	return out.Bytes(), err
+}

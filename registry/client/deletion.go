@@ -1,0 +1,45 @@
+package client
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/wire"
+)
+
+// AskDeletion implements registry.Deciding; the actor is this client's token.
+func (c *Client) AskDeletion(ctx context.Context, objectID, reason, _ string) (registry.Deletion, error) {
+	return c.decide(ctx, http.MethodPost, in("objects", objectID, "deletion"), wire.DeletionRequest{Reason: reason})
+}
+
+// ApproveDeletion implements registry.Deciding; the actor is this client's token.
+func (c *Client) ApproveDeletion(ctx context.Context, objectID, _ string) (registry.Deletion, error) {
+	return c.decide(ctx, http.MethodPost, in("objects", objectID, "deletion", "approval"), nil)
+}
+
+// WithdrawDeletion implements registry.Deciding; the actor is this client's token.
+func (c *Client) WithdrawDeletion(ctx context.Context, objectID, _ string) (registry.Deletion, error) {
+	return c.decide(ctx, http.MethodDelete, in("objects", objectID, "deletion"), nil)
+}
+
+func (c *Client) decide(ctx context.Context, method, path string, body any) (registry.Deletion, error) {
+	var out registry.Deletion
+	err := c.ask(ctx, request{method: method, path: path}, body, &out)
+	return out, err
+}
+
+// AskDeletion implements registry.Deciding; the actor is this store's token.
+func (s *Store) AskDeletion(ctx context.Context, objectID, reason, actor string) (registry.Deletion, error) {
+	return s.c.AskDeletion(ctx, objectID, reason, actor)
+}
+
+// ApproveDeletion implements registry.Deciding; the actor is this store's token.
+func (s *Store) ApproveDeletion(ctx context.Context, objectID, actor string) (registry.Deletion, error) {
+	return s.c.ApproveDeletion(ctx, objectID, actor)
+}
+
+// WithdrawDeletion implements registry.Deciding; the actor is this store's token.
+func (s *Store) WithdrawDeletion(ctx context.Context, objectID, actor string) (registry.Deletion, error) {
+	return s.c.WithdrawDeletion(ctx, objectID, actor)
+}
