@@ -231,8 +231,8 @@ type VersionRecord struct {
 	Files      int64     `json:"files"` // in the version's state, system files included
 	SizeBytes  int64     `json:"size_bytes"`
 	CreatedAt  time.Time `json:"created_at"` // as in the OCFL inventory
-	Inventory  string    `json:"inventory"`  // ALGORITHM:HEX of its OCFL inventory
 	Replicas   []Replica `json:"replicas"`   // of each of the item's storages one, in their order
+	Inventory  string    `json:"inventory"`  // ALGORITHM:HEX of its OCFL inventory
 	Events     []Premis  `json:"events"`
 }
 

@@ -76,7 +76,7 @@ func (r *rig) puids(o registry.Object, version int) map[string]string {
 // events are those of one type, the newest version's last.
 func (r *rig) events(o registry.Object, kind string) (out []registry.Premis) {
 	r.t.Helper()
-	all, err := r.registry.PremisEvents(r.t.Context(), o.ID, "", 0)
+	all, err := r.registry.PremisEvents(r.t.Context(), o.ID, "", 500)
 	must(r.t, err)
 	for _, e := range all.Rows {
 		if e.Type == kind {

@@ -24,8 +24,8 @@ type Record struct {
 	base.Worker
 	Registry registry.Preserving
 	Staging  storage.Store
-	Objects  ocfl.Roots
 	Names    names
+	Objects  ocfl.Roots
 	Version  string
 }
 
@@ -58,7 +58,7 @@ func (w *Record) Work(ctx context.Context, item *base.Item) error {
 	err = w.Registry.RecordVersion(ctx, item.Lease(), registry.VersionRecord{
 		ObjectID: p.ObjectID, Version: p.Version, Collection: item.Collection, Owner: item.Spec().Profile.Owner,
 		LocalIDs: p.LocalIDs, Title: p.Title, Creator: p.Creator, Date: p.Date, Files: p.Files, SizeBytes: p.Bytes,
-		CreatedAt: p.Created, Inventory: p.Algorithm + ":" + p.Digest, Replicas: where, Events: w.events(item, p, got, where),
+		CreatedAt: p.Created, Replicas: where, Inventory: p.Algorithm + ":" + p.Digest, Events: w.events(item, p, got, where),
 	})
 	if err != nil || p.EZID == nil {
 		return err

@@ -101,14 +101,14 @@ func TestReplicate(t *testing.T) {
 	r, _, _, behind := newReplicatedRig(t)
 	o := r.complete(r.fileTo(replicated, "one", "x"))
 	r.inAll(o, 1, behind, registry.DefaultStorage, "b", "c")
-	events, err := r.registry.PremisEvents(t.Context(), o.ID, "", 0)
+	events, err := r.registry.PremisEvents(t.Context(), o.ID, "", 500)
 	must(t, err)
 	found := false
 	for _, e := range events.Rows {
 		found = found || e.Type == string(premis.Replication) && strings.Contains(e.Detail, "place b, place c")
 	}
 	if !found {
-		t.Errorf("no event tells of the replication: %+v", events)
+		t.Errorf("no event tells of the replication: %+v", events.Rows)
 	}
 	// Without further storages nothing is replicated.
 	id := r.fileTo(collection, "single", "y")

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/base"
-	"github.com/holdfast/holdfast/ezid"
 	"github.com/holdfast/holdfast/clamd"
+	"github.com/holdfast/holdfast/ezid"
 	"github.com/holdfast/holdfast/format"
 	"github.com/holdfast/holdfast/format/siegfried"
 	"github.com/holdfast/holdfast/interim"

@@ -91,14 +91,22 @@ func (d *premisDocument) entities() error {
 			Category: premis.Representation, IDs: []premis.Identifier{d.version(v.Version)},
 			Relationships: []premis.Relationship{premis.Represents(d.ark())},
 		}
-		for _, at := range v.Replicas {
-			o.Storage = append(o.Storage, premis.Storage{Location: premis.Identifier{Type: localID, Value: premis.Text(at.Storage)}})
+		for _, r := range v.Replicas {
+			o.Storage = append(o.Storage, premis.Storage{Location: d.place(r.Storage)})
 		}
 		if err := d.out.WriteObject(o); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// place says where a storage is, or how it is called where that is not known here.
+func (d *premisDocument) place(storage string) premis.Identifier {
+	if root, err := d.server.objects.Of(storage); err == nil && root.Address != "" {
+		return premis.Identifier{Type: "URI", Value: premis.Text(root.Address)}
+	}
+	return premis.Identifier{Type: localID, Value: premis.Text(storage)}
 }
 
 // files writes a row when the next one has come, which says until which version it was so.

@@ -204,7 +204,8 @@ func TestPREMIS_AnyHistory(t *testing.T) {
 		o.Registry = &altered{
 			Registry: o.Registry,
 			object: &registry.Object{ID: objectARK, ARK: objectARK, Head: 3, Title: "a\x01", LocalIDs: []string{"l\n1"}, Versions: []registry.ObjectVersion{
-				{Version: 1, Replicas: []registry.Replica{{Storage: "a"}, {Storage: "c"}}}, {Version: 2}, {Version: 3, Replicas: []registry.Replica{{Storage: "b\x02"}}},
+				{Version: 1, Replicas: []registry.Replica{{Storage: registry.DefaultStorage}, {Storage: "gone"}}}, {Version: 2},
+				{Version: 3, Replicas: []registry.Replica{{Storage: "b\x02"}}},
 			}},
 			files: []registry.File{
 				row("producer/a", 1, false), row("producer/a", 3, false), row("producer/b", 1, false), row("producer/b", 2, true), row("producer/c", 4, false),

@@ -56,9 +56,9 @@ func (t *tx) sign(v registry.VersionRecord, m *receipt.Manifest) error {
 	if err != nil {
 		return err
 	}
-	proofs := make([]receipt.Replica, 0, len(v.Replicas))
-	for _, at := range v.Replicas {
-		proofs = append(proofs, receipt.Replica{Storage: at.Storage, Verified: at.VerifiedAt, Inventory: v.Inventory})
+	replicas := make([]receipt.Replica, len(v.Replicas))
+	for i, r := range v.Replicas {
+		replicas[i] = receipt.Replica{Storage: r.Storage, Verified: r.VerifiedAt, Inventory: v.Inventory}
 	}
 	key := t.store.receiptKey
 	head, signature := key.Sign(receipt.Header{
@@ -66,7 +66,7 @@ func (t *tx) sign(v registry.VersionRecord, m *receipt.Manifest) error {
 		Title: clean(v.Title), Creator: clean(v.Creator), Date: clean(v.Date),
 		Created: v.CreatedAt, Recorded: fromMicros(t.now), Files: m.Files, Bytes: m.Bytes, Manifest: m.Digest(),
 		Events:   receipt.Span{First: before.seq + 1, Count: end.seq - before.seq, Before: before.hash, After: end.hash},
-		Replicas: proofs,
+		Replicas: replicas,
 	})
 	if len(head) > receipt.MaxLine {
 		return fmt.Errorf("sign the receipt: its header would have %d bytes: %w", len(head), registry.ErrInvalid)
