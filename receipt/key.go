@@ -35,7 +35,7 @@ func NewKey() string {
 
 // Public returns the key that verifies what this one signs.
 func (k *Key) Public() PublicKey {
-	return PublicKey(k.private.Public().(ed25519.PublicKey)) //nolint:forcetypeassert,errcheck // crypto/ed25519 says what it is
+	return PublicKey(k.private.Public().(ed25519.PublicKey)) // crypto/ed25519 says that it is one
 }
 
 // Sign completes a header with the key's names, and returns its line and the signature of that. The same header and key give

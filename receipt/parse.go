@@ -35,7 +35,7 @@ func ParseHeader(head string) (Header, error) { return parseHeader([]byte(head))
 
 func parseHeader(text []byte) (h Header, err error) {
 	if !bytes.HasPrefix(text, []byte(Magic)) {
-		return h, errors.New("this is no receipt: a receipt begins with " + Magic)
+		return h, fmt.Errorf("this is no receipt: a receipt begins with %q", Magic)
 	}
 	var in struct {
 		Format int `json:"holdfast_receipt"`

@@ -25,7 +25,7 @@ type Options struct {
 	File func(File) error
 }
 
-// ErrStop, returned by Options.File, ends Verify with the error that it came in.
+// ErrStop ends Verify when Options.File returns it, with the error that it came in.
 var ErrStop = errors.New("stop reading the receipt")
 
 // Result is what verifying a receipt came to.

@@ -400,6 +400,7 @@ type Reading interface {
 type Attesting interface {
 	// FileHistory lists the files of all recorded versions by path and version, after a row: each row is a file from its
 	// version on until the path's next row, and a deleted one says that there is none.
+	// ErrNotFound for an object that is not recorded.
 	FileHistory(ctx context.Context, objectID string, after FilePlace, limit int) ([]File, error)
 	// DepositReceipt returns what is signed of a recorded version, or ErrNotFound: there is no such version, or it has no receipt.
 	DepositReceipt(ctx context.Context, objectID string, version int) (DepositReceipt, error)

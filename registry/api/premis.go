@@ -22,13 +22,14 @@ func (s *server) premisRoute(api huma.API, mux *http.ServeMux) {
 		id: "object-premis", method: http.MethodGet, path: "/objects/{id}/premis",
 		summary: "The object, its versions, files and events as a PREMIS 3 document",
 	}, nil, "application/xml", func(r *http.Request) (*streamed, error) {
-		o, err := s.known(r.Context(), r.PathValue("id"))
+		ctx := r.Context()
+		o, err := s.known(ctx, r.PathValue("id"))
 		if err != nil {
 			return nil, err
 		}
 		return &streamed{
 			contentType: "application/xml", filename: "premis.xml",
-			write: func(w io.Writer) error { return s.writePREMIS(r.Context(), w, o) },
+			write: func(w io.Writer) error { return s.writePREMIS(ctx, w, o) },
 		}, nil
 	})
 }

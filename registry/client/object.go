@@ -57,7 +57,7 @@ func (c *Client) ReceiptKeys(ctx context.Context) ([]wire.ReceiptKey, error) {
 }
 
 func (c *Client) stream(ctx context.Context, path string) (io.ReadCloser, error) {
-	answer, err := c.do(ctx, request{method: http.MethodGet, path: path}) //nolint:bodyclose // the caller does it
+	answer, err := c.do(ctx, request{method: http.MethodGet, path: path})
 	if err != nil {
 		return nil, err
 	}

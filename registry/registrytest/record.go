@@ -167,7 +167,10 @@ func versionStates(f *fixture) {
 		f.intend(c[i].Lease, ark, i+1, `{}`)
 		f.must(f.RecordFiles(f.Context(), c[i].Lease, ark, i+1, files))
 		// Rows of a version that is not recorded change no other version, and have no history.
-		if rows := f.history(ark); i > 0 && len(rows) != []int{0, 3, 5}[i] {
+		if i == 0 {
+			_, err := f.FileHistory(f.Context(), ark, registry.FilePlace{}, 10)
+			f.is(err, registry.ErrNotFound)
+		} else if rows := f.history(ark); len(rows) != []int{0, 3, 5}[i] {
 			f.Errorf("history %v while version %d is being recorded", rows, i+1)
 		}
 		if i > 0 && len(f.paths(ark, i)) != 3-(i-1) {

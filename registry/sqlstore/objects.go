@@ -181,10 +181,16 @@ func (s *Store) filesAt(ctx context.Context, objectID string, version int, after
 
 // FileHistory implements registry.Attesting.
 func (s *Store) FileHistory(ctx context.Context, objectID string, after registry.FilePlace, limit int) ([]registry.File, error) {
+	var head int
+	err := s.read.QueryRowContext(ctx, `SELECT head FROM object WHERE id = $1 AND head > 0`, objectID).Scan(&head)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, fmt.Errorf("object %s: %w", objectID, registry.ErrNotFound)
+	} else if err != nil {
+		return nil, fmt.Errorf("read object %s: %w", objectID, err)
+	}
 	return s.fileRows(ctx, objectID, `SELECT f.path, f.version, f.content_path, f.size_bytes, f.digests, f.mime_type, f.format, f.deleted
-		FROM file f WHERE f.object_id = $1 AND (f.path, f.version) > ($2, $3)
-			AND f.version <= (SELECT head FROM object WHERE id = $1)
-		ORDER BY f.path, f.version LIMIT $4`, objectID, []byte(after.Path), after.Version, pageSize(limit))
+		FROM file f WHERE f.object_id = $1 AND (f.path, f.version) > ($2, $3) AND f.version <= $4
+		ORDER BY f.path, f.version LIMIT $5`, objectID, []byte(after.Path), after.Version, head, pageSize(limit))
 }
 
 func (s *Store) fileRows(ctx context.Context, objectID, query string, args ...any) (out []registry.File, err error) {
