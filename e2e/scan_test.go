@@ -77,6 +77,9 @@ func TestScanAndFormats(t *testing.T) {
 	if puids["producer/a.pdf"] != "application/pdf fmt/18" || puids["producer/noise"] != "application/octet-stream " {
 		t.Errorf("formats %v", puids)
 	}
+	if doc := h.run("object", "events", s.Jobs[0].ARK, "--premis").stdout; !strings.Contains(doc, "formatRegistryKey>fmt/18<") {
+		t.Errorf("the PREMIS document does not have the format:\n%s", doc)
+	}
 }
 
 func must(t *testing.T, err error) {

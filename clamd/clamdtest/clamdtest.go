@@ -66,8 +66,7 @@ func Start(t testing.TB, more ...string) *Server {
 
 func run(t testing.TB, binary string, more []string) (*Server, error) {
 	t.Helper()
-	// A socket's path is short; a test's folder may be long.
-	dir, err := os.MkdirTemp("", "clamd-")
+	dir, err := os.MkdirTemp("", "clamd-") //nolint:usetesting // t.TempDir is longer than a socket's path may be
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -152,6 +152,16 @@ func (d *premisDocument) writeFile(f registry.File, until int) error {
 	if f.MIMEType != "" {
 		c.Formats = append(c.Formats, premis.Format{Name: premis.Text(f.MIMEType)})
 	}
+	if p := f.Format; p != nil {
+		known := premis.Format{
+			Name: premis.Text(p.Name), Version: premis.Text(p.Version), Registry: "PRONOM", Key: premis.Text(p.PUID),
+			Notes: []string{premis.Text(p.Registry)},
+		}
+		if p.Warning != "" {
+			known.Notes = append(known.Notes, premis.Text(p.Warning))
+		}
+		c.Formats = append(c.Formats, known)
+	}
 	o := &premis.Object{
 		Category: premis.File, IDs: []premis.Identifier{d.file(f)}, OriginalName: strings.TrimPrefix(f.Path, "producer/"), Characteristics: c,
 		Storage: []premis.Storage{{Location: premis.Identifier{Type: "OCFL content path", Value: receipt.EscapePath(f.ContentPath)}}},
