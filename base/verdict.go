@@ -166,7 +166,7 @@ func remedy(err error) string {
 	if err == nil {
 		return ""
 	}
-	if r, ok := err.(interface{ Remedy() string }); ok { //nolint:errorlint // walks the tree itself
+	if r, ok := err.(interface{ Remedy() string }); ok {
 		if say := r.Remedy(); say != "" {
 			return say
 		}

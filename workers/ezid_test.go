@@ -118,9 +118,9 @@ func TestEZID_OnlyNamesThatAreOurs(t *testing.T) {
 	}
 }
 
-// mortal is a process that dies at one of its calls: from then on none has an effect. Calls are counted over the Registry and
+// doomed is a process that dies at one of its calls: from then on none has an effect. Calls are counted over the Registry and
 // EZID, in their order.
-type mortal struct {
+type doomed struct {
 	registry.Store
 
 	mu    sync.Mutex
@@ -129,14 +129,14 @@ type mortal struct {
 	dead  bool
 }
 
-func (m *mortal) arm(n int, after bool) {
+func (m *doomed) arm(n int, after bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.left, m.after, m.dead = n, after, false
 }
 
 // call carries one call out, or not.
-func (m *mortal) call(do func() error) error {
+func (m *doomed) call(do func() error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.dead {
@@ -156,20 +156,20 @@ func (m *mortal) call(do func() error) error {
 	return err
 }
 
-func (m *mortal) Identify(ctx context.Context, l registry.Lease, r registry.IdentifyRequest) (id registry.Identity, err error) {
+func (m *doomed) Identify(ctx context.Context, l registry.Lease, r registry.IdentifyRequest) (id registry.Identity, err error) {
 	return id, m.call(func() (e error) { id, e = m.Store.Identify(ctx, l, r); return e })
 }
 
-func (m *mortal) Intend(ctx context.Context, l registry.Lease, in registry.Intent) (out registry.Intent, err error) {
+func (m *doomed) Intend(ctx context.Context, l registry.Lease, in registry.Intent) (out registry.Intent, err error) {
 	return out, m.call(func() (e error) { out, e = m.Store.Intend(ctx, l, in); return e })
 }
 
-func (m *mortal) RecordVersion(ctx context.Context, l registry.Lease, v registry.VersionRecord) error {
+func (m *doomed) RecordVersion(ctx context.Context, l registry.Lease, v registry.VersionRecord) error {
 	return m.call(func() error { return m.Store.RecordVersion(ctx, l, v) })
 }
 
 // request is an ezidtest.Fault.
-func (m *mortal) request(w http.ResponseWriter, _ *http.Request, serve func(http.ResponseWriter)) bool {
+func (m *doomed) request(w http.ResponseWriter, _ *http.Request, serve func(http.ResponseWriter)) bool {
 	if err := m.call(func() error { serve(w); return nil }); err != nil {
 		panic(http.ErrAbortHandler)
 	}
@@ -181,7 +181,7 @@ func (m *mortal) request(w http.ResponseWriter, _ *http.Request, serve func(http
 func TestR08_EZIDKilledAtEachCall(t *testing.T) {
 	t.Parallel()
 	n := newNamed(t)
-	m := &mortal{Store: n.deps.Registry}
+	m := &doomed{Store: n.deps.Registry}
 	n.deps.Registry = m
 	n.ezid.Fail(m.request)
 	want := map[string]string{}
@@ -250,7 +250,7 @@ func TestR08_EZIDNameOfAFailedJob(t *testing.T) {
 	n := newNamed(t)
 	failed := n.file(registry.Spec{LocalIDs: []string{"x"}})
 	n.advance(failed, registry.Process)
-	m := &mortal{Store: n.deps.Registry}
+	m := &doomed{Store: n.deps.Registry}
 	n.deps.Registry = m
 	for range 3 {
 		m.arm(2, false) // at the announcement
