@@ -119,7 +119,7 @@ func (w *Delete) filesDigest(ctx context.Context, o registry.Object) (string, er
 			if digest == "" {
 				digest = f.Digests["sha256"]
 			}
-			fmt.Fprintf(h, "%s  %s\n", digest, f.Path)
+			h.Write([]byte(digest + "  " + f.Path + "\n"))
 			after = f.Path
 		}
 		if len(files) == 0 {
