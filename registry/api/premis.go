@@ -152,15 +152,8 @@ func (d *premisDocument) writeFile(f registry.File, until int) error {
 	if f.MIMEType != "" {
 		c.Formats = append(c.Formats, premis.Format{Name: premis.Text(f.MIMEType)})
 	}
-	if p := f.Format; p != nil {
-		known := premis.Format{
-			Name: premis.Text(p.Name), Version: premis.Text(p.Version), Registry: "PRONOM", Key: premis.Text(p.PUID),
-			Notes: []string{premis.Text(p.Registry)},
-		}
-		if p.Warning != "" {
-			known.Notes = append(known.Notes, premis.Text(p.Warning))
-		}
-		c.Formats = append(c.Formats, known)
+	if f.Format != nil && f.Format.PUID != "" {
+		c.Formats = append(c.Formats, pronom(*f.Format))
 	}
 	o := &premis.Object{
 		Category: premis.File, IDs: []premis.Identifier{d.file(f)}, OriginalName: strings.TrimPrefix(f.Path, "producer/"), Characteristics: c,
@@ -170,6 +163,20 @@ func (d *premisDocument) writeFile(f registry.File, until int) error {
 		o.Relationships = append(o.Relationships, premis.IncludedIn(d.version(v)))
 	}
 	return d.out.WriteObject(o)
+}
+
+// pronom is a format as PRONOM knows it. What is empty is left out: an element without a value would end the document.
+func pronom(f registry.Format) premis.Format {
+	out := premis.Format{Registry: "PRONOM", Key: premis.Text(f.PUID)}
+	if out.Name = premis.Text(f.Name); out.Name != "" {
+		out.Version = premis.Text(f.Version)
+	}
+	for _, note := range []string{f.Registry, f.Warning} {
+		if strings.TrimSpace(note) != "" {
+			out.Notes = append(out.Notes, premis.Text(note))
+		}
+	}
+	return out
 }
 
 // events writes all events, of whatever type.

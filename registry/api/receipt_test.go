@@ -200,6 +200,11 @@ func TestPREMIS_AnyHistory(t *testing.T) {
 	row := func(path string, version int, deleted bool) registry.File {
 		return registry.File{Path: path, Version: version, ContentPath: "c", Digests: map[string]string{"sha512": "aa", "crc9": "b"}, Deleted: deleted}
 	}
+	known := func(path string, version int) registry.File {
+		f := row(path, version, false)
+		f.MIMEType, f.Format = "application/pdf", &registry.Format{PUID: "fmt/18", Name: "PDF", Version: "1.4", Warning: "by name alone"}
+		return f
+	}
 	b := newBench(t, func(_ *bench, o *api.Options) {
 		o.Registry = &altered{
 			Registry: o.Registry,
@@ -208,7 +213,7 @@ func TestPREMIS_AnyHistory(t *testing.T) {
 				{Version: 3, Replicas: []registry.Replica{{Storage: "b\x02"}}},
 			}},
 			files: []registry.File{
-				row("producer/a", 1, false), row("producer/a", 3, false), row("producer/b", 1, false), row("producer/b", 2, true), row("producer/c", 4, false),
+				row("producer/a", 1, false), known("producer/a", 3), row("producer/b", 1, false), row("producer/b", 2, true), row("producer/c", 4, false),
 			},
 			events: events,
 		}
@@ -240,6 +245,11 @@ func TestPREMIS_AnyHistory(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]string{"Holdfast 1": "software", "ClamAV 1.0.7": "software", "somebody \ufffd": ""}, agents); diff != "" {
 		t.Errorf("agents (-want +got):\n%s", diff)
+	}
+	for path, want := range map[string]string{"formatRegistryName": "PRONOM", "formatRegistryKey": "fmt/18"} {
+		if found := root.Find("object", "objectCharacteristics", "format", "formatRegistry", path); len(found) != 1 || found[0].Text != want {
+			t.Errorf("%s %v, want %s", path, found, want)
+		}
 	}
 	if got := len(root.Find("event")); got != len(events) {
 		t.Errorf("%d events, want %d", got, len(events))
