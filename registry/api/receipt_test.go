@@ -209,7 +209,8 @@ func TestPREMIS_AnyHistory(t *testing.T) {
 		o.Registry = &altered{
 			Registry: o.Registry,
 			object: &registry.Object{ID: objectARK, ARK: objectARK, Head: 3, Title: "a\x01", LocalIDs: []string{"l\n1"}, Versions: []registry.ObjectVersion{
-				{Version: 1, Replicas: []registry.Replica{{Storage: registry.DefaultStorage}, {Storage: "gone"}}}, {Version: 2},
+				{Version: 1, Replicas: []registry.Replica{{Storage: registry.DefaultStorage}, {Storage: "gone"}}},
+				{Version: 2},
 				{Version: 3, Replicas: []registry.Replica{{Storage: "b\x02"}}},
 			}},
 			files: []registry.File{

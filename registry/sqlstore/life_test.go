@@ -371,7 +371,9 @@ func (l *life) preserve() []call {
 		}),
 		l.call("record version", func(ctx context.Context) error {
 			return l.s.RecordVersion(ctx, l.lease, registry.VersionRecord{
-				ObjectID: l.ark, Version: 1, Collection: "c", Files: 2, Events: []registry.Premis{{ID: "e", ObjectID: l.ark, Type: "ingestion"}},
+				ObjectID: l.ark, Version: 1, Collection: "c", Files: 2,
+				Replicas: []registry.Replica{{Storage: registry.DefaultStorage, VerifiedAt: time.Now()}},
+				Events:   []registry.Premis{{ID: "e", ObjectID: l.ark, Type: "ingestion"}},
 			})
 		}),
 		l.done(),
