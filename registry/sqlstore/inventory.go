@@ -167,7 +167,7 @@ func (s *Store) RecordVersion(ctx context.Context, l registry.Lease, v registry.
 		}
 		err = t.do(`UPDATE object SET head = $2, collection = $3, owner = $4, title = $5, creator = $6, date = $7,
 			files = $8, size_bytes = $9, updated_at = $10 WHERE id = $1 AND head < $2`,
-			v.ObjectID, v.Version, v.Collection, v.Owner, v.Title, v.Creator, v.Date, v.Files, v.SizeBytes, t.now)
+			v.ObjectID, v.Version, v.Collection, v.Owner, clean(v.Title), clean(v.Creator), clean(v.Date), v.Files, v.SizeBytes, t.now)
 		if err != nil {
 			return err
 		}
