@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 long=(./e2e ./registry/sqlstore ./registry/client)
 at_once='^Test(Store|PostgreSQL)$/^(claim|fence|feed|lock|renew|settle|stop)$|^Test(Group|Joint|Swarm|Processes|Turns|Store_.*)$|^TestR16_'
 
-go_test() { "${GO:-go}" test -shuffle=on -timeout 15m "$@"; } # what go vet says of tests, it has said before
+go_test() { "${GO:-go}" test -shuffle=on -timeout 25m "$@"; } # what go vet says of tests, it has said before
 
 # The C library that SQLite was translated from is not watched: it is not ours, and watching it makes the Registry's tests
 # six times slower. The race detector needs cgo.
