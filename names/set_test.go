@@ -43,7 +43,7 @@ func (n naive) add(name string, at int) names.Clash {
 // TestSet_Random: a set says what comparing each name with all before says.
 func TestSet_Random(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(200) {
+	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		want := naive{map[string]int{}, map[string]int{}}
 		s := names.NewSet()
@@ -60,10 +60,10 @@ func TestSet_Random(t *testing.T) {
 	}
 }
 
-// TestSet_Many: of a hundred thousand names none is taken for another, and each is found again.
+// TestSet_Many: of twenty thousand names none is taken for another, and each is found again.
 func TestSet_Many(t *testing.T) {
 	t.Parallel()
-	const many = 100_000
+	const many = 20_000
 	name := func(i int) string { return fmt.Sprintf("Box_%d/é/File%08d.tif", i/100, i) }
 	s := names.NewSet()
 	for i := range many {
@@ -75,7 +75,10 @@ func TestSet_Many(t *testing.T) {
 		if c := s.Add(name(i), many+i); c != (names.Clash{Kind: names.Same, At: i + 1}) {
 			t.Fatalf("%s again: %+v", name(i), c)
 		}
-		if c := s.Add(strings.ToLower(name(i)), many+i); i%1000 == 0 && c != (names.Clash{Kind: names.Variant, At: i + 1}) {
+		if i%1000 != 0 {
+			continue
+		}
+		if c := s.Add(strings.ToLower(name(i)), many+i); c != (names.Clash{Kind: names.Variant, At: i + 1}) {
 			t.Fatalf("%s in small letters: %+v", name(i), c)
 		}
 	}
