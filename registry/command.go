@@ -94,7 +94,8 @@ type QueueStatus struct {
 	Paused    *Hold        `json:"paused,omitempty"` // the hold on everything
 	Running   int64        `json:"running"`
 	Holds     int          `json:"holds"`
-	Stages    []StageQueue `json:"stages"` // every stage, in route order
+	Damaged   int64        `json:"damaged"` // stored files that are known not to be right in some storage
+	Stages    []StageQueue `json:"stages"`  // every stage, in route order
 }
 
 // StageQueue is what stands in one stage.

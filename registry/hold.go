@@ -66,6 +66,8 @@ func (h Hold) coversVolume(it WorkItem, stage Stage) bool {
 		return len(it.Storages) > 0 && h.Key == it.Storages[0]
 	case OtherStorages:
 		return len(it.Storages) > 1 && slices.Contains(it.Storages[1:], h.Key)
+	case AllStorages:
+		return slices.Contains(it.Storages, h.Key)
 	case StagingVolume:
 		return h.Key == DefaultStaging
 	case NoVolume:

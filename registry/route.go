@@ -21,6 +21,7 @@ const (
 	Apply     Stage = "apply"
 	Cleanup   Stage = "cleanup"
 	Delete    Stage = "delete"
+	Fixity    Stage = "fixity"
 )
 
 // Action says what is to be done with an item's subject, and so which route the item takes.
@@ -32,6 +33,8 @@ const (
 	Batch  Action = "batch"  // a Merritt batch: one submission, the parent of its jobs
 	Bulk   Action = "bulk"   // an admin act on every item that matched a query
 	Tidy   Action = "tidy"   // what an item that was given up, or a worker that it was taken from, has left in staging
+	// FixityCheck asks whether one stored file of an object is still what was stored.
+	FixityCheck Action = "fixity"
 )
 
 // Actions about preserved objects.
@@ -67,6 +70,7 @@ const (
 	StagingVolume VolumeKind = "staging"
 	StorageVolume VolumeKind = "storage"  // the first of the item's storages
 	OtherStorages VolumeKind = "storages" // all the others
+	AllStorages   VolumeKind = "all"      // whichever of them
 )
 
 // Route is the ordered stages of an action.
@@ -105,6 +109,10 @@ var routes = []Route{
 	{Action: Bulk, Version: 1, Steps: []Step{{Stage: Apply, State: StateProcessing}}},
 	{Action: Tidy, Version: 1, Steps: []Step{{Stage: Cleanup, State: StateProcessing}}},
 	{Action: DeleteObject, Version: 1, Object: true, Steps: []Step{{Stage: Delete, State: StateProcessing, Locked: true, Writes: StorageVolume}}},
+	{Action: FixityCheck, Version: 1, Object: true, Steps: []Step{
+		// It asks for the object's lock only where it may have to mend something, and stands in no line before that.
+		{Stage: Fixity, State: StateProcessing, Locked: true, Writes: AllStorages},
+	}},
 }
 
 // RouteOf returns the route of an action with every optional step, whose steps are not to be changed; ok is false for an

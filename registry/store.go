@@ -162,6 +162,12 @@ type Preserving interface {
 	MarkDeleting(ctx context.Context, l Lease, objectID string, last Remains) (Deletion, error)
 	// RecordDeletion notes that no byte of a marked object is left. Repeating it changes nothing.
 	RecordDeletion(ctx context.Context, l Lease, objectID string, events []Premis) error
+	// StoredFile returns the file that the item is to check; ErrNotFound when the object does not have it any more.
+	StoredFile(ctx context.Context, l Lease) (StoredFile, error)
+	// RecordCheck notes what a check of the item's file found, with its preservation events: the file is right in every
+	// storage, or damaged. A step may record several, one after the other: what it found, and what it mended. ErrNotFound
+	// as for StoredFile.
+	RecordCheck(ctx context.Context, l Lease, r CheckRecord) error
 }
 
 // IdentifyRequest is what is known of an object's identity.
@@ -273,6 +279,11 @@ type Housekeeping interface {
 	// Sweep takes away attempts whose lease ran out or that made no progress for their StuckAfter. It is idempotent
 	// and may run in several processes. After a gap in its own heartbeat it waits one lease first (R14).
 	Sweep(ctx context.Context, lease time.Duration) (lost []Lease, err error)
+	// Recheck makes items of action fixity for stored files whose last check is older than Every, or that somebody asked
+	// to have checked, in this order, the longest unchecked first. Files that are late stay due; one has a single check
+	// at a time, and none while a failed one waits for review. It also purges completed checks. It may run in several
+	// processes, and does a bounded amount at a time.
+	Recheck(ctx context.Context, r RecheckRequest) (Rechecked, error)
 	// Woken delivers a value soon after a commit that made a message due. It is a hint; polling is the fallback.
 	Woken() <-chan struct{}
 }
@@ -301,6 +312,9 @@ type Administering interface {
 	// ErrNotFound for an object or version that is not recorded, ErrInvalid for an action that is about something else,
 	// ErrIdempotencyConflict as for Submit.
 	RequestObject(ctx context.Context, r ObjectRequest) (WorkItem, error)
+	// AskForCheck has every stored file of an object checked that was not since now, as Recheck gets round to it. A repeat
+	// asks anew. ErrNotFound for an unknown object.
+	AskForCheck(ctx context.Context, objectID, reason, actor string) error
 	// SetAccepting says whether submissions are taken; a repeat replaces reason and actor. While they are not, Submit and
 	// Prepare return *NotAccepting, except to a repeat of a key that was used before, and everything under way goes on.
 	SetAccepting(ctx context.Context, a Accepting) error
@@ -499,21 +513,29 @@ type BatchReport struct {
 
 // Object is a preserved object as the inventory knows it.
 type Object struct {
-	ID         string          `json:"object_id"` // its ARK
-	ARK        string          `json:"ark"`
-	Tenant     string          `json:"tenant"`
-	Collection string          `json:"collection"`
-	Owner      string          `json:"owner"`
-	LocalIDs   []string        `json:"local_ids"`
-	Title      string          `json:"title"`
-	Creator    string          `json:"creator"`
-	Date       string          `json:"date"`
-	Head       int             `json:"version"`
-	Files      int64           `json:"files"`
-	SizeBytes  int64           `json:"size_bytes"`
-	CreatedAt  time.Time       `json:"created_at"`
-	UpdatedAt  time.Time       `json:"updated_at"`
-	Gone       DeletionStatus  `json:"gone,omitempty"` // deleting or deleted: nobody can read it any more
+	ID         string         `json:"object_id"` // its ARK
+	ARK        string         `json:"ark"`
+	Tenant     string         `json:"tenant"`
+	Collection string         `json:"collection"`
+	Owner      string         `json:"owner"`
+	LocalIDs   []string       `json:"local_ids"`
+	Title      string         `json:"title"`
+	Creator    string         `json:"creator"`
+	Date       string         `json:"date"`
+	Head       int            `json:"version"`
+	Files      int64          `json:"files"`
+	SizeBytes  int64          `json:"size_bytes"`
+	CreatedAt  time.Time      `json:"created_at"`
+	UpdatedAt  time.Time      `json:"updated_at"`
+	Gone       DeletionStatus `json:"gone,omitempty"` // deleting or deleted: nobody can read it any more
+	// CheckedAt says since when every stored file of the object was read again, or first written, and found right in every
+	// storage; Unchecked is the file that was not for longest, below the object's folder; Damaged is how many are known not
+	// to be right somewhere. CheckAsked is since when a check of all of them is asked for and not all queued. Lists leave
+	// these out.
+	CheckedAt  time.Time       `json:"checked_at,omitzero"`
+	Unchecked  string          `json:"unchecked,omitempty"`
+	Damaged    int64           `json:"damaged,omitempty"`
+	CheckAsked *time.Time      `json:"check_asked_at,omitempty"`
 	Versions   []ObjectVersion `json:"versions,omitempty"`
 	Deletion   *Deletion       `json:"deletion,omitempty"` // the last one that was asked for; not in lists
 }

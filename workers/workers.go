@@ -48,6 +48,9 @@ type Deps struct {
 	// Unpack are the limits on what one container may unpack to. The zero value has defaults.
 	Unpack unpack.Limits
 
+	// FixityBytes is how many bytes a second the checks of stored files read in this process; 0: as many as they can.
+	FixityBytes int64
+
 	// Policy returns the configured policy of a stage.
 	Policy func(s registry.Stage) base.Worker
 }
@@ -78,5 +81,6 @@ func All(d *Deps) []base.Handler {
 		&Apply{Worker: d.Policy(registry.Apply), Registry: d.Registry},
 		&Delete{Worker: d.Policy(registry.Delete), Registry: d.Registry, Roots: d.Objects, Version: d.Version},
 		&Cleanup{Worker: d.Policy(registry.Cleanup), Registry: d.Registry, Staging: d.Staging, Interim: d.Interim},
+		newFixity(d),
 	}
 }

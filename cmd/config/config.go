@@ -51,6 +51,9 @@ type Config struct {
 	UnpackBytes   Bytes  `envconfig:"UNPACK_BYTES" want:"a number of bytes from 65536 on, such as 500GiB"`
 	UnpackRatio   Amount `envconfig:"UNPACK_RATIO" want:"a whole number above 0, such as 200"`
 
+	FixityDays  Days  `envconfig:"FIXITY_DAYS" want:"a number of days from 0 on, such as 90; 0 turns the schedule off"`
+	FixityBytes Bytes `envconfig:"FIXITY_BYTES_PER_SECOND" want:"a number of bytes from 65536 on, such as 50MiB"`
+
 	NAAN         string `envconfig:"NAAN" want:"a name assigning authority number, such as 99999"`
 	NOIDTemplate string `envconfig:"NOID_TEMPLATE" want:"a NOID template that draws at random, such as fk4{.reeeeeeeek}"`
 	EZIDURL      string `envconfig:"EZID_URL" secret:"true" want:"an http or https address with user and password, such as https://user:password@ezid.cdlib.org"`
@@ -81,6 +84,8 @@ const (
 	defaultNOIDTemplate = "fk4{.reeeeeeeek}"
 	defaultFull         = 80
 	defaultUnestimated  = 70
+	defaultFixityDays   = 90
+	defaultFixityBytes  = 50 << 20
 )
 
 // Default returns the configuration of an empty environment.
@@ -89,6 +94,7 @@ func Default() Config {
 		Listen: DefaultListen, LogLevel: slog.LevelInfo, Grace: Duration(defaultGrace),
 		StagingFull: defaultFull, StagingFullUnestimated: defaultUnestimated,
 		UnpackEntries: unpack.DefaultEntries, UnpackBytes: unpack.DefaultBytes, UnpackRatio: unpack.DefaultRatio,
+		FixityDays: defaultFixityDays, FixityBytes: defaultFixityBytes,
 		NAAN: defaultNAAN, NOIDTemplate: defaultNOIDTemplate,
 	}
 }

@@ -81,6 +81,22 @@ func (r *Rate) Decode(text string) error {
 	return nil
 }
 
+// Days is how many days something may take, from 0 on.
+type Days float64
+
+// Decode implements envconfig.Decoder.
+func (d *Days) Decode(text string) error {
+	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	if err != nil || !(v >= 0 && v <= 36_500) {
+		return errForm
+	}
+	*d = Days(v)
+	return nil
+}
+
+// Duration is the same.
+func (d Days) Duration() time.Duration { return time.Duration(float64(d) * 24 * float64(time.Hour)) }
+
 // Bytes is a number of bytes, from 64 KiB on; 0 when it is not set. KiB, MiB, GiB or TiB may follow.
 type Bytes int64
 

@@ -16,7 +16,7 @@ import (
 
 func (a *app) objectCommand() *cobra.Command {
 	return group("object", "List, show, export, verify and delete preserved objects",
-		a.objectListCommand(), a.objectShowCommand(), a.objectFilesCommand(), a.objectEventsCommand(), a.receiptCommand(), a.exportCommand(), a.verifyCommand(), a.objectDeleteCommand())
+		a.objectListCommand(), a.objectShowCommand(), a.objectFilesCommand(), a.objectEventsCommand(), a.receiptCommand(), a.exportCommand(), a.verifyCommand(), a.fixityCommand(), a.objectDeleteCommand())
 }
 
 func (a *app) objectListCommand() *cobra.Command {
@@ -162,6 +162,14 @@ func objectFacts(o registry.Object) *facts {
 	f.add("size", exactSize(o.SizeBytes))
 	f.add("created", timeText(o.CreatedAt))
 	f.add("updated", timeText(o.UpdatedAt))
+	f.add("all checked since", timeText(o.CheckedAt))
+	f.add("longest unchecked", o.Unchecked)
+	if o.CheckAsked != nil {
+		f.add("check asked for", timeText(*o.CheckAsked))
+	}
+	if o.Damaged > 0 {
+		f.add("DAMAGED", plural(o.Damaged, "stored file", "stored files"))
+	}
 	if d := o.Deletion; d != nil {
 		f.add("deletion", d.Text())
 		f.add("item", d.ItemID)
@@ -250,6 +258,37 @@ func (a *app) writePREMIS(ctx context.Context, c *client.Client, id, out string)
 
 func premisRow(e registry.Premis) []string {
 	return []string{timeText(e.At), strconv.Itoa(e.Version), e.Type, e.Outcome, e.Agent, e.Detail}
+}
+
+func (a *app) fixityCommand() *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use: "fixity ID...", Short: "Have every stored file of objects checked in every storage, and mended where one of them has it right", Args: needs("ID..."),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			for _, id := range args {
+				o, err := c.CheckObject(cmd.Context(), id, reason)
+				if err != nil {
+					return fmt.Errorf("ask for a check of %s: %w", id, err)
+				}
+				if a.json {
+					if err := a.printJSON(o); err != nil {
+						return err
+					}
+					continue
+				}
+				if _, err := fmt.Fprintf(a.out, "%s: its files are checked one by one; see: holdfast object show %s\n", o.ID, o.ID); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why; it is kept with the act")
+	return a.clientFlags(cmd)
 }
 
 func (a *app) verifyCommand() *cobra.Command {

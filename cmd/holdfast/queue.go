@@ -52,6 +52,9 @@ func (a *app) printQueue(q registry.QueueStatus) error {
 	f.add("accepting submissions", accepting)
 	f.add("running", registry.CountText(q.Running))
 	f.add("holds", registry.CountText(int64(q.Holds)))
+	if q.Damaged > 0 {
+		f.add("DAMAGED", plural(q.Damaged, "stored file", "stored files")+"; see: holdfast item list action:fixity state:failed")
+	}
 	if err := f.write(a.out); err != nil {
 		return err
 	}

@@ -102,7 +102,7 @@ func work(c config.Config, template mint.Template) node.Work {
 		Sources: sources(c), Template: template, EZID: names(c), TopicPrefix: c.TopicPrefix, Policy: c.Worker,
 		ClamdAddr: c.ClamdAddr, Siegfried: siegfried.Options{URL: c.SiegfriedURL},
 		StagingFull: c.StagingFull.Share(), StagingFullUnestimated: c.StagingFullUnestimated.Share(),
-		Unpack: c.Unpack(),
+		Unpack: c.Unpack(), FixityEvery: c.FixityDays.Duration(), FixityBytes: int64(c.FixityBytes),
 	}
 }
 

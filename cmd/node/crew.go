@@ -41,6 +41,8 @@ type Work struct {
 	ClamdAddr                           string            // "": items that are to be scanned fail
 	Siegfried                           siegfried.Options // URL "": formats are known by media type only
 	TopicPrefix                         string
+	FixityEvery                         time.Duration // how old the check of a stored file may get; 0: no schedule
+	FixityBytes                         int64         // a second that checks read in this process; 0: no limit
 
 	Policy func(s registry.Stage) base.Worker // nil: defaults
 }
@@ -130,7 +132,7 @@ func (n *Node) runCrew(c *crew, stages []registry.Stage) (listening func(context
 	all := workers.All(&workers.Deps{
 		Registry: c.registry, Interim: c.interim, Staging: c.staging, Volume: "staging", Objects: c.objects,
 		Template: c.Template, EZID: c.EZID, Random: rand.Reader, Version: n.Version,
-		StagingFull: c.StagingFull, StagingFullUnestimated: c.StagingFullUnestimated, Unpack: c.Unpack, Policy: c.policy,
+		StagingFull: c.StagingFull, StagingFullUnestimated: c.StagingFullUnestimated, Unpack: c.Unpack, FixityBytes: c.FixityBytes, Policy: c.policy,
 		Identifier: identifier, Clamd: scanner(c.ClamdAddr),
 		Source: (&workers.Sources{
 			Registry: c.registry, Keys: c.Sources.Keys, HTTP: fetcher, S3: s3source.New(fetcher, c.buckets...),

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast/holdfast/queue"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/api"
+	"github.com/holdfast/holdfast/registry/recheck"
 	"github.com/holdfast/holdfast/registry/relay"
 	"github.com/holdfast/holdfast/registry/sqlstore"
 	"github.com/holdfast/holdfast/registry/sweep"
@@ -31,6 +32,7 @@ type desk struct {
 	unpack   unpack.Limits // on what an upload may unpack to
 	prefix   string        // of topics
 	lease    time.Duration // the longest that workers are given
+	recheck  time.Duration // how old the check of a stored file may get; 0: no schedule
 }
 
 // DefaultCollection is the collection of submissions that name none.
@@ -86,6 +88,7 @@ func (n *Node) runDesk(ctx context.Context, d *desk, l net.Listener, q queue.Pro
 	n.run(r.Run)
 	n.run(func(ctx context.Context) { d.reoffer(ctx, n.Log, changed) })
 	n.run(sweep.New(d.registry, d.lease, n.Log).Run)
+	n.run(recheck.New(d.registry, d.recheck, n.Log).Run)
 	n.run((&api.UploadSweeper{Registry: d.registry, Staging: d.staging, Log: n.Log}).Run)
 	n.serve(l, handler)
 	return nil

@@ -77,6 +77,7 @@ func access() map[string][]registry.Role {
 		"object-receipt": reader,
 		"receipt-keys":   reader,
 		"verify-object":  operator,
+		"check-object":   operator,
 
 		"ask-deletion":      operator,
 		"approve-deletion":  operator,

@@ -73,6 +73,9 @@ func (s *server) administeringRoutes(api huma.API) {
 	ask(s, api, act("command", "Ask an act of an item"), Registry.Command)
 	ask(s, api, act("bulk", "Ask an act of every item that matches"), Registry.Bulk)
 	ask(s, api, act("request-object", "Ask for an item about a preserved object"), Registry.RequestObject)
+	tell(s, api, act("ask-for-check", "Have every stored file of an object checked"), func(r Registry, ctx context.Context, in wire.CheckAsked) error {
+		return r.AskForCheck(ctx, in.ObjectID, in.Reason, in.Actor)
+	})
 	tell(s, api, act("set-accepting", "Say whether submissions are taken"), Registry.SetAccepting)
 	tell(s, api, act("add-hold", "Keep items of a scope from starting"), func(r Registry, ctx context.Context, h registry.Hold) error {
 		if err := invalid("nothing was held", checkScope("body", h.Scope, h.Key)...); err != nil {
@@ -228,7 +231,7 @@ func (s *server) awaitFeed(ctx context.Context, in wire.FeedWait) (wire.Rung, er
 func contractAccess(access map[string][]registry.Role) {
 	worker := []registry.Role{registry.RoleWorker, registry.RoleAdmin}
 	for _, id := range strings.Fields(`claim settle renew list-withdrawn save-result add-jobs first-of reserve close-report apply-next
-		identify intend record-files record-version lock-object mark-deleting record-deletion offer undo-offers repeat-offers await-offers sweep`) {
+		identify intend record-files record-version lock-object mark-deleting record-deletion stored-file record-check recheck offer undo-offers repeat-offers await-offers sweep`) {
 		access[id] = worker
 	}
 	for _, name := range strings.Fields(`upload submit prepare seal
@@ -237,7 +240,7 @@ func contractAccess(access map[string][]registry.Role) {
 		access[contractPrefix+name] = worker
 	}
 	for _, name := range strings.Fields(`begin-upload incoming incoming-of take-upload save-upload finish-upload drop-upload dropped-uploads
-		forget-upload command bulk request-object set-accepting add-hold remove-hold put-collection
+		forget-upload command bulk request-object ask-for-check set-accepting add-hold remove-hold put-collection
 		add-token token tokens revoke-token put-credential remove-credential refused audit`) {
 		access[contractPrefix+name] = []registry.Role{registry.RoleAdmin}
 	}

@@ -21,6 +21,7 @@ func (s *server) housekeepingRoutes(api huma.API) {
 	register(s, api, op("repeat-offers", post, "/offers/repeat", "Make due again what was offered and not answered"), s.reoffer)
 	register(s, api, op("await-offers", http.MethodGet, "/offers/bell", "Wait until a message is due"), s.bell)
 	register(s, api, op("sweep", post, "/sweeps", "Take away attempts whose lease ran out"), s.sweep)
+	ask(s, api, op("recheck", post, "/rechecks", "Queue checks of stored files that are due"), Registry.Recheck)
 }
 
 func (s *server) offer(ctx context.Context, in *given[registry.DueRequest]) (*output[wire.Wakes], error) {

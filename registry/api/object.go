@@ -23,6 +23,7 @@ func (s *server) objectRoutes(api huma.API) {
 	register(s, api, operation{id: "object-events", method: get, path: "/objects/{id}/events", summary: "The preservation events of an object"}, s.premis)
 	register(s, api, operation{id: "receipt-keys", method: get, path: "/receipt-keys", summary: "The public keys of all receipts"}, s.receiptKeys)
 	register(s, api, operation{id: "verify-object", method: http.MethodPost, path: "/objects/{id}/verify", summary: "Read every byte of an object again and compare"}, s.verify)
+	register(s, api, operation{id: "check-object", method: http.MethodPost, path: "/objects/{id}/fixity", summary: "Have every stored file of an object checked in every storage, by items of action fixity", status: http.StatusAccepted}, s.checkObject)
 }
 
 // ObjectID names an object in a path.
@@ -166,4 +167,21 @@ func (s *server) verify(ctx context.Context, in *ObjectID) (*output[wire.VerifyR
 func versionNumber(name string) (int, bool) {
 	n, err := strconv.Atoi(strings.TrimPrefix(name, "v"))
 	return n, err == nil
+}
+
+type checkObjectInput struct {
+	ObjectID
+	Body wire.CheckObjectRequest
+}
+
+// checkObject has every file of an object looked at, and answers how things stand.
+func (s *server) checkObject(ctx context.Context, in *checkObjectInput) (*output[registry.Object], error) {
+	o, err := s.known(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.registry.AskForCheck(ctx, o.ID, in.Body.Reason, actor(ctx)); err != nil {
+		return nil, err
+	}
+	return answered(s.registry.Object(ctx, o.ID))
 }

@@ -37,6 +37,8 @@ func (s *server) workRoutes(api huma.API) {
 	register(s, api, op("lock-object", post, attempt+"/lock", "Keep others from changing an object"), s.lockObject)
 	register(s, api, op("mark-deleting", post, attempt+"/deletions", "Let nobody read an object any more, whose deletion was approved"), s.markDeleting)
 	register(s, api, op("record-deletion", post, attempt+"/removals", "Note that no byte of an object is left"), s.recordDeletion)
+	register(s, api, op("stored-file", post, attempt+"/stored-file", "Show the file that an item is to check"), s.storedFile)
+	register(s, api, op("record-check", post, attempt+"/checks", "Note what a check of a stored file found"), s.recordCheck)
 }
 
 // given is a request that is a body and nothing else.
@@ -220,4 +222,12 @@ func (s *server) markDeleting(ctx context.Context, in *fenced[wire.ObjectMark]) 
 
 func (s *server) recordDeletion(ctx context.Context, in *fenced[wire.ObjectRemoval]) (*struct{}, error) {
 	return nil, s.registry.RecordDeletion(ctx, in.lease(), in.Body.ObjectID, in.Body.Events)
+}
+
+func (s *server) storedFile(ctx context.Context, in *AttemptOf) (*output[registry.StoredFile], error) {
+	return answered(s.registry.StoredFile(ctx, in.lease()))
+}
+
+func (s *server) recordCheck(ctx context.Context, in *fenced[registry.CheckRecord]) (*struct{}, error) {
+	return nil, s.registry.RecordCheck(ctx, in.lease(), in.Body)
 }

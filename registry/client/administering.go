@@ -32,6 +32,14 @@ func (s *Store) RequestObject(ctx context.Context, r registry.ObjectRequest) (re
 	return call[registry.WorkItem](ctx, s, "request-object", r)
 }
 
+// AskForCheck implements registry.Administering.
+func (s *Store) AskForCheck(ctx context.Context, objectID, reason, actor string) error {
+	if checkKeys("check", objectID) != nil {
+		return fmt.Errorf("ask for a check of object %q: %w", objectID, registry.ErrNotFound) // there can be none
+	}
+	return s.tell(ctx, "ask-for-check", wire.CheckAsked{ObjectID: objectID, Reason: reason, Actor: actor})
+}
+
 // SetAccepting implements registry.Administering.
 func (s *Store) SetAccepting(ctx context.Context, a registry.Accepting) error {
 	return s.tell(ctx, "set-accepting", a)

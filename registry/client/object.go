@@ -84,6 +84,13 @@ type Content struct {
 	got  int64
 }
 
+// CheckObject has every stored file of an object checked, and returns the object.
+func (c *Client) CheckObject(ctx context.Context, id, reason string) (registry.Object, error) {
+	var out registry.Object
+	err := c.ask(ctx, request{method: http.MethodPost, path: in("objects", id, "fixity")}, wire.CheckObjectRequest{Reason: reason}, &out)
+	return out, err
+}
+
 // Content opens a file of an object's version (0: the newest) for reading from an offset on, which must lie within it. The digest is
 // compared only when the offset is 0. There is no deadline but ctx's, which bounds the reading, too.
 func (c *Client) Content(ctx context.Context, objectID string, version int, path string, offset int64) (*Content, error) {

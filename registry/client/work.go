@@ -145,6 +145,21 @@ func (s *Store) RecordDeletion(ctx context.Context, l registry.Lease, objectID s
 	return s.fencedTell(ctx, http.MethodPost, l, "removals", wire.ObjectRemoval{ObjectID: objectID, Events: events})
 }
 
+// StoredFile implements registry.Preserving.
+func (s *Store) StoredFile(ctx context.Context, l registry.Lease) (registry.StoredFile, error) {
+	return fenced[registry.StoredFile](ctx, s, l, "stored-file", nil)
+}
+
+// RecordCheck implements registry.Preserving.
+func (s *Store) RecordCheck(ctx context.Context, l registry.Lease, r registry.CheckRecord) error {
+	return s.fencedTell(ctx, http.MethodPost, l, "checks", r)
+}
+
+// Recheck implements registry.Housekeeping.
+func (s *Store) Recheck(ctx context.Context, r registry.RecheckRequest) (registry.Rechecked, error) {
+	return post[registry.Rechecked](ctx, s, "/rechecks", r)
+}
+
 // Due implements registry.Housekeeping.
 func (s *Store) Due(ctx context.Context, d registry.DueRequest) ([]registry.Wake, error) {
 	out, err := post[wire.Wakes](ctx, s, "/offers", d)

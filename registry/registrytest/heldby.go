@@ -173,7 +173,7 @@ func otherStorageHeld(f *fixture) {
 	for _, step := range route.Steps {
 		f.bring(id, step.Stage)
 		for i, volume := range all {
-			want := step.Writes == registry.StorageVolume && i == 0 || step.Writes == registry.OtherStorages && i > 0
+			want := step.Writes == registry.StorageVolume && i == 0 || step.Writes == registry.OtherStorages && i > 0 || step.Writes == registry.AllStorages
 			f.hold(registry.HoldVolume, volume)
 			if got := f.item(id).HeldBy != nil; got != want {
 				f.Errorf("%s: a hold on storage %d of %v holds it: %v, want %v", step.Stage, i+1, all, got, want)

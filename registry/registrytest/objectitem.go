@@ -25,6 +25,9 @@ func objectItemTests() []test {
 	}
 }
 
+// aFile is the file of the objects that object makes, in no text that databases like.
+const aFile = "producer/\xff"
+
 // storageOf is the volume of the versions that tests record.
 const storageOf = registry.DefaultStorage
 
@@ -33,7 +36,7 @@ func (f *fixture) object() (ark string) {
 	f.Helper()
 	c := f.processing(1)[0]
 	ark = f.locks(c.Lease, f.unique("object")).ARK
-	f.store(c.Lease, ark, 1, file("producer/a"))
+	f.store(c.Lease, ark, 1, file(aFile))
 	f.done(c.Lease)
 	f.finish(c.Item.ID)
 	return ark
@@ -51,7 +54,7 @@ func (f *fixture) about(a registry.Action, ark string) registry.WorkItem {
 		return f.approved(ark)
 	}
 	it, err := f.RequestObject(f.Context(), registry.ObjectRequest{
-		Action: a, Spec: registry.ObjectSpec{ObjectID: ark, Reason: "because"}, Actor: "admin",
+		Action: a, Spec: registry.ObjectSpec{ObjectID: ark, File: []byte("v1/content/" + aFile), Reason: "because"}, Actor: "admin",
 	})
 	f.must(err)
 	return it
@@ -61,7 +64,7 @@ func objectItem(f *fixture) {
 	ark := f.object()
 	for _, action := range requested() {
 		r := registry.ObjectRequest{
-			Action: action, Spec: registry.ObjectSpec{ObjectID: ark, File: []byte("v1/content/producer/\xff"), Reason: "because"}, Actor: "admin",
+			Action: action, Spec: registry.ObjectSpec{ObjectID: ark, File: []byte("v1/content/" + aFile), Reason: "because"}, Actor: "admin",
 		}
 		it, err := f.RequestObject(f.Context(), r)
 		f.must(err)
@@ -94,7 +97,7 @@ func objectItemOnce(f *fixture) {
 	ark := f.object()
 	for _, action := range requested() {
 		r := registry.ObjectRequest{
-			Action: action, Spec: registry.ObjectSpec{ObjectID: ark}, Actor: "admin", IdempotencyKey: "once " + string(action),
+			Action: action, Spec: registry.ObjectSpec{ObjectID: ark, File: []byte("v1/content/" + aFile)}, Actor: "admin", IdempotencyKey: "once " + string(action),
 		}
 		first, err := f.RequestObject(f.Context(), r)
 		f.must(err)
@@ -130,7 +133,7 @@ func objectItemHeld(f *fixture) {
 		id := f.about(action, ark).ID
 		holds := []registry.Hold{{Scope: registry.HoldCollection, Key: mnemonic}}
 		switch route.Steps[0].Writes {
-		case registry.StorageVolume:
+		case registry.StorageVolume, registry.AllStorages:
 			holds = append(holds, registry.Hold{Scope: registry.HoldVolume, Key: storageOf})
 		case registry.StagingVolume:
 			holds = append(holds, registry.Hold{Scope: registry.HoldVolume, Key: registry.DefaultStaging})

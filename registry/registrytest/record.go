@@ -87,7 +87,7 @@ func invisible(f *fixture) {
 	at := f.clock.now()
 	want := registry.Object{
 		ID: ark, ARK: ark, Tenant: o.Tenant, Collection: mnemonic, Owner: owner, LocalIDs: []string{"x"}, Title: "title 1", Creator: "creator",
-		Date: "2026", Head: 1, Files: 1, SizeBytes: 5, CreatedAt: at, UpdatedAt: at,
+		Date: "2026", Head: 1, Files: 1, SizeBytes: 5, CreatedAt: at, UpdatedAt: at, CheckedAt: at, Unchecked: "v1/content/producer/a",
 		Versions: []registry.ObjectVersion{{
 			Version: 1, ItemID: c.Item.ID, Files: 1, SizeBytes: 5, CreatedAt: at, RecordedAt: at, Replicas: []registry.Replica{{Storage: registry.DefaultStorage, VerifiedAt: at}},
 		}},

@@ -45,6 +45,7 @@ func topics() []topic {
 		{"record", recordTests()},
 		{"object_item", objectItemTests()},
 		{"deletion", deletionTests()},
+		{"fixity", fixityTests()},
 		{"reserve", reserveTests()},
 		{"hold", holdTests()},
 		{"held_by", heldByTests()},

@@ -310,13 +310,13 @@ func (s *Store) MarkDeleting(ctx context.Context, l registry.Lease, objectID str
 
 // RecordDeletion implements registry.Preserving.
 func (s *Store) RecordDeletion(ctx context.Context, l registry.Lease, objectID string, events []registry.Premis) error {
+	if err := s.forgetStored(ctx, l, objectID); err != nil {
+		return fmt.Errorf("record that object %s is deleted: %w", objectID, err)
+	}
 	err := s.write(ctx, func(t *tx) error {
-		d, err := t.carriedOut(l, objectID)
+		d, err := t.deleting(l, objectID)
 		if err != nil || d.Status == registry.DeletionDeleted {
 			return err
-		}
-		if d.Status != registry.DeletionDeleting {
-			return fmt.Errorf("it is not marked: %w", registry.ErrInvalid)
 		}
 		if err := t.do(`UPDATE object SET gone = $2, updated_at = $3 WHERE id = $1`, objectID, registry.DeletionDeleted, t.now); err != nil {
 			return err
@@ -331,6 +331,34 @@ func (s *Store) RecordDeletion(ctx context.Context, l registry.Lease, objectID s
 	})
 	if err != nil {
 		return fmt.Errorf("record that object %s is deleted: %w", objectID, err)
+	}
+	return nil
+}
+
+// deleting is the deletion that an item carries out, which is marked, or done.
+func (t *tx) deleting(l registry.Lease, objectID string) (deletionRow, error) {
+	d, err := t.carriedOut(l, objectID)
+	if err == nil && d.Status != registry.DeletionDeleting && d.Status != registry.DeletionDeleted {
+		err = fmt.Errorf("it is not marked: %w", registry.ErrInvalid)
+	}
+	return d, err
+}
+
+// forgetStored removes what is known of an object's stored files, a few at a time (R25): none of them is checked any more.
+func (s *Store) forgetStored(ctx context.Context, l registry.Lease, objectID string) error {
+	for left := int64(1); left > 0; {
+		err := s.write(ctx, func(t *tx) error {
+			if _, err := t.deleting(l, objectID); err != nil {
+				return err
+			}
+			var err error
+			left, err = t.exec(`DELETE FROM stored_file WHERE object_id = $1 AND content_path IN (
+				SELECT content_path FROM stored_file WHERE object_id = $1 ORDER BY content_path`+limit(groupWrites)+`)`, objectID)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("forget its stored files: %w", err)
+		}
 	}
 	return nil
 }

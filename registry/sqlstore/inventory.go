@@ -98,7 +98,7 @@ func (s *Store) RecordFiles(ctx context.Context, l registry.Lease, objectID stri
 			return err
 		}
 		for _, f := range files {
-			if err := t.recordFile(objectID, version, f); err != nil {
+			if err := errors.Join(t.recordFile(objectID, version, f), t.noteStored(objectID, version, f)); err != nil {
 				return fmt.Errorf("file %q: %w", f.Path, err)
 			}
 		}
@@ -172,6 +172,9 @@ func (s *Store) RecordVersion(ctx context.Context, l registry.Lease, v registry.
 			return err
 		}
 		if err := t.replicas(l.ItemID, v); err != nil {
+			return err
+		}
+		if err := t.noteInventory(v); err != nil {
 			return err
 		}
 		if err := t.premis(v.Events...); err != nil {

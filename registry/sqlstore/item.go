@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/holdfast/holdfast/registry"
@@ -25,9 +26,9 @@ func heldAt(stage string) string {
 	OR EXISTS (SELECT 1 FROM hold h WHERE h.scope = 'collection' AND h.key = i.collection)
 	OR EXISTS (SELECT 1 FROM hold h WHERE h.scope = 'item' AND h.key = i.id)
 	OR EXISTS (SELECT 1 FROM hold h WHERE h.scope = 'batch' AND h.key IN (i.parent_id, i.id))
-	OR (` + stage + ` IN ` + writingStages(registry.StorageVolume) + `
+	OR (` + stage + ` IN ` + writingStages(registry.StorageVolume, registry.AllStorages) + `
 		AND EXISTS (SELECT 1 FROM hold h WHERE h.scope = 'volume' AND h.key = i.volume))
-	OR (` + stage + ` IN ` + writingStages(registry.OtherStorages) + `
+	OR (` + stage + ` IN ` + writingStages(registry.OtherStorages, registry.AllStorages) + `
 		AND EXISTS (SELECT 1 FROM hold h WHERE h.scope = 'volume' AND ` + isOther("h.key") + `))
 	OR (` + stage + ` IN ` + writingStages(registry.StagingVolume) + `
 		AND EXISTS (SELECT 1 FROM hold WHERE scope = 'volume' AND key = '` + registry.DefaultStaging + `'))))`
@@ -59,8 +60,8 @@ func isOther(name string) string {
 	return `(i.other_storages <> '' AND REPLACE(i.other_storages, ',' || ` + name + ` || ',', '') <> i.other_storages)`
 }
 
-func writingStages(to registry.VolumeKind) string {
-	return stagesWhere(func(s registry.Step) bool { return s.Writes == to })
+func writingStages(to ...registry.VolumeKind) string {
+	return stagesWhere(func(s registry.Step) bool { return slices.Contains(to, s.Writes) })
 }
 
 // lockedOut is true for the rows i of work_item that wait for a lock which another item has, or which an item that

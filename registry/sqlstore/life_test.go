@@ -129,8 +129,41 @@ func (l *life) script() []call {
 		l.command("cancel", 1, registry.Command{Act: registry.ActCancel}),
 		l.command("update report", -1, registry.Command{Act: registry.ActUpdateReport}))
 	add(l.reportOn()...)
+	add(l.checks()...)
 	add(l.acts()...)
 	return append(all, l.graphs()...)
+}
+
+// checks are of what the batch stored: of one file by schedule, and of all that are left when somebody asks.
+func (l *life) checks() []call {
+	recheck := func(most int) call {
+		return l.call("recheck", func(ctx context.Context) error {
+			_, err := l.s.Recheck(ctx, registry.RecheckRequest{Every: time.Minute, Outstanding: most, Keep: time.Minute})
+			return err
+		})
+	}
+	wait := l.call("wait", func(context.Context) error { l.clock.pass(time.Hour); return nil })
+	check := func() []call {
+		return []call{l.claim(registry.Fixity), l.call("lock object", func(ctx context.Context) error {
+			_, err := l.s.LockObject(ctx, l.lease, l.ark)
+			return err
+		}), l.call("look at the file", func(ctx context.Context) error {
+			_, err := l.s.StoredFile(ctx, l.lease)
+			return err
+		}), l.call("damaged", func(ctx context.Context) error {
+			return l.s.RecordCheck(ctx, l.lease, registry.CheckRecord{Replicas: []registry.ReplicaCheck{{Storage: "s", Outcome: registry.CheckMissing}}})
+		}), l.call("mended", func(ctx context.Context) error {
+			return l.s.RecordCheck(ctx, l.lease, registry.CheckRecord{
+				Replicas: []registry.ReplicaCheck{{Storage: "s", Outcome: registry.CheckRepaired}},
+				Events:   []registry.Premis{{ID: fmt.Sprint("check", l.lease.ItemID), ObjectID: l.ark, Type: "fixity check"}},
+			})
+		}), l.done()}
+	}
+	all := []call{wait, recheck(1)}
+	all = append(all, check()...)
+	all = append(all, l.call("ask for a check", func(ctx context.Context) error { return l.s.AskForCheck(ctx, l.ark, "r", "admin") }), recheck(1))
+	all = append(all, check()...)
+	return append(all, wait, recheck(0))
 }
 
 // graphs lists what is asked of graphs: b and e wait for the success of a, c for that of b, d until a has settled. a fails first
@@ -367,7 +400,7 @@ func (l *life) preserve() []call {
 		l.done(),
 		l.claim(registry.Record),
 		l.call("record files", func(ctx context.Context) error {
-			return l.s.RecordFiles(ctx, l.lease, l.ark, 1, []registry.File{{Path: "a"}, {Path: "b"}})
+			return l.s.RecordFiles(ctx, l.lease, l.ark, 1, []registry.File{{Path: "a", ContentPath: "v1/content/a"}, {Path: "b", ContentPath: "v1/content/b"}})
 		}),
 		l.call("record version", func(ctx context.Context) error {
 			return l.s.RecordVersion(ctx, l.lease, registry.VersionRecord{

@@ -167,6 +167,9 @@ func (t *tx) letGo(gone []shift) error {
 				return err
 			}
 		}
+		if err := t.endCheck(s); err != nil {
+			return err
+		}
 		if s.status != registry.Completed {
 			continue
 		}

@@ -47,7 +47,7 @@ func (t *tx) requestObject(r registry.ObjectRequest) (it registry.WorkItem, err 
 		return it, err
 	}
 	if !known {
-		if id, err = t.addObjectItem(r, registry.DefaultPriority); err != nil {
+		if id, err = t.objectItemOf(r); err != nil {
 			return it, err
 		}
 		if err := t.answer(r.IdempotencyKey, args, id, registry.Act(r.Action), r.Actor); err != nil {
@@ -55,6 +55,24 @@ func (t *tx) requestObject(r registry.ObjectRequest) (it registry.WorkItem, err 
 		}
 	}
 	return t.item(id)
+}
+
+// objectItemOf makes the item that was asked for. A file that is about to be checked, or whose check failed, has its item
+// already.
+func (t *tx) objectItemOf(r registry.ObjectRequest) (id string, err error) {
+	if r.Action != registry.FixityCheck {
+		return t.addObjectItem(r, registry.DefaultPriority)
+	}
+	var version int
+	err = t.get(`SELECT item_id, version FROM stored_file WHERE object_id = $1 AND content_path = $2`,
+		[]any{r.Spec.ObjectID, r.Spec.File}, &id, &version)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && r.Spec.Version != 0 && r.Spec.Version != version {
+		return "", registry.ErrNotFound
+	} else if err != nil || id != "" {
+		return id, err
+	}
+	r.Spec.Version = version
+	return t.addCheck(r.Spec, r.Actor)
 }
 
 // addObjectItem makes an item about an object, in the object's collection and on its storages.

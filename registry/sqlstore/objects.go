@@ -42,8 +42,10 @@ func (s *Store) Object(ctx context.Context, id string) (registry.Object, error) 
 	if all[0].Versions, err = s.versions(ctx, id); err != nil {
 		return o, err
 	}
-	all[0].Deletion, err = s.deletionOf(ctx, id)
-	return all[0], err
+	if all[0].Deletion, err = s.deletionOf(ctx, id); err != nil {
+		return o, err
+	}
+	return all[0], s.addChecks(ctx, &all[0])
 }
 
 // addLocalIDs fills in the local ids of objects, sorted.
@@ -216,4 +218,29 @@ func (s *Store) fileRows(ctx context.Context, objectID, query string, args ...an
 		out = append(out, f)
 	}
 	return out, rows.Err()
+}
+
+// addChecks fills in what is known of the checks of an object's files.
+func (s *Store) addChecks(ctx context.Context, o *registry.Object) error {
+	var asked sql.NullInt64
+	err := s.read.QueryRowContext(ctx, `SELECT check_asked_at, (SELECT COUNT(*) FROM stored_file
+		WHERE object_id = $1 AND damaged_at IS NOT NULL) FROM object WHERE id = $1`, o.ID).Scan(&asked, &o.Damaged)
+	if err != nil {
+		return fmt.Errorf("look up the checks of %s: %w", o.ID, err)
+	}
+	if asked.Valid {
+		at := fromMicros(asked.Int64)
+		o.CheckAsked = &at
+	}
+	var file []byte
+	var checked int64
+	err = s.read.QueryRowContext(ctx, `SELECT content_path, checked_at FROM stored_file WHERE object_id = $1 AND version <= $2
+		ORDER BY checked_at LIMIT 1`, o.ID, o.Head).Scan(&file, &checked)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("look up the checks of %s: %w", o.ID, err)
+	}
+	o.CheckedAt, o.Unchecked = fromMicros(checked), clean(string(file))
+	return nil
 }

@@ -29,6 +29,9 @@ func (s *Store) queueStatus(ctx context.Context) (q registry.QueueStatus, err er
 		return q, err
 	}
 	q.Paused, q.Holds = paused, holds
+	if err := s.read.QueryRowContext(ctx, `SELECT COUNT(*) FROM stored_file WHERE damaged_at IS NOT NULL`).Scan(&q.Damaged); err != nil {
+		return q, err
+	}
 	for _, stage := range registry.Stages() {
 		q.Stages = append(q.Stages, registry.StageQueue{Stage: stage})
 	}

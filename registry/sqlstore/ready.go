@@ -152,7 +152,7 @@ func (t *tx) putBackMore() error {
 	const aside = `SELECT i.id FROM work_item i WHERE i.ready = 3 AND i.id > $2 AND `
 	covered := aside + `i.parent_id = $1`
 	if scope == registry.HoldVolume {
-		covered = aside + `i.volume = $1 UNION ` + aside + `i.stage IN ` + writingStages(registry.OtherStorages) + ` AND ` + isOther("CAST($1 AS TEXT)")
+		covered = aside + `i.volume = $1 UNION ` + aside + `i.stage IN ` + writingStages(registry.OtherStorages, registry.AllStorages) + ` AND ` + isOther("CAST($1 AS TEXT)")
 	}
 	ids, err := t.enter(`UPDATE work_item SET ready = 1, nudge_at = $3, nudges = 0 WHERE id IN (
 			`+covered+` ORDER BY id`+limit(groupWrites)+`)

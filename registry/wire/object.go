@@ -45,3 +45,8 @@ type ReceiptKey struct {
 type DeletionRequest struct {
 	Reason string `json:"reason" doc:"Why; it is kept for ever" minLength:"1" maxLength:"2000"`
 }
+
+// CheckObjectRequest asks for a check of all stored files of an object.
+type CheckObjectRequest struct {
+	Reason string `json:"reason,omitempty" maxLength:"2000" doc:"Why; it is kept with the act"`
+}

@@ -123,6 +123,13 @@ type ObjectHead struct {
 	Head int `json:"head"`
 }
 
+// CheckAsked asks for a check of an object's files.
+type CheckAsked struct {
+	ObjectID string `json:"object_id"`
+	Reason   string `json:"reason"`
+	Actor    string `json:"actor"`
+}
+
 // Wakes are items whose message is due.
 type Wakes struct {
 	Wakes []registry.Wake `json:"wakes"`

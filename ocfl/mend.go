@@ -1,0 +1,205 @@
+package ocfl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/holdfast/holdfast/storage"
+)
+
+// Stored names a file in an object's folder and the bytes that it must have.
+type Stored struct {
+	ID        string // of the object
+	Path      string // below its folder, such as v1/content/a.txt
+	Algorithm string // of the digest: SHA512 or SHA256
+	Digest    string // hex
+}
+
+// Condition is how a stored file was found.
+type Condition string
+
+// The conditions.
+const (
+	Right Condition = "right"
+	Wrong Condition = "wrong" // it has other bytes
+	Gone  Condition = "gone"  // it is not there, and the root is
+)
+
+// Examine reads a stored file to its end, through a reader that the caller may put in between (nil: none), and compares it. An
+// error says that it could not be read, which is no verdict on the file; a root that is gone as a whole is one, too.
+func (r *Root) Examine(ctx context.Context, f Stored, through func(io.Reader) io.Reader) (Condition, error) {
+	key, err := r.storedKey(f)
+	if err != nil {
+		return "", err
+	}
+	return r.examine(ctx, key, f, through)
+}
+
+func (r *Root) storedKey(f Stored) (string, error) {
+	base, err := r.ObjectKey(f.ID)
+	if err != nil {
+		return "", fmt.Errorf("find %q of %q: %w", f.Path, f.ID, err)
+	}
+	return base + "/" + f.Path, nil
+}
+
+func (r *Root) examine(ctx context.Context, key string, f Stored, through func(io.Reader) io.Reader) (Condition, error) {
+	h := newHash(f.Algorithm)
+	if h == nil {
+		return "", fmt.Errorf("examine %q: %q is no digest algorithm of inventories", key, f.Algorithm)
+	}
+	in, err := r.store.Open(ctx, key, 0, -1)
+	if errors.Is(err, storage.ErrNotFound) {
+		if _, err := r.store.Stat(ctx, r.prefix+rootPrefix+Spec11); err != nil {
+			return "", fmt.Errorf("examine %q: the storage root is not there: %w", key, err)
+		}
+		return Gone, nil
+	} else if err != nil {
+		return "", fmt.Errorf("examine %q: %w", key, err)
+	}
+	defer in.Close()
+	var from io.Reader = storage.Interruptible(ctx, in)
+	if through != nil {
+		from = through(from)
+	}
+	if _, err := io.CopyBuffer(h, from, make([]byte, 256<<10)); err != nil {
+		return "", fmt.Errorf("examine %q: %w", key, err)
+	}
+	if hexSum(h) != strings.ToLower(f.Digest) {
+		return Wrong, nil
+	}
+	return Right, nil
+}
+
+// mendFolder holds the copies that stored files are mended from, below the root.
+const mendFolder = "extensions/holdfast-mending/"
+
+// Mend puts right a stored file that Examine found wrong or gone, by the bytes that another root has. They are copied
+// under a name of the caller's own, scratch, digested on the way, read back there, and then put in place in one step:
+// whoever reads the file finds what was there or what must be there. Bytes that are not those that f names never get so
+// far: a *DigestError. The caller holds the object's lock. Called again after it was cut off it begins anew.
+func (r *Root) Mend(ctx context.Context, f Stored, from *Root, scratch string) (err error) {
+	key, err := r.storedKey(f)
+	if err != nil {
+		return err
+	}
+	good, err := from.storedKey(f)
+	if err != nil {
+		return err
+	}
+	copied := r.prefix + mendFolder + scratch
+	if err := r.store.Delete(ctx, copied); err != nil {
+		return fmt.Errorf("mend %q: %w", key, err)
+	}
+	defer func() {
+		if undone := r.store.Delete(context.WithoutCancel(ctx), copied); undone != nil {
+			err = errors.Join(err, fmt.Errorf("remove %q: %w", copied, undone))
+		}
+	}()
+	if err := r.copyExact(ctx, copied, from.store, good, f); err != nil {
+		return fmt.Errorf("mend %q: %w", key, err)
+	}
+	if err := r.mustBeRight(ctx, copied, f); err != nil {
+		return fmt.Errorf("mend %q: %w", key, err)
+	}
+	if err := r.put(ctx, key, copied); err != nil {
+		return fmt.Errorf("mend %q: %w", key, err)
+	}
+	return r.mustBeRight(ctx, key, f)
+}
+
+// copyExact creates key with the bytes at src if they are those that f names.
+func (r *Root) copyExact(ctx context.Context, key string, src storage.Store, srcKey string, f Stored) error {
+	in, err := src.Open(ctx, srcKey, 0, -1)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	w, err := r.store.Create(ctx, key)
+	if err != nil {
+		return err
+	}
+	defer w.Abort() //nolint:errcheck // nothing depends on a writer that is given up
+	h := newHash(f.Algorithm)
+	if _, err := io.CopyBuffer(io.MultiWriter(w, h), storage.Interruptible(ctx, in), make([]byte, 256<<10)); err != nil {
+		return err
+	}
+	if got := hexSum(h); got != strings.ToLower(f.Digest) {
+		return &DigestError{Key: srcKey, Algorithm: f.Algorithm, Want: f.Digest, Got: got, Existing: true}
+	}
+	_, err = w.Commit(ctx)
+	return err
+}
+
+func (r *Root) mustBeRight(ctx context.Context, key string, f Stored) error {
+	got, err := r.examine(ctx, key, f, nil)
+	if err == nil && got != Right {
+		err = fmt.Errorf("%q is %s after it was written", key, got)
+	}
+	return err
+}
+
+// put makes the copy the object at key, in one step.
+func (r *Root) put(ctx context.Context, key, copied string) error {
+	_, err := r.store.Stat(ctx, key)
+	if errors.Is(err, storage.ErrNotFound) {
+		_, err = storage.Copy(ctx, r.store, key, r.store, copied)
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	return storage.ReplaceFrom(ctx, r.store, key, copied)
+}
+
+// Confirm makes everything that follows from a version's inventory, which Examine has found right: its sidecar, and, where
+// no later version is committed, the inventory and the sidecar in the object's root. It says whether anything had to be
+// changed. The caller holds the object's lock.
+func (r *Root) Confirm(ctx context.Context, f Stored) (changed bool, err error) {
+	base, err := r.ObjectKey(f.ID)
+	if err != nil {
+		return false, fmt.Errorf("confirm %q of %q: %w", f.Path, f.ID, err)
+	}
+	folder := path.Dir(f.Path)
+	n, padding, ok := parseVersionName(folder)
+	if !ok || path.Base(f.Path) != inventoryName {
+		return false, fmt.Errorf("confirm %q of %q: it is no inventory of a version", f.Path, f.ID)
+	}
+	p := published{
+		root: r, base: base, version: folder, next: versionName(n+1, padding), algorithm: f.Algorithm, digest: strings.ToLower(f.Digest),
+	}
+	if changed, err = p.finish(ctx); err != nil {
+		return changed, fmt.Errorf("confirm %q of %q: %w", f.Path, f.ID, err)
+	}
+	return changed, nil
+}
+
+// IsInventory says whether a path below an object's folder is the inventory of a version.
+func IsInventory(file string) bool {
+	_, _, ok := parseVersionName(path.Dir(file))
+	return ok && path.Base(file) == inventoryName
+}
+
+// Sidecar returns the digest that the sidecar of a version's inventory states, and its algorithm.
+func (r *Root) Sidecar(ctx context.Context, id, file string) (algorithm, digest string, err error) {
+	key, err := r.storedKey(Stored{ID: id, Path: file})
+	if err != nil {
+		return "", "", err
+	}
+	for _, algorithm := range []string{SHA512, SHA256} {
+		text, err := storage.ReadAll(ctx, r.store, key+"."+algorithm, maxSmall)
+		if errors.Is(err, storage.ErrNotFound) {
+			continue
+		} else if err != nil {
+			return "", "", fmt.Errorf("read sidecar of %q: %w", key, err)
+		}
+		if digest, ok := parseSidecar(string(text)); ok {
+			return algorithm, digest, nil
+		}
+	}
+	return "", "", fmt.Errorf("sidecar of %q: %w", key, ErrNotFound)
+}

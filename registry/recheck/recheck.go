@@ -1,0 +1,66 @@
+// Package recheck has stored files read again when their time has come, so that damage is found while another storage
+// still has the bytes to mend it with.
+package recheck
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// The defaults of a [Rechecker].
+const (
+	defaultOutstanding = 100
+	defaultKeep        = 24 * time.Hour
+	defaultLook        = 10 * time.Second
+)
+
+// Rechecker queues checks of stored files that are due. It may run in several processes at once.
+type Rechecker struct {
+	Registry registry.Housekeeping
+	Log      *slog.Logger
+	Bounds   registry.RecheckRequest
+	Look     time.Duration // between two looks
+}
+
+// New returns a rechecker that has every file read once in a while (0: only what people ask for).
+func New(r registry.Housekeeping, every time.Duration, log *slog.Logger) *Rechecker {
+	return &Rechecker{Registry: r, Log: log, Look: defaultLook, Bounds: registry.RecheckRequest{
+		Every: every, Outstanding: defaultOutstanding, Keep: defaultKeep,
+	}}
+}
+
+// Run looks for files that are due until ctx ends. Trouble is logged once until it is over, damage whenever there is more
+// or less of it than before.
+func (c *Rechecker) Run(ctx context.Context) {
+	tick := time.NewTicker(c.Look)
+	defer tick.Stop()
+	failing, damaged := false, int64(0)
+	for {
+		done, err := c.Registry.Recheck(ctx, c.Bounds)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil && !failing:
+			c.Log.WarnContext(ctx, "checks of stored files cannot be queued", "err", err)
+		case err == nil && failing:
+			c.Log.InfoContext(ctx, "checks of stored files are queued again")
+		}
+		failing = err != nil
+		if err == nil && done.Damaged != damaged {
+			if done.Damaged > 0 {
+				c.Log.ErrorContext(ctx, "stored files are damaged; their checks say which, and what to do", "files", done.Damaged, "before", damaged)
+			} else {
+				c.Log.InfoContext(ctx, "no stored file is damaged any more")
+			}
+			damaged = done.Damaged
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}

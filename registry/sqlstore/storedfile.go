@@ -1,0 +1,161 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// noteStored notes a file that a version brings, as read back just now. One that the object has already, under whatever names,
+// is left as it is.
+func (t *tx) noteStored(objectID string, version int, f registry.File) error {
+	if f.Deleted || f.ContentPath == "" {
+		return nil
+	}
+	digests, err := json.Marshal(f.Digests)
+	if err != nil {
+		return fmt.Errorf("encode digests: %w", err)
+	}
+	err = t.do(`INSERT INTO stored_file (object_id, content_path, version, size_bytes, digests, checked_at)
+		VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
+		objectID, []byte(f.ContentPath), version, f.SizeBytes, string(digests), t.now)
+	return err
+}
+
+// noteInventory notes the inventory that a version has of its own.
+func (t *tx) noteInventory(v registry.VersionRecord) error {
+	algorithm, digest, ok := strings.Cut(v.Inventory, ":")
+	if !ok {
+		return nil // not known: a store of the tests
+	}
+	return t.noteStored(v.ObjectID, v.Version, registry.File{
+		ContentPath: fmt.Sprintf("v%d/inventory.json", v.Version), SizeBytes: -1, Digests: map[string]string{algorithm: digest},
+	})
+}
+
+// StoredFile implements registry.Preserving.
+func (s *Store) StoredFile(ctx context.Context, l registry.Lease) (f registry.StoredFile, err error) {
+	err = s.write(ctx, func(t *tx) error {
+		it, err := t.live(l)
+		if err == nil {
+			f, err = t.storedFile(it)
+		}
+		return err
+	})
+	if err != nil {
+		return f, fmt.Errorf("look up the file of item %s: %w", l.ItemID, err)
+	}
+	return f, nil
+}
+
+// storedFile is the file that an item is about.
+func (t *tx) storedFile(it registry.WorkItem) (registry.StoredFile, error) {
+	var f registry.StoredFile
+	spec, ok := registry.ObjectSpecIn(it.Spec)
+	if !ok || len(spec.File) == 0 {
+		return f, fmt.Errorf("%w: the item is not about a stored file", registry.ErrInvalid)
+	}
+	f.ObjectID, f.File = spec.ObjectID, spec.File
+	var digests string
+	var checked int64
+	var damaged sql.NullInt64
+	err := t.get(`SELECT s.version, s.size_bytes, s.digests, s.checked_at, s.damaged_at, o.head
+		FROM stored_file s JOIN object o ON o.id = s.object_id
+		WHERE s.object_id = $1 AND s.content_path = $2 AND o.head >= s.version AND o.gone = ''`,
+		[]any{f.ObjectID, f.File}, &f.Version, &f.SizeBytes, &digests, &checked, &damaged, &f.Head)
+	if errors.Is(err, sql.ErrNoRows) {
+		return f, fmt.Errorf("file %q of object %s: %w", f.File, f.ObjectID, registry.ErrNotFound)
+	} else if err != nil {
+		return f, err
+	}
+	if err := json.Unmarshal([]byte(digests), &f.Digests); err != nil {
+		return f, fmt.Errorf("decode digests of %q: %w", f.File, err)
+	}
+	f.CheckedAt = fromMicros(checked)
+	if damaged.Valid {
+		at := fromMicros(damaged.Int64)
+		f.DamagedAt = &at
+	}
+	f.Storages, err = t.strings(`SELECT storage FROM replica WHERE object_id = $1 AND version = $2`, f.ObjectID, f.Version)
+	slices.Sort(f.Storages)
+	return f, err
+}
+
+// RecordCheck implements registry.Preserving.
+func (s *Store) RecordCheck(ctx context.Context, l registry.Lease, r registry.CheckRecord) error {
+	err := s.write(ctx, func(t *tx) error {
+		it, err := t.live(l)
+		if err != nil {
+			return err
+		}
+		f, err := t.storedFile(it)
+		if err != nil {
+			return err
+		}
+		if err := t.premis(r.Events...); err != nil {
+			return err
+		}
+		if !r.Right() {
+			return t.damaged(it, f, r)
+		}
+		return t.right(it, f, r)
+	})
+	if err != nil {
+		return fmt.Errorf("record the check of item %s: %w", l.ItemID, err)
+	}
+	return nil
+}
+
+// checkedEvent is the data of an event about a stored file.
+type checkedEvent struct {
+	ObjectID string                  `json:"object_id"`
+	File     string                  `json:"file"`
+	Replicas []registry.ReplicaCheck `json:"replicas,omitempty"`
+}
+
+func (t *tx) damaged(it registry.WorkItem, f registry.StoredFile, r registry.CheckRecord) error {
+	err := t.do(`UPDATE stored_file SET damaged_at = COALESCE(damaged_at, $3) WHERE object_id = $1 AND content_path = $2`,
+		f.ObjectID, f.File, t.now)
+	if err != nil {
+		return err
+	}
+	return t.event(it.ID, it.Attempt, registry.EventFileDamaged, actorWorker, checkedEvent{f.ObjectID, clean(string(f.File)), r.Replicas})
+}
+
+// right notes that a file is as it was stored. When no other file of the object was last read longer ago, all of them
+// were read since then, and so were all versions in these storages.
+func (t *tx) right(it registry.WorkItem, f registry.StoredFile, r registry.CheckRecord) error {
+	err := t.do(`UPDATE stored_file SET checked_at = $3, damaged_at = NULL WHERE object_id = $1 AND content_path = $2`,
+		f.ObjectID, f.File, t.now)
+	if err != nil {
+		return err
+	}
+	for _, c := range r.Replicas {
+		err := t.do(`UPDATE replica SET verified_at = (SELECT MIN(s.checked_at) FROM stored_file s WHERE s.object_id = $1)
+			WHERE object_id = $1 AND storage = $2
+			AND verified_at < (SELECT MIN(s.checked_at) FROM stored_file s WHERE s.object_id = $1)`, f.ObjectID, c.Storage)
+		if err != nil {
+			return err
+		}
+	}
+	if f.DamagedAt == nil {
+		return nil
+	}
+	return t.event(it.ID, it.Attempt, registry.EventFileRight, actorWorker, checkedEvent{f.ObjectID, clean(string(f.File)), r.Replicas})
+}
+
+// endCheck lets the file of a check that was settled be checked again. A failed check keeps it: whoever looks at it sends
+// it back or gives it up.
+func (t *tx) endCheck(s shift) error {
+	if s.it.Action != registry.FixityCheck || s.status == registry.Failed {
+		return nil
+	}
+	err := t.do(`UPDATE stored_file SET item_id = '' WHERE item_id = $1 AND item_id <> ''`, s.it.ID)
+	return err
+}

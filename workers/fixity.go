@@ -1,0 +1,285 @@
+package workers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"golang.org/x/time/rate"
+
+	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/premis"
+	"github.com/holdfast/holdfast/registry"
+)
+
+// fixitySlots is how many files a process checks at once: it has time, and deposits go first.
+const fixitySlots = 2
+
+// Fixity reads one stored file of an object again in every storage that has it, and compares it with what the Registry
+// knows. A file that is wrong or gone in one storage is put right by the bytes of another. What cannot be read is the
+// system's fault and tried again; what is right nowhere needs a person.
+//
+// Content never changes, so it is read without the object's lock; mending takes it, so that an object that is being
+// deleted does not come back. With an inventory goes what is made from it (sidecar, the object's root), which changes with
+// every version: it is read under the lock.
+type Fixity struct {
+	base.Worker
+	Registry registry.Preserving
+	Objects  ocfl.Roots // under the names that the Registry has for its replicas
+	Version  string
+	Pace     *rate.Limiter // of all checks of the process, in bytes
+}
+
+func newFixity(d *Deps) *Fixity {
+	pace := rate.NewLimiter(rate.Inf, 0)
+	if d.FixityBytes > 0 {
+		pace = rate.NewLimiter(rate.Limit(d.FixityBytes), int(min(d.FixityBytes, 1<<20)))
+	}
+	return &Fixity{
+		Worker: d.Policy(registry.Fixity), Registry: d.Registry, Objects: d.Objects,
+		Version: d.Version, Pace: pace,
+	}
+}
+
+// Stage implements base.Handler.
+func (w *Fixity) Stage() registry.Stage { return registry.Fixity }
+
+// Concurrency implements base.Handler.
+func (w *Fixity) Concurrency() int {
+	if w.Slots > 0 {
+		return w.Slots
+	}
+	return fixitySlots
+}
+
+// Work implements base.Handler.
+func (w *Fixity) Work(ctx context.Context, item *base.Item) error {
+	file, err := w.Registry.StoredFile(ctx, item.Lease())
+	if errors.Is(err, registry.ErrNotFound) {
+		return nil // the object was deleted meanwhile
+	} else if err != nil {
+		return err
+	}
+	c := &check{Fixity: w, item: item, file: file, inventory: ocfl.IsInventory(string(file.File))}
+	if c.inventory {
+		if gone, err := c.lock(ctx); gone || err != nil {
+			return err
+		}
+	}
+	if err := c.expect(ctx); err != nil {
+		return err
+	}
+	if err := c.look(ctx); err != nil {
+		return err
+	}
+	if !c.right() {
+		if gone, err := c.lock(ctx); gone || err != nil {
+			return err
+		}
+		// Noted before anything is mended: whoever goes on after a kill finds nothing to mend any more.
+		if err := w.Registry.RecordCheck(ctx, item.Lease(), c.record("found", premis.FixityCheck)); err != nil {
+			return err
+		}
+		if err := c.mend(ctx); err != nil {
+			return err
+		}
+	}
+	if c.inventory {
+		if err := c.confirm(ctx); err != nil {
+			return err
+		}
+	}
+	kind := premis.FixityCheck
+	if c.mended {
+		kind = premis.Replication
+	}
+	return w.Registry.RecordCheck(ctx, item.Lease(), c.record("checked", kind))
+}
+
+// check is a check of one file under way.
+type check struct {
+	*Fixity
+	item      *base.Item
+	file      registry.StoredFile
+	inventory bool
+	want      ocfl.Stored
+	found     []registry.ReplicaCheck // in the order of the file's storages
+	mended    bool
+}
+
+// lock keeps others from the object, and says whether it is gone.
+func (c *check) lock(ctx context.Context) (gone bool, err error) {
+	if _, err = c.Registry.LockObject(ctx, c.item.Lease(), c.file.ObjectID); err == nil {
+		_, err = c.Registry.StoredFile(ctx, c.item.Lease())
+	}
+	if errors.Is(err, registry.ErrNotFound) {
+		return true, nil
+	}
+	return false, err
+}
+
+// expect says which bytes the file must have. Of an inventory that was recorded before its digest was, the sidecar tells.
+func (c *check) expect(ctx context.Context) (err error) {
+	c.want = ocfl.Stored{ID: c.file.ObjectID, Path: string(c.file.File)}
+	for _, algorithm := range []string{ocfl.SHA512, ocfl.SHA256} {
+		if digest := c.file.Digests[algorithm]; digest != "" {
+			c.want.Algorithm, c.want.Digest = algorithm, digest
+			return nil
+		}
+	}
+	if !c.inventory {
+		return base.Fatal(fmt.Errorf("no digest by an inventory's algorithm is recorded of %s", c.want.Path))
+	}
+	for _, name := range c.file.Storages {
+		root, err := c.root(name)
+		if err != nil {
+			return err
+		}
+		if c.want.Algorithm, c.want.Digest, err = root.Sidecar(ctx, c.want.ID, c.want.Path); err == nil {
+			return nil
+		} else if !errors.Is(err, ocfl.ErrNotFound) {
+			return err
+		}
+	}
+	return base.Fatal(fmt.Errorf("no digest of %s is recorded, and no storage has a sidecar of it", c.want.Path))
+}
+
+func (c *check) root(storage string) (*ocfl.Root, error) {
+	named, err := c.Objects.Of(storage)
+	if err != nil {
+		return nil, fmt.Errorf("object %s is kept where this worker does not come: %w", c.file.ObjectID, err)
+	}
+	return named.Root, nil
+}
+
+// look reads the file in every storage.
+func (c *check) look(ctx context.Context) error {
+	if len(c.file.Storages) == 0 {
+		return base.Fatal(fmt.Errorf("no storage is recorded that has version %d of %s", c.file.Version, c.file.ObjectID))
+	}
+	progress := c.item.Progress("bytes read again", "bytes")
+	if c.file.SizeBytes >= 0 {
+		progress.SetEnd(c.file.SizeBytes * int64(len(c.file.Storages)))
+	}
+	for _, name := range c.file.Storages {
+		root, err := c.root(name)
+		if err != nil {
+			return err
+		}
+		got, err := root.Examine(ctx, c.want, func(r io.Reader) io.Reader { return &paced{ctx, r, c.Pace, progress} })
+		if err != nil {
+			return fmt.Errorf("read it again in storage %s: %w", name, err)
+		}
+		outcome := map[ocfl.Condition]registry.CheckOutcome{
+			ocfl.Right: registry.CheckGood, ocfl.Wrong: registry.CheckDamaged, ocfl.Gone: registry.CheckMissing,
+		}[got]
+		c.found = append(c.found, registry.ReplicaCheck{Storage: name, Outcome: outcome})
+	}
+	return nil
+}
+
+func (c *check) right() bool { return registry.CheckRecord{Replicas: c.found}.Right() }
+
+// mend puts the file right where it is not.
+func (c *check) mend(ctx context.Context) error {
+	var good string
+	for _, f := range c.found {
+		if f.Outcome.Right() {
+			good = f.Storage
+			break
+		}
+	}
+	if good == "" {
+		return base.Fatal(fmt.Errorf("%s of %s is not what was stored, in any storage (%s); bring it back from elsewhere, then requeue this check",
+			c.want.Path, c.want.ID, c.text()))
+	}
+	from, err := c.root(good)
+	if err != nil {
+		return err
+	}
+	for i, f := range c.found {
+		if f.Outcome.Right() {
+			continue
+		}
+		root, err := c.root(f.Storage)
+		if err != nil {
+			return err
+		}
+		if err := c.item.Writable(ctx); err != nil {
+			return err
+		}
+		scratch := fmt.Sprintf("%s-%d", c.item.ID, c.item.Lease().N)
+		if err := root.Mend(ctx, c.want, from, scratch); err != nil {
+			return fmt.Errorf("mend it in storage %s from %s: %w", f.Storage, good, err)
+		}
+		c.found[i].Outcome, c.mended = registry.CheckRepaired, true
+	}
+	return nil
+}
+
+// confirm sees to what is made from an inventory, in every storage.
+func (c *check) confirm(ctx context.Context) error {
+	for i, f := range c.found {
+		root, err := c.root(f.Storage)
+		if err != nil {
+			return err
+		}
+		changed, err := root.Confirm(ctx, c.want)
+		if err != nil {
+			return fmt.Errorf("make what follows from it in storage %s: %w", f.Storage, err)
+		}
+		if changed {
+			c.found[i].Outcome, c.mended = registry.CheckRepaired, true
+		}
+	}
+	return nil
+}
+
+// text is what was found, for people.
+func (c *check) text() string {
+	parts := make([]string, len(c.found))
+	for i, f := range c.found {
+		parts[i] = f.Storage + " " + string(f.Outcome)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// record is what was found so far, with one preservation event for all storages.
+func (c *check) record(phase string, kind premis.EventType) registry.CheckRecord {
+	outcome := "success"
+	if !c.right() {
+		outcome = "failure"
+	}
+	return registry.CheckRecord{Replicas: c.found, Events: []registry.Premis{{
+		ID:       premis.EventID(c.item.ID, string(kind), fmt.Sprintf("%s %d", phase, c.item.Lease().N)).Value,
+		ObjectID: c.file.ObjectID, Version: c.file.Version, ItemID: c.item.ID, Type: string(kind), At: c.item.Now(),
+		Agent: "Holdfast " + c.Version, Outcome: outcome,
+		Detail: fmt.Sprintf("%s by %s: %s", c.want.Path, c.want.Algorithm, c.text()),
+	}}}
+}
+
+// paced is a reader that keeps to a pace and shows progress.
+type paced struct {
+	ctx      context.Context //nolint:containedctx // a reader is one call of Examine
+	from     io.Reader
+	pace     *rate.Limiter
+	progress *base.Progress
+}
+
+// Read implements io.Reader.
+func (p *paced) Read(b []byte) (int, error) {
+	if most := p.pace.Burst(); most > 0 && len(b) > most {
+		b = b[:most]
+	}
+	n, err := p.from.Read(b)
+	p.progress.Add(int64(n))
+	if wait := p.pace.WaitN(p.ctx, n); wait != nil && err == nil {
+		err = wait
+	}
+	return n, err
+}
+
+var _ base.Handler = (*Fixity)(nil)
