@@ -62,7 +62,7 @@ func (r *Root) examine(ctx context.Context, key string, f Stored, through func(i
 		return "", fmt.Errorf("examine %q: %w", key, err)
 	}
 	defer in.Close()
-	var from io.Reader = storage.Interruptible(ctx, in)
+	from := storage.Interruptible(ctx, in)
 	if through != nil {
 		from = through(from)
 	}

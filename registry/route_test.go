@@ -17,6 +17,7 @@ func TestRoutes(t *testing.T) {
 		registry.Bulk:         {registry.Apply},
 		registry.Tidy:         {registry.Cleanup},
 		registry.DeleteObject: {registry.Delete},
+		registry.FixityCheck:  {registry.Fixity},
 	}
 	var all []registry.Stage
 	for _, r := range registry.Routes() {

@@ -14,7 +14,7 @@ import (
 const (
 	defaultOutstanding = 100
 	defaultKeep        = 24 * time.Hour
-	defaultLook        = 10 * time.Second
+	defaultLook        = 3 * time.Second
 )
 
 // Rechecker queues checks of stored files that are due. It may run in several processes at once.

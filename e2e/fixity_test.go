@@ -1,0 +1,72 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// What disks and people do to stored files is found by the schedule and mended from the other storage; what is right nowhere
+// is shown to people, until it is brought back.
+func TestFixity(t *testing.T) {
+	t.Parallel()
+	second := filepath.Join(t.TempDir(), "second")
+	if err := os.Mkdir(second, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	h := up(t, "HOLDFAST_STORAGE_URL=second=file://"+second, "HOLDFAST_FIXITY_DAYS=0.00001") // about a second
+	h.storedIn("kept", registry.DefaultStorage, "second")
+	path := filepath.Join(t.TempDir(), "a.txt")
+	if err := os.WriteFile(path, []byte("alpha"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, code := h.submit(path, "--collection", "kept")
+	if code != 0 || len(s.Jobs) != 1 {
+		t.Fatalf("exit=%d summary=%+v", code, s)
+	}
+	id := s.Jobs[0].ObjectID
+	object := func() (o registry.Object) {
+		if err := json.Unmarshal([]byte(h.must(0, "object", "show", id, "--json").stdout), &o); err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	here, there := contentNamed(t, filepath.Join(h.dir, "storage"), "a.txt"), contentNamed(t, second, "a.txt")
+	damage(t, here)
+	if err := os.Remove(filepath.Join(filepath.Dir(filepath.Dir(filepath.Dir(there))), "inventory.json")); err != nil {
+		t.Fatal(err)
+	}
+	h.until("both are mended", func() bool {
+		return h.run("object", "verify", id).code == 0
+	})
+	if data, err := os.ReadFile(here); err != nil || string(data) != "alpha" {
+		t.Errorf("mended to %q, %v", data, err)
+	}
+	says(t, "the events", h.must(0, "object", "events", id).stdout, "fixity check", "failure", "storage damaged", "storage repaired", "v1/inventory.json")
+
+	damage(t, here)
+	if err := os.Remove(there); err != nil {
+		t.Fatal(err)
+	}
+	h.must(0, "object", "fixity", id, "--reason", "the disk sounds odd")
+	h.until("the damage is shown", func() bool { return object().Damaged == 1 })
+	h.until("its check waits for a person", func() bool { return len(h.list("action:fixity", "state:failed")) == 1 })
+	says(t, "the queue", h.must(0, "queue", "status").stdout, "DAMAGED", "1 stored file")
+	failed := h.list("action:fixity", "state:failed")[0]
+	says(t, "the item", h.must(0, "item", "show", failed.ID).stdout, "v1/content/producer/a.txt", "system", "requeue")
+	if err := os.WriteFile(here, []byte("alpha"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.must(0, "item", "requeue", failed.ID)
+	h.until("it is right again", func() bool { return object().Damaged == 0 })
+	if data, err := os.ReadFile(there); err != nil || string(data) != "alpha" {
+		t.Errorf("the other storage has %q, %v", data, err)
+	}
+	if text := h.must(0, "queue", "status").stdout; strings.Contains(text, "DAMAGED") {
+		t.Errorf("the queue still says\n%s", text)
+	}
+}
