@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -69,4 +70,50 @@ func TestFixity(t *testing.T) {
 	if text := h.must(0, "queue", "status").stdout; strings.Contains(text, "DAMAGED") {
 		t.Errorf("the queue still says\n%s", text)
 	}
+}
+
+// A storage that is not mounted is not taken for a new one. One that was lost is begun anew by a person, and everything comes
+// back from the other.
+func TestFixity_StorageLost(t *testing.T) {
+	t.Parallel()
+	second := filepath.Join(t.TempDir(), "second")
+	if err := os.Mkdir(second, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	address := "file://" + second
+	h := up(t, "HOLDFAST_STORAGE_URL=second="+address)
+	h.storedIn("kept", registry.DefaultStorage, "second")
+	var ids []string
+	for _, name := range []string{"a.txt", "b.txt"} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte("alpha "+name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, code := h.submit(path, "--collection", "kept")
+		if code != 0 || len(s.Jobs) != 1 {
+			t.Fatalf("exit=%d summary=%+v", code, s)
+		}
+		ids = append(ids, s.Jobs[0].ObjectID)
+	}
+	h.stop()
+	if err := os.Rename(second, second+" that was lost"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(second, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	start := exec.Command(binary, "up", "--dir", h.dir, "--listen", "127.0.0.1:0")
+	start.Env = h.environment()
+	refused := h.finish(start)
+	says(t, "the start", refused.stderr, `storage "second"`, second, "mount its volume", "holdfast storage init")
+	if files, err := os.ReadDir(second); err != nil || len(files) > 0 {
+		t.Fatalf("%v, %v is where nothing was mounted", files, err)
+	}
+	says(t, "init", h.runIn("", "storage", "init", address).stdout, "storage root made")
+	h.start()
+	h.must(0, "object", "fixity", "--all", "--reason", "the second disk was lost")
+	for _, id := range ids {
+		h.until(id+" is mended", func() bool { return h.run("object", "verify", id).code == 0 })
+	}
+	says(t, "the new storage", h.runIn("", "check", second).stdout, "valid")
 }

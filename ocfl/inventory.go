@@ -169,8 +169,11 @@ func (inv *Inventory) ContentFiles() []ContentFile {
 }
 
 // declaration returns the name and content of the object's conformance declaration.
-func (inv *Inventory) declaration() (name string, content []byte) {
-	return objectPrefix + inv.Spec, []byte("ocfl_object_" + inv.Spec + "\n")
+func (inv *Inventory) declaration() (name string, content []byte) { return declaration(inv.Spec) }
+
+// declaration is that of objects by a version of the specification.
+func declaration(spec string) (name string, content []byte) {
+	return objectPrefix + spec, []byte("ocfl_object_" + spec + "\n")
 }
 
 // versionName is the name of version n with a zero-padded number of this many digits, or without padding for 0.

@@ -157,7 +157,7 @@ func (r *Root) put(ctx context.Context, key, copied string) error {
 }
 
 // Confirm makes everything that follows from a version's inventory, which Examine has found right: its sidecar, and, where
-// no later version is committed, the inventory and the sidecar in the object's root. It says whether anything had to be
+// no later version is committed, the inventory, the sidecar and the declaration in the object's root. It says whether anything had to be
 // changed. The caller holds the object's lock.
 func (r *Root) Confirm(ctx context.Context, f Stored) (changed bool, err error) {
 	base, err := r.ObjectKey(f.ID)
@@ -175,7 +175,25 @@ func (r *Root) Confirm(ctx context.Context, f Stored) (changed bool, err error) 
 	if changed, err = p.finish(ctx); err != nil {
 		return changed, fmt.Errorf("confirm %q of %q: %w", f.Path, f.ID, err)
 	}
-	return changed, nil
+	declared, err := p.declare(ctx)
+	if err != nil {
+		return changed, fmt.Errorf("confirm %q of %q: %w", f.Path, f.ID, err)
+	}
+	return changed || declared, nil
+}
+
+// declare makes the declaration of the object by the version of the specification that its last inventory names, and says
+// whether it was not there as it must be. The declaration of an object with a later version is that version's affair.
+func (p published) declare(ctx context.Context) (bool, error) {
+	if last, err := p.last(ctx); !last {
+		return false, err
+	}
+	object, err := p.root.readHeader(ctx, p.base, p.inventoryKey())
+	if err != nil {
+		return false, err
+	}
+	name, content := declaration(object.Spec)
+	return p.ensure(ctx, p.base+"/"+name, content)
 }
 
 // IsInventory says whether a path below an object's folder is the inventory of a version.

@@ -50,13 +50,12 @@ func (p published) digestOf(ctx context.Context, key string) (string, error) {
 // object's root, unless a later version is committed. It says whether it changed anything.
 func (p published) finish(ctx context.Context) (changed bool, err error) {
 	sidecar := "/" + inventoryName + "." + p.algorithm
-	changed, err = p.ensure(ctx, p.base+"/"+p.version+sidecar)
+	changed, err = p.ensure(ctx, p.base+"/"+p.version+sidecar, sidecarText(p.digest))
 	if err != nil {
 		return changed, fmt.Errorf("write sidecar: %w", err)
 	}
 	// A worker that was thought dead and wakes up here must not take the root back to its own version.
-	_, err = p.root.store.Stat(ctx, p.base+"/"+p.next+"/"+inventoryName)
-	if !errors.Is(err, storage.ErrNotFound) {
+	if last, err := p.last(ctx); !last {
 		return changed, err
 	}
 	rootKey := p.base + "/" + inventoryName
@@ -70,16 +69,24 @@ func (p published) finish(ctx context.Context) (changed bool, err error) {
 		}
 		changed = true
 	}
-	replaced, err := p.ensure(ctx, p.base+sidecar)
+	replaced, err := p.ensure(ctx, p.base+sidecar, sidecarText(p.digest))
 	if err != nil {
 		return changed, fmt.Errorf("write root sidecar: %w", err)
 	}
 	return changed || replaced, nil
 }
 
-// ensure makes key a sidecar of the inventory and says whether it was none.
-func (p published) ensure(ctx context.Context, key string) (bool, error) {
-	want := sidecarText(p.digest)
+// last says whether no later version is committed.
+func (p published) last(ctx context.Context) (bool, error) {
+	_, err := p.root.store.Stat(ctx, p.base+"/"+p.next+"/"+inventoryName)
+	if errors.Is(err, storage.ErrNotFound) {
+		return true, nil
+	}
+	return false, err
+}
+
+// ensure makes want what is at key, and says whether it was not.
+func (p published) ensure(ctx context.Context, key string, want []byte) (bool, error) {
 	have, err := storage.ReadAll(ctx, p.root.store, key, maxSmall)
 	if err == nil && bytes.Equal(have, want) {
 		return false, nil

@@ -24,6 +24,15 @@ type Root struct {
 // maxSmall bounds the declarations, layout files and sidecars that are read whole.
 const maxSmall = 1 << 16
 
+// HasRoot says whether there is a storage root in the folder prefix of store.
+func HasRoot(ctx context.Context, store storage.Store, prefix string) (bool, error) {
+	_, err := store.Stat(ctx, path.Join(prefix, rootPrefix+Spec11))
+	if errors.Is(err, storage.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // OpenRoot opens the storage root in the folder prefix of store (empty for all of it), and makes it where that folder is
 // empty. A nil layout stands for whatever the root has, and for NewHashedNTuple in a new one. ErrLayout says that the
 // root has another layout or another version of the specification, or that the folder holds something else. A root whose

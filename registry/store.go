@@ -168,6 +168,9 @@ type Preserving interface {
 	// storage, or damaged. A step may record several, one after the other: what it found, and what it mended. ErrNotFound
 	// as for StoredFile.
 	RecordCheck(ctx context.Context, l Lease, r CheckRecord) error
+	// HasReplicas says whether a storage holds any version of an object that was not deleted: one that is found empty all the
+	// same is not the storage that is meant. False of a storage that nobody has heard of.
+	HasReplicas(ctx context.Context, storage string) (bool, error)
 }
 
 // IdentifyRequest is what is known of an object's identity.

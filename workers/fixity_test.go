@@ -176,6 +176,7 @@ func TestFixity_MendsFromTheOther(t *testing.T) {
 			for path, checked := range map[string]string{
 				aContent: aContent, "v1/inventory.json": "v1/inventory.json", "v1/inventory.json.sha512": "v1/inventory.json",
 				"inventory.json": "v1/inventory.json", "inventory.json.sha512": "v1/inventory.json",
+				"0=ocfl_object_1.1": "v1/inventory.json",
 			} {
 				for _, storage := range slices.Sorted(maps.Keys(p.roots)) {
 					before, err := os.ReadFile(p.file(storage, path))

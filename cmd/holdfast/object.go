@@ -262,45 +262,67 @@ func premisRow(e registry.Premis) []string {
 
 func (a *app) fixityCommand() *cobra.Command {
 	var reason string
+	var whole bool
 	cmd := &cobra.Command{
-		Use: "fixity ID...", Short: "Have every stored file of objects checked in every storage, and mended where one of them has it right", Args: needs("ID..."),
+		Use: "fixity ID...|--all", Short: "Have every stored file of objects checked in every storage, and mended where one of them has it right",
+		Args: someOrAll(&whole),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect()
 			if err != nil {
 				return err
 			}
-			for _, id := range args {
+			return a.eachOf(cmd.Context(), args, whole, func(id string) error {
 				o, err := c.CheckObject(cmd.Context(), id, reason)
 				if err != nil {
 					return fmt.Errorf("ask for a check of %s: %w", id, err)
 				}
 				if a.json {
-					if err := a.printJSON(o); err != nil {
-						return err
-					}
-					continue
+					return a.printJSON(o)
 				}
-				if _, err := fmt.Fprintf(a.out, "%s: its files are checked one by one; see: holdfast object show %s\n", o.ID, o.ID); err != nil {
-					return err
-				}
-			}
-			return nil
+				_, err = fmt.Fprintf(a.out, "%s: its files are checked one by one; see: holdfast object show %s\n", o.ID, o.ID)
+				return err
+			})
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why; it is kept with the act")
+	cmd.Flags().BoolVar(&whole, "all", false, "every object that there is")
 	return a.clientFlags(cmd)
+}
+
+// someOrAll checks that objects are named, or all are meant.
+func someOrAll(all *bool) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if (len(args) > 0) == *all {
+			return errors.New("name the objects, or use --all, and not both")
+		}
+		return nil
+	}
+}
+
+// eachOf calls do with these objects, or with all that there are, until it fails.
+func (a *app) eachOf(ctx context.Context, ids []string, all bool, do func(id string) error) error {
+	if all {
+		_, err := a.eachObject(ctx, registry.ObjectQuery{}, func(o registry.Object) error {
+			if o.Gone != "" {
+				return nil
+			}
+			return do(o.ID)
+		})
+		return err
+	}
+	for _, id := range ids {
+		if err := do(id); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (a *app) verifyCommand() *cobra.Command {
 	var whole bool
 	cmd := &cobra.Command{
 		Use: "verify ID...|--all", Short: "Read every byte of objects again and compare it with what was recorded",
-		Args: func(_ *cobra.Command, args []string) error {
-			if (len(args) > 0) == whole {
-				return errors.New("name the objects, or use --all, and not both")
-			}
-			return nil
-		},
+		Args: someOrAll(&whole),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.verify(cmd.Context(), args, whole) },
 	}
 	cmd.Flags().BoolVar(&whole, "all", false, "verify every object that there is")
@@ -315,7 +337,7 @@ func (a *app) verify(ctx context.Context, ids []string, whole bool) error {
 		return err
 	}
 	var v verification
-	one := func(id string) error {
+	err = a.eachOf(ctx, ids, whole, func(id string) error {
 		report, err := c.Verify(ctx, id)
 		if err != nil {
 			if ctx.Err() != nil || whole {
@@ -326,21 +348,7 @@ func (a *app) verify(ctx context.Context, ids []string, whole bool) error {
 			return nil
 		}
 		return v.found(a, report)
-	}
-	if whole {
-		_, err = a.eachObject(ctx, registry.ObjectQuery{}, func(o registry.Object) error {
-			if o.Gone != "" {
-				return nil
-			}
-			return one(o.ID)
-		})
-	} else {
-		for _, id := range ids {
-			if err = one(id); err != nil {
-				break
-			}
-		}
-	}
+	})
 	if err != nil {
 		return err
 	}

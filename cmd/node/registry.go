@@ -32,9 +32,14 @@ func Registry(ctx context.Context, o RegistryOptions) (*Node, error) {
 				return err
 			},
 		}}
-		needs = append(needs, o.Places.needs(n, &d.staging, &d.objects)...)
+		var found foundRoots
+		needs = append(needs, o.Places.needs(n, &d.staging, &found)...)
 		needs = append(needs, o.NSQ.needs(n, limits{})...)
 		if err := n.meet(ctx, needs); err != nil {
+			return err
+		}
+		var err error
+		if d.objects, err = found.complete(ctx, n, d.registry.HasReplicas); err != nil {
 			return err
 		}
 		// Workers are processes of their own and may be at work, so that only their leases tell.

@@ -7,6 +7,7 @@ import (
 	"net/url"
 
 	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/storage"
 )
 
 // layoutParameter is what an address of preservation storage may have beside what open.URL takes: how its storage root lays
@@ -31,20 +32,99 @@ func splitLayout(address string) (rest string, layout ocfl.Layout, err error) {
 	return u.String(), layout, nil
 }
 
-// openRoot opens the storage root at an address, and makes it in the layout that the address names where there is none yet.
-// One that exists keeps its own: an address that names another is refused.
-func (n *Node) openRoot(ctx context.Context, address string) (*ocfl.Root, error) {
-	address, layout, err := splitLayout(address)
-	if err != nil {
-		return nil, err
-	}
-	s, err := n.openStorage(ctx, address)
-	if err != nil {
-		return nil, err
-	}
-	root, err := ocfl.OpenRoot(ctx, s, "", layout)
+// newRoot is a place that has no storage root yet, in the layout that it is to get (nil: the default).
+type newRoot struct {
+	store  storage.Store
+	layout ocfl.Layout
+}
+
+// make makes the root.
+func (r newRoot) make(ctx context.Context) (*ocfl.Root, error) {
+	root, err := ocfl.OpenRoot(ctx, r.store, "", r.layout)
 	if errors.Is(err, ocfl.ErrLayout) {
 		err = fmt.Errorf("%w; a storage root keeps the layout that it was made in: leave %s out, or name another folder", err, layoutParameter)
 	}
 	return root, err
+}
+
+// findRoot opens the storage root at an address. One that exists keeps its layout: an address that names another is
+// refused. Where there is none, root is nil and fresh is where one can be made.
+func (n *Node) findRoot(ctx context.Context, address string) (root *ocfl.Root, fresh newRoot, err error) {
+	address, fresh.layout, err = splitLayout(address)
+	if err != nil {
+		return nil, fresh, err
+	}
+	if fresh.store, err = n.openStorage(ctx, address); err != nil {
+		return nil, fresh, err
+	}
+	if has, err := ocfl.HasRoot(ctx, fresh.store, ""); !has {
+		return nil, fresh, err
+	}
+	root, err = fresh.make(ctx)
+	return root, fresh, err
+}
+
+// foundRoots are the storage roots that a process works on, some of which may have to be made first.
+type foundRoots struct {
+	storages []Storage
+	roots    ocfl.Roots
+	fresh    []newRoot // where a root can be made; of those that are there the zero value
+}
+
+// find is the needs of these storages: they are found, or it is found that there is no root yet.
+func (f *foundRoots) find(n *Node, all []Storage) (needs []need) {
+	f.storages, f.roots, f.fresh = all, make(ocfl.Roots, len(all)), make([]newRoot, len(all))
+	for i, s := range all {
+		root := &f.roots[i]
+		root.Name, root.Address = s.Name, storageName(s.Address)
+		needs = append(needs, need{settingStorage, s.Address, s.what(), fixStore, func(ctx context.Context) (err error) {
+			root.Root, f.fresh[i], err = n.findRoot(ctx, s.Address)
+			return err
+		}})
+	}
+	return needs
+}
+
+var errEmptyStorage = errors.New("there is no storage root, and the Registry knows objects that lie in this storage")
+
+const fixEmptyStorage = "mount its volume, or correct the address; if its bytes are lost, begin it anew by: holdfast storage init ADDRESS"
+
+// complete makes the roots that are not there yet, and returns all. It refuses to where the Registry knows replicas: such a
+// place is a folder on which no volume is mounted, or another bucket, and what is written there is lost from sight.
+func (f *foundRoots) complete(ctx context.Context, n *Node, known func(ctx context.Context, storage string) (bool, error)) (ocfl.Roots, error) {
+	var needs []need
+	for i, s := range f.storages {
+		if f.roots[i].Root != nil {
+			continue
+		}
+		needs = append(needs, need{settingStorage, s.Address, s.what(), fixEmptyStorage, func(ctx context.Context) error {
+			has, err := known(ctx, s.Name)
+			if err == nil && has {
+				err = errEmptyStorage
+			}
+			if err == nil {
+				f.roots[i].Root, err = f.fresh[i].make(ctx)
+			}
+			return err
+		}})
+	}
+	return f.roots, n.meet(ctx, needs)
+}
+
+// InitStorage makes a storage root at an address, in a folder or bucket that is there and empty, and says in which layout. A
+// root that is there already stays as it is: made is false.
+func InitStorage(ctx context.Context, c Common, address string) (layout string, made bool, err error) {
+	var root *ocfl.Root
+	n, err := start(ctx, c, func(n *Node) (err error) {
+		var fresh newRoot
+		if root, fresh, err = n.findRoot(ctx, address); err == nil && root == nil {
+			made = true
+			root, err = fresh.make(ctx)
+		}
+		return err
+	})
+	if err != nil {
+		return "", false, fmt.Errorf("make a storage root at %s: %w", storageName(address), err)
+	}
+	return root.Layout().Name(), made, n.Close() //nolint:contextcheck // it closes although ctx may be over
 }

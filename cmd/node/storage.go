@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"slices"
 
-	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/storage"
@@ -69,25 +68,19 @@ type Storage struct {
 
 var errNoDefault = fmt.Errorf("none of the storages is called %q, or has no name", registry.DefaultStorage)
 
-// storages are the needs of these storages, which are put into the roots once they are open.
-func (n *Node) storages(all []Storage, into *ocfl.Roots) (needs []need) {
-	*into = make(ocfl.Roots, len(all))
-	for i, s := range all {
-		root := &(*into)[i]
-		root.Name, root.Address = s.Name, storageName(s.Address)
-		needs = append(needs, need{"HOLDFAST_STORAGE_URL", s.Address, fmt.Sprintf("preservation storage %q at %s", s.Name, root.Address), fixStore, func(ctx context.Context) (err error) {
-			root.Root, err = n.openRoot(ctx, s.Address)
-			return err
-		}})
-	}
-	return needs
+// what it is, for people.
+func (s Storage) what() string {
+	return fmt.Sprintf("preservation storage %q at %s", s.Name, storageName(s.Address))
 }
+
+// settingStorage is the variable that says where preservation storage is.
+const settingStorage = "HOLDFAST_STORAGE_URL"
 
 const fixStore = "it must be a folder, or a bucket, that is there and that this process may write to"
 
-// needs are the stores; they are put where they are wanted once they are open.
-func (p Places) needs(n *Node, staging *storage.Store, objects *ocfl.Roots) []need {
-	needs := append(n.storages(p.Storages, objects), need{
+// needs are the stores; they are put where they are wanted once they are open. The roots are to be completed then.
+func (p Places) needs(n *Node, staging *storage.Store, objects *foundRoots) []need {
+	needs := append(objects.find(n, p.Storages), need{
 		"HOLDFAST_STAGING_URL", p.Staging, "staging at " + storageName(p.Staging), fixStore, func(ctx context.Context) (err error) {
 			s, err := n.openStorage(ctx, p.Staging)
 			if err != nil {
@@ -99,7 +92,7 @@ func (p Places) needs(n *Node, staging *storage.Store, objects *ocfl.Roots) []ne
 	})
 	if len(p.Storages) > 0 && !slices.ContainsFunc(p.Storages, func(s Storage) bool { return s.Name == registry.DefaultStorage }) {
 		needs = append(needs, need{
-			"HOLDFAST_STORAGE_URL", "without a default", "the storage of collections that name none",
+			settingStorage, "without a default", "the storage of collections that name none",
 			"call one of them " + registry.DefaultStorage, func(context.Context) error { return errNoDefault },
 		})
 	}

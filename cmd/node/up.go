@@ -4,11 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 
 	interimsql "github.com/holdfast/holdfast/interim/sqlstore"
-	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/queue"
 	"github.com/holdfast/holdfast/queue/broker"
 	"github.com/holdfast/holdfast/receipt"
@@ -105,24 +106,19 @@ func (n *Node) openUp(ctx context.Context, o UpOptions, d *desk, c *crew) error 
 	}
 	n.onClose(staging.Close)
 	d.staging, c.staging = staging, staging
-	storage, err := dir.Create(filepath.Join(o.Dir, "storage"))
-	if err != nil {
-		return err
-	}
-	n.onClose(storage.Close)
-	objects, err := ocfl.OpenRoot(ctx, storage, "", nil)
-	if err != nil {
-		return fmt.Errorf("open preservation storage: %w", err)
+	own := filepath.Join(absolute(o.Dir), "storage")
+	if err := os.MkdirAll(own, 0o755); err != nil {
+		return fmt.Errorf("make the folder of preservation storage: %w", err)
 	}
 	others := slices.DeleteFunc(slices.Clone(o.Storages), func(s Storage) bool { return s.Name == registry.DefaultStorage })
-	var roots ocfl.Roots
-	if err := n.meet(ctx, n.storages(others, &roots)); err != nil {
+	all := append([]Storage{{Name: registry.DefaultStorage, Address: (&url.URL{Scheme: "file", Path: own}).String()}}, others...)
+	var found foundRoots
+	if err := n.meet(ctx, found.find(n, all)); err != nil {
 		return err
 	}
-	own := ocfl.Named{Root: objects, Name: registry.DefaultStorage, Address: "file://" + absolute(o.Dir) + "/storage"}
-	roots = append(ocfl.Roots{own}, roots...)
+	roots, err := found.complete(ctx, n, r.HasReplicas)
 	d.objects, c.objects = roots, roots
-	return nil
+	return err
 }
 
 func absolute(path string) string {

@@ -59,9 +59,14 @@ func (n *Node) work(ctx context.Context, o WorkerOptions) error {
 			return n.checkRedis(ctx, kept)
 		},
 	}}
-	needs = append(needs, o.Places.needs(n, &c.staging, &c.objects)...)
+	var found foundRoots
+	needs = append(needs, o.Places.needs(n, &c.staging, &found)...)
 	needs = append(needs, o.NSQ.needs(n, limits{msgTimeout: queue.DefaultMsgTimeout, ready: o.mostSlots(o.Stages)})...)
 	if err := n.meet(ctx, needs); err != nil {
+		return err
+	}
+	var err error
+	if c.objects, err = found.complete(ctx, n, store.HasReplicas); err != nil {
 		return err
 	}
 	listening, err := n.runCrew(c, o.Stages)

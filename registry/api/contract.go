@@ -21,6 +21,7 @@ func (s *server) contractRoutes(api huma.API) {
 	s.submittingRoutes(api)
 	s.administeringRoutes(api)
 	s.readingRoutes(api)
+	ask(s, api, method("has-replicas", "Say whether a storage holds any version of an object"), byID(Registry.HasReplicas))
 }
 
 // method describes the operation of a method of the contract.
@@ -236,7 +237,7 @@ func contractAccess(access map[string][]registry.Role) {
 	}
 	for _, name := range strings.Fields(`upload submit prepare seal
 		item items count-items graph edges queue-status accepting holds batch-progress why events feed feed-end await-feed attempts
-		report report-jobs object objects files file-history premis-events deposit-receipt receipt-keys collection collections credentials workers ping`) {
+		report report-jobs object objects files file-history premis-events deposit-receipt receipt-keys collection collections credentials workers ping has-replicas`) {
 		access[contractPrefix+name] = worker
 	}
 	for _, name := range strings.Fields(`begin-upload incoming incoming-of take-upload save-upload finish-upload drop-upload dropped-uploads

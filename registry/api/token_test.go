@@ -106,7 +106,7 @@ func TestAccess_Principles(t *testing.T) {
 		identify intend record-files record-version lock-object mark-deleting record-deletion stored-file record-check recheck offer undo-offers repeat-offers await-offers sweep`)
 	for _, name := range strings.Fields(`upload submit prepare seal item items count-items graph edges queue-status accepting
 		holds batch-progress why events feed feed-end await-feed attempts report report-jobs object objects files file-history
-		premis-events deposit-receipt receipt-keys collection collections credentials workers ping`) {
+		premis-events deposit-receipt receipt-keys collection collections credentials workers ping has-replicas`) {
 		workers = append(workers, "registry-"+name)
 	}
 	ours := func(id string) bool { return strings.HasPrefix(id, "registry-") || slices.Contains(workers, id) }

@@ -155,6 +155,11 @@ func (s *Store) RecordCheck(ctx context.Context, l registry.Lease, r registry.Ch
 	return s.fencedTell(ctx, http.MethodPost, l, "checks", r)
 }
 
+// HasReplicas implements registry.Preserving.
+func (s *Store) HasReplicas(ctx context.Context, storage string) (bool, error) {
+	return call[bool](ctx, s, "has-replicas", wire.ByID{ID: storage})
+}
+
 // Recheck implements registry.Housekeeping.
 func (s *Store) Recheck(ctx context.Context, r registry.RecheckRequest) (registry.Rechecked, error) {
 	return post[registry.Rechecked](ctx, s, "/rechecks", r)

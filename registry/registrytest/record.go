@@ -24,6 +24,7 @@ func recordTests() []test {
 		{"events_are_chained_and_paged", eventsChained},
 		{"a_version_has_one_receipt_for_ever", oneReceipt},
 		{"what_is_not_whole_is_not_signed", notWhole},
+		{"a_storage_that_holds_replicas_is_known", storageKnown},
 	}
 }
 
@@ -297,4 +298,28 @@ func objectsListed(f *fixture) {
 			f.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}
+}
+
+func storageKnown(f *fixture) {
+	holds := func(storage string, want bool) {
+		f.Helper()
+		got, err := f.HasReplicas(f.Context(), storage)
+		f.must(err)
+		if got != want {
+			f.Errorf("storage %q: replicas %v, want %v", storage, got, want)
+		}
+	}
+	holds(registry.DefaultStorage, false)
+	ark := f.object()
+	holds(registry.DefaultStorage, true)
+	holds("second", false)
+	holds("no such\x00name", false)
+	c := f.take(registry.Delete, f.approved(ark).ID)
+	_, err := f.LockObject(f.Context(), c.Lease, ark)
+	f.must(err)
+	holds(registry.DefaultStorage, true)
+	_, err = f.MarkDeleting(f.Context(), c.Lease, ark, registry.Remains{Version: 1})
+	f.must(err)
+	f.must(f.RecordDeletion(f.Context(), c.Lease, ark, nil))
+	holds(registry.DefaultStorage, false)
 }

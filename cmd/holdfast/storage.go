@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast/holdfast/cmd/config"
+	"github.com/holdfast/holdfast/cmd/node"
+)
+
+func (a *app) storageCommand() *cobra.Command {
+	return group("storage", "Prepare preservation storage", a.storageInitCommand())
+}
+
+func (a *app) storageInitCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "init ADDRESS", Short: "Make a storage root in an empty folder or bucket",
+		Long: "Make an OCFL storage root in a folder or bucket that is there and empty, at an address as HOLDFAST_STORAGE_URL has it.\n" +
+			"A new storage gets its root by itself. One whose bytes were lost does not, since its place might only be a folder on\n" +
+			"which nothing is mounted: this command says that it is to begin anew. A root that is there already stays as it is.",
+		Args: needs("ADDRESS"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.storageInit(cmd.Context(), args[0]) },
+	}
+	cmd.Flags().BoolVar(&a.json, "json", false, "print JSON, one object a line")
+	return cmd
+}
+
+// initialized is what `storage init --json` prints.
+type initialized struct {
+	Layout string `json:"layout"`
+	Made   bool   `json:"made"`
+}
+
+func (a *app) storageInit(ctx context.Context, address string) error {
+	c, err := config.Load(config.Default())
+	if err != nil {
+		return err
+	}
+	layout, made, err := node.InitStorage(ctx, a.common(c), address)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(initialized{Layout: layout, Made: made})
+	}
+	text := "there is a storage root already; nothing to do: layout %s\n"
+	if made {
+		text = "storage root made: layout %s\n"
+	}
+	_, err = fmt.Fprintf(a.out, text, layout)
+	return err
+}
