@@ -30,7 +30,7 @@ func same(t *testing.T, want, got *ocfl.Root, id string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			data, err := storage.ReadAll(t.Context(), r.Store(), info.Key, 1<<20)
+			data, err := storage.ReadAll(t.Context(), r.Store(), info.Key, 1<<24)
 			if err != nil {
 				t.Fatal(err)
 			}

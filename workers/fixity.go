@@ -169,7 +169,7 @@ func (c *check) look(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		got, err := root.Examine(ctx, c.want, func(r io.Reader) io.Reader { return &paced{ctx, r, c.Pace, progress} })
+		got, err := root.Examine(ctx, c.want, func(r io.Reader) io.Reader { return &paced{ctx, r, c.Pace, progress.Add} })
 		if err != nil {
 			return fmt.Errorf("read it again in storage %s: %w", name, err)
 		}
@@ -261,12 +261,12 @@ func (c *check) record(phase string, kind premis.EventType) registry.CheckRecord
 	}}}
 }
 
-// paced is a reader that keeps to a pace and shows progress.
+// paced is a reader that keeps to a pace and tells how many bytes each call brought.
 type paced struct {
-	ctx      context.Context //nolint:containedctx // a reader is one call of Examine
-	from     io.Reader
-	pace     *rate.Limiter
-	progress *base.Progress
+	ctx  context.Context //nolint:containedctx // a reader is one call of Examine
+	from io.Reader
+	pace *rate.Limiter
+	tell func(n int64)
 }
 
 // Read implements io.Reader.
@@ -275,7 +275,7 @@ func (p *paced) Read(b []byte) (int, error) {
 		b = b[:most]
 	}
 	n, err := p.from.Read(b)
-	p.progress.Add(int64(n))
+	p.tell(int64(n))
 	if wait := p.pace.WaitN(p.ctx, n); wait != nil && err == nil {
 		err = wait
 	}

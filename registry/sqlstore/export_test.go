@@ -99,6 +99,12 @@ func MigrateDown(ctx context.Context, address string, version int64) error {
 	return errors.Join(err, read.Close(), write.Close())
 }
 
+// StoredFiles lists the rows of stored files. Of inventories the digest is left out, which migrations do not know.
+func (s *Store) StoredFiles(ctx context.Context) ([]string, error) {
+	return s.column(ctx, `SELECT object_id || ' ' || content_path || ' ' || version || ' ' || size_bytes || ' ' ||
+		CASE WHEN size_bytes < 0 THEN '' ELSE digests END || ' ' || checked_at || ' ' || item_id FROM stored_file ORDER BY content_path`)
+}
+
 // column reads a query's single text column.
 func (s *Store) column(ctx context.Context, query string) (out []string, err error) {
 	rows, err := s.read.QueryContext(ctx, query)

@@ -1,0 +1,60 @@
+package workers
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/registry"
+)
+
+// TestFixity_Pace: all checks of a process together read no faster than they may, and what is read is what is there.
+func TestFixity_Pace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const perSecond, size = 100_000, 400_000
+		w := newFixity(&Deps{FixityBytes: perSecond, Policy: func(registry.Stage) base.Worker { return base.Worker{} }})
+		content := bytes.Repeat([]byte("holdfast"), size/8)
+		begun := time.Now()
+		var reading sync.WaitGroup
+		for range 2 {
+			reading.Go(func() {
+				got, err := io.ReadAll(&paced{t.Context(), bytes.NewReader(content), w.Pace, func(int64) {}})
+				if err != nil || !bytes.Equal(got, content) {
+					t.Errorf("read %d bytes, %v", len(got), err)
+				}
+			})
+		}
+		reading.Wait()
+		// The first second's bytes need not be waited for.
+		if took, want := time.Since(begun), (2*size-perSecond)*time.Second/perSecond; took < want || took > want+time.Second {
+			t.Errorf("%d bytes took %v, want %v", 2*size, took, want)
+		}
+	})
+}
+
+// TestFixity_PaceEnds: a check that is stopped does not wait for its turn.
+func TestFixity_PaceEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		pace := rate.NewLimiter(1, 1)
+		go func() {
+			time.Sleep(10 * time.Second)
+			cancel()
+		}()
+		begun := time.Now()
+		n, err := io.Copy(io.Discard, &paced{ctx, bytes.NewReader(make([]byte, 1000)), pace, func(int64) {}})
+		if !errors.Is(err, context.Canceled) || n > 12 || time.Since(begun) > 11*time.Second {
+			t.Errorf("read %d bytes in %v, %v; want it to end when it is stopped", n, time.Since(begun), err)
+		}
+	})
+}
