@@ -43,7 +43,7 @@ func (x *exchange) statusFault() error {
 		URL:        redactURL(x.asked),
 		Status:     x.resp.StatusCode,
 		Kind:       FaultStatus,
-		RetryAfter: retryAfter(x.resp),
+		RetryAfter: RetryAfter(x.resp),
 	}
 	if code := x.errorCode(); code != "" {
 		e.Err = errors.New(code)
@@ -133,8 +133,8 @@ func contextError(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// retryAfter reads the header of that name from an answer that asks to be left alone (RFC 9110, 10.2.3).
-func retryAfter(resp *http.Response) time.Duration {
+// RetryAfter is how long an answer asks to be left alone (RFC 9110, 10.2.3), an hour at most; 0 when it does not, or is no 429 or 503.
+func RetryAfter(resp *http.Response) time.Duration {
 	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
 		return 0
 	}

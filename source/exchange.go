@@ -84,7 +84,7 @@ func (x *exchange) send(ctx context.Context, method string, header http.Header) 
 	}
 	x.resp, x.release = resp, slot.leave
 	x.throttle = func(n int) error { return slot.spend(ctx, n) }
-	if after := retryAfter(resp); after > 0 {
+	if after := RetryAfter(resp); after > 0 {
 		slot.block(after)
 	}
 	return nil
