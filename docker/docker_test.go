@@ -38,9 +38,9 @@ func TestEveryStageHasItsService(t *testing.T) {
 		if _, ok := service.Environment["HOLDFAST_DATABASE_URL"]; ok {
 			t.Errorf("service %s holds HOLDFAST_DATABASE_URL, which is the Registry's alone", stage)
 		}
-		fetches := slices.Contains([]registry.Stage{registry.Expand, registry.Estimate, registry.Download, registry.Process}, stage)
-		if _, ok := service.Environment["HOLDFAST_SECRET_KEY"]; ok != fetches {
-			t.Errorf("service %s holds HOLDFAST_SECRET_KEY: %t; those that fetch do, and no others", stage, ok)
+		opens := slices.Contains([]registry.Stage{registry.Expand, registry.Estimate, registry.Download, registry.Process, registry.Notify, registry.Deliver}, stage)
+		if _, ok := service.Environment["HOLDFAST_SECRET_KEY"]; ok != opens {
+			t.Errorf("service %s holds HOLDFAST_SECRET_KEY: %t; those that open credentials do, and no others", stage, ok)
 		}
 		for _, needed := range []string{"registry", "nsqd", "nsqlookupd", "redis"} {
 			if service.DependsOn[needed].Condition != types.ServiceConditionHealthy {

@@ -64,9 +64,9 @@ func TestEveryStageHasItsTask(t *testing.T) {
 				t.Errorf("%s has no %s, without which a worker does not start", file, needed)
 			}
 		}
-		fetches := slices.Contains([]registry.Stage{registry.Expand, registry.Estimate, registry.Download, registry.Process}, stage)
-		if got := secrets["HOLDFAST_SECRET_KEY"] != ""; got != fetches {
-			t.Errorf("%s holds HOLDFAST_SECRET_KEY: %t; the tasks that fetch do, and no others", file, got)
+		opens := slices.Contains([]registry.Stage{registry.Expand, registry.Estimate, registry.Download, registry.Process, registry.Notify, registry.Deliver}, stage)
+		if got := secrets["HOLDFAST_SECRET_KEY"] != ""; got != opens {
+			t.Errorf("%s holds HOLDFAST_SECRET_KEY: %t; the tasks that open credentials do, and no others", file, got)
 		}
 		for _, registrys := range []string{"HOLDFAST_DATABASE_URL", "HOLDFAST_RECEIPT_KEY"} {
 			if secrets[registrys] != "" {

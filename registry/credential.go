@@ -20,14 +20,33 @@ const (
 	CredentialS3     CredentialKind = "s3"     // access key id and secret key, to a bucket
 	// CredentialDefaultChain: the workers' own credentials for AWS, to a bucket. It has no secret.
 	CredentialDefaultChain CredentialKind = "default-chain"
+	// CredentialSigning: a key that callbacks are signed with, so that receivers can tell that they are ours.
+	CredentialSigning CredentialKind = "signing"
 )
 
 // CredentialKinds returns every kind.
 func CredentialKinds() []CredentialKind {
-	return []CredentialKind{CredentialBasic, CredentialBearer, CredentialS3, CredentialDefaultChain}
+	return []CredentialKind{CredentialBasic, CredentialBearer, CredentialS3, CredentialDefaultChain, CredentialSigning}
 }
 
-// ForBucket says whether credentials of this kind are for buckets; the others are for web servers.
+// MostSigningKeys is how many of a collection's signing keys sign: the newest.
+const MostSigningKeys = 2
+
+// For says whether credentials of this kind are for an origin in its one form: one of a bucket, of a web server or, for
+// signing keys, a name.
+func (k CredentialKind) For(origin string) bool {
+	switch k {
+	case CredentialS3, CredentialDefaultChain:
+		return strings.HasPrefix(origin, bucketOrigin)
+	case CredentialSigning:
+		return strings.HasPrefix(origin, keyOrigin)
+	case CredentialBasic, CredentialBearer:
+		return strings.HasPrefix(origin, webOrigin)
+	}
+	return false
+}
+
+// ForBucket says whether credentials of this kind are for buckets.
 func (k CredentialKind) ForBucket() bool { return k == CredentialS3 || k == CredentialDefaultChain }
 
 // Credential is what the sources of a collection's deposits ask for. There is at most one for an origin of a collection.
@@ -65,7 +84,7 @@ func (c Credential) Check() error {
 		return fmt.Errorf("%w: origin %s is not in its one form, %s", ErrInvalid, c.Origin, origin)
 	case !slices.Contains(CredentialKinds(), c.Kind):
 		return fmt.Errorf("%w: there is no kind %q of credential", ErrInvalid, c.Kind)
-	case c.Kind.ForBucket() != strings.HasPrefix(origin, bucketOrigin):
+	case !c.Kind.For(origin):
 		return fmt.Errorf("%w: a credential of kind %s is not for %s", ErrInvalid, c.Kind, origin)
 	case c.Sealed == "":
 		return fmt.Errorf("%w: the secret is not sealed", ErrInvalid)
@@ -76,15 +95,25 @@ func (c Credential) Check() error {
 const (
 	webOrigin    = "https://"
 	bucketOrigin = "s3://"
+	keyOrigin    = "signing:" // of keys, which have names
 )
 
 // BucketOrigin is the origin of a bucket.
 func BucketOrigin(bucket string) string { return bucketOrigin + bucket }
 
-// CanonicalOrigin returns the one form of an origin: https://HOST[:PORT], in lower case and without the port 443, or s3://BUCKET.
-// A trailing slash is taken for nothing. Other schemes, paths, users and the like are refused; http is, since whoever listens
+// CanonicalOrigin returns the one form of an origin: https://HOST[:PORT], in lower case and without the port 443, s3://BUCKET, or
+// signing:NAME for a key, whose name has 1 to 64 letters, digits, dots, hyphens and underscores. A trailing slash is taken for nothing. Other schemes, paths, users and the like are refused; http is, since whoever listens
 // would learn the secret.
 func CanonicalOrigin(text string) (string, error) {
+	if name, ok := strings.CutPrefix(text, keyOrigin); ok {
+		bad := func(r rune) bool {
+			return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._-", r)
+		}
+		if name == "" || len(name) > 64 || strings.ContainsFunc(name, bad) {
+			return "", errOrigin
+		}
+		return text, nil
+	}
 	u, err := url.Parse(text)
 	if err != nil || u.Opaque != "" || u.User != nil || strings.Trim(u.Path, "/") != "" || strings.ContainsAny(text, "?#") || u.Hostname() == "" {
 		return "", errOrigin
@@ -104,7 +133,7 @@ func CanonicalOrigin(text string) (string, error) {
 }
 
 // errOrigin does not repeat the text, which may hold a password.
-var errOrigin = fmt.Errorf("an origin is %sHOST[:PORT] or %sBUCKET and nothing more", webOrigin, bucketOrigin)
+var errOrigin = fmt.Errorf("an origin is %sHOST[:PORT], %sBUCKET or %sNAME and nothing more", webOrigin, bucketOrigin, keyOrigin)
 
 func webOriginOf(u *url.URL) (string, error) {
 	host, port := strings.ToLower(u.Hostname()), u.Port()

@@ -2,6 +2,7 @@ package registry_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,7 +25,7 @@ func TestCanonicalOrigin(t *testing.T) {
 	}
 	for _, text := range []string{
 		"", "h.test", "https://", "https:///", "https://u:s3cr3t@h.test", "https://h.test/path", "https://h.test?s3cr3t", "https://h.test#s3cr3t",
-		"http://h.test", "ftp://h.test", "https://h.test:0", "https://h.test:0443", "https://h.test:65536", "s3://bucket:1", "s3://bucket/key", "s3:bucket", "https:s3cr3t",
+		"http://h.test", "ftp://h.test", "https://h.test:0", "https://h.test:0443", "https://h.test:65536", "s3://bucket:1", "s3://bucket/key", "s3:bucket", "https:s3cr3t", "signing:", "signing:s3cr3t/", "signing:s3 cr3t", "Signing:s3cr3t",
 	} {
 		if got, err := registry.CanonicalOrigin(text); err == nil || strings.Contains(err.Error(), "s3cr3t") {
 			t.Errorf("%s: %q, %v; want it refused and not repeated", text, got, err)
@@ -35,9 +36,12 @@ func TestCanonicalOrigin(t *testing.T) {
 func TestCredentialCheck_EveryKind(t *testing.T) {
 	t.Parallel()
 	for _, kind := range registry.CredentialKinds() {
-		for origin, bucket := range map[string]bool{"https://h.test": false, "s3://bucket": true} {
+		for origin, kinds := range map[string][]registry.CredentialKind{
+			"https://h.test": {registry.CredentialBasic, registry.CredentialBearer},
+			"s3://bucket":    {registry.CredentialS3, registry.CredentialDefaultChain}, "signing:2026-a": {registry.CredentialSigning},
+		} {
 			c := registry.Credential{Origin: origin, Kind: kind, Sealed: "x"}
-			if err := c.Check(); (err == nil) != (bucket == kind.ForBucket()) || err != nil && !errors.Is(err, registry.ErrInvalid) {
+			if err := c.Check(); (err == nil) != slices.Contains(kinds, kind) || err != nil && !errors.Is(err, registry.ErrInvalid) {
 				t.Errorf("%s for %s: %v", kind, origin, err)
 			}
 		}

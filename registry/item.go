@@ -185,6 +185,8 @@ type Profile struct {
 	// Storages name the storage volumes that each version is kept in, the one first where it is written first and read from;
 	// none = [DefaultStorage].
 	Storages []string `json:"storages,omitempty"`
+	// Callback is told how each job ended; nil: nobody is.
+	Callback *Callback `json:"callback,omitempty"`
 	// BagProfile is the BagIt profile, a JSON document, that bags must meet; empty = none.
 	BagProfile json.RawMessage `json:"bag_profile,omitempty"`
 }

@@ -22,6 +22,7 @@ const (
 	Cleanup   Stage = "cleanup"
 	Delete    Stage = "delete"
 	Fixity    Stage = "fixity"
+	Deliver   Stage = "deliver"
 )
 
 // Action says what is to be done with an item's subject, and so which route the item takes.
@@ -35,6 +36,8 @@ const (
 	Tidy   Action = "tidy"   // what an item that was given up, or a worker that it was taken from, has left in staging
 	// FixityCheck asks whether one stored file of an object is still what was stored.
 	FixityCheck Action = "fixity"
+	// DeliverMessage tells a receiver what became of a job, for as long as it takes.
+	DeliverMessage Action = "deliver"
 )
 
 // Actions about preserved objects.
@@ -109,6 +112,7 @@ var routes = []Route{
 	{Action: Bulk, Version: 1, Steps: []Step{{Stage: Apply, State: StateProcessing}}},
 	{Action: Tidy, Version: 1, Steps: []Step{{Stage: Cleanup, State: StateProcessing}}},
 	{Action: DeleteObject, Version: 1, Object: true, Steps: []Step{{Stage: Delete, State: StateProcessing, Locked: true, Writes: StorageVolume}}},
+	{Action: DeliverMessage, Version: 1, Steps: []Step{{Stage: Deliver, State: StateProcessing}}},
 	{Action: FixityCheck, Version: 1, Object: true, Steps: []Step{
 		// It asks for the object's lock only where it may have to mend something, and stands in no line before that.
 		{Stage: Fixity, State: StateProcessing, Locked: true, Writes: AllStorages},

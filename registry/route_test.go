@@ -18,6 +18,8 @@ func TestRoutes(t *testing.T) {
 		registry.Tidy:         {registry.Cleanup},
 		registry.DeleteObject: {registry.Delete},
 		registry.FixityCheck:  {registry.Fixity},
+
+		registry.DeliverMessage: {registry.Deliver},
 	}
 	var all []registry.Stage
 	for _, r := range registry.Routes() {

@@ -19,6 +19,7 @@ type Store interface {
 	Housekeeping
 	Administering
 	Deciding
+	Delivering
 	Reading
 	Attesting
 	// Close releases the store's resources; calls after it fail.
@@ -318,6 +319,10 @@ type Administering interface {
 	// AskForCheck has every stored file of an object checked that was not since now, as Recheck gets round to it. A repeat
 	// asks anew. ErrNotFound for an unknown object.
 	AskForCheck(ctx context.Context, objectID, reason, actor string) error
+	// Redeliver has it told once more how a job ended, to the callback that its collection has now, by an item of action
+	// deliver, which it returns. ErrNoCallback when there is none, ErrInvalid for an item that is no job or neither completed
+	// nor failed, ErrIdempotencyConflict as for Submit.
+	Redeliver(ctx context.Context, r RedeliverRequest) (WorkItem, error)
 	// SetAccepting says whether submissions are taken; a repeat replaces reason and actor. While they are not, Submit and
 	// Prepare return *NotAccepting, except to a repeat of a key that was used before, and everything under way goes on.
 	SetAccepting(ctx context.Context, a Accepting) error
@@ -390,6 +395,8 @@ type Reading interface {
 	Audit(ctx context.Context, q AuditQuery) (Page[Event], error)
 	// Attempts lists an item's attempts, oldest first.
 	Attempts(ctx context.Context, itemID string) ([]Attempt, error)
+	// Deliveries lists what receivers were told of an item, oldest first.
+	Deliveries(ctx context.Context, itemID string) ([]Delivery, error)
 	// ReportOf returns a batch's report of the given closing, 0 for the last; ErrNotFound before the first.
 	ReportOf(ctx context.Context, batchID string, closing int64) (BatchReport, error)
 	// ReportJobs lists the jobs of a report in row order, after a row.

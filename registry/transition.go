@@ -112,7 +112,7 @@ func table() []Transition {
 		{Act: ActDelete, From: Aborted, To: Deleted, By: "admin", Actions: all, Ours: true},
 		{Act: ActPurge, From: Completed, To: "", By: "admin", Actions: []Action{Batch}},
 		{Act: ActPurge, From: Deleted, To: "", By: "admin", Actions: []Action{Batch}},
-		{Act: ActPurge, From: Completed, To: "", By: "admin", Actions: append(ObjectActions(), Bulk, Tidy), Ours: true},
+		{Act: ActPurge, From: Completed, To: "", By: "admin", Actions: append(ObjectActions(), Bulk, Tidy, DeliverMessage), Ours: true},
 		{Act: ActPurge, From: Deleted, To: "", By: "admin", Actions: append(ObjectActions(), Bulk), Ours: true},
 		{Act: ActPriority, From: Prepare, To: Prepare, By: "admin", Ours: true},
 		{Act: ActPriority, From: Pending, To: Pending, By: "admin", Ours: true},

@@ -79,11 +79,14 @@ type itemPage struct {
 	Why      registry.Why
 	Attempts []registry.Attempt
 	Resume   string // where a restart continues
-	Events   []registry.Event
-	Next     string
-	Told     bool // Why says what the item's note says
-	Bulk     *registry.BulkProgress
-	Asked    string // of an item about an object
+
+	Deliveries []registry.Delivery
+	Tells      *registry.DeliverySpec // what an item of action deliver tells
+	Events     []registry.Event
+	Next       string
+	Told       bool // Why says what the item's note says
+	Bulk       *registry.BulkProgress
+	Asked      string // of an item about an object
 }
 
 func (p *pages) item(r *http.Request) (page, error) {
@@ -117,6 +120,12 @@ func (p *pages) item(r *http.Request) (page, error) {
 		return page{}, err
 	}
 	i.Resume = registry.ResumePoint(it, i.Attempts)
+	if i.Deliveries, err = p.registry.Deliveries(ctx, it.ID); err != nil {
+		return page{}, err
+	}
+	if message, ok := registry.DeliverySpecIn(it.Spec); ok && it.Action == registry.DeliverMessage {
+		i.Tells = &message
+	}
 	if i.Events, err = p.registry.Events(ctx, it.ID, after, eventsAtOnce); err != nil {
 		return page{}, err
 	}

@@ -5,8 +5,10 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
+	"github.com/holdfast/holdfast/callback"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/seal"
 	"github.com/holdfast/holdfast/source"
@@ -46,21 +48,30 @@ type wallet struct {
 
 // find returns the credential for an origin in its one form with its secret; ok is false when there is none.
 func (w *wallet) find(ctx context.Context, origin string) (c registry.Credential, secret string, ok bool, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.asked {
-		if w.all, err = w.sources.Registry.Credentials(ctx, w.collection); err != nil {
-			return c, "", false, err
-		}
-		w.asked = true
+	all, err := w.ask(ctx)
+	if err != nil {
+		return c, "", false, err
 	}
-	for _, c := range w.all {
+	for _, c := range all {
 		if c.Origin == origin {
 			secret, err := w.open(c)
 			return c, secret, err == nil, err
 		}
 	}
 	return c, "", false, nil
+}
+
+// ask returns all credentials, sealed.
+func (w *wallet) ask(ctx context.Context) (_ []registry.Credential, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.asked {
+		if w.all, err = w.sources.Registry.Credentials(ctx, w.collection); err != nil {
+			return nil, err
+		}
+		w.asked = true
+	}
+	return w.all, nil
 }
 
 func (w *wallet) open(c registry.Credential) (string, error) {
@@ -100,6 +111,29 @@ func (w *wallet) authorization(ctx context.Context, origin string) (string, erro
 	return "", fmt.Errorf("credential of collection %s for %s: a newer worker is needed for kind %s", c.Collection, c.Origin, c.Kind)
 }
 
+// signingKeys are the keys that callbacks are signed with: the two newest, so that one can take the other's place while
+// receivers still know the old one only.
+func (w *wallet) signingKeys(ctx context.Context) (keys []callback.Key, err error) {
+	all, err := w.ask(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(slices.Clone(all), func(c registry.Credential) bool { return c.Kind != registry.CredentialSigning })
+	slices.SortFunc(all, func(a, b registry.Credential) int { return b.CreatedAt.Compare(a.CreatedAt) })
+	for _, c := range all[:min(len(all), registry.MostSigningKeys)] {
+		secret, err := w.open(c)
+		if err != nil {
+			return nil, err
+		}
+		key, err := callback.ParseKey(secret)
+		if err != nil {
+			return nil, fmt.Errorf("credential of collection %s for %s: %w; set it again", c.Collection, c.Origin, err)
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
+}
+
 // bucket is an s3source.BucketFunc.
 func (w *wallet) bucket(ctx context.Context, bucket string) (s3source.Bucket, error) {
 	c, secret, ok, err := w.find(ctx, registry.BucketOrigin(bucket))
@@ -115,7 +149,7 @@ func (w *wallet) bucket(ctx context.Context, bucket string) (s3source.Bucket, er
 		b.KeyID, b.Secret = c.Name, secret
 	case registry.CredentialDefaultChain:
 		b.DefaultChain = true
-	case registry.CredentialBasic, registry.CredentialBearer:
+	case registry.CredentialBasic, registry.CredentialBearer, registry.CredentialSigning:
 		return b, fmt.Errorf("credential of collection %s for s3://%s: it is none for a bucket", c.Collection, bucket)
 	}
 	return b, nil

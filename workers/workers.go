@@ -51,6 +51,9 @@ type Deps struct {
 	// FixityBytes is how many bytes a second the checks of stored files read in this process; 0: as many as they can.
 	FixityBytes int64
 
+	// Callbacks tells receivers how jobs ended.
+	Callbacks *Callbacks
+
 	// Policy returns the configured policy of a stage.
 	Policy func(s registry.Stage) base.Worker
 }
@@ -77,10 +80,11 @@ func All(d *Deps) []base.Handler {
 			Worker: d.Policy(registry.Record), Registry: d.Registry, Staging: d.Staging,
 			Version: d.Version, Objects: d.Objects, Names: names{d.EZID},
 		},
-		&Notify{Worker: d.Policy(registry.Notify), Staging: d.Staging, Interim: d.Interim},
+		&Notify{Worker: d.Policy(registry.Notify), Callbacks: d.Callbacks, Staging: d.Staging, Interim: d.Interim},
 		&Apply{Worker: d.Policy(registry.Apply), Registry: d.Registry},
 		&Delete{Worker: d.Policy(registry.Delete), Registry: d.Registry, Roots: d.Objects, Version: d.Version},
 		&Cleanup{Worker: d.Policy(registry.Cleanup), Registry: d.Registry, Staging: d.Staging, Interim: d.Interim},
 		newFixity(d),
+		&Deliver{Worker: d.Policy(registry.Deliver), Callbacks: d.Callbacks},
 	}
 }

@@ -207,6 +207,7 @@ func (a *app) purgeable(ctx context.Context, older time.Duration) (ids []string,
 		{Action: registry.Batch, Status: registry.Deleted},
 		{Action: registry.Bulk, Status: registry.Completed},
 		{Action: registry.Tidy, Status: registry.Completed},
+		{Action: registry.DeliverMessage, Status: registry.Completed},
 	}
 	for _, action := range registry.ObjectActions() {
 		queries = append(queries, registry.ItemQuery{Action: action, Status: registry.Completed})

@@ -24,6 +24,7 @@ func (a *app) credentialCommand() *cobra.Command {
 type credentialFlags struct {
 	basic, s3     string
 	bearer, chain bool
+	signing       bool
 	secretFile    string
 }
 
@@ -31,11 +32,13 @@ func (a *app) credentialSetCommand() *cobra.Command {
 	var r wire.CredentialRequest
 	var f credentialFlags
 	cmd := &cobra.Command{
-		Use: "set NAME ORIGIN --basic USER | --bearer | --s3 KEYID | --default-chain", Args: needs("NAME", "ORIGIN"),
-		Short: "Set a collection's credential for https://HOST[:PORT] or s3://BUCKET",
+		Use: "set NAME ORIGIN --basic USER | --bearer | --s3 KEYID | --default-chain | --signing", Args: needs("NAME", "ORIGIN"),
+		Short: "Set a collection's credential for https://HOST[:PORT] or s3://BUCKET, or its key signing:NAME",
 		Long: "Set what a collection's items show the sources at an origin, in place of what was set before. The password, token or\n" +
 			"secret key is read from standard input or --secret-file, never from the command line, which others on this machine see.\n" +
 			"The Registry seals it with HOLDFAST_SECRET_KEY and tells it nobody again.\n\n" +
+			"Callbacks show the credential of their origin, too, and are signed with the two newest signing keys: whsec_ and the base64 of\n" +
+			"24 to 64 random bytes.\n\n" +
 			"With --default-chain a bucket is read by what the workers may read themselves: every depositor of the collection can\n" +
 			"then have any object of that bucket.",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -51,6 +54,7 @@ func (a *app) credentialSetCommand() *cobra.Command {
 	flags.BoolVar(&f.bearer, "bearer", false, "a token, for a web server")
 	flags.StringVar(&f.s3, "s3", "", "an access key's id and its secret key, for a bucket")
 	flags.BoolVar(&f.chain, "default-chain", false, "what AWS's default chain finds on the workers, for a bucket; it has no secret")
+	flags.BoolVar(&f.signing, "signing", false, "a key that callbacks are signed with, whose origin is signing:NAME")
 	flags.StringVar(&f.secretFile, "secret-file", "", "the file that the secret is in (default standard input)")
 	flags.StringVar(&r.Endpoint, "endpoint", "", "a bucket's service, when it is not AWS's own")
 	flags.StringVar(&r.Region, "region", "", "a bucket's region")
@@ -62,7 +66,7 @@ func (a *app) credentialSetCommand() *cobra.Command {
 func (f credentialFlags) into(r *wire.CredentialRequest) error {
 	kinds := map[registry.CredentialKind]bool{
 		registry.CredentialBasic: f.basic != "", registry.CredentialBearer: f.bearer,
-		registry.CredentialS3: f.s3 != "", registry.CredentialDefaultChain: f.chain,
+		registry.CredentialS3: f.s3 != "", registry.CredentialDefaultChain: f.chain, registry.CredentialSigning: f.signing,
 	}
 	given := 0
 	for kind, set := range kinds {
@@ -72,7 +76,7 @@ func (f credentialFlags) into(r *wire.CredentialRequest) error {
 		}
 	}
 	if given != 1 {
-		return usage("give one of --basic USER, --bearer, --s3 KEYID and --default-chain")
+		return usage("give one of --basic USER, --bearer, --s3 KEYID, --default-chain and --signing")
 	}
 	r.Name = f.basic + f.s3
 	return nil

@@ -41,7 +41,7 @@ func TestCredentialCommands(t *testing.T) {
 		code outcome
 		says string
 	}{
-		{[]string{"set", "default", "https://h.test"}, exitUsage, "--basic USER, --bearer, --s3 KEYID and --default-chain"},
+		{[]string{"set", "default", "https://h.test"}, exitUsage, "--basic USER, --bearer, --s3 KEYID, --default-chain and --signing"},
 		{[]string{"set", "default", "https://h.test", "--bearer", "--basic", "ann"}, exitUsage, "give one of"},
 		{[]string{"set", "default", "https://h.test", "--bearer"}, exitUsage, "no secret"},
 		{[]string{"set", "default", "https://h.test", "--bearer", "--secret-file", file + ".none"}, exitNotFound, "no such file"},

@@ -17,7 +17,7 @@ import (
 )
 
 func (a *app) itemCommand() *cobra.Command {
-	below := append([]*cobra.Command{a.itemListCommand(), a.itemShowCommand(), a.itemHistoryCommand(), a.itemWhyCommand()}, a.steering()...)
+	below := append([]*cobra.Command{a.itemListCommand(), a.itemShowCommand(), a.itemHistoryCommand(), a.itemWhyCommand(), a.redeliverCommand()}, a.steering()...)
 	return group("item", "List, show and steer items: the jobs and batches that pass through the pipeline",
 		append(below, a.holdCommands(registry.HoldItem)...)...)
 }
@@ -113,7 +113,7 @@ func (a *app) showItem(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	it, err := c.Item(ctx, id)
+	it, err := c.WholeItem(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -122,10 +122,13 @@ func (a *app) showItem(ctx context.Context, id string) error {
 		return err
 	}
 	if a.json {
-		return a.printJSON(wire.Item{WorkItem: it, ResumePoint: registry.ResumePoint(it, attempts)})
+		return a.printJSON(it)
 	}
-	f := itemFacts(it)
-	f.add("resume point", registry.ResumePoint(it, attempts))
+	f := itemFacts(it.WorkItem)
+	f.add("resume point", it.ResumePoint)
+	for _, d := range it.Deliveries {
+		f.add("told", d.Text())
+	}
 	f.add("attempts", registry.CountText(it.Attempt))
 	if err := f.write(a.out); err != nil || len(attempts) == 0 {
 		return err
@@ -163,6 +166,9 @@ func itemFacts(it registry.WorkItem) *facts {
 	f.add("ark", arkOf(it))
 	if object, ok := registry.ObjectSpecIn(it.Spec); ok {
 		f.add("asked", object.Text())
+	}
+	if message, ok := registry.DeliverySpecIn(it.Spec); ok && it.Action == registry.DeliverMessage {
+		f.add("tells", message.Text())
 	}
 	f.add("batch", it.ParentID)
 	f.add("graph", it.GraphID)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/callback"
 	"github.com/holdfast/holdfast/clamd"
 	"github.com/holdfast/holdfast/ezid"
 	"github.com/holdfast/holdfast/format"
@@ -129,15 +130,19 @@ func (n *Node) runCrew(c *crew, stages []registry.Stage) (listening func(context
 	if err != nil {
 		return nil, err
 	}
+	sources := &workers.Sources{
+		Registry: c.registry, Keys: c.Sources.Keys, HTTP: fetcher, S3: s3source.New(fetcher, c.buckets...),
+		Uploads: source.NewUploads(c.staging),
+	}
+	receivers := callback.New(callback.Options{Guard: source.Guard{Allow: c.Sources.Allow}, UserAgent: "Holdfast/" + n.Version})
+	n.onClose(func() error { receivers.Close(); return nil })
 	all := workers.All(&workers.Deps{
 		Registry: c.registry, Interim: c.interim, Staging: c.staging, Volume: "staging", Objects: c.objects,
 		Template: c.Template, EZID: c.EZID, Random: rand.Reader, Version: n.Version,
 		StagingFull: c.StagingFull, StagingFullUnestimated: c.StagingFullUnestimated, Unpack: c.Unpack, FixityBytes: c.FixityBytes, Policy: c.policy,
 		Identifier: identifier, Clamd: scanner(c.ClamdAddr),
-		Source: (&workers.Sources{
-			Registry: c.registry, Keys: c.Sources.Keys, HTTP: fetcher, S3: s3source.New(fetcher, c.buckets...),
-			Uploads: source.NewUploads(c.staging),
-		}).Of,
+		Source:    sources.Of,
+		Callbacks: &workers.Callbacks{Registry: c.registry, HTTP: receivers, Secrets: sources, Now: time.Now},
 	})
 	all = slices.DeleteFunc(all, func(h base.Handler) bool { return !slices.Contains(stages, h.Stage()) })
 	c.queue.Log = n.Log

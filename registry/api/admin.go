@@ -235,6 +235,11 @@ func checkCollection(name string, c wire.CollectionRequest, storages []string) [
 	faults = append(faults, storagesFaults("body.storages", c.Storages, storages)...)
 	faults = append(faults, oneOf("body.digest_algorithm", c.DigestAlgorithm, []string{"sha512", "sha256"})...)
 	faults = append(faults, bagProfileFaults("body.bag_profile", c.BagProfile)...)
+	if c.Callback != nil {
+		if err := c.Callback.Check(); err != nil {
+			faults = append(faults, wire.Fault{Location: "body.callback.url", Message: err.Error()})
+		}
+	}
 	if d := c.DuplicateDays; d != nil && (*d < 0 || *d > registry.MostDuplicateDays) {
 		faults = append(faults, wire.Fault{
 			Location: "body.duplicate_days", Message: fmt.Sprintf("it is 0, for never, to %d days", registry.MostDuplicateDays), Found: strconv.Itoa(*d),

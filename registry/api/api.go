@@ -32,6 +32,7 @@ type Registry interface {
 	registry.Housekeeping
 	registry.Administering
 	registry.Deciding
+	registry.Delivering
 	registry.Reading
 	registry.Attesting
 }

@@ -21,6 +21,10 @@ func (s *server) contractRoutes(api huma.API) {
 	s.submittingRoutes(api)
 	s.administeringRoutes(api)
 	s.readingRoutes(api)
+	ask(s, api, method("deliveries", "List what was told of an item"), func(r Registry, ctx context.Context, in wire.ByID) (wire.Rows[registry.Delivery], error) {
+		list, err := r.Deliveries(ctx, in.ID)
+		return wire.Rows[registry.Delivery]{Rows: list}, err
+	})
 	ask(s, api, method("has-replicas", "Say whether a storage holds any version of an object"), byID(Registry.HasReplicas))
 }
 
@@ -74,6 +78,7 @@ func (s *server) administeringRoutes(api huma.API) {
 	ask(s, api, act("command", "Ask an act of an item"), Registry.Command)
 	ask(s, api, act("bulk", "Ask an act of every item that matches"), Registry.Bulk)
 	ask(s, api, act("request-object", "Ask for an item about a preserved object"), Registry.RequestObject)
+	ask(s, api, act("redeliver", "Have it told again how a job ended"), Registry.Redeliver)
 	tell(s, api, act("ask-for-check", "Have every stored file of an object checked"), func(r Registry, ctx context.Context, in wire.CheckAsked) error {
 		return r.AskForCheck(ctx, in.ObjectID, in.Reason, in.Actor)
 	})
@@ -232,16 +237,16 @@ func (s *server) awaitFeed(ctx context.Context, in wire.FeedWait) (wire.Rung, er
 func contractAccess(access map[string][]registry.Role) {
 	worker := []registry.Role{registry.RoleWorker, registry.RoleAdmin}
 	for _, id := range strings.Fields(`claim settle renew list-withdrawn save-result add-jobs first-of reserve close-report apply-next
-		identify intend record-files record-version lock-object mark-deleting record-deletion stored-file record-check recheck offer undo-offers repeat-offers await-offers sweep`) {
+		identify intend record-files record-version lock-object mark-deleting record-deletion stored-file record-check note-delivery pass-on recheck offer undo-offers repeat-offers await-offers sweep`) {
 		access[id] = worker
 	}
 	for _, name := range strings.Fields(`upload submit prepare seal
 		item items count-items graph edges queue-status accepting holds batch-progress why events feed feed-end await-feed attempts
-		report report-jobs object objects files file-history premis-events deposit-receipt receipt-keys collection collections credentials workers ping has-replicas`) {
+		report report-jobs object objects files file-history premis-events deposit-receipt receipt-keys collection collections credentials workers ping has-replicas deliveries`) {
 		access[contractPrefix+name] = worker
 	}
 	for _, name := range strings.Fields(`begin-upload incoming incoming-of take-upload save-upload finish-upload drop-upload dropped-uploads
-		forget-upload command bulk request-object ask-for-check set-accepting add-hold remove-hold put-collection
+		forget-upload command bulk request-object redeliver ask-for-check set-accepting add-hold remove-hold put-collection
 		add-token token tokens revoke-token put-credential remove-credential refused audit`) {
 		access[contractPrefix+name] = []registry.Role{registry.RoleAdmin}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/holdfast/holdfast/callback"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/wire"
 	"github.com/holdfast/holdfast/seal"
@@ -97,8 +98,8 @@ func credentialFaults(r wire.CredentialRequest, origin string, originErr error) 
 	case !slices.Contains(registry.CredentialKinds(), kind):
 		fault("kind", "it must be one of %v", registry.CredentialKinds())
 		return faults
-	case originErr == nil && kind.ForBucket() != isBucket:
-		fault("kind", "%s is not for %s; a web server takes basic or bearer, a bucket s3 or default-chain", kind, origin)
+	case originErr == nil && !kind.For(origin):
+		fault("kind", "%s is not for %s; a web server takes basic or bearer, a bucket s3 or default-chain, signing:NAME a signing key", kind, origin)
 	}
 	named := kind == registry.CredentialBasic || kind == registry.CredentialS3
 	switch {
@@ -139,6 +140,10 @@ func secretFaults(kind registry.CredentialKind, secret string) []wire.Fault {
 		return fault("it is longer than 8192 bytes")
 	case strings.ContainsFunc(secret, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return fault("it has a control character in it, such as the end of a line")
+	case kind == registry.CredentialSigning:
+		if _, err := callback.ParseKey(secret); err != nil {
+			return fault(err.Error())
+		}
 	case kind == registry.CredentialBearer && strings.ContainsFunc(secret, func(r rune) bool { return r == ' ' || r > '~' }):
 		return fault("a bearer token is printable ASCII without spaces (RFC 6750); leave the word Bearer out")
 	}

@@ -21,6 +21,7 @@ func (s *server) itemRoutes(api huma.API) {
 	register(s, api, operation{id: "item-attempts", method: get, path: "/items/{id}/attempts", summary: "The attempts of workers at an item"}, s.attempts)
 	register(s, api, operation{id: "item-why", method: get, path: "/items/{id}/why", summary: "What an item waits for"}, s.why)
 	register(s, api, operation{id: "command-item", method: http.MethodPost, path: "/items/{id}/commands", summary: "Ask an act of an item"}, s.command)
+	register(s, api, operation{id: "redeliver-item", method: http.MethodPost, path: "/items/{id}/redeliveries", summary: "Have it told again, to its collection's callback, how a job ended", status: http.StatusAccepted}, s.redeliver)
 	register(s, api, operation{id: "bulk", method: http.MethodPost, path: "/bulk", summary: "Ask an act of every item that matches a query; an item of its own carries it out", status: http.StatusAccepted}, s.bulk)
 }
 
@@ -86,10 +87,14 @@ func (s *server) item(ctx context.Context, in *ItemID) (*output[wire.Item], erro
 	if err != nil {
 		return nil, err
 	}
+	deliveries, err := s.registry.Deliveries(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
 	if err := redact(&it); err != nil {
 		return nil, err
 	}
-	return &output[wire.Item]{Body: wire.Item{WorkItem: it, ResumePoint: registry.ResumePoint(it, attempts)}}, nil
+	return &output[wire.Item]{Body: wire.Item{WorkItem: it, ResumePoint: registry.ResumePoint(it, attempts), Deliveries: deliveries}}, nil
 }
 
 // shown is an item as it may be seen.
@@ -146,4 +151,27 @@ func (s *server) why(ctx context.Context, in *ItemID) (*output[registry.Why], er
 		return nil, err
 	}
 	return &output[registry.Why]{Body: w}, nil
+}
+
+type redeliverInput struct {
+	ItemID
+	Key  string `header:"Idempotency-Key" maxLength:"200"`
+	Body wire.RedeliverRequest
+}
+
+func (s *server) redeliver(ctx context.Context, in *redeliverInput) (*output[registry.WorkItem], error) {
+	if err := invalid("nothing is told", textFault("body.reason", in.Body.Reason, maxText)...); err != nil {
+		return nil, err
+	}
+	if _, err := s.registry.Item(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	it, err := s.registry.Redeliver(ctx, registry.RedeliverRequest{
+		ItemID: in.ID, Reason: in.Body.Reason, Actor: actor(ctx), IdempotencyKey: in.Key,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.log.InfoContext(ctx, "told again", "item", in.ID, "by", it.ID, "actor", actor(ctx))
+	return shown(it)
 }

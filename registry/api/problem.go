@@ -36,6 +36,7 @@ func sentinels() []sentinel {
 		{registry.ErrSamePerson, http.StatusForbidden, wire.CodeForbidden, "let somebody else approve it, with a token that neither of the two has made for the other"},
 		{registry.ErrNotAsked, http.StatusConflict, wire.CodeConflict, "nothing was changed"},
 		{registry.ErrAsked, http.StatusConflict, wire.CodeConflict, "approve that one, or withdraw it first"},
+		{registry.ErrNoCallback, http.StatusConflict, wire.CodeConflict, "give its profile a callback first"},
 		{registry.ErrTaken, http.StatusConflict, wire.CodeConflict, "use another identifier"},
 		{registry.ErrClaimLost, http.StatusConflict, wire.CodeConflict, "the attempt is over; write nothing more"},
 		{registry.ErrInvalid, http.StatusUnprocessableEntity, wire.CodeInvalid, "correct it; it would be refused again"},

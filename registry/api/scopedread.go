@@ -341,3 +341,12 @@ func (s scoped) Workers(ctx context.Context) ([]registry.WorkerInfo, error) {
 
 // Ping implements registry.Reading.
 func (s scoped) Ping(ctx context.Context) error { return s.all.Ping(ctx) }
+
+func (s scoped) Deliveries(ctx context.Context, itemID string) ([]registry.Delivery, error) {
+	if v := s.sight(ctx); v.limited() {
+		if err := v.past(ctx, itemID); err != nil {
+			return nil, err
+		}
+	}
+	return s.all.Deliveries(ctx, itemID)
+}

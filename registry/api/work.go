@@ -38,6 +38,8 @@ func (s *server) workRoutes(api huma.API) {
 	register(s, api, op("mark-deleting", post, attempt+"/deletions", "Let nobody read an object any more, whose deletion was approved"), s.markDeleting)
 	register(s, api, op("record-deletion", post, attempt+"/removals", "Note that no byte of an object is left"), s.recordDeletion)
 	register(s, api, op("stored-file", post, attempt+"/stored-file", "Show the file that an item is to check"), s.storedFile)
+	register(s, api, op("note-delivery", post, attempt+"/deliveries", "Note what a try to tell a receiver came to"), s.noteDelivery)
+	register(s, api, op("pass-on", post, attempt+"/messages", "Have an item of its own go on with a message"), s.passOn)
 	register(s, api, op("record-check", post, attempt+"/checks", "Note what a check of a stored file found"), s.recordCheck)
 }
 
@@ -230,4 +232,12 @@ func (s *server) storedFile(ctx context.Context, in *AttemptOf) (*output[registr
 
 func (s *server) recordCheck(ctx context.Context, in *fenced[registry.CheckRecord]) (*struct{}, error) {
 	return nil, s.registry.RecordCheck(ctx, in.lease(), in.Body)
+}
+
+func (s *server) noteDelivery(ctx context.Context, in *fenced[registry.DeliveryTry]) (*output[registry.Delivery], error) {
+	return answered(s.registry.NoteDelivery(ctx, in.lease(), in.Body))
+}
+
+func (s *server) passOn(ctx context.Context, in *fenced[registry.DeliverySpec]) (*struct{}, error) {
+	return nil, s.registry.PassOn(ctx, in.lease(), in.Body)
 }

@@ -29,7 +29,13 @@ func (c *Client) Ping(ctx context.Context) error {
 
 // Item returns one item; a *Problem that is registry.ErrNotFound when there is none. Secrets in its address are left out.
 func (c *Client) Item(ctx context.Context, id string) (registry.WorkItem, error) {
-	return get[registry.WorkItem](ctx, c, in("items", id), nil)
+	it, err := c.WholeItem(ctx, id)
+	return it.WorkItem, err
+}
+
+// WholeItem returns an item with what its attempts and deliveries tell of it.
+func (c *Client) WholeItem(ctx context.Context, id string) (wire.Item, error) {
+	return get[wire.Item](ctx, c, in("items", id), nil)
 }
 
 // Items lists items, newest first; the jobs of a batch (ParentID) in row order.
@@ -134,4 +140,10 @@ func (c *Client) Workers(ctx context.Context) ([]registry.WorkerInfo, error) {
 func (c *Client) Holds(ctx context.Context) ([]registry.Hold, error) {
 	p, err := get[registry.Page[registry.Hold]](ctx, c, "/holds", nil)
 	return p.Rows, err
+}
+
+// Deliveries implements registry.Reading.
+func (c *Client) Deliveries(ctx context.Context, itemID string) ([]registry.Delivery, error) {
+	it, err := c.WholeItem(ctx, itemID)
+	return it.Deliveries, err
 }

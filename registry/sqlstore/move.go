@@ -167,7 +167,7 @@ func (t *tx) letGo(gone []shift) error {
 				return err
 			}
 		}
-		if err := t.endCheck(s); err != nil {
+		if err := errors.Join(t.endCheck(s), t.tellFailed(s)); err != nil {
 			return err
 		}
 		if s.status != registry.Completed {

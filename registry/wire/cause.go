@@ -54,6 +54,7 @@ func kinds() []kind {
 		sentinel("same-person", registry.ErrSamePerson),
 		sentinel("not-asked", registry.ErrNotAsked),
 		sentinel("asked", registry.ErrAsked),
+		sentinel("no-callback", registry.ErrNoCallback),
 		sentinel("not-found", registry.ErrNotFound),
 		sentinel("unavailable", registry.ErrUnavailable),
 		sentinel("deadline", context.DeadlineExceeded),

@@ -5,7 +5,7 @@ import "github.com/holdfast/holdfast/registry"
 // CredentialRequest sets what the sources at an origin ask a collection's deposits for.
 type CredentialRequest struct {
 	Origin string `json:"origin" maxLength:"300" doc:"https://HOST[:PORT] or s3://BUCKET"`
-	Kind   string `json:"kind" doc:"basic or bearer for a web server; s3 or default-chain for a bucket"`
+	Kind   string `json:"kind" doc:"basic or bearer for a web server; s3 or default-chain for a bucket; signing for a key that callbacks are signed with"`
 	Name   string `json:"name,omitempty" doc:"basic: the user; s3: the access key's id"`
 	Secret string `json:"secret,omitempty" doc:"basic: the password; bearer: the token; s3: the secret key. It is sealed before it is kept, and never told again"`
 	// Endpoint, Region and PathStyle are a bucket's.

@@ -6,5 +6,8 @@ import "github.com/holdfast/holdfast/registry"
 type Item struct {
 	registry.WorkItem
 
+	// Deliveries are what receivers were told of it.
+	Deliveries []registry.Delivery `json:"deliveries,omitempty" doc:"What receivers were told of it, oldest first"`
+
 	ResumePoint string `json:"resume_point,omitempty" doc:"How much of the present step is done and kept: a restart continues there"`
 }

@@ -149,3 +149,8 @@ type Lost struct {
 type Rung struct {
 	Rung bool `json:"rung"`
 }
+
+// RedeliverRequest asks that it be told again how a job ended.
+type RedeliverRequest struct {
+	Reason string `json:"reason,omitempty" doc:"Why; it is kept with the act"`
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) redeliverCommand() *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use: "redeliver ID...", Short: "Tell the receiver of a job's collection again how the job ended",
+		Long: "Tell the callback that a job's collection has now once more how the job ended, whether it was delivered or not. An item of\n" +
+			"action deliver does so, and goes on for days when the receiver does not answer. The message has the id that it had before.",
+		Args: needs("ID..."),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			for _, id := range args {
+				it, err := c.Redeliver(cmd.Context(), id, reason)
+				if err != nil {
+					return fmt.Errorf("deliver again what became of %s: %w", id, err)
+				}
+				if a.json {
+					err = a.printJSON(it)
+				} else {
+					_, err = fmt.Fprintf(a.out, "%s: told again by item %s; see: holdfast item show %s\n", id, it.ID, id)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why; it is kept with the act")
+	return a.clientFlags(cmd)
+}

@@ -1,0 +1,162 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Callback says whom a collection has told how its jobs ended.
+type Callback struct {
+	// URL is https:// or http:// without user, password or query, since everybody may see it who sees the job; {job} stands
+	// for the job's id. What the receiver asks for is a credential of the collection for its origin.
+	URL string `json:"url" doc:"https:// or http://, without user, password and query; {job} stands for the job's id"`
+	// GoesOn: a receiver that cannot be told does not fail the job. Its delivery becomes an item of its own, which goes on for
+	// days.
+	GoesOn bool `json:"goes_on,omitempty" doc:"A receiver that cannot be told does not fail the job: its delivery goes on for days"`
+	// CompletedOnly: jobs that fail are not told of.
+	CompletedOnly bool `json:"completed_only,omitempty" doc:"Jobs that fail are not told of"`
+}
+
+// jobPlace stands for the job's id in a callback's address.
+const jobPlace = "{job}"
+
+// mostCallbackURL bounds a callback's address, in bytes.
+const mostCallbackURL = 2000
+
+// Check returns ErrInvalid, with the reason, unless a collection can have this callback. The address is not repeated.
+func (c Callback) Check() error {
+	u, err := url.Parse(c.For("a"))
+	switch {
+	case len(c.URL) > mostCallbackURL:
+		return fmt.Errorf("%w: a callback's address has %d bytes at most", ErrInvalid, mostCallbackURL)
+	case err != nil || u.Opaque != "" || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http":
+		return fmt.Errorf("%w: a callback's address is https://HOST/..., or http://", ErrInvalid)
+	case u.User != nil || strings.ContainsAny(c.URL, "?#"):
+		return fmt.Errorf("%w: a callback's address has no user, password, query or fragment; what its receiver asks for is set by collection credential set", ErrInvalid)
+	}
+	if other, err := url.Parse(c.For("b")); err != nil || other.Host != u.Host {
+		return fmt.Errorf("%w: a callback's host does not depend on the job", ErrInvalid)
+	}
+	return nil
+}
+
+// For is the address to be told of a job.
+func (c Callback) For(jobID string) string {
+	return strings.ReplaceAll(c.URL, jobPlace, url.PathEscape(jobID))
+}
+
+// Target names the receiver for people.
+func (c Callback) Target() string {
+	u, err := url.Parse(c.For(""))
+	if err != nil {
+		return "its callback"
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// DeliverySpec is the immutable input of an item of action deliver, and names one message: that a job ended so.
+type DeliverySpec struct {
+	Subject string `json:"subject"` // the job
+	// State is Completed or Failed, and Times how often the job had been sent back before: it may fail more than once.
+	State    State    `json:"state"`
+	Times    int      `json:"times"`
+	Callback Callback `json:"callback"`
+	// Again: a person wants it told once more, and why, whether it was delivered or not.
+	Again  bool   `json:"again,omitempty"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// ID is the message's: whoever is told twice knows by it.
+func (d DeliverySpec) ID() string {
+	id := "msg_" + d.Subject + "_" + strings.ToLower(string(d.State))
+	if d.State == StateFailed && d.Times > 0 {
+		id += fmt.Sprintf("_%d", d.Times)
+	}
+	return id
+}
+
+// Title says for people what the item is about.
+func (d DeliverySpec) Title() string {
+	return fmt.Sprintf("tell %s that job %s is %s", d.Callback.Target(), d.Subject, strings.ToLower(string(d.State)))
+}
+
+// Text says for people what is told, to whom and why.
+func (d DeliverySpec) Text() string {
+	text := fmt.Sprintf("%s that job %s is %s, message %s", d.Callback.Target(), d.Subject, strings.ToLower(string(d.State)), d.ID())
+	if d.Reason != "" {
+		text += ", reason: " + d.Reason
+	}
+	return text
+}
+
+// DeliverySpecIn reads the spec of an item; ok is false when it is not about a delivery.
+func DeliverySpecIn(raw json.RawMessage) (d DeliverySpec, ok bool) {
+	return d, json.Unmarshal(raw, &d) == nil && d.Subject != ""
+}
+
+// Delivery is a message to a receiver, and what came of the tries to deliver it.
+type Delivery struct {
+	ID      string     `json:"delivery_id"` // the message's
+	Subject string     `json:"subject"`     // the item that it tells of
+	State   State      `json:"state"`       // that it tells
+	Target  string     `json:"target"`      // the receiver, for people
+	Tries   int        `json:"tries"`
+	TriedAt *time.Time `json:"tried_at,omitempty"` // last
+	SentAt  *time.Time `json:"sent_at,omitempty"`
+	Status  int        `json:"http_status,omitempty"` // of the last answer; 0: none came
+	Error   string     `json:"error,omitempty"`       // of the last try
+	ItemID  string     `json:"item_id,omitempty"`     // of action deliver, that goes on with it, or did
+}
+
+// Text says for people how the delivery stands.
+func (d Delivery) Text() string {
+	tries := fmt.Sprintf("%d tries", d.Tries)
+	if d.Tries == 1 {
+		tries = "1 try"
+	}
+	text := fmt.Sprintf("%s to %s: ", d.State, d.Target)
+	switch {
+	case d.SentAt != nil:
+		return text + fmt.Sprintf("delivered at %s, %s", d.SentAt.UTC().Format(time.DateTime), tries)
+	case d.Error != "":
+		return text + fmt.Sprintf("not delivered, %s; %s", tries, d.Error)
+	}
+	return text + "not delivered, " + tries
+}
+
+// DeliveryTry is what one try came to. Error is "" when it was delivered.
+type DeliveryTry struct {
+	Message DeliverySpec `json:"message"`
+	Status  int          `json:"http_status"`
+	Error   string       `json:"error,omitempty"`
+}
+
+// EventDelivery is the type of the events of an item that tell of tries to deliver what became of it.
+const EventDelivery = "delivery"
+
+// ErrNoCallback says that there is nobody to be told.
+var ErrNoCallback = errors.New("the collection has no callback")
+
+// Delivering is how workers tell receivers what became of items.
+type Delivering interface {
+	// NoteDelivery notes what a try came to, with an event of the message's subject, and returns how the delivery stands. The
+	// lease's item is the subject itself or one of action deliver for it, else ErrInvalid. A message that was delivered stays
+	// so whatever comes after.
+	NoteDelivery(ctx context.Context, l Lease, try DeliveryTry) (Delivery, error)
+	// PassOn makes an item of action deliver that goes on with a message of the lease's item, its subject. A repeat makes no
+	// second one.
+	PassOn(ctx context.Context, l Lease, message DeliverySpec) error
+}
+
+// RedeliverRequest asks that it be told again how a job ended.
+type RedeliverRequest struct {
+	ItemID         string `json:"item_id"`
+	Reason         string `json:"reason,omitempty"`
+	Actor          string `json:"actor,omitempty"`
+	IdempotencyKey string `json:"idempotency_key,omitempty"` // "" for none
+}

@@ -1,0 +1,223 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// NoteDelivery implements registry.Delivering.
+func (s *Store) NoteDelivery(ctx context.Context, l registry.Lease, try registry.DeliveryTry) (d registry.Delivery, err error) {
+	err = s.write(ctx, func(t *tx) error {
+		it, err := t.live(l)
+		if err != nil {
+			return err
+		}
+		if err := carries(it, try.Message); err != nil {
+			return err
+		}
+		if err := t.announce(try.Message, ""); err != nil {
+			return err
+		}
+		try.Error = clean(try.Error)
+		var sent sql.NullInt64
+		if try.Error == "" {
+			sent = sql.NullInt64{Int64: t.now, Valid: true}
+		}
+		err = t.do(`UPDATE delivery SET tries = tries + 1, tried_at = $2, sent_at = COALESCE(sent_at, $3), status = $4, error = $5 WHERE id = $1`,
+			try.Message.ID(), t.now, sent, try.Status, try.Error)
+		if err != nil {
+			return err
+		}
+		if d, err = scanDelivery(t.row(`SELECT `+deliveryColumns+` FROM delivery WHERE id = $1`, try.Message.ID())); err != nil {
+			return err
+		}
+		return t.event(try.Message.Subject, 0, registry.EventDelivery, actorWorker, d)
+	})
+	if err != nil {
+		return d, fmt.Errorf("note a try to deliver %s: %w", try.Message.ID(), err)
+	}
+	return d, nil
+}
+
+// carries returns ErrInvalid unless an item may tell this message: it is the message's subject, or was made for it.
+func carries(it registry.WorkItem, m registry.DeliverySpec) error {
+	spec, ok := registry.DeliverySpecIn(it.Spec)
+	if it.Action == registry.DeliverMessage && ok && spec.ID() == m.ID() || it.ID == m.Subject {
+		return nil
+	}
+	return fmt.Errorf("%w: item %s does not tell of item %s", registry.ErrInvalid, it.ID, m.Subject)
+}
+
+// announce makes the row of a message, which is left as it is when it is there; carrier is the item that goes on with it.
+func (t *tx) announce(m registry.DeliverySpec, carrier string) error {
+	err := t.do(`INSERT INTO delivery (id, subject, state, target, tries, created_at, status, error, item_id)
+		VALUES ($1, $2, $3, $4, 0, $5, 0, '', $6) ON CONFLICT (id) DO NOTHING`,
+		m.ID(), m.Subject, m.State, m.Callback.Target(), t.now, carrier)
+	if err != nil || carrier == "" {
+		return err
+	}
+	return t.do(`UPDATE delivery SET item_id = $2, target = $3 WHERE id = $1`, m.ID(), carrier, m.Callback.Target())
+}
+
+// carry makes the item that goes on with a message about an item.
+func (t *tx) carry(it registry.WorkItem, m registry.DeliverySpec, actor string) (id string, err error) {
+	route, _ := registry.RouteOf(registry.DeliverMessage)
+	m.Reason = clean(m.Reason)
+	n := newItem{
+		id: newID(), tenant: it.Tenant, collection: it.Collection, action: registry.DeliverMessage, stage: route.First(),
+		status: registry.Pending, priority: registry.DefaultPriority, name: m.Title(), actor: actor, input: m,
+	}
+	if err := t.insert(n); err != nil {
+		return "", err
+	}
+	return n.id, t.announce(m, n.id)
+}
+
+// PassOn implements registry.Delivering.
+func (s *Store) PassOn(ctx context.Context, l registry.Lease, m registry.DeliverySpec) error {
+	err := s.write(ctx, func(t *tx) error {
+		it, err := t.live(l)
+		if err != nil {
+			return err
+		}
+		if it.ID != m.Subject {
+			return fmt.Errorf("%w: item %s does not tell of item %s", registry.ErrInvalid, it.ID, m.Subject)
+		}
+		var carrier string
+		err = t.get(`SELECT item_id FROM delivery WHERE id = $1`, []any{m.ID()}, &carrier)
+		if carrier != "" || err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		_, err = t.carry(it, m, actorWorker)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("pass delivery %s on: %w", m.ID(), err)
+	}
+	return nil
+}
+
+// tellFailed has it told, in the transaction in which a job fails, that it did. A job that fails at notify is preserved, and
+// its receiver does not answer: there is nothing to tell.
+func (t *tx) tellFailed(s shift) error {
+	if s.status != registry.Failed || s.it.Action != registry.Ingest || s.it.Stage == registry.Notify {
+		return nil
+	}
+	it, err := t.item(s.it.ID)
+	if err != nil {
+		return err
+	}
+	callback, err := callbackOf(it)
+	if err != nil || callback == nil || callback.CompletedOnly {
+		return err
+	}
+	_, err = t.carry(it, registry.DeliverySpec{
+		Subject: it.ID, State: registry.StateFailed, Times: it.RetryCount, Callback: *callback,
+	}, actorRegistry)
+	return err
+}
+
+// callbackOf is the callback that a job's collection had when it was submitted; nil: none.
+func callbackOf(it registry.WorkItem) (*registry.Callback, error) {
+	var spec registry.Spec
+	if err := json.Unmarshal(it.Spec, &spec); err != nil {
+		return nil, fmt.Errorf("decode spec of item %s: %w", it.ID, err)
+	}
+	return spec.Profile.Callback, nil
+}
+
+// Redeliver implements registry.Administering.
+func (s *Store) Redeliver(ctx context.Context, r registry.RedeliverRequest) (it registry.WorkItem, err error) {
+	args, err := fingerprint(struct{ ItemID, Reason string }{r.ItemID, r.Reason})
+	if err != nil {
+		return it, err
+	}
+	err = s.write(ctx, func(t *tx) error {
+		id, known, err := t.keyed(r.IdempotencyKey, args)
+		if err == nil && !known {
+			if id, err = t.redeliver(r); err == nil {
+				err = t.answer(r.IdempotencyKey, args, id, registry.Act(registry.DeliverMessage), r.Actor)
+			}
+		}
+		if err == nil {
+			it, err = t.item(id)
+		}
+		return err
+	})
+	if err != nil {
+		return registry.WorkItem{}, fmt.Errorf("deliver again what became of item %s: %w", r.ItemID, err)
+	}
+	return it, nil
+}
+
+func (t *tx) redeliver(r registry.RedeliverRequest) (id string, err error) {
+	it, err := t.item(r.ItemID)
+	if err != nil {
+		return "", err
+	}
+	m := registry.DeliverySpec{Subject: it.ID, Times: it.RetryCount, Again: true, Reason: r.Reason}
+	switch {
+	case it.Action != registry.Ingest:
+		return "", fmt.Errorf("%w: an item of action %s is not told of", registry.ErrInvalid, it.Action)
+	case it.Status == registry.Completed, it.Status == registry.Failed && it.Stage == registry.Notify:
+		m.State = registry.StateCompleted
+	case it.Status == registry.Failed:
+		m.State = registry.StateFailed
+	default:
+		return "", fmt.Errorf("%w: it is %s, and only what has completed or failed is told of", registry.ErrInvalid, it.State)
+	}
+	var profile string
+	err = t.get(`SELECT profile FROM collection WHERE mnemonic = $1`, []any{it.Collection}, &profile)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return "", err
+	}
+	var now registry.Profile
+	if profile != "" {
+		if err := json.Unmarshal([]byte(profile), &now); err != nil {
+			return "", fmt.Errorf("decode profile of collection %s: %w", it.Collection, err)
+		}
+	}
+	if now.Callback == nil {
+		return "", fmt.Errorf("collection %s: %w", it.Collection, registry.ErrNoCallback)
+	}
+	m.Callback = *now.Callback
+	return t.carry(it, m, r.Actor)
+}
+
+const deliveryColumns = `id, subject, state, target, tries, tried_at, sent_at, status, error, item_id`
+
+func scanDelivery(row interface{ Scan(dest ...any) error }) (d registry.Delivery, err error) {
+	var tried, sent sql.NullInt64
+	err = row.Scan(&d.ID, &d.Subject, &d.State, &d.Target, &d.Tries, &tried, &sent, &d.Status, &d.Error, &d.ItemID)
+	if tried.Valid {
+		at := fromMicros(tried.Int64)
+		d.TriedAt = &at
+	}
+	if sent.Valid {
+		at := fromMicros(sent.Int64)
+		d.SentAt = &at
+	}
+	return d, err
+}
+
+// Deliveries implements registry.Reading.
+func (s *Store) Deliveries(ctx context.Context, itemID string) (out []registry.Delivery, err error) {
+	rows, err := s.read.QueryContext(ctx, `SELECT `+deliveryColumns+` FROM delivery WHERE subject = $1 ORDER BY created_at, id`, clean(itemID))
+	if err != nil {
+		return nil, fmt.Errorf("list deliveries of item %s: %w", itemID, err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		d, err := scanDelivery(rows)
+		if err != nil {
+			return nil, fmt.Errorf("list deliveries of item %s: %w", itemID, err)
+		}
+		out = append(out, d)
+	}
+	return out, rows.Err()
+}

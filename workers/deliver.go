@@ -1,0 +1,43 @@
+package workers
+
+import (
+	"context"
+	"errors"
+
+	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/registry"
+)
+
+// deliverTries is how often a receiver is asked that does not answer, which with waits of up to an hour is some four days.
+const deliverTries = 100
+
+// Deliver tells a receiver what became of a job, where the job itself does not wait for it: it failed, or its collection lets
+// deliveries go on, or a person asked for it again.
+type Deliver struct {
+	base.Worker
+	Callbacks *Callbacks
+}
+
+// Stage implements base.Handler.
+func (w *Deliver) Stage() registry.Stage { return registry.Deliver }
+
+// MaxAttempts implements base.Handler. A receiver that is down is no reason to bother anybody for days.
+func (w *Deliver) MaxAttempts() int { return deliverTries }
+
+// Work implements base.Handler.
+func (w *Deliver) Work(ctx context.Context, item *base.Item) error {
+	m, ok := registry.DeliverySpecIn(item.WorkItem.Spec)
+	if !ok {
+		return base.Fatal(errors.New("the item does not say what is to be told; delete it"))
+	}
+	job, err := w.Callbacks.Registry.Item(ctx, m.Subject)
+	if errors.Is(err, registry.ErrNotFound) {
+		return nil // it was purged: nobody can be told anything of it
+	} else if err != nil {
+		return err
+	}
+	if m.State == registry.StateFailed && (job.Status != registry.Failed || job.RetryCount != m.Times) {
+		return nil // it was sent back since, and what comes of that is told then
+	}
+	return w.Callbacks.tell(ctx, item, job, m)
+}
