@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/holdfast/holdfast/names"
 )
 
 // nameIndex finds files by what their names have in common apart from case and normal form.
@@ -14,7 +16,7 @@ type nameIndex struct {
 }
 
 func (x *nameIndex) add(name string, file int32) (other int32, clash bool) {
-	key := folded(name)
+	key := names.Fold(name)
 	other, clash = x.first[key]
 	if clash {
 		x.more[key] = append(x.more[key], file)
@@ -26,7 +28,7 @@ func (x *nameIndex) add(name string, file int32) (other int32, clash bool) {
 
 func (x *nameIndex) like(name string) iter.Seq[int32] {
 	return func(yield func(int32) bool) {
-		key := folded(name)
+		key := names.Fold(name)
 		file, ok := x.first[key]
 		if !ok || !yield(file) {
 			return

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/holdfast/holdfast/names"
@@ -190,12 +189,4 @@ func normalized(name string) string {
 		return name
 	}
 	return norm.NFC.String(name)
-}
-
-// folded is the key under which names that differ in case or normal form only are the same.
-func folded(name string) string {
-	if isASCII(name) {
-		return strings.ToLower(name)
-	}
-	return norm.NFC.String(cases.Fold().String(norm.NFD.String(name)))
 }

@@ -49,44 +49,90 @@ func Check(r io.Reader, opts Options) (Report, error) {
 	if opts.MaxFaults <= 0 {
 		reader.list.max = defaultMaxFaults
 	}
-	var rep Report
-	var index *names.Set
+	c := checker{reader: reader}
+	reader.ahead = c.catchUp
 	for {
 		row, faults, err := reader.Next()
 		if err != nil {
-			rep.finish(reader)
+			c.catchUp()
+			c.rep.finish(reader)
 			var unsound *UnsoundError
-			if rep.Sound = errors.Is(err, io.EOF); rep.Sound || errors.As(err, &unsound) {
-				return rep, nil
+			if c.rep.Sound = errors.Is(err, io.EOF); c.rep.Sound || errors.As(err, &unsound) {
+				return c.rep, nil
 			}
-			return rep, err
+			return c.rep, err
 		}
-		if reader.Kind().Listing() && named(row, faults) {
-			if index == nil {
-				index = names.NewSet()
-			}
-			if f, ok := beside(index.Add(row.Name, row.Line), reader, row); ok {
-				faults = append(faults, f)
-			}
-		}
-		rep.count(row, faults)
-		for _, f := range faults {
-			reader.list.add(f)
-		}
+		c.take(&row, faults)
 	}
 }
 
-func (r *Report) count(row Row, faults []Fault) {
+// checker judges rows together. Names are compared a portion at a time, which is faster; whatever is found behind a portion's
+// rows waits for them.
+type checker struct {
+	reader *Reader
+	rep    Report
+	index  *names.Set // nil where rows may have the same name
+	files  []names.File
+	faults [][]Fault // of the row of each file
+	sizes  []int64
+}
+
+// take takes the next row.
+func (c *checker) take(row *Row, faults []Fault) {
+	const portion = 64
+	if !c.reader.Kind().Listing() || !named(row, faults) {
+		if len(faults) > 0 {
+			c.catchUp()
+		}
+		c.settle(row.Size, faults)
+		return
+	}
+	if c.index == nil {
+		c.index = names.NewSet()
+	}
+	c.files = append(c.files, names.File{Name: row.Name, At: row.Line})
+	c.faults = append(c.faults, faults)
+	c.sizes = append(c.sizes, row.Size)
+	if len(c.files) == portion {
+		c.catchUp()
+	}
+}
+
+// catchUp judges the names of the rows that wait.
+func (c *checker) catchUp() {
+	if len(c.files) == 0 {
+		return
+	}
+	c.index.AddAll(c.files)
+	for i, file := range c.files {
+		faults := c.faults[i]
+		if f, ok := beside(file, c.reader); ok {
+			faults = append(faults, f)
+		}
+		c.settle(c.sizes[i], faults)
+	}
+	c.files, c.faults, c.sizes = c.files[:0], c.faults[:0], c.sizes[:0]
+}
+
+// settle counts a row, of which nothing more will be found.
+func (c *checker) settle(size int64, faults []Fault) {
+	c.rep.count(size, faults)
+	for _, f := range faults {
+		c.reader.list.add(f)
+	}
+}
+
+func (r *Report) count(size int64, faults []Fault) {
 	r.Rows++
 	switch {
 	case Refused(faults):
 		r.Refused++
-	case row.Size < 0:
+	case size < 0:
 		r.Unsized++
-	case r.Bytes > math.MaxInt64-row.Size:
+	case r.Bytes > math.MaxInt64-size:
 		r.Bytes = math.MaxInt64
 	default:
-		r.Bytes += row.Size
+		r.Bytes += size
 	}
 }
 
@@ -99,7 +145,7 @@ func (r *Report) finish(reader *Reader) {
 
 // named reports whether the row's name is the one that its writer meant. A mangled one
 // must not make a good row look like its duplicate.
-func named(row Row, faults []Fault) bool {
+func named(row *Row, faults []Fault) bool {
 	for i := range faults {
 		f := &faults[i]
 		if f.Severity == Error && (f.Field == colName.field() || f.Rule == RuleEncoding || f.Rule == RuleTruncated) {
@@ -110,12 +156,13 @@ func named(row Row, faults []Fault) bool {
 }
 
 // beside says what is wrong with a row whose name cannot lie beside an earlier one.
-func beside(c names.Clash, r *Reader, row Row) (Fault, bool) {
+func beside(file names.File, r *Reader) (Fault, bool) {
+	c := file.Clash
 	if c.Kind == names.Fine {
 		return Fault{}, false
 	}
 	f := Fault{
-		Line: row.Line, Column: r.judge.layout.at[colName] + 1, Field: colName.field(), Found: shown(row.Name),
+		Line: file.At, Column: r.judge.layout.at[colName] + 1, Field: colName.field(), Found: shown(file.Name),
 		Severity: Error,
 	}
 	switch c.Kind {

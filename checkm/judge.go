@@ -27,11 +27,11 @@ func newJudge(k Kind) *judge {
 	return &judge{kind: k, layout: newLayout(k.columns())}
 }
 
-// row judges one line of data. The faults are the caller's to keep.
-func (j *judge) row(text string, num int) (Row, []Fault) {
+// row judges one line of data, and fills in what it says. The faults are the caller's to keep.
+func (j *judge) row(text string, num int, row *Row) []Fault {
 	j.line, j.faults = num, nil
 	j.split(text)
-	row := Row{Line: num, Size: -1}
+	*row = Row{Line: num, Size: -1}
 	var at location
 	located := false
 	if j.kind != InContainer {
@@ -64,7 +64,7 @@ func (j *judge) row(text string, num int) (Row, []Fault) {
 			Fix: "take out the pipes that are too many; write one within a value as %7c, or all values behind it stand a column too far",
 		})
 	}
-	return row, j.faults
+	return j.faults
 }
 
 // split cuts the text at its pipes; a column that is not there is empty.
@@ -169,6 +169,9 @@ func (j *judge) name(at location, located bool) string {
 	} else if j.namePipe(at, name) {
 		return name
 	}
+	if j.plain {
+		raw = "" // nothing can be taken for an escape
+	}
 	if escape := falseEscape(raw); escape != "" {
 		j.warn(colName, RuleEscape, "%20 for a space and %7c for a pipe, the only escapes in a name", escape, "it is kept as a part of the name; correct it where it was meant as an escape")
 	}
@@ -191,6 +194,9 @@ func (j *judge) name(at location, located bool) string {
 // namePipe refuses a name that an unescaped pipe cut in two: the file would be kept, but
 // under half its name.
 func (j *judge) namePipe(at location, name string) bool {
+	if strings.IndexByte(at.base, '|') < 0 {
+		return false
+	}
 	next := j.layout.at[colName] + 1
 	if next >= min(j.n, maxCells) || !cutAtPipe(at.base, name, unescape(j.cells[next])) {
 		return false

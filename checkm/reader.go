@@ -38,13 +38,15 @@ type Reader struct {
 	first  Fault // the first of them
 	last   int
 	ending error
+	kept   strings.Builder
+	ahead  func() // called before a fault is added that is not a row's
 }
 
 // NewReader returns a Reader of the manifest in r. It reads ahead by up to 128 KiB.
 func NewReader(r io.Reader, opts Options) *Reader {
 	return &Reader{
 		lex: newLexer(r), opts: opts,
-		list: faultList{max: keptFaults}, whole: faultList{max: keptFaults},
+		list: faultList{max: keptFaults}, whole: faultList{max: keptFaults}, ahead: func() {},
 	}
 }
 
@@ -54,7 +56,7 @@ func NewReader(r io.Reader, opts Options) *Reader {
 // After the last row the error is io.EOF when the manifest as a whole is sound, an
 // [*UnsoundError] when it is not (rows that were returned must then not be relied on), or
 // the wrapped error of the underlying reader. Every call after that returns the same.
-func (r *Reader) Next() (Row, []Fault, error) {
+func (r *Reader) Next() (row Row, faults []Fault, err error) {
 	for r.ending == nil {
 		ln, err := r.lex.next()
 		if errors.Is(err, io.EOF) {
@@ -68,7 +70,7 @@ func (r *Reader) Next() (Row, []Fault, error) {
 		if ln.num == 1 && !r.byteOrderMark(&ln) {
 			break
 		}
-		if row, faults, ok := r.line(ln); ok {
+		if faults, ok := r.line(ln, &row); ok {
 			return row, faults, nil
 		}
 	}
@@ -82,36 +84,37 @@ func (r *Reader) Kind() Kind { return r.kind }
 // header, in order of lines: the first hundred. Faults of rows come with their rows.
 func (r *Reader) Faults() []Fault { return r.list.sorted() }
 
-// line takes one line; ok is set when it is a row.
-func (r *Reader) line(ln line) (row Row, faults []Fault, ok bool) {
+// line takes one line; ok is set when it is a row, which then is in row.
+func (r *Reader) line(ln line, row *Row) (faults []Fault, ok bool) {
 	text := trimSpaceBytes(ln.text)
 	switch {
 	case len(text) == 0:
 		if r.eof {
 			r.warn(ln.num, RuleAfterEOF, "the end of the file", "a blank line", "remove it; #%eof should be last")
 		}
-		return Row{}, nil, false
+		return nil, false
 	case text[0] == '#':
 		for _, f := range encodingFaults(ln) {
 			r.add(f)
 		}
 		r.comment(ln, string(text))
-		return Row{}, nil, false
+		return nil, false
 	case r.eof:
 		r.afterEOF(ln.num, string(text))
-		return Row{}, nil, false
+		return nil, false
 	}
 	r.begin(ln.num)
 	r.rows++
 	if ln.long {
-		return Row{Line: ln.num, Size: -1}, []Fault{longLine(ln)}, true
+		*row = Row{Line: ln.num, Size: -1}
+		return []Fault{longLine(ln)}, true
 	}
 	bad := encodingFaults(ln)
-	s := string(text)
+	s := r.keep(text)
 	if bad != nil {
 		s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 	}
-	row, faults = r.judge.row(s, ln.num)
+	faults = r.judge.row(s, ln.num, row)
 	for i := range bad {
 		r.judge.place(&bad[i], ln.text[:bad[i].Offset-ln.offset])
 		r.whole.add(bad[i])
@@ -121,7 +124,19 @@ func (r *Reader) line(ln line) (row Row, faults []Fault, ok bool) {
 		r.judge.place(&cut, ln.text)
 		faults = append(faults, cut)
 	}
-	return row, append(bad, faults...), true
+	return append(bad, faults...), true
+}
+
+// keep returns a copy of a row's text. Several rows share one allocation, which lives as long as any of them.
+func (r *Reader) keep(text []byte) string {
+	const shared = 4 << 10
+	if r.kept.Cap()-r.kept.Len() < len(text) {
+		r.kept.Reset()
+		r.kept.Grow(max(shared, len(text)))
+	}
+	at := r.kept.Len()
+	r.kept.Write(text)
+	return r.kept.String()[at:]
 }
 
 // comment takes a line that begins with #.
@@ -200,6 +215,7 @@ func (r *Reader) byteOrderMark(ln *line) bool {
 
 // add keeps a fault of the manifest.
 func (r *Reader) add(f Fault) {
+	r.ahead()
 	r.list.add(f)
 	if f.Manifest {
 		r.whole.add(f)

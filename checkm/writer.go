@@ -161,7 +161,8 @@ func (w *Writer) readBack(row Row) (Row, []Fault, string) {
 	for strings.HasSuffix(text, " | ") {
 		text = strings.TrimSuffix(text, " | ")
 	}
-	back, faults := w.judge.row(text, w.rows+1)
+	var back Row
+	faults := w.judge.row(text, w.rows+1, &back)
 	return back, faults, text
 }
 

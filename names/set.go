@@ -9,10 +9,6 @@ import (
 	"hash/maphash"
 	"math"
 	"strings"
-	"unicode/utf8"
-
-	"golang.org/x/text/cases"
-	"golang.org/x/text/unicode/norm"
 )
 
 // MaxFolders is how many different folders a Set keeps.
@@ -24,10 +20,11 @@ const MaxFolders = 4_000_000
 // for one has a likelihood of 1 in 10^14, and for variants of each other 1 in 10^5. The seeds are new each time, so that
 // nobody can choose names that meet. It is not safe for concurrent use.
 type Set struct {
-	// tables are made and grow one by one, so that the set of a few names is small and no growth is felt.
+	// tables are made and grow one by one, each at a time of its own, so that the set of a few names is small, no growth is
+	// felt, and never all of them have just become larger.
 	tables        [256]table
-	caser         cases.Caser
 	folded, exact maphash.Seed
+	touched       uint16 // what AddAll looked at; only there to be written to
 	lastFolder    string // of the last file; it and what it lies in are known
 	folders       int
 	mostFolders   int
@@ -35,7 +32,7 @@ type Set struct {
 
 // NewSet returns an empty Set.
 func NewSet() *Set {
-	return &Set{caser: cases.Fold(), folded: maphash.MakeSeed(), exact: maphash.MakeSeed(), mostFolders: MaxFolders}
+	return &Set{folded: maphash.MakeSeed(), exact: maphash.MakeSeed(), mostFolders: MaxFolders}
 }
 
 // Kind says what keeps a name from lying beside an earlier one.
@@ -68,14 +65,46 @@ func (c *Clash) worse(o Clash) {
 
 // Add remembers the name of a file, a relative path without empty parts, and says what it clashes with of those before.
 // at is its place, counted from 1, that the Clash of a later name tells; beyond 2^32-1 all are that one.
-func (s *Set) Add(name string, at int) Clash {
-	clash := s.meet(name, false, at)
+func (s *Set) Add(name string, at int) Clash { return s.add(s.entry(name, false, at)) }
+
+// File is a name that AddAll adds.
+type File struct {
+	Name  string
+	At    int
+	Clash Clash // is filled in
+}
+
+// AddAll adds files as Add does, one after the other. It takes less time: what many names wait for is the memory that their
+// tables lie in, and here they wait for it together.
+func (s *Set) AddAll(files []File) {
+	var entries [64]entry
+	for len(files) > 0 {
+		portion := files[:min(len(files), len(entries))]
+		files = files[len(portion):]
+		for i, f := range portion {
+			entries[i] = s.entry(f.Name, false, f.At)
+		}
+		for i := range portion {
+			e := &entries[i]
+			if t := &s.tables[e.table]; t.slots != nil {
+				s.touched += t.slots[t.first(&e.slot)].at[0]
+			}
+		}
+		for i := range portion {
+			portion[i].Clash = s.add(entries[i])
+		}
+	}
+}
+
+// add adds a file.
+func (s *Set) add(e entry) Clash {
+	clash := s.meet(e)
 	if clash.Kind == Same {
 		return clash
 	}
-	if end := strings.LastIndexByte(name, '/'); end >= 0 {
-		if folder := name[:end]; folder != s.lastFolder {
-			clash.worse(s.addFolders(folder, at))
+	if end := strings.LastIndexByte(e.name, '/'); end >= 0 {
+		if folder := e.name[:end]; folder != s.lastFolder {
+			clash.worse(s.addFolders(folder, e.at))
 			s.lastFolder = folder
 		}
 	}
@@ -95,7 +124,7 @@ func (s *Set) AddFolder(name string, at int) Clash {
 func (s *Set) addFolders(folder string, at int) Clash {
 	var worst Clash
 	for {
-		clash := s.meet(folder, true, at)
+		clash := s.meet(s.entry(folder, true, at))
 		if clash.Kind == Same { // so those around it are known, too
 			return worst
 		}
@@ -111,40 +140,38 @@ func (s *Set) addFolders(folder string, at int) Clash {
 	}
 }
 
-// meet looks for a name and enters it, unless it is there as what it is now.
-func (s *Set) meet(name string, folder bool, at int) Clash {
+// entry is a name on its way into a table.
+type entry struct {
+	name  string
+	at    int
+	table uint8
+	slot  slot
+}
+
+func (s *Set) entry(name string, folder bool, at int) entry {
 	var buf [256]byte
-	fold := maphash.Bytes(s.folded, s.fold(buf[:0], name))
-	key := newSlot(fold, maphash.String(s.exact, name), folder, at)
-	t := &s.tables[fold>>56]
-	clash := t.find(key)
+	fold := maphash.Bytes(s.folded, appendFold(buf[:0], name))
+	return entry{name: name, at: at, table: uint8(fold >> 56), slot: newSlot(fold, maphash.String(s.exact, name), folder, at)}
+}
+
+// meet looks for a name and enters it, unless it is there as what it is now.
+func (s *Set) meet(e entry) Clash {
+	t := &s.tables[e.table]
+	if t.slots == nil {
+		t.slots = make([]slot, 8+int(e.table)*12/len(s.tables))
+	}
+	clash, free := t.find(&e.slot)
 	if clash.Kind == Same {
 		return clash
 	}
-	if folder {
+	if e.slot.folder() {
 		if s.folders == s.mostFolders {
 			return Clash{Kind: TooMany}
 		}
 		s.folders++
 	}
-	t.insert(key)
+	t.insert(e.slot, free)
 	return clash
-}
-
-// fold appends to b the text that names have in common which a file system without case, or one that normalises, takes
-// for one.
-func (s *Set) fold(b []byte, name string) []byte {
-	for i := range len(name) {
-		c := name[i]
-		if c >= utf8.RuneSelf {
-			return append(b[:0], norm.NFC.String(s.caser.String(norm.NFC.String(name)))...)
-		}
-		if c >= 'A' && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		b = append(b, c)
-	}
-	return b
 }
 
 // slot is one name, or nothing where at is 0. It is made of small parts, so that it takes no more bytes than they do.
@@ -167,15 +194,16 @@ func newSlot(fold, exact uint64, folder bool, at int) slot {
 	}
 }
 
+func (s *slot) folder() bool { return s.exact[0]&1 == 1 }
+
 func (s *slot) place() int { return int(s.at[0]) | int(s.at[1])<<16 }
 
 // clash says what the new name k has in common with s, whose folded form is the same.
 func (s *slot) clash(k *slot) Clash {
-	bothFolders := s.exact[0]&k.exact[0]&1 == 1
 	switch {
 	case s.exact == k.exact:
 		return Clash{Kind: Same, At: s.place()}
-	case bothFolders: // folders that are variants of each other show in their files, if at all
+	case s.folder() && k.folder(): // folders that are variants of each other show in their files, if at all
 		return Clash{}
 	case s.exact[0]|1 == k.exact[0]|1 && s.exact[1] == k.exact[1]:
 		return Clash{Kind: FileFolder, At: s.place()}
@@ -195,49 +223,43 @@ func (t *table) first(k *slot) int {
 	return int(hash * uint64(len(t.slots)) >> 32)
 }
 
-// find returns the worst of what k has in common with the names that are there, of several the first.
-func (t *table) find(k slot) (c Clash) {
-	if t.used == 0 {
-		return c
-	}
-	for i := t.first(&k); ; i++ {
+// find returns the worst of what k has in common with the names that are there, of several the first, and the free slot
+// at which the search ended.
+func (t *table) find(k *slot) (c Clash, free int) {
+	for i := t.first(k); ; i++ {
 		if i == len(t.slots) {
 			i = 0
 		}
 		s := &t.slots[i]
 		if s.at == [2]uint16{} {
-			return c
+			return c, i
 		}
 		if s.fold == k.fold {
-			c.worse(s.clash(&k))
+			c.worse(s.clash(k))
 		}
 	}
 }
 
-// insert adds k. A fifth of the slots is free, or searches would be long; tables grow by a quarter, or most of the memory of
-// a million names would be room for more of them.
-func (t *table) insert(k slot) {
-	if (t.used+1)*5 > len(t.slots)*4 {
-		old := t.slots
-		t.slots = make([]slot, len(old)+len(old)/4+8)
-		for _, s := range old {
-			if s.at != [2]uint16{} {
-				t.put(s)
-			}
+// insert adds k, whose search ended at free. A fifth of the slots is free, or searches would be long; tables grow by a half,
+// or most of the memory of a million names would be room for more of them. With the 8 their sizes, as they were made, are spread
+// evenly over what lies between one growth and the next.
+func (t *table) insert(k slot, free int) {
+	t.used++
+	if t.used*5 <= len(t.slots)*4 {
+		t.slots[free] = k
+		return
+	}
+	old := t.slots
+	t.slots = make([]slot, len(old)+len(old)/2+8)
+	for _, s := range old {
+		if s.at != [2]uint16{} {
+			t.put(s)
 		}
 	}
 	t.put(k)
-	t.used++
 }
 
 func (t *table) put(k slot) {
-	for i := t.first(&k); ; i++ {
-		if i == len(t.slots) {
-			i = 0
-		}
-		if t.slots[i].at == [2]uint16{} {
-			t.slots[i] = k
-			return
-		}
-	}
+	_, free := t.find(&k)
+	t.slots[free] = k
 }

@@ -60,6 +60,41 @@ func TestSet_Random(t *testing.T) {
 	}
 }
 
+// TestSet_AddAll: many names at once are told what each is told by itself, however they are portioned.
+func TestSet_AddAll(t *testing.T) {
+	t.Parallel()
+	seen := map[names.Kind]int{}
+	for seed := range uint64(50) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		one, all := names.NewSet(), names.NewSet()
+		one.LimitFolders(200)
+		all.LimitFolders(200)
+		for at := 1; at < 2000; {
+			files := make([]names.File, r.IntN(200))
+			for i := range files {
+				parts := make([]string, 1+r.IntN(5))
+				for p := range parts {
+					parts[p] = []string{"a", "b", "A", "B", "é", "e\u0301", "É", "ab", "x", "y"}[r.IntN(10)]
+				}
+				files[i] = names.File{Name: strings.Join(parts, "/"), At: at}
+				at++
+			}
+			all.AddAll(files)
+			for _, f := range files {
+				if want := one.Add(f.Name, f.At); f.Clash != want {
+					t.Fatalf("seed %d, %d, %s: %+v, want %+v", seed, f.At, f.Name, f.Clash, want)
+				}
+				seen[f.Clash.Kind]++
+			}
+		}
+	}
+	for _, kind := range []names.Kind{names.Fine, names.Variant, names.FileFolder, names.Same, names.TooMany} {
+		if seen[kind] == 0 {
+			t.Errorf("no name had clash %d", kind)
+		}
+	}
+}
+
 // TestSet_Many: of twenty thousand names none is taken for another, and each is found again.
 func TestSet_Many(t *testing.T) {
 	t.Parallel()
