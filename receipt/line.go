@@ -27,6 +27,10 @@ func (w *line) time(t time.Time) { w.string(t.UTC().Format(timeForm)) }
 func (w *line) string(s string) {
 	const digits = "0123456789abcdef"
 	w.b = append(w.b, '"')
+	if plain(s) {
+		w.b = append(append(w.b, s...), '"')
+		return
+	}
 	for _, r := range s {
 		switch {
 		case r == '"' || r == '\\':
@@ -38,6 +42,16 @@ func (w *line) string(s string) {
 		}
 	}
 	w.b = append(w.b, '"')
+}
+
+// plain says of text that it is printable ASCII in which nothing is ever escaped.
+func plain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '%' {
+			return false
+		}
+	}
+	return true
 }
 
 func (w *line) digests(d map[string]string) {
@@ -134,6 +148,9 @@ func (w *line) named(name, value string) {
 // EscapePath writes a path, whatever its bytes, as text that JSON and XML can carry: "%", control characters, bytes that are no
 // UTF-8, and U+FFFE and U+FFFF are written as %XX for each byte. No two paths come to the same.
 func EscapePath(path string) string {
+	if plain(path) {
+		return path
+	}
 	const digits = "0123456789ABCDEF"
 	var b strings.Builder
 	for i := 0; i < len(path); {

@@ -208,6 +208,17 @@ func TestEscapePath(t *testing.T) {
 			t.Errorf("%q: %q, want %q", path, got, want)
 		}
 	}
+	for c := range 0x80 { // alone among letters, and among what is escaped
+		want := string(rune(c))
+		if c < ' ' || c == 0x7f || c == '%' {
+			want = fmt.Sprintf("%%%02X", c)
+		}
+		for _, end := range []string{"", "ü"} {
+			if got := receipt.EscapePath("a" + string(rune(c)) + "b" + end); got != "a"+want+"b"+end {
+				t.Errorf("%q: %q, want %q within", rune(c), got, want)
+			}
+		}
+	}
 	for _, bad := range []string{"%", "%4", "%41", "%zz", "a\n", "%e9", "%+1"} {
 		if path, ok := receipt.UnescapePath(bad); ok {
 			t.Errorf("%q was taken for %q", bad, path)
@@ -219,6 +230,26 @@ func TestEscapePath(t *testing.T) {
 			t.Fatalf("%q comes back as %q", path, back)
 		}
 	})
+}
+
+// TestLine_Strings: every character of ASCII stands in a line in its one form, alone among letters and among what is escaped.
+func TestLine_Strings(t *testing.T) {
+	t.Parallel()
+	for c := range 0x80 {
+		want := string(rune(c))
+		switch {
+		case c == '"' || c == '\\':
+			want = "\\" + want
+		case c < ' ' || c == 0x7f:
+			want = fmt.Sprintf("\\u%04x", c)
+		}
+		for _, end := range []string{"", "ü", "\""} {
+			line := string(receipt.Event{Detail: "a" + string(rune(c)) + end}.Line("x"))
+			if want := `"detail":"a` + want + strings.ReplaceAll(end, `"`, `\"`) + `"}`; !strings.Contains(line, want) {
+				t.Errorf("%s, want %s in it", line, want)
+			}
+		}
+	}
 }
 
 func TestKeys(t *testing.T) {

@@ -58,10 +58,16 @@ func (f *fixture) receipt(object string, version int) (registry.DepositReceipt, 
 	f.must(err)
 	var b bytes.Buffer
 	b.Write(receipt.Head(kept.Head, kept.Signature))
-	files, err := f.Files(f.Context(), object, version, "", 500)
-	f.must(err)
-	for _, row := range files {
-		b.Write(receipt.FileOf(row).Line())
+	for after := ""; ; {
+		files, err := f.Files(f.Context(), object, version, after, 500)
+		f.must(err)
+		for _, row := range files {
+			b.Write(receipt.FileOf(row).Line())
+			after = row.Path
+		}
+		if len(files) < 500 {
+			break
+		}
 	}
 	page, err := f.PremisEvents(f.Context(), object, registry.AfterSeq(kept.FirstEvent-1), 500)
 	f.must(err)
@@ -162,6 +168,48 @@ func oneReceipt(f *fixture) {
 		_, err := f.DepositReceipt(f.Context(), ark, version)
 		f.is(err, registry.ErrNotFound)
 	}
+}
+
+// manyReceipted shows that a receipt adds up each path's last row, wherever the portions end in which rows are sent and read:
+// the names of the second version's rows come after the thousandth between those of one path.
+func manyReceipted(f *fixture) {
+	const many, portion = 2500, 500
+	c := f.processing(2)
+	ark := f.locks(c[0].Lease, "x").ARK
+	record := func(l registry.Lease, version int, rows, state []registry.File) {
+		f.Helper()
+		f.intend(l, ark, version, `{}`)
+		slices.Reverse(rows) // in no order of their paths
+		for part := range slices.Chunk(rows, portion) {
+			f.must(f.RecordFiles(f.Context(), l, ark, version, part))
+			f.must(f.RecordFiles(f.Context(), l, ark, version, part[:portion/5])) // whose answer was lost
+		}
+		v := versionRecord(f, l, ark, version, state)
+		f.must(f.RecordVersion(f.Context(), l, v))
+		if _, r := f.receipt(ark, version); r.Files != v.Files {
+			f.Errorf("receipt of version %d has %d files, want %d", version, r.Files, v.Files)
+		}
+	}
+	var first, changes, second []registry.File
+	for i := range many {
+		one := file(fmt.Sprintf("producer/%04d", i))
+		first = append(first, one)
+		switch i % 7 {
+		case 0:
+			one.Digests = map[string]string{"md5": fmt.Sprintf("%032x", i)}
+			changes = append(changes, one)
+		case 1:
+			one.Deleted = true
+			changes = append(changes, one)
+			continue
+		}
+		second = append(second, one)
+	}
+	record(c[0].Lease, 1, first, first)
+	f.done(c[0].Lease)
+	f.finish(c[0].Item.ID)
+	f.locks(c[1].Lease, "x")
+	record(c[1].Lease, 2, changes, second)
 }
 
 func notWhole(f *fixture) {

@@ -22,6 +22,7 @@ func recordTests() []test {
 		{"objects_are_listed", objectsListed},
 		{"files_have_a_history", filesHistory},
 		{"events_are_chained_and_paged", eventsChained},
+		{"a_receipt_of_many_files", manyReceipted},
 		{"a_version_has_one_receipt_for_ever", oneReceipt},
 		{"what_is_not_whole_is_not_signed", notWhole},
 		{"a_storage_that_holds_replicas_is_known", storageKnown},

@@ -23,25 +23,73 @@ func (s *Store) manifest(ctx context.Context, l registry.Lease, v registry.Versi
 	if err != nil || !open { // what the transaction will refuse, or has no more to do for
 		return nil, err
 	}
-	m := &receipt.Manifest{}
-	for after := ""; ; {
-		files, err := s.filesAt(ctx, v.ObjectID, v.Version, after, mostFiles)
-		if err != nil {
-			return nil, err
-		}
-		for _, f := range files {
-			m.Add(receipt.FileOf(f))
-			after = f.Path
-		}
-		if len(files) < mostFiles {
-			break
-		}
+	m, err := s.sumFiles(ctx, v.ObjectID, v.Version)
+	if err != nil {
+		return nil, err
 	}
 	if m.Files != v.Files || m.Bytes != v.SizeBytes {
 		return nil, fmt.Errorf("the inventory holds %d files of %d bytes, and the version has %d of %d: requeue the item at record, and if it fails again report it",
 			m.Files, m.Bytes, v.Files, v.SizeBytes)
 	}
 	return m, nil
+}
+
+// sumFiles adds up the files of a version, be it recorded or not, in the order of their paths, which is that of the rows: each is read
+// once, and none is sorted. A path's last row that is not after the version is the one that counts.
+func (s *Store) sumFiles(ctx context.Context, objectID string, version int) (*receipt.Manifest, error) {
+	m := &receipt.Manifest{}
+	var last fileRow
+	for {
+		n, err := s.addPortion(ctx, m, objectID, version, &last)
+		if err != nil {
+			return nil, fmt.Errorf("add up the files of %s: %w", objectID, err)
+		}
+		if n < mostFiles {
+			last.addTo(m)
+			return m, nil
+		}
+	}
+}
+
+// fileRow is what a receipt needs of a row; version 0: there is none.
+type fileRow struct {
+	receipt.File
+	version int
+	deleted bool
+}
+
+// addTo adds the row to the sum, since it is the last one of its path.
+func (r *fileRow) addTo(m *receipt.Manifest) {
+	if r.version > 0 && !r.deleted {
+		m.Add(r.File)
+	}
+}
+
+// addPortion reads the rows that come after last, the newest of which is left there, and adds the others.
+func (s *Store) addPortion(ctx context.Context, m *receipt.Manifest, objectID string, version int, last *fileRow) (n int, err error) {
+	rows, err := s.read.QueryContext(ctx, `SELECT path, version, content_path, size_bytes, digests, deleted FROM file
+		WHERE object_id = $1 AND (path, version) > ($2, $3) AND version <= $4 ORDER BY path, version`+limit(mostFiles),
+		objectID, []byte(last.Path), last.version, version)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	var path, content, digests sql.RawBytes
+	for ; rows.Next(); n++ {
+		var next fileRow
+		if err := rows.Scan(&path, &next.version, &content, &next.Size, &digests, &next.deleted); err != nil {
+			return n, err
+		}
+		next.Path, next.Content = string(path), string(content)
+		if next.Digests, err = decodeDigests(string(digests)); err != nil {
+			return n, fmt.Errorf("file %q: %w", next.Path, err)
+		}
+		if next.Path != last.Path {
+			last.addTo(m)
+		}
+		*last = next
+	}
+	return n, rows.Err()
 }
 
 // sign makes the version's receipt. It holds all events of the object's chain since the receipt before.

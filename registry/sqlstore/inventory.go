@@ -97,12 +97,7 @@ func (s *Store) RecordFiles(ctx context.Context, l registry.Lease, objectID stri
 		if err != nil || recorded {
 			return err
 		}
-		for _, f := range files {
-			if err := errors.Join(t.recordFile(objectID, version, f), t.noteStored(objectID, version, f)); err != nil {
-				return fmt.Errorf("file %q: %w", f.Path, err)
-			}
-		}
-		return nil
+		return errors.Join(t.recordFiles(objectID, version, files), t.noteStored(objectID, version, files...))
 	})
 	if err != nil {
 		return fmt.Errorf("record files of %s version %d: %w", objectID, version, err)
@@ -110,18 +105,27 @@ func (s *Store) RecordFiles(ctx context.Context, l registry.Lease, objectID stri
 	return nil
 }
 
-func (t *tx) recordFile(objectID string, version int, f registry.File) error {
-	digests, err := json.Marshal(f.Digests)
-	if err != nil {
-		return fmt.Errorf("encode digests: %w", err)
+// insertFile is the statement that enters files. A portion that is sent twice counts once.
+var insertFile = insertNew(
+	`INSERT INTO file (object_id, path, version, content_path, size_bytes, digests, mime_type, format, deleted)`,
+	`($1, $2, $3, $4, $5, $6, $7, $8, $9)`)
+
+func (t *tx) recordFiles(objectID string, version int, files []registry.File) error {
+	rows := make([][]any, len(files))
+	for i, f := range files {
+		digests, err := json.Marshal(f.Digests)
+		if err != nil {
+			return fmt.Errorf("encode digests of %q: %w", f.Path, err)
+		}
+		format, err := encodeFormat(f.Format)
+		if err != nil {
+			return fmt.Errorf("file %q: %w", f.Path, err)
+		}
+		rows[i] = []any{
+			objectID, []byte(f.Path), version, []byte(f.ContentPath), f.SizeBytes, string(digests), f.MIMEType, format, bit(f.Deleted),
+		}
 	}
-	format, err := encodeFormat(f.Format)
-	if err != nil {
-		return err
-	}
-	return t.do(`INSERT INTO file (object_id, path, version, content_path, size_bytes, digests, mime_type, format, deleted)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`,
-		objectID, []byte(f.Path), version, []byte(f.ContentPath), f.SizeBytes, string(digests), f.MIMEType, format, bit(f.Deleted))
+	return t.insertRows(insertFile, rows)
 }
 
 // encodeFormat is a format as its column has it.

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -209,8 +208,8 @@ func (s *Store) fileRows(ctx context.Context, objectID, query string, args ...an
 			return nil, fmt.Errorf("list files of %s: %w", objectID, err)
 		}
 		f.Path, f.ContentPath = string(path), string(content)
-		if err := json.Unmarshal([]byte(digests), &f.Digests); err != nil {
-			return nil, fmt.Errorf("decode digests of %q: %w", f.Path, err)
+		if f.Digests, err = decodeDigests(digests); err != nil {
+			return nil, fmt.Errorf("file %q: %w", f.Path, err)
 		}
 		if f.Format, err = decodeFormat(format); err != nil {
 			return nil, fmt.Errorf("file %q: %w", f.Path, err)

@@ -17,7 +17,14 @@ var parameter = regexp.MustCompile(`\$\d+`)
 
 // insertInto makes the statements from what stands before VALUES and the values of a row, whose parameters are numbered
 // from 1. In the statements they are numbered by their places, each once.
-func insertInto(head, row string) (out rowsInto) {
+func insertInto(head, row string) rowsInto { return rowsStatements(head, row, "") }
+
+// insertNew is as insertInto; rows that are there already stay as they are.
+func insertNew(head, row string) rowsInto {
+	return rowsStatements(head, row, " ON CONFLICT DO NOTHING")
+}
+
+func rowsStatements(head, row, tail string) (out rowsInto) {
 	const sizes = 6
 	for _, p := range parameter.FindAllString(row, -1) {
 		n, _ := strconv.Atoi(p[1:]) // it is digits
@@ -36,7 +43,7 @@ func insertInto(head, row string) (out rowsInto) {
 				return "$" + strconv.Itoa(at)
 			}))
 		}
-		out.texts = append(out.texts, b.String())
+		out.texts = append(out.texts, b.String()+tail)
 	}
 	return out
 }

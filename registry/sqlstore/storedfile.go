@@ -12,20 +12,25 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// noteStored notes a file that a version brings, as read back just now. One that the object has already, under whatever names,
+// insertStored is the statement that notes files as they lie in storage.
+var insertStored = insertNew(
+	`INSERT INTO stored_file (object_id, content_path, version, size_bytes, digests, checked_at)`, `($1, $2, $3, $4, $5, $6)`)
+
+// noteStored notes files that a version brings, as read back just now. One that the object has already, under whatever names,
 // is left as it is.
-func (t *tx) noteStored(objectID string, version int, f registry.File) error {
-	if f.Deleted || f.ContentPath == "" {
-		return nil
+func (t *tx) noteStored(objectID string, version int, files ...registry.File) error {
+	var rows [][]any
+	for _, f := range files {
+		if f.Deleted || f.ContentPath == "" {
+			continue
+		}
+		digests, err := json.Marshal(f.Digests)
+		if err != nil {
+			return fmt.Errorf("encode digests of %q: %w", f.Path, err)
+		}
+		rows = append(rows, []any{objectID, []byte(f.ContentPath), version, f.SizeBytes, string(digests), t.now})
 	}
-	digests, err := json.Marshal(f.Digests)
-	if err != nil {
-		return fmt.Errorf("encode digests: %w", err)
-	}
-	err = t.do(`INSERT INTO stored_file (object_id, content_path, version, size_bytes, digests, checked_at)
-		VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
-		objectID, []byte(f.ContentPath), version, f.SizeBytes, string(digests), t.now)
-	return err
+	return t.insertRows(insertStored, rows)
 }
 
 // noteInventory notes the inventory that a version has of its own.
@@ -74,8 +79,8 @@ func (t *tx) storedFile(it registry.WorkItem) (registry.StoredFile, error) {
 	} else if err != nil {
 		return f, err
 	}
-	if err := json.Unmarshal([]byte(digests), &f.Digests); err != nil {
-		return f, fmt.Errorf("decode digests of %q: %w", f.File, err)
+	if f.Digests, err = decodeDigests(digests); err != nil {
+		return f, fmt.Errorf("file %q: %w", f.File, err)
 	}
 	f.CheckedAt = fromMicros(checked)
 	if damaged.Valid {
