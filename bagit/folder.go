@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"path"
 )
 
-// ValidateFS judges the bag whose base directory is the root of fsys: of a folder, take os.Root.FS, which cannot be
+// ValidateFS judges the bag whose base directory is the root of fsys: of a folder, take rootfs.Open's, which cannot be
 // led out of it. Files are hashed on all cores, those of many algorithms or of some size with the algorithms side by
 // side. Symbolic links and special files are refused, never followed. Options.FindBase is ignored.
 //
@@ -29,21 +31,12 @@ func ValidateFS(ctx context.Context, fsys fs.FS, opts Options) (*Report, error) 
 	v.ExpectManifests(names...)
 
 	g, gctx := newGroup(ctx, opts)
-	err = fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case gctx.Err() != nil:
-			return context.Cause(gctx)
-		case d.IsDir():
-			v.AddDir(name)
-		case !d.Type().IsRegular():
-			v.Refuse(name, fileKind(d.Type()))
-		default:
-			g.Go(func() error { return v.addFile(gctx, fsys, name, d) })
-		}
-		return nil
-	})
+	files := make(chan folderFile, 64)
+	for range workers(opts) {
+		g.Go(func() error { return v.addFiles(gctx, fsys, files) })
+	}
+	err = v.walk(gctx, fsys, files)
+	close(files)
 	if werr := g.Wait(); werr != nil {
 		err = werr // the walk only tells that it was stopped
 	}
@@ -51,6 +44,76 @@ func ValidateFS(ctx context.Context, fsys fs.FS, opts Options) (*Report, error) 
 		return nil, fmt.Errorf("validate folder: %w", err)
 	}
 	return v.Finish(), nil
+}
+
+// folderFile is a file to be taken in.
+type folderFile struct {
+	name  string
+	entry fs.DirEntry
+}
+
+// walk sends all files of the folder. It lists a folder in portions, so that files are hashed before a long list is read.
+func (v *Validator) walk(ctx context.Context, fsys fs.FS, files chan<- folderFile) error {
+	for folders := []string{"."}; len(folders) > 0; {
+		last := len(folders) - 1
+		inside, err := v.list(ctx, fsys, folders[last], files)
+		if err != nil {
+			return err
+		}
+		folders = append(folders[:last], inside...)
+	}
+	return nil
+}
+
+// list sends the files of one folder, and returns the folders in it.
+func (v *Validator) list(ctx context.Context, fsys fs.FS, folder string, files chan<- folderFile) (inside []string, err error) {
+	f, err := fsys.Open(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	dir, ok := f.(fs.ReadDirFile)
+	if !ok {
+		return nil, fmt.Errorf("list %q: it is no folder any more", folder)
+	}
+	const portion = 256
+	for {
+		entries, err := dir.ReadDir(portion)
+		for _, d := range entries {
+			name := path.Join(folder, d.Name())
+			switch {
+			case d.IsDir():
+				v.AddDir(name)
+				inside = append(inside, name)
+			case !d.Type().IsRegular():
+				v.Refuse(name, fileKind(d.Type()))
+			default:
+				select {
+				case files <- folderFile{name, d}:
+				case <-ctx.Done():
+					return nil, context.Cause(ctx)
+				}
+			}
+		}
+		switch {
+		case err == io.EOF: //nolint:errorlint // a wrapped io.EOF is not the end of the folder
+			return inside, nil
+		case err != nil:
+			return nil, err
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// addFiles takes files in until there are no more.
+func (v *Validator) addFiles(ctx context.Context, fsys fs.FS, files <-chan folderFile) error {
+	for f := range files {
+		if err := v.addFile(ctx, fsys, f.name, f.entry); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // addFile takes a file in. Its size is asked of the open file, since to look it up by its path below an os.Root would open

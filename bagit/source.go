@@ -72,13 +72,17 @@ func (f *failure) err() error {
 
 // newGroup gives the goroutines that hash files, as many as Options say; starting one more waits for a free one.
 func newGroup(ctx context.Context, opts Options) (*errgroup.Group, context.Context) {
-	n := opts.Workers
-	if n <= 0 {
-		n = runtime.GOMAXPROCS(0)
-	}
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(n)
+	g.SetLimit(workers(opts))
 	return g, ctx
+}
+
+// workers is how many files are hashed at a time.
+func workers(opts Options) int {
+	if opts.Workers > 0 {
+		return opts.Workers
+	}
+	return runtime.GOMAXPROCS(0)
 }
 
 // damaged reports that an archive cannot be read, as a whole or in one file.

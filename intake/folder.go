@@ -18,7 +18,7 @@ import (
 var ErrNoJudge = errors.New("neither a bag nor an OCFL object or storage root")
 
 // Folder judges the folder that is the root of fsys, an OCFL object, an OCFL storage root or a bag; of a folder on a disk, take
-// os.Root.FS, which cannot be led out of it. t is OCFLObject, OCFLRoot or a payload type. ErrNoJudge is returned for any other
+// rootfs.Open's, which cannot be led out of it. t is OCFLObject, OCFLRoot or a payload type. ErrNoJudge is returned for any other
 // folder that is not to be judged as one of these; other errors are of reading, or ctx's.
 func Folder(ctx context.Context, fsys fs.FS, t registry.PayloadType, o Options) (Report, error) {
 	if t != OCFLObject && t != OCFLRoot {

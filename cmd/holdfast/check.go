@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast/holdfast/bagit"
 	"github.com/holdfast/holdfast/intake"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/rootfs"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/source/unpack"
 	"github.com/holdfast/holdfast/storage/open"
@@ -184,12 +185,12 @@ func judgeFile(ctx context.Context, path string, size int64, t registry.PayloadT
 
 // judgeFolder judges a folder as an OCFL object or a bag, else as the container that it would be sent as.
 func judgeFolder(ctx context.Context, path string, t registry.PayloadType, o intake.Options) (v intake.Report, err error) {
-	root, err := os.OpenRoot(path)
+	root, err := rootfs.Open(path)
 	if err != nil {
 		return v, cause(err)
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	v, err = intake.Folder(ctx, root.FS(), t, o)
+	v, err = intake.Folder(ctx, root, t, o)
 	if !errors.Is(err, intake.ErrNoJudge) {
 		return v, err
 	}
@@ -201,7 +202,7 @@ func judgeFolder(ctx context.Context, path string, t registry.PayloadType, o int
 		return v, err
 	}
 	defer func() { err = errors.Join(err, folder.Close()) }()
-	return intake.Files(root.FS(), folder.files, folder.bytes, o)
+	return intake.Files(root, folder.files, folder.bytes, o)
 }
 
 // verdictCode is 6 for what its producer must correct, and 5 when all that is wrong is that something did not answer.
