@@ -287,3 +287,32 @@ func TestUpload_CommandKilled(t *testing.T) {
 		})
 	}
 }
+
+// TestUploadDays: an upload says when it is given up, which is what the operator has set.
+func TestUploadDays(t *testing.T) {
+	h := upAt(t, freeAddress(t), "HOLDFAST_UPLOAD_DAYS=3")
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+h.listen+"/api/v1/uploads", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{
+		"Authorization": "Bearer " + h.secret(), "Tus-Resumable": "1.0.0", "Upload-Length": "5", "Upload-Metadata": "filename YQ==",
+	} {
+		r.Header.Set(name, value)
+	}
+	began := time.Now()
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _ := io.ReadAll(answer.Body) // only to be shown
+	answer.Body.Close()
+	expires, err := http.ParseTime(answer.Header.Get("Upload-Expires"))
+	if answer.StatusCode != http.StatusCreated || err != nil {
+		t.Fatalf("%s, %v: %s", answer.Status, err, text)
+	}
+	const days = 3 * 24 * time.Hour
+	if least, most := began.Add(days-2*time.Second), time.Now().Add(days+2*time.Second); expires.Before(least) || expires.After(most) {
+		t.Errorf("it expires at %s, want between %s and %s", expires, least, most)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz"
@@ -39,7 +40,7 @@ func zstdOf(t testing.TB, data string) string {
 }
 
 // A decompression bomb is the deposit's fault, told as such, and nothing of what came out of it stays on disk: only what was
-// deposited does, until the item is requeued or deleted.
+// deposited does, until the item is requeued or deleted; then that goes, too.
 func TestProcess_Bombs(t *testing.T) {
 	t.Parallel()
 	const files, each = 8, 512 << 10
@@ -74,6 +75,15 @@ func TestProcess_Bombs(t *testing.T) {
 			if stored := keys(t, r.storage, "ark"); len(stored) > 0 {
 				t.Errorf("stored of the bomb: %v", stored)
 			}
+			if staged == 0 {
+				t.Error("the container itself is not kept for a requeue")
+			}
+			r.command(id, registry.ActDelete, "")
+			r.wait(3 * time.Minute)
+			if v, err := r.run(r.only(registry.Tidy).ID); err != nil || v.Status != registry.Completed {
+				t.Fatalf("tidied: %+v, %v", v, err)
+			}
+			r.nothingStaged(id)
 		})
 	}
 }

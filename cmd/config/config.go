@@ -54,6 +54,8 @@ type Config struct {
 	FixityDays  Days  `envconfig:"FIXITY_DAYS" want:"a number of days from 0 on, such as 90; 0 turns the schedule off"`
 	FixityBytes Bytes `envconfig:"FIXITY_BYTES_PER_SECOND" want:"a number of bytes from 65536 on, such as 50MiB"`
 
+	UploadDays Count `envconfig:"UPLOAD_DAYS" want:"a whole number from 1 to 1000"`
+
 	NAAN         string `envconfig:"NAAN" want:"a name assigning authority number, such as 99999"`
 	NOIDTemplate string `envconfig:"NOID_TEMPLATE" want:"a NOID template that draws at random, such as fk4{.reeeeeeeek}"`
 	EZIDURL      string `envconfig:"EZID_URL" secret:"true" want:"an http or https address with user and password, such as https://user:password@ezid.cdlib.org"`
@@ -86,6 +88,7 @@ const (
 	defaultUnestimated  = 70
 	defaultFixityDays   = 90
 	defaultFixityBytes  = 50 << 20
+	defaultUploadDays   = 7
 )
 
 // Default returns the configuration of an empty environment.
@@ -94,7 +97,7 @@ func Default() Config {
 		Listen: DefaultListen, LogLevel: slog.LevelInfo, Grace: Duration(defaultGrace),
 		StagingFull: defaultFull, StagingFullUnestimated: defaultUnestimated,
 		UnpackEntries: unpack.DefaultEntries, UnpackBytes: unpack.DefaultBytes, UnpackRatio: unpack.DefaultRatio,
-		FixityDays: defaultFixityDays, FixityBytes: defaultFixityBytes,
+		FixityDays: defaultFixityDays, FixityBytes: defaultFixityBytes, UploadDays: defaultUploadDays,
 		NAAN: defaultNAAN, NOIDTemplate: defaultNOIDTemplate,
 	}
 }

@@ -53,7 +53,7 @@ func TestLoad_Values(t *testing.T) {
 	set(t, map[string]string{
 		"HOLDFAST_URL": "https://registry.example:8443", "HOLDFAST_TOKEN": "hf_secret", "HOLDFAST_LOG_LEVEL": "debug",
 		"HOLDFAST_NET_ALLOW": "10.0.0.0/8, 127.0.0.1", "HOLDFAST_STAGING_FULL": "92.5%", "HOLDFAST_NAAN": "13030",
-		"HOLDFAST_PER_HOST": "4", "HOLDFAST_HOST_REQUESTS_PER_SECOND": "0.5", "HOLDFAST_HOST_BYTES_PER_SECOND": "10 MiB",
+		"HOLDFAST_PER_HOST": "4", "HOLDFAST_UPLOAD_DAYS": "30", "HOLDFAST_HOST_REQUESTS_PER_SECOND": "0.5", "HOLDFAST_HOST_BYTES_PER_SECOND": "10 MiB",
 		"HOLDFAST_NSQLOOKUPD_ADDRS": "a:4161,b:4161", "HOLDFAST_GRACE": "1m30s", "HOLDFAST_DATABASE_URL": "sqlite:/data/r.db",
 	})
 	c, err := config.Load(config.Default())
@@ -66,6 +66,9 @@ func TestLoad_Values(t *testing.T) {
 	}
 	if c.LogLevel != slog.LevelDebug || c.StagingFull != 92.5 || time.Duration(c.Grace) != 90*time.Second || len(c.NSQLookupdAddrs) != 2 {
 		t.Errorf("read as %+v", c)
+	}
+	if c.UploadDays != 30 || config.Default().UploadDays != 7 {
+		t.Errorf("days of uploads read as %v, and %v by default; want 30 and 7", c.UploadDays, config.Default().UploadDays)
 	}
 	if c.PerHost != 4 || c.HostRequests != 0.5 || c.HostBytes != 10<<20 {
 		t.Errorf("limits by host read as %v, %v, %v", c.PerHost, c.HostRequests, c.HostBytes)
@@ -113,6 +116,7 @@ func TestLoad_AllFaultsAtOnce(t *testing.T) {
 		"HOLDFAST_NAAN":                     "not a naan",
 		"HOLDFAST_TOPIC_PREFIX":             "a b",
 		"HOLDFAST_PER_HOST":                 "0",
+		"HOLDFAST_UPLOAD_DAYS":              "0",
 		"HOLDFAST_HOST_REQUESTS_PER_SECOND": "often",
 		"HOLDFAST_HOST_BYTES_PER_SECOND":    "1MB",
 		"HOLDFAST_SECRET_KEY":               "hunter2",

@@ -44,6 +44,7 @@ type Work struct {
 	TopicPrefix                         string
 	FixityEvery                         time.Duration // how old the check of a stored file may get; 0: no schedule
 	FixityBytes                         int64         // a second that checks read in this process; 0: no limit
+	UploadKeep                          time.Duration // how long the Registry keeps uploads that nobody goes on with; 0: 7 days
 
 	Policy func(s registry.Stage) base.Worker // nil: defaults
 }

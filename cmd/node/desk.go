@@ -33,6 +33,7 @@ type desk struct {
 	prefix   string        // of topics
 	lease    time.Duration // the longest that workers are given
 	recheck  time.Duration // how old the check of a stored file may get; 0: no schedule
+	uploads  time.Duration // how long uploads are kept that nobody goes on with; 0: the API's default
 }
 
 // DefaultCollection is the collection of submissions that name none.
@@ -117,5 +118,6 @@ func (n *Node) handler(d *desk) (http.Handler, error) {
 	}
 	return api.New(api.Options{
 		Registry: d.registry, Staging: d.staging, Objects: d.objects, Keys: d.keys, Log: n.Log, Version: n.Version, Unpack: d.unpack, UI: pages, Done: n.streams,
+		UploadKeep: d.uploads,
 	})
 }

@@ -24,7 +24,7 @@ type RegistryOptions struct {
 func Registry(ctx context.Context, o RegistryOptions) (*Node, error) {
 	return start(ctx, o.Common, func(n *Node) error {
 		var listener net.Listener
-		d := &desk{prefix: o.TopicPrefix, lease: o.longestLease(), recheck: o.FixityEvery, unpack: o.Unpack, keys: o.Sources.Keys}
+		d := &desk{prefix: o.TopicPrefix, lease: o.longestLease(), recheck: o.FixityEvery, uploads: o.UploadKeep, unpack: o.Unpack, keys: o.Sources.Keys}
 		needs := []need{n.listening(&listener), {
 			"HOLDFAST_DATABASE_URL", o.Database, "the Registry's database", "start it, correct the address, or prepare it by holdfast migrate",
 			func(ctx context.Context) (err error) {

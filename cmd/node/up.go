@@ -60,7 +60,10 @@ func (n *Node) up(ctx context.Context, o UpOptions) error {
 			return err
 		}
 	}
-	desk, crew := &desk{prefix: o.TopicPrefix, lease: o.longestLease(), recheck: o.FixityEvery, unpack: o.Unpack, keys: o.Sources.Keys}, &crew{Work: o.Work}
+	desk := &desk{
+		prefix: o.TopicPrefix, lease: o.longestLease(), recheck: o.FixityEvery, uploads: o.UploadKeep, unpack: o.Unpack, keys: o.Sources.Keys,
+	}
+	crew := &crew{Work: o.Work}
 	if err := n.openUp(ctx, o, desk, crew); err != nil {
 		return err
 	}
