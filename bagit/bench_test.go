@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
+
+	"github.com/holdfast/holdfast/internal/cputest"
 
 	"golang.org/x/sync/errgroup"
 
@@ -60,7 +60,7 @@ func BenchmarkSmallFiles(b *testing.B) {
 		"Bare": func() error { return hashAll(names) },
 	} {
 		b.Run(name, func(b *testing.B) {
-			before := processorTime(b)
+			before := cputest.Used(b)
 			runs := 0
 			for b.Loop() {
 				if err := run(); err != nil {
@@ -68,7 +68,7 @@ func BenchmarkSmallFiles(b *testing.B) {
 				}
 				runs++
 			}
-			b.ReportMetric((processorTime(b)-before).Seconds()*1000/float64(runs), "cpu-ms/op")
+			b.ReportMetric((cputest.Used(b)-before).Seconds()*1000/float64(runs), "cpu-ms/op")
 		})
 	}
 }
@@ -97,13 +97,4 @@ func hashAll(names []string) error {
 		})
 	}
 	return g.Wait()
-}
-
-func processorTime(b *testing.B) time.Duration {
-	b.Helper()
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

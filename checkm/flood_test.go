@@ -5,9 +5,9 @@ import (
 	"io"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
+
+	"github.com/holdfast/holdfast/internal/cputest"
 
 	"github.com/holdfast/holdfast/checkm"
 )
@@ -152,7 +152,7 @@ func BenchmarkMillionRows(b *testing.B) {
 		b.Run(bb.name, func(b *testing.B) {
 			var peak uint64
 			var rows int64
-			began := cpuTime(b)
+			began := cputest.Used(b)
 			for b.Loop() {
 				f := newFlood(million, bb.names)
 				n, err := bb.read(f)
@@ -162,20 +162,10 @@ func BenchmarkMillionRows(b *testing.B) {
 				rows, peak = rows+n, max(peak, f.peak)
 			}
 			b.ReportMetric(float64(rows)/b.Elapsed().Seconds(), "rows/s")
-			b.ReportMetric(float64(rows)/(cpuTime(b)-began).Seconds(), "rows/cpu-s")
+			b.ReportMetric(float64(rows)/(cputest.Used(b)-began).Seconds(), "rows/cpu-s")
 			b.ReportMetric(float64(peak)/(1<<20), "peak-MiB")
 		})
 	}
-}
-
-// cpuTime is the processor's time that this process has had.
-func cpuTime(b *testing.B) time.Duration {
-	b.Helper()
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // BenchmarkWriter writes rows.

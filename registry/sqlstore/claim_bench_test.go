@@ -6,9 +6,10 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
+
+	"github.com/holdfast/holdfast/internal/cputest"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqlstore"
@@ -56,27 +57,17 @@ func BenchmarkClaimSettle(b *testing.B) {
 					claimSettle(b, s, calls.Add(1))
 				}
 				runtime.GC()
-				before := processorTime(b)
+				before := cputest.Used(b)
 				b.ResetTimer()
 				b.RunParallel(func(pb *testing.PB) {
 					for pb.Next() {
 						claimSettle(b, s, calls.Add(1))
 					}
 				})
-				b.ReportMetric(float64((processorTime(b)-before).Microseconds())/float64(b.N), "cpu-µs/op")
+				b.ReportMetric(float64((cputest.Used(b)-before).Microseconds())/float64(b.N), "cpu-µs/op")
 			})
 		}
 	}
-}
-
-// processorTime is what this process has used so far: unlike the time that passes, it does not depend on neighbours.
-func processorTime(b *testing.B) time.Duration {
-	b.Helper()
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func claimSettle(b *testing.B, s *sqlstore.Store, call int64) {

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast/holdfast/internal/cputest"
+
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqlstore"
 	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
@@ -31,7 +33,7 @@ func BenchmarkAddJobs(b *testing.B) {
 			batch := expandingBatch(b, s)
 			jobs := make([]registry.NewJob, portion)
 			row := 0
-			before := processorTime(b)
+			before := cputest.Used(b)
 			for b.Loop() {
 				for i := range jobs {
 					row++
@@ -48,7 +50,7 @@ func BenchmarkAddJobs(b *testing.B) {
 				}
 			}
 			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(row), "µs/row")
-			b.ReportMetric(float64((processorTime(b)-before).Microseconds())/float64(row), "cpu-µs/row")
+			b.ReportMetric(float64((cputest.Used(b)-before).Microseconds())/float64(row), "cpu-µs/row")
 		})
 	}
 }
