@@ -97,7 +97,7 @@ func (l *life) script() []call {
 	add := func(cs ...call) { all = append(all, cs...) }
 	add(l.beginning()...)
 	add(l.claim(registry.Expand), l.call("add jobs", func(ctx context.Context) error {
-		_, err := l.s.AddJobs(ctx, l.lease, []registry.NewJob{{Row: 1, Name: "a"}, {Row: 2, Name: "b"}, {Row: 3, Name: "c", Fault: "bad"}})
+		_, err := l.s.AddJobs(ctx, l.lease, []registry.NewJob{{Row: 1, Name: "a", Spec: told()}, {Row: 2, Name: "b", Spec: told()}, {Row: 3, Name: "c", Fault: "bad"}})
 		return err
 	}), l.done(), l.call("look", func(ctx context.Context) error {
 		page, err := l.s.Items(ctx, registry.ItemQuery{ParentID: l.batch})
@@ -123,7 +123,7 @@ func (l *life) script() []call {
 	add(append([]call{l.claim(registry.Download)}, l.lose()...)...)
 	add(l.claim(registry.Download), l.settle("fail", registry.Settlement{Outcome: registry.OutcomeFailed, Class: registry.ContentFault}))
 	add(l.preserve()...)
-	add(l.claim(registry.Notify), l.done())
+	add(l.deliveries()...)
 	add(l.reportOn()...)
 	add(l.command("requeue", 1, registry.Command{Act: registry.ActRequeue, From: registry.Estimate, IdempotencyKey: "k2"}),
 		l.command("cancel", 1, registry.Command{Act: registry.ActCancel}),
@@ -132,6 +132,35 @@ func (l *life) script() []call {
 	add(l.checks()...)
 	add(l.acts()...)
 	return append(all, l.graphs()...)
+}
+
+// told is the spec of a job whose collection has a callback.
+func told() registry.Spec {
+	return registry.Spec{Profile: registry.Profile{Callback: &registry.Callback{URL: "https://receiver.test/", GoesOn: true}}}
+}
+
+// deliveries are of the job that failed, by its own item, and of the one that completes, which passes its message on.
+func (l *life) deliveries() []call {
+	var m registry.DeliverySpec
+	note := func(status int, text string) call {
+		return l.call("note a delivery", func(ctx context.Context) error {
+			_, err := l.s.NoteDelivery(ctx, l.lease, registry.DeliveryTry{Message: m, Status: status, Error: text})
+			return err
+		})
+	}
+	read := l.call("look at the message", func(ctx context.Context) error {
+		it, err := l.s.Item(ctx, l.lease.ItemID)
+		m, _ = registry.DeliverySpecIn(it.Spec)
+		return err
+	})
+	return []call{
+		l.claim(registry.Deliver), read, note(503, "not now"), note(200, ""), l.done(),
+		l.claim(registry.Notify), l.call("think of a message", func(context.Context) error {
+			m = registry.DeliverySpec{Subject: l.lease.ItemID, State: registry.StateCompleted, Callback: *told().Profile.Callback}
+			return nil
+		}), note(503, "not now"), l.call("pass on", func(ctx context.Context) error { return l.s.PassOn(ctx, l.lease, m) }), l.done(),
+		l.claim(registry.Deliver), read, note(200, ""), l.done(),
+	}
 }
 
 // checks are of what the batch stored: of one file by schedule, and of all that are left when somebody asks.
