@@ -14,7 +14,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/holdfast/holdfast/internal/proctest"
 )
 
 // Virus is what the server knows, and Signature the name that it gives it.
@@ -33,9 +34,7 @@ const (
 type Server struct {
 	Addr   string // host:port
 	Socket string // path
-	dir    string
-	cmd    *exec.Cmd
-	exited chan struct{}
+	proc   *proctest.Server
 }
 
 // Start starts a clamd, which ends with the test; more are further lines of its configuration, before its own. Where there is none on
@@ -47,32 +46,29 @@ func Start(t testing.TB, more ...string) *Server {
 		binary, err = exec.LookPath("/usr/sbin/clamd")
 	}
 	if err != nil {
-		if os.Getenv("REQUIRE_SERVICES") == "1" {
-			t.Fatalf("clamd is required (apt-get install clamav-daemon): %v", err)
-		}
-		t.Skipf("clamd is absent (apt-get install clamav-daemon): %v", err)
+		proctest.Absent(t, "clamd (apt-get install clamav-daemon)", err)
 	}
-	for range 5 {
-		// The port is free now; should another process take it first, the next one is tried.
-		var s *Server
-		if s, err = run(t, binary, more); err == nil {
-			t.Cleanup(s.Kill)
-			return s
-		}
+	var s *Server
+	err = proctest.OnFreePort(t, func(address string) (err error) {
+		s, err = run(t, binary, address, more)
+		return err
+	})
+	if err != nil {
+		t.Fatalf("start clamd: %v", err)
 	}
-	t.Fatalf("start clamd: %v", err)
-	return nil
+	t.Cleanup(s.Kill)
+	return s
 }
 
-func run(t testing.TB, binary string, more []string) (*Server, error) {
+func run(t testing.TB, binary, address string, more []string) (*Server, error) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "clamd-") //nolint:usetesting // t.TempDir is longer than a socket's path may be
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	s := &Server{Addr: freeAddress(t), Socket: filepath.Join(dir, "s"), dir: dir, exited: make(chan struct{})}
-	host, port, _ := net.SplitHostPort(s.Addr)
+	s := &Server{Addr: address, Socket: filepath.Join(dir, "s")}
+	host, port, _ := net.SplitHostPort(address)
 	config := append(more,
 		"Foreground yes", "LocalSocket "+s.Socket, "TCPAddr "+host, "TCPSocket "+port, "DatabaseDirectory "+dir, "TemporaryDirectory "+dir,
 		fmt.Sprintf("StreamMaxLength %d", MaxStream), fmt.Sprintf("MaxFileSize %d", MaxFile), fmt.Sprintf("MaxScanSize %d", MaxStream),
@@ -83,62 +79,26 @@ func run(t testing.TB, binary string, more []string) (*Server, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.cmd = exec.Command(binary, "--config-file="+filepath.Join(dir, "clamd.conf"))
+	cmd := exec.Command(binary, "--config-file="+filepath.Join(dir, "clamd.conf"))
 	var log bytes.Buffer
-	s.cmd.Stdout, s.cmd.Stderr = &log, &log
-	if err := s.cmd.Start(); err != nil {
-		return nil, err
-	}
-	go func() {
-		defer close(s.exited)
-		_ = s.cmd.Wait() // killed on purpose, or told by its log
-	}()
-	if err := s.await(); err != nil {
-		s.Kill()
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if s.proc, err = proctest.Start(cmd, s.answers); err != nil {
 		return nil, fmt.Errorf("%w:\n%s", err, log.String())
 	}
 	return s, nil
 }
 
 // Kill ends the server, as a crash would.
-func (s *Server) Kill() {
-	_ = s.cmd.Process.Kill() // it may have ended by itself
-	<-s.exited
-}
+func (s *Server) Kill() { s.proc.End(os.Kill) }
 
-// await returns when it answers.
-func (s *Server) await() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
-	defer cancel()
-	again := time.NewTicker(20 * time.Millisecond)
-	defer again.Stop()
-	for {
-		var dialer net.Dialer
-		unix, err := dialer.DialContext(ctx, "unix", s.Socket)
-		if err == nil {
-			unix.Close()
-			tcp, err := dialer.DialContext(ctx, "tcp", s.Addr)
-			if err == nil {
-				return tcp.Close()
-			}
-		}
-		select {
-		case <-again.C:
-		case <-s.exited:
-			return errors.New("it ended at once")
-		case <-ctx.Done():
-			return errors.New("it does not answer")
+// answers says whether both its sockets are open.
+func (s *Server) answers(ctx context.Context) bool {
+	var dialer net.Dialer
+	for network, address := range map[string]string{"unix": s.Socket, "tcp": s.Addr} {
+		conn, err := dialer.DialContext(ctx, network, address)
+		if err != nil || conn.Close() != nil {
+			return false
 		}
 	}
-}
-
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	var config net.ListenConfig
-	l, err := config.Listen(context.Background(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatalf("find a free port: %v", err)
-	}
-	defer l.Close()
-	return l.Addr().String()
+	return true
 }

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/holdfast/holdfast/internal/proctest"
 )
 
 // Node returns a command that runs script with args, in a folder of its own, where it finds the npm package name at exactly
@@ -19,7 +21,7 @@ func Node(ctx context.Context, t testing.TB, name, version, script string, args 
 	t.Helper()
 	for _, tool := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			unavailable(t, tool+" is not installed", err)
+			proctest.Absent(t, tool, err)
 		}
 	}
 	node := exec.CommandContext(ctx, "node", append([]string{"-"}, args...)...)
@@ -27,15 +29,6 @@ func Node(ctx context.Context, t testing.TB, name, version, script string, args 
 	node.Env = append(os.Environ(), "NODE_PATH="+filepath.Join(install(ctx, t, name, version), "node_modules"))
 	node.Stdin = strings.NewReader(script)
 	return node
-}
-
-// unavailable skips the test, or fails it where everything must be there.
-func unavailable(t testing.TB, why string, err error) {
-	t.Helper()
-	if os.Getenv("REQUIRE_SERVICES") == "1" {
-		t.Fatalf("%s: %v (and REQUIRE_SERVICES=1)", why, err)
-	}
-	t.Skipf("%s: %v", why, err)
 }
 
 // install returns a folder whose node_modules has the package. It appears whole or not at all, so that several test runs may
@@ -60,7 +53,7 @@ func install(ctx context.Context, t testing.TB, name, version string) string {
 	npm.Dir = temp
 	if out, err := npm.CombinedOutput(); err != nil {
 		t.Logf("npm: %s", out)
-		unavailable(t, "npm cannot install "+name, err)
+		proctest.Absent(t, "the npm package "+name, err)
 	}
 	if err := os.Rename(temp, dir); err != nil {
 		if _, there := os.Stat(dir); there != nil { // else another run was first

@@ -17,18 +17,18 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+
+	"github.com/holdfast/holdfast/internal/proctest"
 )
 
 // Server is a running PostgreSQL. Its methods may be called concurrently, except Kill and Restart.
 type Server struct {
-	dir    string // data and socket
-	bin    string
-	owner  *syscall.SysProcAttr // who runs it
-	cmd    *exec.Cmd
-	exited chan struct{} // closed when cmd has been waited for
+	dir   string // data and socket
+	bin   string
+	owner *syscall.SysProcAttr // who runs it
+	proc  *proctest.Server     // nil when none runs
 
 	mu   sync.Mutex
 	made int // schemas and databases
@@ -84,8 +84,8 @@ func require(t testing.TB, err error) {
 	t.Helper()
 	switch {
 	case err == nil:
-	case errors.Is(err, exec.ErrNotFound) && os.Getenv("REQUIRE_SERVICES") != "1":
-		t.Skipf("PostgreSQL is absent (apt-get install postgresql): %v", err)
+	case errors.Is(err, exec.ErrNotFound):
+		proctest.Absent(t, "PostgreSQL (apt-get install postgresql)", err)
 	default:
 		t.Fatalf("start PostgreSQL: %v", err)
 	}
@@ -130,7 +130,7 @@ func (s *Server) name() string {
 // cleanup has a statement executed when the test ends, unless the server was killed.
 func (s *Server) cleanup(t testing.TB, statement string) {
 	t.Cleanup(func() {
-		if s.cmd != nil {
+		if s.proc != nil {
 			s.exec(t, statement)
 		}
 	})
@@ -155,13 +155,11 @@ func (s *Server) exec(t testing.TB, statement string) {
 
 // Kill ends the server at once, as a power cut would end its processes, and waits for it.
 func (s *Server) Kill() {
-	if s.cmd == nil {
+	if s.proc == nil {
 		return
 	}
-	// SIGQUIT is PostgreSQL's immediate shutdown: no checkpoint, recovery at the next start, and no child is left.
-	_ = s.cmd.Process.Signal(syscall.SIGQUIT)
-	<-s.exited
-	s.cmd = nil
+	s.proc.End(syscall.SIGQUIT) // PostgreSQL's immediate shutdown: no checkpoint, recovery at the next start, and no child is left
+	s.proc = nil
 }
 
 // Restart starts the server again, after Kill, on its old data.
@@ -271,44 +269,15 @@ func (s *Server) run() error {
 	defer log.Close()
 	cmd := exec.Command(filepath.Join(s.bin, "postgres"), "-D", s.data())
 	cmd.SysProcAttr, cmd.Dir, cmd.Stdout, cmd.Stderr = s.owner, s.dir, log, log
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	exited := make(chan struct{})
-	go func() {
-		_ = cmd.Wait() // stopped on purpose, or told by the log
-		close(exited)
-	}()
-	s.cmd, s.exited = cmd, exited
-	if err := s.await(); err != nil {
-		s.Kill()
-		text, _ := os.ReadFile(filepath.Join(s.dir, "log")) // what there is of it
-		return fmt.Errorf("%w\n%s", err, text)
-	}
-	return nil
-}
-
-// await returns when the server answers, and an error when it ends or stays silent.
-func (s *Server) await() error {
 	db, err := sql.Open("pgx", s.address("postgres", "public"))
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	deadline := time.NewTimer(30 * time.Second)
-	defer deadline.Stop()
-	again := time.NewTicker(10 * time.Millisecond)
-	defer again.Stop()
-	for {
-		if db.PingContext(context.Background()) == nil {
-			return nil
-		}
-		select {
-		case <-again.C:
-		case <-s.exited:
-			return errors.New("it ended at once")
-		case <-deadline.C:
-			return errors.New("it does not answer")
-		}
+	s.proc, err = proctest.Start(cmd, func(ctx context.Context) bool { return db.PingContext(ctx) == nil })
+	if err != nil {
+		text, _ := os.ReadFile(filepath.Join(s.dir, "log")) // what there is of it
+		return fmt.Errorf("%w\n%s", err, text)
 	}
+	return nil
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/holdfast/holdfast/internal/proctest"
 )
 
 // Bucket is the one bucket that the server has.
@@ -51,7 +53,7 @@ func Start(t testing.TB) *Server {
 	if err := os.MkdirAll(s.Folder, 0o755); err != nil {
 		t.Fatalf("make the bucket: %v", err)
 	}
-	cmd := exec.Command(build(t), filepath.Dir(s.Folder))
+	cmd := exec.Command(proctest.Built(t, "s3gateway"), filepath.Dir(s.Folder))
 	stdin, err := cmd.StdinPipe() // its end ends the server, should this process be killed
 	if err != nil {
 		t.Fatal(err)
@@ -108,24 +110,4 @@ func (s *Server) Uploads(t testing.TB) (keys []string) {
 		}
 	}
 	return keys
-}
-
-// build returns the server's binary.
-func build(t testing.TB) string {
-	t.Helper()
-	mod, err := exec.Command("go", "env", "GOMOD").Output()
-	if err != nil {
-		t.Fatalf("find the module: %v", err)
-	}
-	script := exec.Command(filepath.Join(filepath.Dir(strings.TrimSpace(string(mod))), "scripts", "testserver.sh"), "s3gateway")
-	var said bytes.Buffer
-	script.Stderr = &said
-	out, err := script.Output()
-	if err != nil {
-		if os.Getenv("REQUIRE_SERVICES") == "1" {
-			t.Fatalf("the S3 server is required: %v\n%s", err, said.String())
-		}
-		t.Skipf("the S3 server cannot be built: %v\n%s", err, said.String())
-	}
-	return strings.TrimSpace(string(out))
 }

@@ -1,0 +1,121 @@
+// Package proctest runs servers of others' making as child processes of a test: each answers when Start returns, and is gone when Kill does.
+package proctest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// patience is how long a server may take until it answers; the slowest, clamd, needs a few seconds on a busy machine.
+const patience = 60 * time.Second
+
+// Server is a running child process.
+type Server struct {
+	cmd    *exec.Cmd
+	exited chan struct{} // closed when cmd has been waited for
+}
+
+// Start starts cmd and returns when answers, which is asked again and again, says that it is there. The error of a server that ends
+// before, or stays silent for a minute, leaves no process; why, its own log has to tell.
+func Start(cmd *exec.Cmd, answers func(ctx context.Context) bool) (*Server, error) {
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	s := &Server{cmd: cmd, exited: make(chan struct{})}
+	go func() {
+		defer close(s.exited)
+		_ = cmd.Wait() // killed on purpose, or told by its log
+	}()
+	if err := s.await(answers); err != nil {
+		s.End(os.Kill)
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Server) await(answers func(ctx context.Context) bool) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	for {
+		if answers(ctx) {
+			return nil
+		}
+		select {
+		case <-again.C:
+		case <-s.exited:
+			return errors.New("it ended at once")
+		case <-ctx.Done():
+			return errors.New("it does not answer")
+		}
+	}
+}
+
+// Process is the process, for signals.
+func (s *Server) Process() *os.Process { return s.cmd.Process }
+
+// End ends the server by a signal and waits for its end; of one that has ended already nothing comes.
+func (s *Server) End(signal os.Signal) {
+	_ = s.cmd.Process.Signal(signal) // it may have ended by itself
+	<-s.exited
+}
+
+// OnFreePort calls start with an address of 127.0.0.1 that is free, and again with another one, up to five times, when it fails: another
+// process may have taken it first. It returns the last error.
+func OnFreePort(t testing.TB, start func(address string) error) error {
+	t.Helper()
+	var err error
+	for range 5 {
+		if err = start(freeAddress(t)); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	var config net.ListenConfig
+	l, err := config.Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("find a free port: %v", err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// Absent skips the test, which cannot do without what is missing, or fails it where REQUIRE_SERVICES is 1, as in CI.
+func Absent(t testing.TB, what string, err error) {
+	t.Helper()
+	if os.Getenv("REQUIRE_SERVICES") == "1" {
+		t.Fatalf("%s is required: %v", what, err)
+	}
+	t.Skipf("%s is absent: %v", what, err)
+}
+
+// Built returns the binary of a server that is a module below tools; the first use on a machine builds it. Where that cannot be done it
+// is Absent.
+func Built(t testing.TB, name string) string {
+	t.Helper()
+	mod, err := exec.Command("go", "env", "GOMOD").Output()
+	if err != nil {
+		t.Fatalf("find the module: %v", err)
+	}
+	script := exec.Command(filepath.Join(filepath.Dir(strings.TrimSpace(string(mod))), "scripts", "testserver.sh"), name)
+	var said bytes.Buffer
+	script.Stderr = &said
+	out, err := script.Output()
+	if err != nil {
+		Absent(t, name, errors.Join(err, errors.New(said.String())))
+	}
+	return strings.TrimSpace(string(out))
+}
