@@ -195,10 +195,15 @@ func (s *Store) beginUpload(ctx context.Context, name, mark string, summed bool)
 // parts fills an upload.
 func (s *Store) parts(ctx context.Context, name string, upload *string, sources []source, summed bool) ([]types.CompletedPart, error) {
 	parts := make([]types.CompletedPart, len(sources))
-	group, ctx := errgroup.WithContext(ctx)
+	// When one fails no other is begun, and those under way come to their end: a part that the service still makes when its upload is
+	// aborted would stay behind.
+	group, failed := errgroup.WithContext(ctx)
 	group.SetLimit(copiesAtOnce)
 	for i, from := range sources {
 		group.Go(func() error {
+			if failed.Err() != nil {
+				return context.Cause(failed)
+			}
 			var err error
 			parts[i], err = s.part(ctx, name, upload, int32(i+1), from, summed)
 			return err
