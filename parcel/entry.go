@@ -48,9 +48,9 @@ func (p *Parcel) stored(name string, f registry.File) Entry {
 // offset is 0. ErrDamaged says that the whole is not what was recorded: what was written is worth nothing then, and neither is what
 // prior gave. Any other error leaves what w has taken as good as it was.
 func (e Entry) Copy(ctx context.Context, w io.Writer, prior io.Reader, offset int64) error {
-	digester, err := fixity.NewDigester(slices.Sorted(maps.Keys(e.Digests))...)
+	digester, err := e.digester()
 	if err != nil {
-		return fmt.Errorf("%s: %w", e.Name, err)
+		return err
 	}
 	if offset > e.Size {
 		return fmt.Errorf("%s: %w: there are %d bytes, %d are recorded", e.name(), ErrDamaged, offset, e.Size)
@@ -60,18 +60,31 @@ func (e Entry) Copy(ctx context.Context, w io.Writer, prior io.Reader, offset in
 			return fmt.Errorf("%s: read what is there: %w", e.name(), err)
 		}
 	}
-	out := &watched{ctx: ctx, w: io.MultiWriter(w, digester)}
-	if err := e.write(ctx, out, offset); err != nil {
+	return e.rest(ctx, io.MultiWriter(w, digester), digester, offset)
+}
+
+// rest writes the bytes from offset on, to w, which digester gets them from, too, and judges the whole.
+func (e Entry) rest(ctx context.Context, w io.Writer, digester *fixity.Digester, offset int64) error {
+	if err := e.write(ctx, &watched{ctx: ctx, w: w}, offset); err != nil {
 		return fmt.Errorf("%s: %w", e.name(), err)
 	}
 	return e.judge(digester)
 }
 
+// digester takes the digests that are recorded of the file.
+func (e Entry) digester() (*fixity.Digester, error) {
+	d, err := fixity.NewDigester(slices.Sorted(maps.Keys(e.Digests))...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", e.Name, err)
+	}
+	return d, nil
+}
+
 // Check reads a file that is there, and returns ErrDamaged when it is not the recorded one.
 func (e Entry) Check(ctx context.Context, r io.Reader) error {
-	digester, err := fixity.NewDigester(slices.Sorted(maps.Keys(e.Digests))...)
+	digester, err := e.digester()
 	if err != nil {
-		return fmt.Errorf("%s: %w", e.Name, err)
+		return err
 	}
 	if _, err := io.Copy(&watched{ctx: ctx, w: digester}, io.LimitReader(r, e.Size+1)); err != nil {
 		return fmt.Errorf("%s: read what is there: %w", e.name(), err)

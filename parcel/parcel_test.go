@@ -4,12 +4,14 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,6 +27,7 @@ type memory struct {
 	files map[string]string
 	bad   map[string]string // what is really stored of some
 	opens []string
+	slow  bool // a read gives one byte
 }
 
 func (m *memory) Files(_ context.Context, after string) ([]registry.File, error) {
@@ -49,7 +52,11 @@ func (m *memory) Open(_ context.Context, f registry.File, offset int64) (io.Read
 	if bad, ok := m.bad[f.Path]; ok {
 		text = bad
 	}
-	return io.NopCloser(strings.NewReader(text[offset:])), nil
+	in := io.Reader(strings.NewReader(text[offset:]))
+	if m.slow {
+		in = iotest.OneByteReader(in)
+	}
+	return io.NopCloser(in), nil
 }
 
 func object() *memory {
@@ -102,6 +109,77 @@ func TestWriteTar_FromAnyByte(t *testing.T) {
 				t.Fatalf("%s: from byte %d: asked for %v", name, from, m.opens)
 			}
 		}
+	}
+}
+
+// TestContinueTar_FromAnyPoint: from whatever point, as JSON keeps it, the rest makes the same tar, and no byte before it is asked for.
+func TestContinueTar_FromAnyPoint(t *testing.T) {
+	t.Parallel()
+	for name, opts := range forms() {
+		m := object()
+		m.slow = true
+		p := lay(t, m, opts)
+		var whole bytes.Buffer
+		var points []parcel.Point
+		seen := func(size int64, point func() (parcel.Point, error)) error {
+			at, err := point()
+			if err == nil && (at.Offset != size || at.Start > size) {
+				t.Errorf("%s: the point %+v at %d", name, at, size)
+			}
+			text, encoding := json.Marshal(at)
+			points = append(points, parcel.Point{})
+			return errors.Join(err, encoding, json.Unmarshal(text, &points[len(points)-1]))
+		}
+		if err := p.ContinueTar(t.Context(), &whole, parcel.Point{}, seen); err != nil {
+			t.Fatal(err)
+		}
+		var once bytes.Buffer
+		if err := p.WriteTar(t.Context(), &once, 0, nil); err != nil || !bytes.Equal(once.Bytes(), whole.Bytes()) {
+			t.Fatalf("%s: two ways make two tars: %v", name, err)
+		}
+		inside := 0
+		for _, at := range points {
+			m.opens = nil
+			rest := bytes.NewBuffer(slices.Clone(whole.Bytes()[:at.Offset]))
+			err := p.ContinueTar(t.Context(), rest, at, func(int64, func() (parcel.Point, error)) error { return nil })
+			if err != nil || !bytes.Equal(rest.Bytes(), whole.Bytes()) {
+				t.Fatalf("%s: from %+v: %d bytes, want %d: %v", name, at, rest.Len(), whole.Len(), err)
+			}
+			if at.Digests == nil {
+				continue
+			}
+			inside++
+			wrong := at
+			wrong.Digests = &fixity.State{Version: "another", Size: at.Digests.Size}
+			if err := p.ContinueTar(t.Context(), io.Discard, wrong, nil); !errors.Is(err, parcel.ErrPoint) {
+				t.Errorf("%s: digests that nobody can read: %v", name, err)
+			}
+		}
+		if inside == 0 {
+			t.Errorf("%s: no point lies in a file", name)
+		}
+	}
+}
+
+// What was wrong before the point is found at the file's end, also when nothing of the file is left to come.
+func TestContinueTar_Damage(t *testing.T) {
+	t.Parallel()
+	const path = "producer/sub/two\nlines 100%"
+	m := object()
+	good := m.files[path]
+	m.bad = map[string]string{path: "T" + good[1:]}
+	var last parcel.Point
+	err := lay(t, m, parcel.Options{}).ContinueTar(t.Context(), io.Discard, parcel.Point{}, func(_ int64, point func() (at parcel.Point, err error)) (err error) {
+		last, err = point()
+		return err
+	})
+	if !errors.Is(err, parcel.ErrDamaged) || last.Digests == nil || last.Digests.Size != int64(len(good)) || last.Start >= last.Offset {
+		t.Fatalf("%v, at %+v", err, last)
+	}
+	m.bad = nil
+	err = lay(t, m, parcel.Options{}).ContinueTar(t.Context(), io.Discard, last, func(int64, func() (parcel.Point, error)) error { return nil })
+	if !errors.Is(err, parcel.ErrDamaged) {
+		t.Errorf("gone on at the end of what is damaged: %v", err)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/holdfast/holdfast/fixity"
 )
 
 // TarEnd is the number of zeros that end a tar file: two blocks.
@@ -44,13 +46,93 @@ func (p *Parcel) TarSize(ctx context.Context) (int64, error) {
 // *ResumedError that it, or its part in have, is not. The errors are those of the source and of w, and the cause of ctx, too; a tar is whole when there
 // was none.
 func (p *Parcel) WriteTar(ctx context.Context, w io.Writer, from int64, have io.ReaderAt) error {
+	return p.writeTar(ctx, w, from, false, func(at place, offset int64) error {
+		var prior io.Reader
+		if offset > 0 {
+			prior = io.NewSectionReader(have, at.content(), offset)
+		}
+		return at.Copy(ctx, w, prior, offset)
+	})
+}
+
+// Point is where a tar stood. It is all that has to be known of bytes that cannot be read again, to go on behind them.
+type Point struct {
+	Offset int64 `json:"offset"` // bytes of the tar
+	// Digests are those of the bytes before it of the file that it lies in; nil between two files, and in their headers.
+	Digests *fixity.State `json:"digests,omitempty"`
+	// Start is where that file begins; Offset between two files.
+	Start int64 `json:"start"`
+}
+
+// ContinueTar is WriteTar from a point on, the zero one being the beginning. reached is called after each write that w took whole, in
+// between two files and in them, and its error ends the writing; point, which may be called until reached returns, says where the tar
+// stands then. A point whose digests cannot be read any more is ErrPoint: whoever called goes on at its Start instead, where none are needed.
+func (p *Parcel) ContinueTar(ctx context.Context, w io.Writer, from Point, reached func(size int64, point func() (Point, error)) error) error {
+	out := &marking{w: w, at: from.Offset, reached: reached}
+	return p.writeTar(ctx, out, from.Offset, from.Digests != nil, func(at place, offset int64) error {
+		digester, err := at.digester()
+		if err != nil {
+			return err
+		}
+		if offset > 0 && (from.Digests == nil || from.Digests.Size != offset || !digester.Restore(*from.Digests)) {
+			return fmt.Errorf("go on in %s at byte %d: %w", at.name(), offset, ErrPoint)
+		}
+		out.begin(at, digester)
+		defer out.end()
+		return at.rest(ctx, out, digester, offset)
+	})
+}
+
+// ErrPoint says that a tar cannot be gone on with in the middle of a file: what is needed of its beginning is not known.
+var ErrPoint = errors.New("the digests of the file's beginning are not known")
+
+// marking knows where a tar stands that is written through it.
+type marking struct {
+	w        io.Writer
+	at       int64 // bytes of the tar
+	start    int64
+	digester *fixity.Digester // of the file that is being written; nil between two
+	reached  func(size int64, point func() (Point, error)) error
+}
+
+func (m *marking) begin(at place, d *fixity.Digester) { m.start, m.digester = at.start, d }
+
+func (m *marking) end() { m.digester = nil }
+
+// Write implements io.Writer. Digests are taken here, so that they are those of what was written when reached is called.
+func (m *marking) Write(p []byte) (int, error) {
+	n, err := m.w.Write(p)
+	m.at += int64(n)
+	if m.digester != nil {
+		if _, err := m.digester.Write(p[:n]); err != nil {
+			return n, err
+		}
+	}
+	if err != nil {
+		return n, err
+	}
+	return n, m.reached(m.at, m.point)
+}
+
+func (m *marking) point() (Point, error) {
+	if m.digester == nil {
+		return Point{Offset: m.at, Start: m.at}, nil
+	}
+	state, err := m.digester.State()
+	return Point{Offset: m.at, Digests: &state, Start: m.start}, err
+}
+
+// writeTar writes everything but the contents of files, which copyFile does, from an offset of theirs on. A file that ends at from is left
+// alone, but for one that is unjudged.
+func (p *Parcel) writeTar(ctx context.Context, w io.Writer, from int64, unjudged bool, copyFile func(at place, offset int64) error) error {
 	end := int64(0)
 	for at, err := range p.places(ctx) {
 		if err != nil {
 			return err
 		}
 		end = at.end()
-		if end <= from {
+		ends := unjudged && from == at.content()+at.Size
+		if end <= from && !ends {
 			continue
 		}
 		if rest := from - at.start; rest < int64(len(at.header)) {
@@ -59,12 +141,8 @@ func (p *Parcel) WriteTar(ctx context.Context, w io.Writer, from int64, have io.
 			}
 		}
 		offset := max(from-at.content(), 0)
-		if offset < at.Size || at.Size == 0 && !at.Folder() {
-			var prior io.Reader
-			if offset > 0 {
-				prior = io.NewSectionReader(have, at.content(), offset)
-			}
-			err := at.Copy(ctx, w, prior, offset)
+		if offset < at.Size || at.Size == 0 && !at.Folder() || ends {
+			err := copyFile(at, offset)
 			if errors.Is(err, ErrDamaged) && offset > 0 {
 				return &ResumedError{Start: at.start, Err: err}
 			} else if err != nil {
