@@ -2,7 +2,6 @@ package parcel
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -21,32 +20,37 @@ type Entry struct {
 	Digests map[string]string // that its bytes have, in hex by algorithm
 
 	write func(ctx context.Context, w io.Writer, offset int64) error
+	from  *origin // nil of what the parcel adds
 }
 
 // Folder says that it is an empty folder, which nothing is copied to.
 func (e Entry) Folder() bool { return strings.HasSuffix(e.Name, "/") }
 
+// RewriteError says that a file which was written is not what was recorded, ErrDamaged, and may be right when all of it is written again: the
+// part that was there already may be at fault, or the storage that it was read in, and there may be another one. Written again and again it
+// comes to an end.
+type RewriteError struct {
+	Start int64 // where the file begins in the tar
+	Err   error
+}
+
+// Error implements error.
+func (e *RewriteError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what happened.
+func (e *RewriteError) Unwrap() error { return e.Err }
+
 // stored is a file of the object.
 func (p *Parcel) stored(name string, f registry.File) Entry {
-	return Entry{Name: name, Path: f.Path, Size: f.SizeBytes, Digests: f.Digests, write: func(ctx context.Context, w io.Writer, offset int64) error {
-		if offset == f.SizeBytes {
-			return nil
-		}
-		body, err := p.source.Open(ctx, f, offset)
-		if err != nil {
-			return err
-		}
-		n, err := io.Copy(w, body)
-		if err == nil && offset+n < f.SizeBytes {
-			err = fmt.Errorf("%d of %d bytes: %w", offset+n, f.SizeBytes, io.ErrUnexpectedEOF)
-		}
-		return errors.Join(err, body.Close())
-	}}
+	from := &origin{parcel: p, file: f}
+	e := Entry{Name: name, Path: f.Path, Size: f.SizeBytes, Digests: f.Digests, from: from, write: from.write}
+	from.judge = e.judge
+	return e
 }
 
 // Copy writes the file's bytes to w from offset on; those before, which are there already, are read from prior, and may be nil when
 // offset is 0. ErrDamaged says that the whole is not what was recorded: what was written is worth nothing then, and neither is what
-// prior gave. Any other error leaves what w has taken as good as it was.
+// prior gave; with *RewriteError it is worth while to write it again from 0. Any other error leaves what w has taken as good as it was.
 func (e Entry) Copy(ctx context.Context, w io.Writer, prior io.Reader, offset int64) error {
 	digester, err := e.digester()
 	if err != nil {
@@ -68,7 +72,16 @@ func (e Entry) rest(ctx context.Context, w io.Writer, digester *fixity.Digester,
 	if err := e.write(ctx, &watched{ctx: ctx, w: w}, offset); err != nil {
 		return fmt.Errorf("%s: %w", e.name(), err)
 	}
-	return e.judge(digester)
+	err := e.judge(digester)
+	if err == nil {
+		return nil
+	}
+	again := offset > 0 || e.from != nil && e.from.blame(err)
+	err = fmt.Errorf("%s: %w", e.name(), err)
+	if again {
+		return &RewriteError{Err: err}
+	}
+	return err
 }
 
 // digester takes the digests that are recorded of the file.
@@ -89,16 +102,20 @@ func (e Entry) Check(ctx context.Context, r io.Reader) error {
 	if _, err := io.Copy(&watched{ctx: ctx, w: digester}, io.LimitReader(r, e.Size+1)); err != nil {
 		return fmt.Errorf("%s: read what is there: %w", e.name(), err)
 	}
-	return e.judge(digester)
+	if err := e.judge(digester); err != nil {
+		return fmt.Errorf("%s: %w", e.name(), err)
+	}
+	return nil
 }
 
+// judge returns ErrDamaged when what d has seen is not the recorded file.
 func (e Entry) judge(d *fixity.Digester) error {
 	if got := d.Size(); got != e.Size {
-		return fmt.Errorf("%s: %w: %d bytes came, %d are recorded", e.name(), ErrDamaged, got, e.Size)
+		return fmt.Errorf("%w: %d bytes came, %d are recorded", ErrDamaged, got, e.Size)
 	}
 	for algorithm, got := range d.Sums() {
 		if want := e.Digests[algorithm]; !strings.EqualFold(got, want) {
-			return fmt.Errorf("%s: %w: %s is %s, %s is recorded", e.name(), ErrDamaged, algorithm, got, want)
+			return fmt.Errorf("%w: %s is %s, %s is recorded", ErrDamaged, algorithm, got, want)
 		}
 	}
 	return nil

@@ -4,7 +4,8 @@
 // there already is verified and not fetched again, and the size of a tar is known before its first byte is written. Nothing is held in
 // memory but a page of the inventory and, in a bag, the names of Holdfast's own files.
 //
-// No wrong byte passes in silence: every file is compared with its recorded digests while it is copied.
+// No wrong byte passes in silence: every file is compared with its recorded digests while it is copied, and read from another storage where one
+// has wrong bytes.
 package parcel
 
 import (
@@ -24,6 +25,8 @@ import (
 var (
 	// ErrDamaged says that the bytes of a file are not those that were recorded.
 	ErrDamaged = errors.New("the bytes are not those that were recorded")
+	// ErrNowhere is how a Source says that no other storage has a file.
+	ErrNowhere = errors.New("no other storage has the file")
 	// ErrName says that a name cannot be in a parcel: it would lead out of it, or a bag cannot hold it.
 	ErrName = errors.New("the name cannot be used")
 	// ErrTwice says that two files would have one name.
@@ -40,8 +43,10 @@ const (
 type Source interface {
 	// Files lists the files by path, some of those after a path; none at the end.
 	Files(ctx context.Context, after string) ([]registry.File, error)
-	// Open reads a file from an offset on.
-	Open(ctx context.Context, f registry.File, offset int64) (io.ReadCloser, error)
+	// Open reads a file from an offset on, in a storage that is none of those in not, and names it, also with an error that is that
+	// storage's alone; ErrDamaged is that it has not the file, or not all of it. ErrNowhere when there is no other storage. An error
+	// without a storage ends the search.
+	Open(ctx context.Context, f registry.File, offset int64, not []string) (body io.ReadCloser, storage string, err error)
 }
 
 // Options say what a parcel is.
@@ -50,6 +55,11 @@ type Options struct {
 	System bool      // Holdfast's own files, too
 	At     time.Time // the date of everything in it: whoever goes on must give the same
 	Agent  string    // of a bag: what made it
+	// Ahead is up to how many bytes a file is held in memory and compared before its first byte is written: for writers that take nothing
+	// back. What is larger is compared on its way.
+	Ahead int64
+	// Elsewhere is told that a file (by its path) is read in a storage because of what was met in others; nil: nobody.
+	Elsewhere func(path, storage string, because error)
 	// Algorithms of a bag's manifests; none are sha256 and sha512, as far as they are recorded of every file.
 	Algorithms []string
 }
@@ -61,11 +71,12 @@ type Parcel struct {
 	source  Source
 	opts    Options
 	bag     *bag // what was found by looking at all files once; nil for what is no bag
+	doubts  map[string]*doubt
 }
 
 // New lays out version of an object. For a bag the inventory is read once, which refuses what a bag cannot hold: ErrName.
 func New(ctx context.Context, o registry.Object, version int, source Source, opts Options) (*Parcel, error) {
-	p := &Parcel{object: o, version: version, source: source, opts: opts}
+	p := &Parcel{object: o, version: version, source: source, opts: opts, doubts: map[string]*doubt{}}
 	if !opts.Bag {
 		return p, nil
 	}

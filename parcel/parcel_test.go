@@ -26,6 +26,7 @@ import (
 type memory struct {
 	files map[string]string
 	bad   map[string]string // what is really stored of some
+	there map[string]string // the same in a second storage; nil: there is none
 	opens []string
 	slow  bool // a read gives one byte
 }
@@ -46,18 +47,46 @@ func (m *memory) Files(_ context.Context, after string) ([]registry.File, error)
 	return out[:min(len(out), 2)], nil
 }
 
-func (m *memory) Open(_ context.Context, f registry.File, offset int64) (io.ReadCloser, error) {
+func (m *memory) Open(_ context.Context, f registry.File, offset int64, not []string) (io.ReadCloser, string, error) {
 	m.opens = append(m.opens, fmt.Sprintf("%s@%d", f.Path, offset))
 	text := m.files[f.Path]
 	if bad, ok := m.bad[f.Path]; ok {
 		text = bad
 	}
-	in := io.Reader(strings.NewReader(text[offset:]))
+	place := "here"
+	if slices.Contains(not, place) {
+		if m.there == nil {
+			return nil, "", parcel.ErrNowhere
+		}
+		if place = "there"; slices.Contains(not, place) {
+			return nil, "", parcel.ErrNowhere
+		}
+		text = m.files[f.Path]
+		if bad, ok := m.there[f.Path]; ok {
+			text = bad
+		}
+	}
+	if text == missing {
+		return nil, place, parcel.ErrDamaged
+	}
+	var breaks error = io.EOF
+	if whole, broken := strings.CutSuffix(text, cut); broken {
+		text, breaks = whole, errCut
+	}
+	in := io.MultiReader(strings.NewReader(text[min(offset, int64(len(text))):]), iotest.ErrReader(breaks))
 	if m.slow {
 		in = iotest.OneByteReader(in)
 	}
-	return io.NopCloser(in), nil
+	return io.NopCloser(in), place, nil
 }
+
+// What is stored may end in cut: reading it breaks off there. missing is not there at all.
+const (
+	cut     = "<cut>"
+	missing = "<missing>"
+)
+
+var errCut = errors.New("input/output error")
 
 func object() *memory {
 	return &memory{files: map[string]string{
@@ -288,6 +317,117 @@ func TestDamage(t *testing.T) {
 	have[in-1] ^= 1
 	if err := p.WriteTar(t.Context(), io.Discard, int64(in), bytes.NewReader(have)); !errors.Is(err, parcel.ErrDamaged) {
 		t.Errorf("a wrong byte in what was there of a file: %v", err)
+	}
+}
+
+// everyWay writes a parcel as files, as a tar that can be written again, and as a stream that cannot, and returns the names and contents.
+func everyWay(t *testing.T, m *memory, elsewhere func(path, place string, because error)) map[string]func() (map[string]string, error) {
+	t.Helper()
+	opts := parcel.Options{System: true, Elsewhere: elsewhere}
+	untar := func(r io.Reader, err error) (map[string]string, error) {
+		got := map[string]string{}
+		for tr := tar.NewReader(r); err == nil; {
+			var h *tar.Header
+			if h, err = tr.Next(); errors.Is(err, io.EOF) {
+				return got, nil
+			} else if err == nil {
+				var text []byte
+				text, err = io.ReadAll(tr)
+				got[h.Name] = string(text)
+			}
+		}
+		return nil, err
+	}
+	return map[string]func() (map[string]string, error){
+		"files": func() (map[string]string, error) {
+			got := map[string]string{}
+			for e, err := range lay(t, m, opts).Entries(t.Context()) {
+				var text bytes.Buffer
+				for again := new(parcel.RewriteError); err == nil; {
+					text.Reset()
+					if err = e.Copy(t.Context(), &text, nil, 0); !errors.As(err, &again) {
+						break
+					}
+					err = nil
+				}
+				if err != nil {
+					return nil, err
+				}
+				got[e.Name] = text.String()
+			}
+			return got, nil
+		},
+		"tar": func() (map[string]string, error) {
+			p := lay(t, m, opts)
+			var out bytes.Buffer
+			err := p.WriteTar(t.Context(), &out, 0, nil)
+			for again := new(parcel.RewriteError); errors.As(err, &again); {
+				out.Truncate(int(again.Start))
+				err = p.WriteTar(t.Context(), &out, again.Start, nil)
+			}
+			return untar(&out, err)
+		},
+		"stream": func() (map[string]string, error) {
+			ahead := opts
+			ahead.Ahead = 1 << 20
+			var out bytes.Buffer
+			err := lay(t, m, ahead).WriteTar(t.Context(), &out, 0, nil)
+			return untar(&out, err)
+		},
+	}
+}
+
+// TestElsewhere: what is wrong in one storage, in whatever way, is read in the other; only what is right at none cannot be had.
+func TestElsewhere(t *testing.T) {
+	t.Parallel()
+	const path = "producer/sub/two\nlines 100%"
+	good := object().files[path]
+	faults := map[string]string{
+		"flipped": "T" + good[1:], "flipped at the end": good[:len(good)-1] + "!", "shorter": good[1:], "longer": good + "x", "none": "", "missing": missing,
+		"broken off": good[:700] + cut, "broken off at once": cut, "flipped and broken off": "T" + good[1:700] + cut,
+	}
+	want := map[string]string{}
+	for name, text := range object().files {
+		want[strings.TrimPrefix(name, "producer/")] = text
+	}
+	for name, bad := range faults {
+		m := object()
+		m.bad, m.there = map[string]string{path: bad, "system/mrt-mom.txt": "Mom"}, map[string]string{"producer/z": "wrong, and never asked for"}
+		var told []string
+		for way, write := range everyWay(t, m, func(path, place string, because error) {
+			told = append(told, path+" at "+place)
+			if !strings.HasPrefix(because.Error(), `in storage "here": `) {
+				t.Errorf("%s: because of %v", name, because)
+			}
+		}) {
+			told = nil
+			got, err := write()
+			if diff := cmp.Diff(want, got); diff != "" || err != nil {
+				t.Errorf("%s, %s: %v (-want +got):\n%s", name, way, err, diff)
+			}
+			if diff := cmp.Diff([]string{path + " at there", "system/mrt-mom.txt at there"}, told); diff != "" {
+				t.Errorf("%s, %s: told (-want +got):\n%s", name, way, diff)
+			}
+		}
+		// Wrong at both: nothing is called whole, and the fault that may pass counts.
+		for other, worse := range faults {
+			m.there = map[string]string{path: worse}
+			passes := strings.HasSuffix(bad, cut) || strings.HasSuffix(worse, cut)
+			for way, write := range everyWay(t, m, nil) {
+				switch got, err := write(); {
+				case got["sub/two\nlines 100%"] == good && strings.Contains(name, "broken") && !strings.Contains(name, "flipped"):
+					// the one had the beginning and the other the end
+				case err == nil || got != nil:
+					t.Errorf("%s here, %s there, %s: wrong bytes came out", name, other, way)
+				case !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), `in storage "here": `) || !strings.Contains(err.Error(), `in storage "there": `):
+					t.Errorf("%s here, %s there, %s: %v", name, other, way, err)
+				case !passes && !errors.Is(err, parcel.ErrDamaged) && !errors.Is(err, io.ErrUnexpectedEOF):
+					t.Errorf("%s here, %s there, %s: %v, want ErrDamaged", name, other, way, err)
+				case passes && errors.Is(err, parcel.ErrDamaged):
+					t.Errorf("%s here, %s there, %s: %v is called damage, and may pass", name, other, way, err)
+				}
+			}
+		}
 	}
 }
 

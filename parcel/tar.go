@@ -16,19 +16,6 @@ import (
 // TarEnd is the number of zeros that end a tar file: two blocks.
 const TarEnd = 1024
 
-// ResumedError says that a file that was there in part, and whose rest was written behind it, is not what was recorded: ErrDamaged.
-// The part may be at fault, or the source.
-type ResumedError struct {
-	Start int64 // where the file begins in the tar
-	Err   error
-}
-
-// Error implements error.
-func (e *ResumedError) Error() string { return e.Err.Error() }
-
-// Unwrap returns what happened.
-func (e *ResumedError) Unwrap() error { return e.Err }
-
 // TarSize is the number of bytes of the tar.
 func (p *Parcel) TarSize(ctx context.Context) (int64, error) {
 	size := int64(TarEnd)
@@ -43,7 +30,7 @@ func (p *Parcel) TarSize(ctx context.Context) (int64, error) {
 
 // WriteTar writes the tar to w from the offset on; a bag lies in a folder of its own, Base. have gives the bytes before the offset, of
 // which those of a file that the offset lies in are read; it may be nil when from is 0. ErrDamaged says that a file is not what was recorded,
-// *ResumedError that it, or its part in have, is not. The errors are those of the source and of w, and the cause of ctx, too; a tar is whole when there
+// *RewriteError that it may be right when the tar is written again from its Start on. The errors are those of the source and of w, and the cause of ctx, too; a tar is whole when there
 // was none.
 func (p *Parcel) WriteTar(ctx context.Context, w io.Writer, from int64, have io.ReaderAt) error {
 	return p.writeTar(ctx, w, from, false, func(at place, offset int64) error {
@@ -143,8 +130,8 @@ func (p *Parcel) writeTar(ctx context.Context, w io.Writer, from int64, unjudged
 		offset := max(from-at.content(), 0)
 		if offset < at.Size || at.Size == 0 && !at.Folder() || ends {
 			err := copyFile(at, offset)
-			if errors.Is(err, ErrDamaged) && offset > 0 {
-				return &ResumedError{Start: at.start, Err: err}
+			if again := new(RewriteError); errors.As(err, &again) {
+				return &RewriteError{Start: at.start, Err: again.Err}
 			} else if err != nil {
 				return err
 			}

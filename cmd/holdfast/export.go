@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,6 +15,7 @@ import (
 	"github.com/holdfast/holdfast/parcel"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/client"
+	"github.com/holdfast/holdfast/registry/wire"
 )
 
 func (a *app) exportCommand() *cobra.Command {
@@ -20,8 +23,9 @@ func (a *app) exportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "export ID --out PATH", Short: "Write an object's files into a folder, a bag or a tar",
 		Long: "Write an object's files, under the names that their producer gave them, into a new or empty folder. Every byte is compared\n" +
-			"with its recorded digests on the way, and what is not whole and right never has a final name. With --bag it becomes a bag\n" +
-			"(RFC 8493), with --tar one tar file, with both a bag in a tar. What was interrupted goes on when the same command is run again.",
+			"with its recorded digests on the way, and read from another storage where it is damaged in one; what is not whole and right\n" +
+			"never has a final name. With --bag it becomes a bag (RFC 8493), with --tar one tar file, with both a bag in a tar. What was\n" +
+			"interrupted goes on when the same command is run again.",
 		Args: needs("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			x.id = args[0]
@@ -44,6 +48,8 @@ type export struct {
 	system  bool
 	bag     bool
 	tar     bool
+
+	elsewhere func(path, storage string, because error) // is told that a file is damaged in other storages
 
 	files int64 // that are there in the end
 	bytes int64 // of them
@@ -85,6 +91,9 @@ func (a *app) export(ctx context.Context, x export) error {
 		return err
 	}
 	x.id = o.ID
+	x.elsewhere = func(path, storage string, because error) {
+		a.note("%s: read from storage %q instead: %v", path, storage, because)
+	}
 	if x.version < 0 || x.version > o.Head {
 		return fix(fmt.Errorf("object %s version %d: %w: %w", o.ID, x.version, errNoVersion, registry.ErrNotFound),
 			fmt.Sprintf("it has versions 1 to %d", o.Head))
@@ -121,15 +130,22 @@ func (a *app) export(ctx context.Context, x export) error {
 // explained adds what to do about a file that cannot be had as it was recorded.
 func explained(err error, id string) error {
 	if errors.Is(err, parcel.ErrDamaged) {
-		return fix(err, "run `holdfast object verify "+id+"`")
+		return fix(err, "have an operator run `holdfast object verify "+id+"`")
 	}
 	return err
 }
 
 // parcel lays out what the note says.
 func (x *export) parcel(ctx context.Context, c *client.Client, o registry.Object, n exportNote) (*parcel.Parcel, error) {
-	return parcel.New(ctx, o, n.Version, &remote{c: c, object: o.ID, version: n.Version}, parcel.Options{Bag: n.Bag, System: n.System, At: n.At, Agent: n.Agent})
+	opts := parcel.Options{Bag: n.Bag, System: n.System, At: n.At, Agent: n.Agent, Elsewhere: x.elsewhere}
+	if x.out == "-" {
+		opts.Ahead = ahead
+	}
+	return parcel.New(ctx, o, n.Version, &remote{c: c, object: o, version: n.Version}, opts)
 }
+
+// ahead is up to what size a file is compared before its first byte goes where none can be taken back.
+const ahead = 32 << 20
 
 // toStream writes the tar to w. What breaks off is no tar: its end is missing.
 func (x *export) toStream(ctx context.Context, c *client.Client, o registry.Object, w io.Writer) error {
@@ -142,7 +158,11 @@ func (x *export) toStream(ctx context.Context, c *client.Client, o registry.Obje
 	if err := x.count(ctx, p); err != nil {
 		return err
 	}
-	return p.WriteTar(ctx, w, 0, nil)
+	err = p.WriteTar(ctx, w, 0, nil)
+	if from := (&remote{object: o, version: n.Version}); as[*parcel.RewriteError](err) && len(from.storages()) > 1 {
+		return fix(err, "give --out a file: what is damaged in one storage is then written again from another, as it cannot be on standard output")
+	}
+	return err
 }
 
 // count notes how much it is.
@@ -177,22 +197,46 @@ func (x *export) note(o registry.Object) exportNote {
 // remote is a version of an object in a Holdfast.
 type remote struct {
 	c       *client.Client
-	object  string
+	object  registry.Object
 	version int
 }
 
 // Files implements parcel.Source.
 func (r *remote) Files(ctx context.Context, after string) ([]registry.File, error) {
-	return r.c.Files(ctx, r.object, r.version, after, mostRows)
+	return r.c.Files(ctx, r.object.ID, r.version, after, mostRows)
 }
 
-// Open implements parcel.Source.
-func (r *remote) Open(ctx context.Context, f registry.File, offset int64) (io.ReadCloser, error) {
-	body, err := r.c.Content(ctx, r.object, r.version, f.Path, offset)
-	if err != nil {
-		return nil, err
+// Open implements parcel.Source. Which storage is asked first is the service's choice.
+func (r *remote) Open(ctx context.Context, f registry.File, offset int64, not []string) (io.ReadCloser, string, error) {
+	from := ""
+	if len(not) > 0 {
+		storages := r.storages()
+		i := slices.IndexFunc(storages, func(s string) bool { return !slices.Contains(not, s) })
+		if i < 0 {
+			return nil, "", parcel.ErrNowhere
+		}
+		from = storages[i]
 	}
-	return judgedLater{body}, nil
+	body, err := r.c.Content(ctx, r.object.ID, r.version, f.Path, from, offset)
+	if problem := new(client.Problem); errors.As(err, &problem) && (problem.Code == wire.CodeDamaged || problem.Status == http.StatusNotFound) {
+		err = fmt.Errorf("%w: %w", parcel.ErrDamaged, err)
+	}
+	if err != nil {
+		return nil, from, err
+	}
+	return judgedLater{body}, body.Storage, nil
+}
+
+// storages are those that have the version.
+func (r *remote) storages() (names []string) {
+	for _, v := range r.object.Versions {
+		for _, replica := range v.Replicas {
+			if v.Version >= r.version && !slices.Contains(names, replica.Storage) {
+				names = append(names, replica.Storage)
+			}
+		}
+	}
+	return names
 }
 
 // judgedLater leaves it to the parcel to compare digests, which does it in words for a stored file.

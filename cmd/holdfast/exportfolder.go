@@ -169,7 +169,7 @@ func bring(ctx context.Context, root *os.Root, part string, e parcel.Entry) (err
 		offset = 0
 	}
 	err = resumeAt(ctx, file, e, offset)
-	if errors.Is(err, parcel.ErrDamaged) && offset > 0 {
+	for as[*parcel.RewriteError](err) {
 		err = resumeAt(ctx, file, e, 0)
 	}
 	if errors.Is(err, parcel.ErrDamaged) {

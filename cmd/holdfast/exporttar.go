@@ -116,8 +116,8 @@ func writeTar(ctx context.Context, root *os.Root, p *parcel.Parcel, part string)
 		return err
 	}
 	err = tarFrom(ctx, file, p, good)
-	if spoilt := new(parcel.ResumedError); errors.As(err, &spoilt) {
-		err = tarFrom(ctx, file, p, spoilt.Start)
+	for again := new(parcel.RewriteError); errors.As(err, &again); {
+		err = tarFrom(ctx, file, p, again.Start)
 	}
 	if err != nil {
 		return err

@@ -94,7 +94,7 @@ func (s *server) stored(ctx context.Context, o registry.Object, f registry.File,
 	if err != nil {
 		return at, err
 	}
-	damaged, unreachable := []string{}, error(nil)
+	var damaged, silent []string
 	for _, h := range heads {
 		if h.version < o.Head || from != "" && h.storage != from {
 			continue
@@ -120,12 +120,14 @@ func (s *server) stored(ctx context.Context, o registry.Object, f registry.File,
 		case errors.Is(err, storage.ErrNotFound):
 			damaged = append(damaged, fmt.Sprintf("in storage %q it is not there", h.storage))
 		default:
-			unreachable = errors.Join(unreachable, fmt.Errorf("find content of %s in storage %q: %w", o.ID, h.storage, err))
+			silent = append(silent, strconv.Quote(h.storage))
+			s.log.ErrorContext(ctx, "a storage does not answer", "storage", h.storage, "object", o.ID, "file", f.Path, "err", err)
 		}
 	}
 	switch {
-	case unreachable != nil:
-		return at, unreachable // it may be sound there
+	case len(silent) > 0: // it may be sound there
+		return at, wire.NewProblem(http.StatusServiceUnavailable, wire.CodeUnavailable, fmt.Sprintf(
+			"%s of %s, version %d, cannot be read now: storage %s does not answer; try again later", f.Path, o.ID, o.Head, strings.Join(silent, ", ")))
 	case len(damaged) == 0:
 		return at, notFound("version %d of %s is in no storage %q", o.Head, o.ID, from)
 	}

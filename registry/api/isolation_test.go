@@ -249,7 +249,7 @@ func TestIsolation_OwnIsSeen(t *testing.T) {
 	if events, err := c.Events(t.Context(), batches.Rows[0].ID, 0, 100); err != nil || len(events) < 5 {
 		t.Errorf("own history: %+v %v", events, err)
 	}
-	in, err := c.Content(t.Context(), "ark:/99999/mine", 1, "producer/a", 0)
+	in, err := c.Content(t.Context(), "ark:/99999/mine", 1, "producer/a", "", 0)
 	must(t, err)
 	defer in.Close()
 	if text, err := io.ReadAll(in); err != nil || string(text) != "mine" {

@@ -50,7 +50,7 @@ func TestObject_RoundTrip(t *testing.T) {
 			break
 		}
 		for _, f := range files {
-			in, err := c.Content(ctx, objectARK, 1, f.Path, 0)
+			in, err := c.Content(ctx, objectARK, 1, f.Path, "", 0)
 			must(t, err)
 			text, err := io.ReadAll(in)
 			must(t, err)
@@ -76,7 +76,7 @@ func TestObject_RoundTrip(t *testing.T) {
 		path    string
 		version int
 	}{{"producer/none", 0}, {"producer/A", 0}, {"producer", 1}, {"producer/a", 2}, {"producer/zzz", 0}} {
-		_, err := c.Content(ctx, objectARK, missing.version, missing.path, 0)
+		_, err := c.Content(ctx, objectARK, missing.version, missing.path, "", 0)
 		problemOf(t, err, http.StatusNotFound, wire.CodeNotFound)
 	}
 	_, err = c.Files(ctx, objectARK, 7, "", 0)
@@ -122,7 +122,7 @@ func TestObject_Damage(t *testing.T) {
 	if report, err = c.Verify(ctx, objectARK); err != nil || report.Valid || len(report.Faults) < 2 {
 		t.Errorf("report=%+v (%v), want both faults", report, err)
 	}
-	in, err := c.Content(ctx, objectARK, 0, "producer/a", 0)
+	in, err := c.Content(ctx, objectARK, 0, "producer/a", "", 0)
 	must(t, err)
 	defer in.Close()
 	_, err = io.ReadAll(in)
@@ -130,7 +130,7 @@ func TestObject_Damage(t *testing.T) {
 	if !errors.As(err, &wrong) {
 		t.Errorf("error=%v, want a DigestError", err)
 	}
-	_, err = c.Content(ctx, objectARK, 0, "producer/b", 0)
+	_, err = c.Content(ctx, objectARK, 0, "producer/b", "", 0)
 	problemOf(t, err, http.StatusInternalServerError, wire.CodeDamaged)
 	must(t, b.objects.Store().DeletePrefix(ctx, folder))
 	if report, err = c.Verify(ctx, objectARK); err != nil || report.Valid || len(report.Faults) != 1 || report.Faults[0].Code != "R001" {

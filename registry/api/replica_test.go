@@ -41,7 +41,7 @@ func TestReplicas(t *testing.T) {
 	must(t, b.objects.Store().Delete(ctx, folder+"/v1/content/producer/a"))
 	from("", "second")
 	c := b.as(t, registry.RoleOperator)
-	in, err := c.Content(ctx, objectARK, 0, "producer/a", 0)
+	in, err := c.Content(ctx, objectARK, 0, "producer/a", "", 0)
 	must(t, err)
 	if got, err := io.ReadAll(in); err != nil || string(got) != "alpha" {
 		t.Errorf("read %q: %v", got, err)

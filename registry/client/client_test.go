@@ -179,7 +179,7 @@ func TestContent_Checks(t *testing.T) {
 		_, _ = io.WriteString(w, text)
 	}, client.Options{})
 	read := func() error {
-		in, err := c.Content(t.Context(), "ark:/1/2", 0, "a", 0)
+		in, err := c.Content(t.Context(), "ark:/1/2", 0, "a", "", 0)
 		must(t, err)
 		defer in.Close()
 		_, err = io.ReadAll(in)

@@ -76,6 +76,7 @@ func (c *Client) Verify(ctx context.Context, objectID string) (wire.VerifyReport
 type Content struct {
 	Size    int64             // of what is to come, in bytes; -1 when the server did not say
 	Digests map[string]string // hex by algorithm, as recorded
+	Storage string            // that it is read from
 
 	body io.ReadCloser
 	name string
@@ -91,10 +92,14 @@ func (c *Client) CheckObject(ctx context.Context, id, reason string) (registry.O
 	return out, err
 }
 
-// Content opens a file of an object's version (0: the newest) for reading from an offset on, which must lie within it. The digest is
-// compared only when the offset is 0. There is no deadline but ctx's, which bounds the reading, too.
-func (c *Client) Content(ctx context.Context, objectID string, version int, path string, offset int64) (*Content, error) {
-	q := request{method: http.MethodGet, path: in("objects", objectID, "content"), query: values("path", path, "version", number(version))}
+// Content opens a file of an object's version (0: the newest) for reading from an offset on, which must lie within it; from is the
+// storage, "" for the first that has the file in its whole length. The digest is compared only when the offset is 0. There is no
+// deadline but ctx's, which bounds the reading, too.
+func (c *Client) Content(ctx context.Context, objectID string, version int, path, from string, offset int64) (*Content, error) {
+	q := request{
+		method: http.MethodGet, path: in("objects", objectID, "content"),
+		query: values("path", path, "version", number(version), "storage", from),
+	}
 	if offset > 0 {
 		q.header = http.Header{"Range": {fmt.Sprintf("bytes=%d-", offset)}}
 	}
@@ -102,11 +107,13 @@ func (c *Client) Content(ctx context.Context, objectID string, version int, path
 	if err != nil {
 		return nil, err
 	}
-	if from := fmt.Sprintf("bytes %d-", offset); offset > 0 && !strings.HasPrefix(answer.Header.Get("Content-Range"), from) {
+	if begin := fmt.Sprintf("bytes %d-", offset); offset > 0 && !strings.HasPrefix(answer.Header.Get("Content-Range"), begin) {
 		return nil, errors.Join(fmt.Errorf("read %s from byte %d: the answer begins elsewhere: %s %q; a proxy may be in the way",
 			path, offset, answer.Status, answer.Header.Get("Content-Range")), answer.Body.Close())
 	}
-	out := &Content{Size: answer.ContentLength, Digests: map[string]string{}, body: answer.Body, name: path}
+	out := &Content{
+		Size: answer.ContentLength, Digests: map[string]string{}, Storage: answer.Header.Get(wire.StorageHeader), body: answer.Body, name: path,
+	}
 	for part := range strings.SplitSeq(answer.Header.Get(wire.DigestHeader), ",") {
 		algorithm, value, ok := strings.Cut(strings.TrimSpace(part), ":")
 		if !ok {
