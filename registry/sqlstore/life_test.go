@@ -49,8 +49,9 @@ func (c *clock) pass(d time.Duration) {
 }
 
 type call struct {
-	name string
-	run  func(context.Context) error
+	name     string
+	run      func(context.Context) error
+	portions string // a table that it changes before, in transactions of their own; "": there is none
 }
 
 func (l *life) claim(stage registry.Stage) call {
@@ -58,37 +59,37 @@ func (l *life) claim(stage registry.Stage) call {
 	r := registry.ClaimRequest{
 		RequestID: fmt.Sprintf("request-%d", l.calls), Stage: stage, Worker: fmt.Sprintf("w-%d", l.calls), Lease: 30 * time.Second, MaxAttempts: 5,
 	}
-	return call{"claim " + string(stage), func(ctx context.Context) error {
+	return l.call("claim "+string(stage), func(ctx context.Context) error {
 		c, err := l.s.Claim(ctx, r)
 		l.lease = c.Lease
 		return err
-	}}
+	})
 }
 
 func (l *life) settle(name string, s registry.Settlement) call {
-	return call{"settle " + name, func(ctx context.Context) error {
+	return l.call("settle "+name, func(ctx context.Context) error {
 		s.Lease, s.MaxAttempts = l.lease, 5
 		s.Events = []registry.NewEvent{{Type: "note"}}
 		_, err := l.s.Settle(ctx, s)
 		return err
-	}}
+	})
 }
 
 func (l *life) done() call {
 	return l.settle("done", registry.Settlement{Outcome: registry.OutcomeDone})
 }
 
-func (l *life) call(name string, run func(context.Context) error) call { return call{name, run} }
+func (l *life) call(name string, run func(context.Context) error) call { return call{name: name, run: run} }
 
 func (l *life) command(name string, job int, c registry.Command) call {
-	return call{name, func(ctx context.Context) error {
+	return l.call(name, func(ctx context.Context) error {
 		c.ItemID, c.Actor = l.batch, "admin"
 		if job >= 0 {
 			c.ItemID = l.jobs[job]
 		}
 		_, err := l.s.Command(ctx, c)
 		return err
-	}}
+	})
 }
 
 // script lists the calls in order. Two good jobs, of which one fails at first, and a bad row.
@@ -131,7 +132,41 @@ func (l *life) script() []call {
 	add(l.reportOn()...)
 	add(l.checks()...)
 	add(l.acts()...)
-	return append(all, l.graphs()...)
+	add(l.graphs()...)
+	return append(all, l.deletion()...)
+}
+
+// deletion is the end of the object: asked for and withdrawn, asked for again, approved by somebody else and carried out.
+func (l *life) deletion() []call {
+	ask := l.call("ask for the deletion", func(ctx context.Context) error {
+		_, err := l.s.AskDeletion(ctx, l.ark, "because", "asker")
+		return err
+	})
+	return []call{
+		ask,
+		l.call("withdraw it", func(ctx context.Context) error {
+			_, err := l.s.WithdrawDeletion(ctx, l.ark, "other")
+			return err
+		}),
+		ask,
+		l.call("approve the deletion", func(ctx context.Context) error {
+			_, err := l.s.ApproveDeletion(ctx, l.ark, "approver")
+			return err
+		}),
+		l.claim(registry.Delete),
+		l.call("lock what is deleted", func(ctx context.Context) error {
+			_, err := l.s.LockObject(ctx, l.lease, l.ark)
+			return err
+		}),
+		l.call("mark as being deleted", func(ctx context.Context) error {
+			_, err := l.s.MarkDeleting(ctx, l.lease, l.ark, registry.Remains{Version: 1, Files: "sha256:ab"})
+			return err
+		}),
+		{name: "record the deletion", portions: "stored_file", run: func(ctx context.Context) error {
+			return l.s.RecordDeletion(ctx, l.lease, l.ark, []registry.Premis{{ID: "deletion", ObjectID: l.ark, Version: 1, Type: "deletion"}})
+		}},
+		l.done(),
+	}
 }
 
 // told is the spec of a job whose collection has a callback.
