@@ -21,6 +21,8 @@ type dialect interface {
 	committed(ctx context.Context, db *sql.DB, mark string) (bool, error)
 	// gone says that an error means that the connection cannot be used any more.
 	gone(err error) bool
+	// full says that an error means that the disk is full, and the connection is as good as before.
+	full(err error) bool
 	// statement is a statement's text as the database is asked to prepare it.
 	statement(query string) string
 	// pipelines says that statements whose results nobody waits for are better sent together, by run.

@@ -132,6 +132,9 @@ func (s *Store) group(ctx context.Context, t *tx, first *write) {
 		}
 	}
 	for _, w := range ws {
+		if w.err != nil && s.dialect.full(w.err) {
+			w.err = unavailable(w.err)
+		}
 		close(w.done)
 	}
 }

@@ -79,7 +79,9 @@ func (l *life) done() call {
 	return l.settle("done", registry.Settlement{Outcome: registry.OutcomeDone})
 }
 
-func (l *life) call(name string, run func(context.Context) error) call { return call{name: name, run: run} }
+func (l *life) call(name string, run func(context.Context) error) call {
+	return call{name: name, run: run}
+}
 
 func (l *life) command(name string, job int, c registry.Command) call {
 	return l.call(name, func(ctx context.Context) error {

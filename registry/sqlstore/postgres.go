@@ -122,6 +122,8 @@ func (d postgres) gone(err error) bool {
 		errors.As(err, &connect) || pgconn.Timeout(err) || err != nil && strings.Contains(err.Error(), "conn closed")
 }
 
+func (d postgres) full(error) bool { return false } // gone has it, since the server may end the connection
+
 func (d postgres) statement(query string) string { return query }
 
 func (d postgres) pipelines() bool { return true }

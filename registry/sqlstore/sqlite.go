@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"github.com/pressly/goose/v3"
-	_ "modernc.org/sqlite" // the driver "sqlite"
+	driver "modernc.org/sqlite" // "sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // sqlite is an embedded database: one process owns its file, and one connection writes.
@@ -50,6 +51,11 @@ func (d sqlite) begin(t *tx) (now int64, mark string, err error) {
 func (d sqlite) committed(context.Context, *sql.DB, string) (bool, error) { return false, nil }
 
 func (d sqlite) gone(error) bool { return false }
+
+func (d sqlite) full(err error) bool {
+	var answered *driver.Error
+	return errors.As(err, &answered) && answered.Code()&0xff == sqlite3.SQLITE_FULL
+}
 
 func (d sqlite) statement(query string) string { return bareParameters(query) }
 
