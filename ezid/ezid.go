@@ -120,6 +120,7 @@ const (
 	statusElement = "_status"
 	reserved      = "reserved"
 	public        = "public"
+	unavailable   = "unavailable"
 )
 
 // identity is what a name has from the beginning: whose it is, and where it will lead.

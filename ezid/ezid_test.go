@@ -330,3 +330,28 @@ func TestNew_Refuses(t *testing.T) {
 		}
 	}
 }
+
+// Only a public name is withdrawn, by whatever call, and it is so for good.
+func TestWithdraw(t *testing.T) {
+	t.Parallel()
+	c, server := newClient(t, nil)
+	must(t, c.Withdraw(t.Context(), name())) // EZID knows nothing of it
+	must(t, c.Reserve(t.Context(), name()))
+	must(t, c.Withdraw(t.Context(), name()))
+	if diff := cmp.Diff([]string{ark + " reserved"}, server.Names()); diff != "" {
+		t.Error(diff)
+	}
+	must(t, c.Publish(t.Context(), name()))
+	for range 2 {
+		must(t, c.Withdraw(t.Context(), name()))
+	}
+	must(t, c.Publish(t.Context(), name()))
+	if diff := cmp.Diff([]string{ark + " unavailable | withdrawn"}, server.Names()); diff != "" {
+		t.Error(diff)
+	}
+	another := name()
+	another.Item = "item-2"
+	if err := c.Withdraw(t.Context(), another); !ezid.Taken.Is(err) {
+		t.Errorf("another item's name: %v, want taken", err)
+	}
+}

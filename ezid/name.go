@@ -76,6 +76,28 @@ func (c *Client) Publish(ctx context.Context, n Name) error {
 	return err
 }
 
+// Withdraw makes a public name unavailable, with the reason "withdrawn": it leads to EZID's page that says so from now on. What people have
+// made unavailable for a reason of theirs, what nobody was told of, and what EZID has lost, stay so. Kind [Taken]: the name is not
+// ours any more.
+func (c *Client) Withdraw(ctx context.Context, n Name) error {
+	o := operation{op: "read", method: http.MethodGet, ark: n.ARK}
+	has, err := c.do(ctx, o)
+	if Missing.Is(err) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if err := c.compare(o, has, n); err != nil {
+		return err
+	}
+	if now, _ := has.First(statusElement); !strings.HasPrefix(now, public) {
+		return nil
+	}
+	withdrawn := erc.Record{}.Add(statusElement, unavailable+" | withdrawn")
+	_, err = c.do(ctx, operation{op: "modify", method: http.MethodPost, ark: n.ARK, body: withdrawn})
+	return err
+}
+
 func create(n Name, elements erc.Record) operation {
 	return operation{op: "create", method: http.MethodPut, ark: n.ARK, body: elements}
 }

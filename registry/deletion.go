@@ -40,6 +40,9 @@ type Deletion struct {
 	ItemID      string     `json:"item_id,omitempty"` // that carries it out
 	DeletedAt   *time.Time `json:"deleted_at,omitempty"`
 	Last        Remains    `json:"last,omitzero"`
+	// EZIDItem is the item that EZID knows the object's name by; "" for names that it does not know from us. Only
+	// MarkDeleting tells it.
+	EZIDItem string `json:"ezid_item,omitempty"`
 }
 
 // Remains is what is kept of an object's last version: digests, written ALG:HEX, by which copies elsewhere can be told.

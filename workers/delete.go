@@ -22,7 +22,8 @@ import (
 const deleteWait = time.Minute
 
 // Delete removes an object whose deletion two people have agreed to: first its mark in the Registry, fenced, so that nobody reads it any
-// more; then, in each storage, a tombstone before the first byte goes; at last the record. It may be repeated at any point.
+// more; then, in each storage, a tombstone before the first byte goes; then its name at EZID, where it has one, which nothing that can be read
+// waits for; at last the record. It may be repeated at any point.
 type Delete struct {
 	base.Worker
 	Registry interface {
@@ -30,6 +31,7 @@ type Delete struct {
 		registry.Reading
 	}
 	Roots   ocfl.Roots // all that objects may lie in
+	Names   names
 	Version string
 }
 
@@ -67,6 +69,11 @@ func (w *Delete) Work(ctx context.Context, item *base.Item) error {
 			return err
 		}
 	}
+	if d.EZIDItem != "" {
+		if err := w.Names.withdraw(ctx, item, d.ObjectID, d.EZIDItem); err != nil {
+			return err
+		}
+	}
 	return w.Registry.RecordDeletion(ctx, item.Lease(), d.ObjectID, []registry.Premis{{
 		ID: premis.EventID(item.ID, string(premis.Deletion), "").Value, ObjectID: d.ObjectID, Version: d.Last.Version, ItemID: item.ID,
 		Type: string(premis.Deletion), At: item.Now(), Agent: "Holdfast " + w.Version, Outcome: "success",
@@ -81,7 +88,7 @@ func (w *Delete) mark(ctx context.Context, item *base.Item, id string) (registry
 		return registry.Deletion{}, err
 	}
 	if o.Deletion.Gone() {
-		return *o.Deletion, nil // by an earlier attempt
+		return w.Registry.MarkDeleting(ctx, item.Lease(), id, o.Deletion.Last) // as an earlier attempt has
 	}
 	// A replica that nobody here can reach would outlive its object.
 	for _, v := range o.Versions {

@@ -43,6 +43,20 @@ func (n names) publish(ctx context.Context, item *base.Item, p plan) error {
 	return item.Event("identifier-published", map[string]any{"ark": p.EZID.ARK, "at": n.ezid.Host()})
 }
 
+// withdraw makes the name of an object that is deleted unavailable; known is the item that EZID knows it by.
+func (n names) withdraw(ctx context.Context, item *base.Item, ark, known string) error {
+	if n.ezid == nil {
+		return errNoEZID
+	}
+	if err := item.Writable(ctx); err != nil {
+		return err
+	}
+	if err := n.ezid.Withdraw(ctx, ezid.Name{ARK: ark, Item: known}); err != nil {
+		return waitForEZID(err)
+	}
+	return item.Event("identifier-withdrawn", map[string]any{"ark": ark, "at": n.ezid.Host()})
+}
+
 // waitForEZID makes a wait of an outage.
 func waitForEZID(err error) error {
 	if ezid.Away.Is(err) {
@@ -51,11 +65,11 @@ func waitForEZID(err error) error {
 	return err
 }
 
-// errNoEZID is told where a collection keeps its names at EZID and the worker has no account there.
-var errNoEZID error = noEZID{errors.New("the collection keeps its names at EZID (minting: ezid), and this worker has no HOLDFAST_EZID_URL")}
+// errNoEZID is told where an object's name is kept at EZID and the worker has no account there.
+var errNoEZID error = noEZID{errors.New("the object's name is kept at EZID (its collection's minting: ezid), and this worker has no HOLDFAST_EZID_URL")}
 
 type noEZID struct{ error }
 
 func (noEZID) Remedy() string {
-	return "set HOLDFAST_EZID_URL for the workers of process and record and start them again"
+	return "set HOLDFAST_EZID_URL for the workers of process, record and delete and start them again"
 }

@@ -82,7 +82,7 @@ func All(d *Deps) []base.Handler {
 		},
 		&Notify{Worker: d.Policy(registry.Notify), Callbacks: d.Callbacks, Staging: d.Staging, Interim: d.Interim},
 		&Apply{Worker: d.Policy(registry.Apply), Registry: d.Registry},
-		&Delete{Worker: d.Policy(registry.Delete), Registry: d.Registry, Roots: d.Objects, Version: d.Version},
+		&Delete{Worker: d.Policy(registry.Delete), Registry: d.Registry, Roots: d.Objects, Names: names{d.EZID}, Version: d.Version},
 		&Cleanup{Worker: d.Policy(registry.Cleanup), Registry: d.Registry, Staging: d.Staging, Interim: d.Interim},
 		newFixity(d),
 		&Deliver{Worker: d.Policy(registry.Deliver), Callbacks: d.Callbacks},

@@ -159,7 +159,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusMethodNotAllowed, "error: method not allowed")
 	case has["_owner"] != User:
 		answer(w, http.StatusForbidden, "error: forbidden")
-	case given["_status"] == "reserved" && has["_status"] != "reserved":
+	case given["_status"] == "reserved" && has["_status"] != "reserved",
+		strings.HasPrefix(given["_status"], "unavailable") && has["_status"] == "reserved":
 		answer(w, http.StatusBadRequest, "error: bad request - invalid identifier status transition")
 	default:
 		maps.Copy(has, given)

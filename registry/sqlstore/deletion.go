@@ -278,6 +278,9 @@ func (s *Store) MarkDeleting(ctx context.Context, l registry.Lease, objectID str
 			return err
 		}
 		out = d.Deletion
+		if err := t.get(`SELECT ezid_item FROM object WHERE id = $1`, []any{objectID}, &out.EZIDItem); err != nil {
+			return err
+		}
 		if d.Gone() {
 			return nil
 		}
