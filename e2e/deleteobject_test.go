@@ -72,9 +72,15 @@ func TestObject_Deletion(t *testing.T) {
 	if r := ann("object", "delete", ark, "--reason", "rights were withdrawn"); r.code != 0 {
 		t.Errorf("asked again: %d %s", r.code, r.stderr)
 	}
+	if r := ben("object", "deletions", "--json"); r.code != 0 || strings.Count(r.stdout, ark) != 1 || !strings.Contains(r.stdout, "rights were withdrawn") || !strings.Contains(r.stdout, `"ann"`) {
+		t.Errorf("what waits for him: %d %s%s", r.code, r.stdout, r.stderr)
+	}
 	r := ben("object", "delete", ark, "--approve")
 	if r.code != 0 {
 		t.Fatalf("approved: %d %s", r.code, r.stderr)
+	}
+	if r := ben("object", "deletions"); r.code != 0 || strings.Contains(r.stdout, ark) {
+		t.Errorf("it waits for nobody any more: %d %s", r.code, r.stdout)
 	}
 	h.must(0, "watch", strings.TrimSpace(r.stdout))
 

@@ -52,6 +52,37 @@ type Remains struct {
 	Files     string `json:"files,omitempty"`     // of the list of its files: a line of "DIGEST  PATH\n" each, by path
 }
 
+// DeletionQuery restricts a list of deletions.
+type DeletionQuery struct {
+	Within []string `json:"within"` // as in ItemQuery: of objects in these collections
+	After  string   `json:"after"`
+	Limit  int      `json:"limit"`
+}
+
+// Decision is what one person can decide about the deletion of an object.
+type Decision string
+
+// The decisions.
+const (
+	DecideAsk      Decision = "ask"
+	DecideApprove  Decision = "approve"
+	DecideWithdraw Decision = "withdraw"
+)
+
+// Decisions are those that actor can make after d, the last deletion that was asked for; nil for none. An approval may still be refused:
+// who made whose token is not known here.
+func (d *Deletion) Decisions(actor string) []Decision {
+	switch {
+	case d == nil || d.Status == DeletionWithdrawn || d.Status == DeletionExpired:
+		return []Decision{DecideAsk}
+	case d.Status == DeletionAsked && d.AskedBy == actor:
+		return []Decision{DecideWithdraw}
+	case d.Status == DeletionAsked:
+		return []Decision{DecideApprove, DecideWithdraw}
+	}
+	return nil
+}
+
 // Gone says that the object cannot be read any more.
 func (d *Deletion) Gone() bool {
 	return d != nil && (d.Status == DeletionDeleting || d.Status == DeletionDeleted)

@@ -405,6 +405,9 @@ type Reading interface {
 	Object(ctx context.Context, id string) (Object, error)
 	// Objects lists objects, newest first.
 	Objects(ctx context.Context, q ObjectQuery) (Page[Object], error)
+	// Deletions lists the deletions that are asked for, and wait for another person to approve them: those that were asked for first come
+	// first.
+	Deletions(ctx context.Context, q DeletionQuery) (Page[Deletion], error)
 	// Files lists the state of an object's version by path, after a path; version 0 is the head.
 	Files(ctx context.Context, objectID string, version int, after string, limit int) ([]File, error)
 	// PremisEvents lists an object's preservation events in the order of their chain, those that are in none first. after is

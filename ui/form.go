@@ -22,6 +22,10 @@ type Forms interface {
 	Command(ctx context.Context, c registry.Command) (registry.WorkItem, error)
 	// RemoveHold is that of registry.Administering, in the name of who asks.
 	RemoveHold(ctx context.Context, scope registry.HoldScope, key string) error
+	// Decisions are those that who asks may make after the last deletion of an object that was asked for; nil: none was.
+	Decisions(ctx context.Context, last *registry.Deletion) []registry.Decision
+	// Decide makes one of them, in the name of who asks, as registry.Deciding does; the reason is that of asking.
+	Decide(ctx context.Context, objectID string, d registry.Decision, reason string) (registry.Deletion, error)
 }
 
 // buttons are the acts that who asks may ask of an item.

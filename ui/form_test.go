@@ -36,6 +36,21 @@ func (c *clerk) RemoveHold(ctx context.Context, scope registry.HoldScope, key st
 	return c.Store.RemoveHold(ctx, scope, key, "clerk")
 }
 
+func (*clerk) Decisions(_ context.Context, last *registry.Deletion) []registry.Decision {
+	return last.Decisions("clerk")
+}
+
+func (c *clerk) Decide(ctx context.Context, id string, d registry.Decision, reason string) (registry.Deletion, error) {
+	switch d {
+	case registry.DecideAsk:
+		return c.Store.AskDeletion(ctx, id, reason, "clerk")
+	case registry.DecideApprove:
+		return c.Store.ApproveDeletion(ctx, id, "clerk")
+	default:
+		return c.Store.WithdrawDeletion(ctx, id, "clerk")
+	}
+}
+
 func withClerk(t *testing.T) (*site, *clerk) {
 	t.Helper()
 	s := newSite(t)

@@ -18,7 +18,7 @@ import (
 func (p *pages) funcs() template.FuncMap {
 	return template.FuncMap{
 		"bytes": formatBytes, "count": formatCount, "moment": moment, "stamp": stamp, "ago": p.ago, "since": p.since,
-		"tone": tone, "mark": mark, "objectURL": objectURL, "contentURL": contentURL, "details": details, "short": short,
+		"tone": tone, "mark": mark, "objectURL": objectURL, "deletionURL": deletionURL, "decides": decides, "contentURL": contentURL, "details": details, "short": short,
 		"capital": capital, "counted": counted, "label": label, "holdURL": holdURL,
 	}
 }

@@ -28,26 +28,34 @@ func (p *pages) objects(r *http.Request) (page, error) {
 
 // objectPage is what the page of an object shows.
 type objectPage struct {
-	Object  registry.Object
-	Version int
-	Files   []registry.File
-	Events  []registry.Premis
-	Next    string
+	Object    registry.Object
+	Version   int
+	Files     []registry.File
+	Events    []registry.Premis
+	Next      string
+	Decisions []registry.Decision // about its deletion, of who asks
 	// MoreEvents says that there are more than those in Events.
 	MoreEvents bool
+}
+
+// objectOf is the object that an address names.
+func (p *pages) objectOf(r *http.Request) (registry.Object, error) {
+	ark, err := mint.ParseARK(r.PathValue("id"))
+	if err != nil {
+		return registry.Object{}, errors.Join(err, registry.ErrNotFound)
+	}
+	return p.registry.Object(r.Context(), ark.Base().Normalize().String())
 }
 
 func (p *pages) object(r *http.Request) (page, error) {
 	const filesAtOnce, eventsAtOnce = 200, 200
 	ctx := r.Context()
-	ark, err := mint.ParseARK(r.PathValue("id"))
-	if err != nil {
-		return page{}, errors.Join(err, registry.ErrNotFound)
-	}
 	o := objectPage{}
-	if o.Object, err = p.registry.Object(ctx, ark.Base().Normalize().String()); err != nil {
+	var err error
+	if o.Object, err = p.objectOf(r); err != nil {
 		return page{}, err
 	}
+	o.Decisions = p.mayDecide(r, o.Object)
 	version, err := queryNumber(r, "version")
 	if err != nil {
 		return page{}, err

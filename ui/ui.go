@@ -51,7 +51,7 @@ func New(o Options) (http.Handler, error) {
 	if p.now == nil {
 		p.now = time.Now
 	}
-	for _, name := range []string{"status", "batch", "item", "objects", "object", "act", "holds", "problem"} {
+	for _, name := range []string{"status", "batch", "item", "objects", "object", "act", "holds", "deletions", "decision", "problem"} {
 		t, err := template.New("layout.html").Funcs(p.funcs()).ParseFS(pageFiles, "page/layout.html", "page/part.html", "page/"+name+".html")
 		if err != nil {
 			return nil, fmt.Errorf("parse page %s: %w", name, err)
@@ -68,6 +68,9 @@ func New(o Options) (http.Handler, error) {
 	mux.HandleFunc("POST /holds/release", p.release)
 	mux.HandleFunc("GET /objects", p.show(p.objects))
 	mux.HandleFunc("GET /objects/{id...}", p.show(p.object))
+	mux.HandleFunc("GET /deletions", p.show(p.deletions))
+	mux.HandleFunc("GET /deletions/{id...}", p.show(p.askDecision))
+	mux.HandleFunc("POST /deletions/{id...}", p.decide)
 	mux.HandleFunc("GET /static/style.css", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/css; charset=utf-8")
 		w.Header().Set("Cache-Control", "max-age=300")

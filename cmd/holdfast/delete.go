@@ -74,3 +74,32 @@ func (a *app) deleteObject(ctx context.Context, id string, d deletion) error {
 	}
 	return err
 }
+
+func (a *app) objectDeletionsCommand() *cobra.Command {
+	var limit int
+	cmd := &cobra.Command{
+		Use: "deletions", Short: "List the deletions that wait for another person", Args: needs(),
+		Long: "List the deletions that somebody has asked for and nobody has approved yet, those that were asked for first come first. `object\n" +
+			"delete ID --approve` is for another person than the one who asked, `object delete ID --withdraw` for anybody.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			l := lister[registry.Deletion]{none: "no deletion waits for anybody", row: deletionRow, columns: []column{
+				{name: "object"}, {name: "asked by"}, {name: "asked"}, {name: "until"}, {name: "reason", flex: true},
+			}}
+			return l.print(a, func(yield func(registry.Deletion) error) (bool, error) {
+				return eachRow(cmd.Context(), limit, func(ctx context.Context, after string, limit int) (registry.Page[registry.Deletion], error) {
+					return c.Deletions(ctx, registry.DeletionQuery{After: after, Limit: limit})
+				}, yield)
+			})
+		},
+	}
+	limitFlag(cmd, &limit)
+	return a.clientFlags(cmd)
+}
+
+func deletionRow(d registry.Deletion) []string {
+	return []string{d.ObjectID, d.AskedBy, timeText(d.AskedAt), timeText(d.ExpiresAt), d.Reason}
+}

@@ -80,6 +80,7 @@ func access() map[string][]registry.Role {
 		"verify-object":  operator,
 		"check-object":   operator,
 
+		"list-deletions":    reader,
 		"ask-deletion":      operator,
 		"approve-deletion":  operator,
 		"withdraw-deletion": operator,

@@ -180,6 +180,7 @@ func (s *server) readingRoutes(api huma.API) {
 	})
 	ask(s, api, method("object", "Show an object"), byID(Registry.Object))
 	ask(s, api, method("objects", "List objects"), Registry.Objects)
+	ask(s, api, method("deletions", "List the deletions that wait for another person"), Registry.Deletions)
 	ask(s, api, method("files", "List the files of an object's version"), func(r Registry, ctx context.Context, in wire.FilesRequest) (wire.Rows[wire.FileRow], error) {
 		files, err := r.Files(ctx, in.ObjectID, in.Version, string(in.After), in.Limit)
 		return wire.Rows[wire.FileRow]{Rows: wire.FilesOf(files)}, err
@@ -242,7 +243,7 @@ func contractAccess(access map[string][]registry.Role) {
 	}
 	for _, name := range strings.Fields(`upload submit prepare seal
 		item items count-items graph edges queue-status accepting holds batch-progress why events feed feed-end await-feed attempts
-		report report-jobs object objects files file-history premis-events deposit-receipt receipt-keys collection collections credentials workers ping has-replicas deliveries`) {
+		report report-jobs object objects deletions files file-history premis-events deposit-receipt receipt-keys collection collections credentials workers ping has-replicas deliveries`) {
 		access[contractPrefix+name] = worker
 	}
 	for _, name := range strings.Fields(`begin-upload incoming incoming-of take-upload save-upload finish-upload drop-upload dropped-uploads

@@ -12,10 +12,22 @@ import (
 )
 
 func (s *server) deletionRoutes(api huma.API) {
+	register(s, api, operation{
+		id: "list-deletions", method: http.MethodGet, path: "/deletions",
+		summary: "List the deletions that wait for another person to approve them, those that were asked for first come first",
+	}, s.listDeletions)
 	const path = "/objects/{id}/deletion"
 	register(s, api, operation{id: "ask-deletion", method: http.MethodPost, path: path, summary: "Ask to delete an object, which somebody else must approve"}, s.askDeletion)
 	register(s, api, operation{id: "approve-deletion", method: http.MethodPost, path: path + "/approval", summary: "Approve that an object is deleted, as another person has asked"}, s.approveDeletion)
 	register(s, api, operation{id: "withdraw-deletion", method: http.MethodDelete, path: path, summary: "Ask no longer to delete an object"}, s.withdrawDeletion)
+}
+
+func (s *server) listDeletions(ctx context.Context, in *Paging) (*output[registry.Page[registry.Deletion]], error) {
+	rows, err := s.registry.Deletions(ctx, registry.DeletionQuery{After: in.After, Limit: in.size()})
+	if err != nil {
+		return nil, in.badCursor(err)
+	}
+	return page(rows), nil
 }
 
 type deletionInput struct {

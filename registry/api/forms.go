@@ -39,6 +39,35 @@ func (f *Forms) RemoveHold(ctx context.Context, scope registry.HoldScope, key st
 	return f.registry.RemoveHold(ctx, scope, key, actor(ctx))
 }
 
+// Decisions are those that who asks may make after the last deletion of an object that was asked for.
+func (f *Forms) Decisions(ctx context.Context, last *registry.Deletion) []registry.Decision {
+	if f.permit(ctx, "approve-deletion") != nil {
+		return nil
+	}
+	return last.Decisions(actor(ctx))
+}
+
+// Decide decides on the deletion of an object; the actor is who asks.
+func (f *Forms) Decide(ctx context.Context, objectID string, d registry.Decision, reason string) (registry.Deletion, error) {
+	operation := map[registry.Decision]string{
+		registry.DecideAsk: "ask-deletion", registry.DecideApprove: "approve-deletion", registry.DecideWithdraw: "withdraw-deletion",
+	}[d]
+	if err := f.permit(ctx, operation); err != nil {
+		return registry.Deletion{}, err
+	}
+	if _, err := f.registry.Object(ctx, objectID); err != nil {
+		return registry.Deletion{}, err
+	}
+	switch d {
+	case registry.DecideAsk:
+		return f.registry.AskDeletion(ctx, objectID, reason, actor(ctx))
+	case registry.DecideApprove:
+		return f.registry.ApproveDeletion(ctx, objectID, actor(ctx))
+	default:
+		return f.registry.WithdrawDeletion(ctx, objectID, actor(ctx))
+	}
+}
+
 func (f *Forms) permit(ctx context.Context, operation string) error {
 	return (&server{access: f.access}).permit(ctx, operation)
 }

@@ -107,6 +107,7 @@ func probes() map[string][]probe {
 		"list-collections": get("/collections"),
 		"read-collection":  get("/collections/COLLECTION"),
 		"list-objects":     get("/objects", "/objects?collection=COLLECTION", "/objects?text="+beeMark, "/objects?local_id=local"+beeMark),
+		"list-deletions":   get("/deletions"),
 		"read-object":      get("/objects/ARK"),
 		"object-files":     get("/objects/ARK/files", "/objects/ARK/files?version=1"),
 		"object-content":   get("/objects/ARK/content?path=producer/a"),
@@ -125,6 +126,8 @@ func probes() map[string][]probe {
 			{"GET", "/objects?text=" + beeMark, ""},
 			{"GET", "/objects/OBJECT", ""},
 			{"GET", "/holds", ""},
+			{"GET", "/deletions", ""},
+			{"GET", "/deletions/OBJECT?decision=approve", ""},
 		},
 	}
 }
@@ -150,6 +153,8 @@ func isolated(t *testing.T) (*bench, foreign) {
 	f.batch, f.job = b.preserve(t, f.object, map[string]string{"producer/a": beeMark})
 	held, _ := b.batchOf(t, "held"+beeMark)
 	b.collection, b.mark = "", ""
+	_, err := b.store.AskDeletion(ctx, f.object, beeMark, beeMark)
+	must(t, err)
 	for _, h := range []registry.Hold{
 		{Scope: registry.HoldCollection, Key: "hiveb"}, {Scope: registry.HoldBatch, Key: held}, {Scope: registry.HoldItem, Key: held},
 	} {

@@ -257,6 +257,12 @@ func (s scoped) Objects(ctx context.Context, q registry.ObjectQuery) (registry.P
 	return s.all.Objects(ctx, q)
 }
 
+// Deletions implements registry.Reading.
+func (s scoped) Deletions(ctx context.Context, q registry.DeletionQuery) (registry.Page[registry.Deletion], error) {
+	q.Within = s.sight(ctx).narrow(q.Within)
+	return s.all.Deletions(ctx, q)
+}
+
 // Files implements registry.Reading.
 func (s scoped) Files(ctx context.Context, objectID string, version int, after string, limit int) ([]registry.File, error) {
 	if _, err := s.sight(ctx).object(ctx, objectID); err != nil {

@@ -23,6 +23,11 @@ func (c *Client) WithdrawDeletion(ctx context.Context, objectID, _ string) (regi
 	return c.decide(ctx, http.MethodDelete, in("objects", objectID, "deletion"), nil)
 }
 
+// Deletions lists the deletions that wait for another person, those that were asked for first come first.
+func (c *Client) Deletions(ctx context.Context, q registry.DeletionQuery) (registry.Page[registry.Deletion], error) {
+	return get[registry.Page[registry.Deletion]](ctx, c, "/deletions", values("after", q.After, "limit", number(q.Limit)))
+}
+
 func (c *Client) decide(ctx context.Context, method, path string, body any) (registry.Deletion, error) {
 	var out registry.Deletion
 	err := c.ask(ctx, request{method: method, path: path}, body, &out)

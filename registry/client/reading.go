@@ -120,6 +120,11 @@ func (s *Store) Objects(ctx context.Context, q registry.ObjectQuery) (registry.P
 	return call[registry.Page[registry.Object]](ctx, s, "objects", q)
 }
 
+// Deletions implements registry.Reading.
+func (s *Store) Deletions(ctx context.Context, q registry.DeletionQuery) (registry.Page[registry.Deletion], error) {
+	return call[registry.Page[registry.Deletion]](ctx, s, "deletions", q)
+}
+
 // Files implements registry.Reading.
 func (s *Store) Files(ctx context.Context, objectID string, version int, after string, limit int) ([]registry.File, error) {
 	rows, err := list[wire.FileRow](ctx, s, "files", wire.FilesRequest{ObjectID: objectID, Version: version, After: []byte(after), Limit: limit})

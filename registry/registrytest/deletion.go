@@ -3,6 +3,7 @@ package registrytest
 import (
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -11,6 +12,7 @@ import (
 
 func deletionTests() []test {
 	return []test{
+		{"that_waits_for_somebody_is_listed", deletionsListed},
 		{"of_an_object_needs_two_people", deletionTwoPeople},
 		{"cannot_be_approved_with_a_token_made_for_it", deletionMadeToken},
 		{"expires_and_can_be_withdrawn", deletionEnds},
@@ -54,6 +56,64 @@ func (f *fixture) approved(ark string) registry.WorkItem {
 	it, err := f.Item(f.Context(), d.ItemID)
 	f.must(err)
 	return it
+}
+
+// deletionsListed: those are listed that somebody can still decide on, in the order of asking, a page at a time, where they are looked for.
+func deletionsListed(f *fixture) {
+	var asked []string
+	listed := func(q registry.DeletionQuery) (ids []string) {
+		for q.Limit = 2; ; {
+			page, err := f.Deletions(f.Context(), q)
+			f.must(err)
+			if len(page.Rows) > q.Limit {
+				f.Fatalf("a page of %d", len(page.Rows))
+			}
+			for _, d := range page.Rows {
+				if d.Status == registry.DeletionAsked && d.AskedBy == asker && d.Reason == "because" {
+					ids = append(ids, d.ObjectID)
+				}
+			}
+			if q.After = page.Next; q.After == "" {
+				return ids
+			}
+		}
+	}
+	want := func(what string, ids []string) {
+		f.Helper()
+		if diff := cmp.Diff(ids, listed(registry.DeletionQuery{})); diff != "" {
+			f.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+	}
+	want("at first", nil)
+	for range 5 {
+		ark := f.object()
+		_, err := f.by(asker).AskDeletion(f.Context(), ark, "because", asker)
+		f.must(err)
+		asked = append(asked, ark)
+		f.clock.pass(time.Hour)
+	}
+	want("asked for", asked)
+	if got := listed(registry.DeletionQuery{Within: []string{mnemonic}}); len(got) != len(asked) {
+		f.Errorf("in their collection: %v", got)
+	}
+	for _, within := range [][]string{{}, {"another"}} {
+		if got := listed(registry.DeletionQuery{Within: within}); len(got) != 0 {
+			f.Errorf("within %v: %v", within, got)
+		}
+	}
+	_, err := f.by(approver).ApproveDeletion(f.Context(), asked[1], approver)
+	f.must(err)
+	_, err = f.by(asker).WithdrawDeletion(f.Context(), asked[3], asker)
+	f.must(err)
+	want("one approved, one withdrawn", []string{asked[0], asked[2], asked[4]})
+	f.clock.pass(registry.AskingLasts - 3*time.Hour)
+	want("two expired", []string{asked[4]})
+	_, err = f.by(asker).AskDeletion(f.Context(), asked[0], "because", asker)
+	f.must(err)
+	want("asked for again", []string{asked[4], asked[0]})
+	if _, err := f.Deletions(f.Context(), registry.DeletionQuery{After: "nonsense"}); !errors.Is(err, registry.ErrNotFound) {
+		f.Errorf("a cursor that was never given out: %v", err)
+	}
 }
 
 func deletionTwoPeople(f *fixture) {

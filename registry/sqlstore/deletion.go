@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -75,6 +76,42 @@ func (s *Store) deletionOf(ctx context.Context, objectID string) (*registry.Dele
 		return nil, fmt.Errorf("read deletion of %s: %w", objectID, err)
 	}
 	return &d.Deletion, nil
+}
+
+// Deletions implements registry.Reading.
+func (s *Store) Deletions(ctx context.Context, q registry.DeletionQuery) (page registry.Page[registry.Deletion], err error) {
+	now, limit := micros(s.now()), pageSize(q.Limit)
+	var w where
+	w.add("status = ?", registry.DeletionAsked)
+	w.add("expires_at > ?", now)
+	if q.Within != nil {
+		w.conds = append(w.conds, "object_id IN (SELECT o.id FROM object o WHERE "+w.in("o.collection", q.Within)+")")
+	}
+	if q.After != "" {
+		n, id, err := parseCursor(q.After)
+		if err != nil {
+			return page, err
+		}
+		w.add("(asked_at, object_id) > (?, ?)", n, id)
+	}
+	rows, err := s.read.QueryContext(ctx, selectDeletion+w.String()+" ORDER BY asked_at, object_id LIMIT "+strconv.Itoa(limit+1), w.args...)
+	if err != nil {
+		return page, fmt.Errorf("list deletions: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		d, err := scanDeletion(rows, now)
+		if err != nil {
+			return page, fmt.Errorf("list deletions: %w", err)
+		}
+		if len(page.Rows) == limit {
+			last := page.Rows[limit-1]
+			page.Next = cursor(micros(last.AskedAt), last.ObjectID)
+			break
+		}
+		page.Rows = append(page.Rows, d.Deletion)
+	}
+	return page, rows.Err()
 }
 
 // notGone returns a *registry.GoneError for an object that is deleted, or being deleted.
