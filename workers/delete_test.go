@@ -32,7 +32,7 @@ func (r *rig) deleted(o registry.Object) {
 	}
 	key, err := r.objects.ObjectKey(o.ID)
 	must(r.t, err)
-	for info, err := range r.storage.List(r.t.Context(), key) {
+	for info, err := range r.storage.List(r.t.Context(), key+"/") {
 		must(r.t, err)
 		r.t.Errorf("left in storage: %s", info.Key)
 	}
