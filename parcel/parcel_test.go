@@ -69,7 +69,7 @@ func (m *memory) Open(_ context.Context, f registry.File, offset int64, not []st
 	if text == missing {
 		return nil, place, parcel.ErrDamaged
 	}
-	var breaks error = io.EOF
+	breaks := io.EOF
 	if whole, broken := strings.CutSuffix(text, cut); broken {
 		text, breaks = whole, errCut
 	}

@@ -43,11 +43,11 @@ func (*clerk) Decisions(_ context.Context, last *registry.Deletion) []registry.D
 func (c *clerk) Decide(ctx context.Context, id string, d registry.Decision, reason string) (registry.Deletion, error) {
 	switch d {
 	case registry.DecideAsk:
-		return c.Store.AskDeletion(ctx, id, reason, "clerk")
+		return c.AskDeletion(ctx, id, reason, "clerk")
 	case registry.DecideApprove:
-		return c.Store.ApproveDeletion(ctx, id, "clerk")
+		return c.ApproveDeletion(ctx, id, "clerk")
 	default:
-		return c.Store.WithdrawDeletion(ctx, id, "clerk")
+		return c.WithdrawDeletion(ctx, id, "clerk")
 	}
 }
 
