@@ -65,7 +65,7 @@ func (w *Process) Work(ctx context.Context, item *base.Item) error {
 		err = w.commitAgain(ctx, item, p, err)
 	}
 	if err != nil {
-		return fmt.Errorf("store version %d of %s: %w", p.Version, p.ObjectID, err)
+		return fmt.Errorf("store version %d of %s in storage %q: %w", p.Version, p.ObjectID, item.Storages[0], err)
 	}
 	if err := item.Event("stored", map[string]any{
 		"object_id": p.ObjectID, "version": p.Version, "files": p.Files, "bytes": p.Bytes,
