@@ -103,6 +103,7 @@ func judge(h Handler, item *Item, err, cause error) (s registry.Settlement, ok b
 		return s, false
 	}
 	s.Remedy = clean(remedy(err))
+	s.Code, s.Host = causeOf(err)
 	if err == nil {
 		s.Outcome = registry.OutcomeDone // also when the end of its context came too late to matter
 		return s, true
@@ -112,10 +113,10 @@ func judge(h Handler, item *Item, err, cause error) (s registry.Settlement, ok b
 	switch {
 	case errors.Is(cause, ErrStuck):
 		retry(&s, h, item, nil)
-		s.Error = cleanText(fmt.Errorf("%w for %v: %w", ErrStuck, h.StuckAfter(), err))
+		s.Error, s.Code, s.Host = cleanText(fmt.Errorf("%w for %v: %w", ErrStuck, h.StuckAfter(), err)), "stuck", ""
 		return s, true
 	case cause != nil:
-		s.Outcome, s.Error, s.Remedy = registry.OutcomeReleased, ErrStopping.Error(), ""
+		s.Outcome, s.Error, s.Remedy, s.Code, s.Host = registry.OutcomeReleased, ErrStopping.Error(), "", "", ""
 		return s, true
 	}
 	var (

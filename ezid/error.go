@@ -90,6 +90,12 @@ func (e *Error) Remedy() string {
 	return ""
 }
 
+// ErrorCode is the error in one word, which failures are grouped by.
+func (e *Error) ErrorCode() string { return "ezid-" + string(e.Kind) }
+
+// ErrorHost is EZID's host.
+func (e *Error) ErrorHost() string { return e.Host }
+
 // AsksToWait is how long EZID asks to be left alone, or 0.
 func (e *Error) AsksToWait() time.Duration { return e.RetryAfter }
 

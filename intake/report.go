@@ -205,6 +205,16 @@ func AsRefusal(err error) (refusal *Refusal, ok bool) {
 // ContentFault marks the deposit as at fault.
 func (e *Refusal) ContentFault() bool { return true }
 
+// ErrorCode is the rule that was broken first, which failures are grouped by.
+func (e *Refusal) ErrorCode() string {
+	for _, f := range e.Report.Faults {
+		if f.Severity == Error {
+			return f.Rule
+		}
+	}
+	return ""
+}
+
 // Error names the first faults and counts the rest.
 func (e *Refusal) Error() string {
 	const shown = 3

@@ -74,6 +74,9 @@ type IdentifierMismatch struct {
 	Given   string `json:"given"` // the ARK the submission names
 }
 
+// ErrorCode says so in one word, which failures are grouped by.
+func (e *IdentifierMismatch) ErrorCode() string { return "identifier-mismatch" }
+
 // Error names both identifiers and what to do.
 func (e *IdentifierMismatch) Error() string {
 	return fmt.Sprintf("local id %q belongs to %s, but the submission names %s; correct one of the two", e.LocalID, e.Known, e.Given)
@@ -87,6 +90,9 @@ type NoObject struct {
 
 // ContentFault marks the deposit as at fault.
 func (e *NoObject) ContentFault() bool { return true }
+
+// ErrorCode says so in one word, which failures are grouped by.
+func (e *NoObject) ErrorCode() string { return "no-object" }
 
 // Error names the object as the depositor did, and says what to do.
 func (e *NoObject) Error() string {
@@ -105,6 +111,9 @@ type OwnerMismatch struct {
 
 // ContentFault marks the deposit as at fault.
 func (e *OwnerMismatch) ContentFault() bool { return true }
+
+// ErrorCode says so in one word, which failures are grouped by.
+func (e *OwnerMismatch) ErrorCode() string { return "owner-mismatch" }
 
 // Error says what to do. It does not say whose the object is.
 func (e *OwnerMismatch) Error() string {

@@ -87,6 +87,8 @@ type Settlement struct {
 	Error   string        `json:"error"`            // for people
 	Remedy  string        `json:"remedy,omitempty"` // what lets the item go on, beside waiting, for people; "" when nothing is known
 	Class   ErrorClass    `json:"class"`            // failed, retry, sent back
+	Code    string        `json:"code,omitempty"`   // failed, retry, sent back: what happened in one word, and with which host; see CauseOf
+	Host    string        `json:"host,omitempty"`
 
 	MaxAttempts int `json:"max_attempts"` // retry: failed when tries reach it; sent back: when it was so often
 

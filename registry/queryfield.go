@@ -51,6 +51,7 @@ func queryFields() []field {
 		{"name", "thesis", "part of the name", false, asGiven},
 		{"error", "timeout", "part of the note that says what went wrong", false, asGiven},
 		{"class", "content", "whose fault the failure is", true, oneOfNames("class", texts([]ErrorClass{ContentFault, SystemFault, JobsFault}))},
+		{"cause", "9f86d081884c7d65", "failed for this cause, as item failures shows it", true, causeFingerprint},
 		{"by", "alice", "who submitted it", true, asGiven},
 		{"held", "yes", "whether a hold keeps it from starting", false, oneOfNames("held", []string{"yes", "no"})},
 		{"priority", "<10", "lower goes first; with <, <=, > or >= a range", false, comparison},

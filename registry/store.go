@@ -121,6 +121,7 @@ type NewJob struct {
 	Spec     Spec       `json:"spec"`
 	Fault    string     `json:"fault,omitempty"` // not empty: the row is bad; the job is born failed with this note
 	Class    ErrorClass `json:"class,omitempty"` // of Fault
+	Code     string     `json:"code,omitempty"`  // of Fault: the rule that the row breaks
 }
 
 // Reservation asks for room on a volume.
@@ -281,7 +282,8 @@ type Housekeeping interface {
 	// lost in bulk, since the queue or this process began anew (R19). What is delivered twice costs a refused claim.
 	Reoffer(ctx context.Context) error
 	// Sweep takes away attempts whose lease ran out or that made no progress for their StuckAfter. It is idempotent
-	// and may run in several processes. After a gap in its own heartbeat it waits one lease first (R14).
+	// and may run in several processes. After a gap in its own heartbeat it waits one lease first (R14). It also finds the
+	// causes of failures that have none yet, a bounded number at a time.
 	Sweep(ctx context.Context, lease time.Duration) (lost []Lease, err error)
 	// Recheck makes items of action fixity for stored files whose last check is older than Every, or that somebody asked
 	// to have checked, in this order, the longest unchecked first. Files that are late stay due; one has a single check
@@ -367,6 +369,9 @@ type Reading interface {
 	Items(ctx context.Context, q ItemQuery) (Page[WorkItem], error)
 	// CountItems counts the items that a query selects by the state that people see; paging is ignored.
 	CountItems(ctx context.Context, q ItemQuery) (map[State]int64, error)
+	// Failures groups the failed items that a query selects by their cause, the largest group first. Its fields, Limit and After
+	// are those of Items; a status other than failed selects nothing. *QueryError as for Items.
+	Failures(ctx context.Context, q ItemQuery) (Page[FailureGroup], error)
 	// Graph returns the items of a graph with their edges, or ErrNotFound.
 	Graph(ctx context.Context, id string) (GraphView, error)
 	// Edges returns what an item requires and what requires it, or ErrNotFound. A batch's own jobs are not among it: Items

@@ -1,9 +1,12 @@
 package source
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -86,6 +89,26 @@ func (e *Error) Remedy() string {
 	}
 	_, advice := e.Kind.describe()
 	return advice
+}
+
+// ErrorCode is the error in one word: http-503, or what else went wrong. It is what failures are grouped by.
+func (e *Error) ErrorCode() string {
+	switch {
+	case e.Status != 0:
+		return fmt.Sprintf("http-%d", e.Status)
+	case errors.Is(e.Err, syscall.ECONNREFUSED):
+		return "connection-refused"
+	}
+	return string(e.Kind)
+}
+
+// ErrorHost is the host that was asked, "" for an upload or what is no address.
+func (e *Error) ErrorHost() string {
+	u, err := url.Parse(e.URL)
+	if err != nil {
+		return ""
+	}
+	return u.Host
 }
 
 // AsksToWait is how long the source asks to be left alone, or 0. The Base worker leaves it alone for that long.

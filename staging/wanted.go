@@ -2,6 +2,7 @@ package staging
 
 import (
 	"fmt"
+	"net/url"
 	"strings"
 
 	"github.com/holdfast/holdfast/registry"
@@ -51,6 +52,23 @@ type MismatchError struct {
 // ContentFault marks the deposit as at fault.
 func (e *MismatchError) ContentFault() bool { return true }
 
+// ErrorCode says in one word what differs, which failures are grouped by.
+func (e *MismatchError) ErrorCode() string {
+	if e.What == "size" {
+		return "size-mismatch"
+	}
+	return "digest-mismatch"
+}
+
+// ErrorHost is the host that the file came from, "" for an upload.
+func (e *MismatchError) ErrorHost() string {
+	u, err := url.Parse(e.URL)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
+
 // Error names both values and what to do.
 func (e *MismatchError) Error() string {
 	return fmt.Sprintf("%s has %s %s, but the submission says %s; correct the manifest or the file and submit again",
@@ -68,6 +86,9 @@ type UnsupportedDigest struct {
 
 // ContentFault marks the deposit as at fault.
 func (e *UnsupportedDigest) ContentFault() bool { return true }
+
+// ErrorCode says so in one word, which failures are grouped by.
+func (e *UnsupportedDigest) ErrorCode() string { return "digest-unsupported" }
 
 // Error names the algorithm and what to use instead.
 func (e *UnsupportedDigest) Error() string {

@@ -166,7 +166,7 @@ func (e expansion) job(item *base.Item, row checkm.Row, faults []checkm.Fault) r
 	s.Title, s.Creator, s.Date = cmp.Or(row.Title, s.Title), cmp.Or(row.Creator, s.Creator), cmp.Or(row.Date, s.Date)
 	j := registry.NewJob{Row: int64(row.Line), Name: row.Name, Priority: e.priority(item), Spec: s}
 	if checkm.Refused(faults) {
-		j.Class, j.Fault = registry.ContentFault, describeFaults(faults)
+		j.Class, j.Fault, j.Code = registry.ContentFault, describeFaults(faults), firstRule(faults)
 		if u, err := url.Parse(row.URL); err != nil || u.User != nil {
 			j.Spec.URL = source.Redact(row.URL) // a password must not be kept
 		}
@@ -204,6 +204,16 @@ func describeFaults(faults []checkm.Fault) string {
 		}
 	}
 	return strings.Join(texts, "; ")
+}
+
+// firstRule is the first rule that a row breaks.
+func firstRule(faults []checkm.Fault) string {
+	for _, f := range faults {
+		if f.Severity == checkm.Error {
+			return string(f.Rule)
+		}
+	}
+	return ""
 }
 
 // lastPart is the name that an address ends with.

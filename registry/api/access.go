@@ -42,6 +42,7 @@ func access() map[string][]registry.Role {
 
 		"list-items":     reader,
 		"count-items":    reader,
+		"list-failures":  reader,
 		"read-item":      reader,
 		"item-history":   reader,
 		"item-attempts":  reader,

@@ -141,6 +141,7 @@ func (s *server) readingRoutes(api huma.API) {
 		counts, err := r.CountItems(ctx, q)
 		return wire.Counts{Counts: counts}, err
 	})
+	ask(s, api, method("failures", "Group failed items by their cause"), Registry.Failures)
 	ask(s, api, method("graph", "Show a graph"), byID(Registry.Graph))
 	ask(s, api, method("edges", "Show what an item requires, and what requires it"), func(r Registry, ctx context.Context, in wire.ByID) (wire.EdgesResponse, error) {
 		requires, required, err := r.Edges(ctx, in.ID)
@@ -242,7 +243,7 @@ func contractAccess(access map[string][]registry.Role) {
 		access[id] = worker
 	}
 	for _, name := range strings.Fields(`upload submit prepare seal
-		item items count-items graph edges queue-status accepting holds batch-progress why events feed feed-end await-feed attempts
+		item items count-items failures graph edges queue-status accepting holds batch-progress why events feed feed-end await-feed attempts
 		report report-jobs object objects deletions files file-history premis-events deposit-receipt receipt-keys collection collections credentials workers ping has-replicas deliveries`) {
 		access[contractPrefix+name] = worker
 	}

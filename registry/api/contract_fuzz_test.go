@@ -64,6 +64,7 @@ func contractSeeds() [][3]string {
 		{"POST", "/registry/refused", `{"actor":"a","status":-1}`},
 		{"POST", "/registry/items", `{"action":"x","limit":-5,"after":"x","within":[],"text":"%_\\","match":{"terms":[{"field":"nothing","value":"older"}]}}`},
 		{"POST", "/registry/count-items", `{"match":{"terms":null}}`},
+		{"POST", "/registry/failures", `{"match":{"terms":[{"field":"cause","value":"x"}]},"after":"x","limit":-1}`},
 		{"POST", "/registry/events", `{"item_id":"","after":-1,"limit":1000000}`},
 		{"POST", "/registry/feed", `{"types":[],"limit":-1}`},
 		{"POST", "/registry/await-feed", `{"after":-1,"wait_ms":1}`},

@@ -89,6 +89,7 @@ func probes() map[string][]probe {
 		"item-edges": get("/items/JOB/edges", "/items/NODE/edges"),
 		"count-items": get("/items/count", "/items/count?q=collection:COLLECTION", "/items/count?q=batch:BATCH", "/items/count?q=graph:GRAPH",
 			"/items/count?q=id:JOB", "/items/count?q="+beeMark),
+		"list-failures":     get("/failures", "/failures?q=collection:COLLECTION", "/failures?q=batch:BATCH", "/failures?q=id:JOB", "/failures?q="+beeMark),
 		"queue-status":      get("/queue"),
 		"read-accepting":    get("/queue/accepting"),
 		"list-batches":      get("/batches", "/batches?collection=COLLECTION", "/batches?text="+beeMark, "/batches?status=completed"),

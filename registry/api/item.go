@@ -16,6 +16,7 @@ func (s *server) itemRoutes(api huma.API) {
 	get := http.MethodGet
 	register(s, api, operation{id: "list-items", method: get, path: "/items", summary: "List items, newest first; a batch's jobs in row order"}, s.items)
 	register(s, api, operation{id: "count-items", method: get, path: "/items/count", summary: "Count items by state"}, s.countItems)
+	register(s, api, operation{id: "list-failures", method: get, path: "/failures", summary: "Group failed items by their cause, the largest group first"}, s.failures)
 	register(s, api, operation{id: "read-item", method: get, path: "/items/{id}", summary: "Show an item"}, s.item)
 	register(s, api, operation{id: "item-history", method: get, path: "/items/{id}/history", summary: "What happened to an item"}, s.history)
 	register(s, api, operation{id: "item-attempts", method: get, path: "/items/{id}/attempts", summary: "The attempts of workers at an item"}, s.attempts)

@@ -59,6 +59,10 @@ func (*whole) CountItems(_ context.Context, q registry.ItemQuery) (map[registry.
 	return map[registry.State]int64{"x": int64(len(q.Within))}, nil
 }
 
+func (*whole) Failures(_ context.Context, q registry.ItemQuery) (registry.Page[registry.FailureGroup], error) {
+	return registry.Page[registry.FailureGroup]{Rows: []registry.FailureGroup{{Count: int64(len(q.Within)), Note: "after OTHER"}}}, nil
+}
+
 func (*whole) Workers(context.Context) ([]registry.WorkerInfo, error) {
 	return []registry.WorkerInfo{{ID: "host-1", Version: "v"}}, nil
 }

@@ -52,6 +52,19 @@ func (s scoped) CountItems(ctx context.Context, q registry.ItemQuery) (map[regis
 	return s.all.CountItems(ctx, q)
 }
 
+// Failures implements registry.Reading.
+func (s scoped) Failures(ctx context.Context, q registry.ItemQuery) (registry.Page[registry.FailureGroup], error) {
+	v := s.sight(ctx)
+	q.Within = v.narrow(q.Within)
+	page, err := s.all.Failures(ctx, q)
+	for i := range page.Rows {
+		if err == nil {
+			err = v.mask(ctx, &page.Rows[i].Note, &page.Rows[i].Act)
+		}
+	}
+	return page, err
+}
+
 // Graph implements registry.Reading. Items that may not be seen are left out with their edges.
 func (s scoped) Graph(ctx context.Context, id string) (registry.GraphView, error) {
 	v := s.sight(ctx)

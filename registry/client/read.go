@@ -48,6 +48,19 @@ func (c *Client) Items(ctx context.Context, q registry.ItemQuery) (registry.Page
 // CountItems counts the items that a query selects by the state that people see. The fields beside q.Match become terms of
 // it; Within and paging are not sent: what a token's holder sees is the server's care.
 func (c *Client) CountItems(ctx context.Context, q registry.ItemQuery) (map[registry.State]int64, error) {
+	counts, err := get[wire.ItemCounts](ctx, c, "/items/count", values("q", inTerms(q).String()))
+	return counts.States, err
+}
+
+// Failures groups the failed items that a query selects by their cause, the largest group first. The fields of q travel as
+// those of CountItems; After is Next of the page before.
+func (c *Client) Failures(ctx context.Context, q registry.ItemQuery) (registry.Page[registry.FailureGroup], error) {
+	return get[registry.Page[registry.FailureGroup]](ctx, c, "/failures", values(
+		"q", inTerms(q).String(), "after", q.After, "limit", number(q.Limit)))
+}
+
+// inTerms is a query with its other fields as terms.
+func inTerms(q registry.ItemQuery) registry.Query {
 	match := q.Match
 	for _, t := range []registry.Term{
 		{Field: "action", Value: string(q.Action)},
@@ -61,8 +74,7 @@ func (c *Client) CountItems(ctx context.Context, q registry.ItemQuery) (map[regi
 			match.Terms = append(slices.Clip(match.Terms), t)
 		}
 	}
-	counts, err := get[wire.ItemCounts](ctx, c, "/items/count", values("q", match.String()))
-	return counts.States, err
+	return match
 }
 
 // Batches lists batches, newest first. Of q it uses Collection, Status, Text, Match, After and Limit.

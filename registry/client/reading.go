@@ -23,6 +23,11 @@ func (s *Store) CountItems(ctx context.Context, q registry.ItemQuery) (map[regis
 	return out.Counts, err
 }
 
+// Failures implements registry.Reading.
+func (s *Store) Failures(ctx context.Context, q registry.ItemQuery) (registry.Page[registry.FailureGroup], error) {
+	return call[registry.Page[registry.FailureGroup]](ctx, s, "failures", q)
+}
+
 // Graph implements registry.Reading.
 func (s *Store) Graph(ctx context.Context, id string) (registry.GraphView, error) {
 	return call[registry.GraphView](ctx, s, "graph", wire.ByID{ID: id})

@@ -40,6 +40,36 @@ func CheckInvariants(t T, s registry.Reading) {
 		}
 		checkAttempts(t, s, it)
 	}
+	checkFailures(t, s, items)
+}
+
+// checkFailures checks that each failed item is in one group, whose fingerprint is that of its cause.
+func checkFailures(t T, s registry.Reading, items []registry.WorkItem) {
+	t.Helper()
+	failed, grouped := int64(0), int64(0)
+	for _, it := range items {
+		if it.Status == registry.Failed {
+			failed++
+		}
+	}
+	for q := (registry.ItemQuery{}); ; {
+		page, err := s.Failures(t.Context(), q)
+		if err != nil {
+			t.Fatalf("%v", err)
+		}
+		for _, g := range page.Rows {
+			grouped += g.Count
+			if want := g.Cause.Fingerprint(); g.Fingerprint != want {
+				t.Errorf("failures like that of item %s are under %q, their cause is %q", g.ItemID, g.Fingerprint, want)
+			}
+		}
+		if q.After = page.Next; q.After == "" {
+			break
+		}
+	}
+	if failed != grouped {
+		t.Errorf("%d items have failed, %d are in groups", failed, grouped)
+	}
 }
 
 // openEdges checks the edges of an item against the items that it requires, and counts those that are open.

@@ -63,6 +63,7 @@ func topics() []topic {
 		{"why", whyTests()},
 		{"list", listTests()},
 		{"query", queryTests()},
+		{"failures", failuresTests()},
 		{"admin", adminTests()},
 		{"graph", graphTests()},
 		{"scenario", scenarioTests()},

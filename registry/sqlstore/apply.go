@@ -107,7 +107,7 @@ func (s *Store) nextOf(ctx context.Context, bulkID string, spec registry.BulkSpe
 	w.add("i.id <> ?", bulkID)
 	w.add("i.created_at <= ?", micros(spec.AskedAt))
 	w.add("i.seq > ?", from.Cursor)
-	if err := s.addText(ctx, w, spec); err != nil {
+	if err := s.addText(ctx, w, registry.ItemQuery{Match: spec.Match, Within: spec.Within}); err != nil {
 		return nil, err
 	}
 	rows, err := s.read.QueryContext(ctx, `SELECT i.id, i.seq FROM work_item i`+w.String()+

@@ -36,7 +36,7 @@ func (s *Store) bulk(ctx context.Context, b registry.BulkRequest) (it registry.W
 	if err != nil {
 		return it, err
 	}
-	if err := s.addText(ctx, w, spec); err != nil {
+	if err := s.addText(ctx, w, registry.ItemQuery{Match: spec.Match, Within: spec.Within}); err != nil {
 		return it, err
 	}
 	if err := s.read.QueryRowContext(ctx, `SELECT COUNT(*) FROM work_item i`+w.String(), w.args...).Scan(&spec.Matched); err != nil {
@@ -92,9 +92,8 @@ func (s *Store) bulkWhere(b registry.BulkSpec) (*where, error) {
 	return w, nil
 }
 
-// addText lets the text index find what a bulk act is about, as far as it can.
-func (s *Store) addText(ctx context.Context, w *where, b registry.BulkSpec) error {
-	q := registry.ItemQuery{Match: b.Match, Within: b.Within}
+// addText lets the text index find what a query selects, as far as it can.
+func (s *Store) addText(ctx context.Context, w *where, q registry.ItemQuery) error {
 	words, err := s.searchFor(ctx, q, reachOf(q))
 	if err != nil || len(words.terms) == 0 || len(words.ids) > 0 {
 		return err

@@ -31,7 +31,7 @@ func (s *Store) CountItems(ctx context.Context, q registry.ItemQuery) (map[regis
 		return nil, fmt.Errorf("count items: %w", err)
 	}
 	var counts map[registry.State]int64
-	if len(words.terms) > 0 || r.ids != nil || r.batches != nil || r.graphs != nil || r.classes != nil || r.by != nil || r.requeued {
+	if len(words.terms) > 0 || r.ids != nil || r.batches != nil || r.graphs != nil || r.classes != nil || r.causes != nil || r.by != nil || r.requeued {
 		counts, err = s.addUp(ctx, countFound(w, words, len(holds) > 0), w.args)
 	} else {
 		counts, err = s.addUp(ctx, countPlaces(w, &r, len(holds) > 0), w.args)

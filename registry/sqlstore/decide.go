@@ -23,6 +23,7 @@ func (t *tx) decide(it registry.WorkItem, se registry.Settlement) (change, error
 		return t.advance(it, route, c)
 	case registry.OutcomeRetry:
 		c.act, c.tries, c.delay, c.class = registry.ActRetry, it.Tries+1, se.Delay.Microseconds(), se.Class
+		c.code, c.host = se.Code, se.Host
 		if c.tries < bound(se.MaxAttempts) {
 			return c, nil
 		}
@@ -42,6 +43,7 @@ func (t *tx) decide(it registry.WorkItem, se registry.Settlement) (change, error
 		return c, nil
 	case registry.OutcomeFailed:
 		c.act, c.status, c.class = registry.ActFail, registry.Failed, se.Class
+		c.code, c.host = se.Code, se.Host
 		return c, nil
 	case registry.OutcomeLost, registry.OutcomeWithdrawn:
 	}
@@ -71,7 +73,7 @@ func (t *tx) sendBack(it registry.WorkItem, route registry.Route, se registry.Se
 	if err := t.setResult(it, registry.ResultSentBack, raw); err != nil {
 		return c, err
 	}
-	c.class = se.Class
+	c.class, c.code, c.host = se.Class, se.Code, se.Host
 	if sent.Times >= bound(se.MaxAttempts) {
 		c.act, c.status = registry.ActFail, registry.Failed
 		c.note = fmt.Sprintf("sent back to %s %d times: %s", se.Back, sent.Times-1, c.note)
@@ -83,7 +85,7 @@ func (t *tx) sendBack(it registry.WorkItem, route registry.Route, se registry.Se
 
 // advance goes to the next stage, or ends the item after the last one.
 func (t *tx) advance(it registry.WorkItem, route registry.Route, c change) (change, error) {
-	c.tries, c.note, c.class, c.delay = 0, "", "", 0
+	c.tries, c.note, c.class, c.code, c.host, c.delay = 0, "", "", "", "", 0
 	if next, more := route.Next(it.Stage); more {
 		c.act, c.stage = registry.ActAdvance, next
 		return c, nil
@@ -97,7 +99,7 @@ func (t *tx) advance(it registry.WorkItem, route registry.Route, c change) (chan
 		return c, fmt.Errorf("count failed jobs: %w", err)
 	}
 	if bad > 0 {
-		c.act, c.status, c.class = registry.ActFail, registry.Failed, registry.JobsFault
+		c.act, c.status, c.class, c.code = registry.ActFail, registry.Failed, registry.JobsFault, "jobs"
 		c.note = fmt.Sprintf("%d of %d jobs did not complete", bad, all)
 	}
 	return c, nil

@@ -21,6 +21,7 @@ type newItem struct {
 	fingerprint                    string
 	class                          registry.ErrorClass
 	note                           string
+	code                           string // of the note of one that is born failed
 	actor                          string
 	input                          any    // the spec of actions that have one of their own; its event tells it, too
 	delay                          int64  // microseconds until it may run
@@ -72,6 +73,10 @@ func (n newItem) values(b birth, seq, now int64) ([]any, error) {
 	if len(n.storages) > 0 {
 		first, others = n.storages[0], n.storages[1:]
 	}
+	var why cause
+	if n.status == registry.Failed {
+		why = causeOf(n.stage, n.class, n.code, "", clean(n.note))
+	}
 	return []any{
 		seq, n.id, n.tenant, n.collection,
 		sql.NullString{String: n.parent, Valid: n.parent != ""},
@@ -79,6 +84,7 @@ func (n newItem) values(b birth, seq, now int64) ([]any, error) {
 		n.status, n.priority, rank(now, n.priority), clean(n.name), string(spec), n.fingerprint, n.class, clean(n.note),
 		now + n.delay, b.nudge, clean(n.actor), now, b.finished, n.graph, n.blockers,
 		first, wordList(others), wordList(n.optional), b.ready,
+		why.fingerprint, why.code, why.host,
 	}, nil
 }
 
@@ -86,8 +92,9 @@ func (n newItem) values(b birth, seq, now int64) ([]any, error) {
 var insertItem = insertInto(
 	`INSERT INTO work_item (seq, id, tenant, collection, parent_id, row_no, action, stage, status, priority, rank, name, spec,
 		fingerprint, error_class, note, run_at, nudge_at, created_by, created_at, updated_at, finished_at, graph_id, blocker_count,
-		volume, other_storages, optional, ready)`,
-	`($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $20, $21, $22, $23, $24, $25, $26, $27)`)
+		volume, other_storages, optional, ready, cause, cause_code, cause_host)`,
+	`($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $20, $21, $22, $23, $24, $25, $26, $27,
+		$28, $29, $30)`)
 
 // insert makes items, each with its event and, when it is pending, its message.
 func (t *tx) insert(items ...newItem) error {

@@ -74,7 +74,7 @@ func (t *tx) addJobs(batch registry.WorkItem, jobs []registry.NewJob) (added int
 		}
 		var satisfied any
 		if j.Fault != "" {
-			n.status, n.note, n.class, satisfied = registry.Failed, j.Fault, cmp.Or(j.Class, registry.ContentFault), t.now
+			n.status, n.note, n.code, n.class, satisfied = registry.Failed, j.Fault, j.Code, cmp.Or(j.Class, registry.ContentFault), t.now
 		} else {
 			open++
 			for _, key := range keysOf(n.spec) {

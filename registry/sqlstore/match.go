@@ -83,6 +83,8 @@ func (w *where) term(t registry.Term, dialect string, now int64) (string, error)
 		return w.in("i.graph_id", values), nil
 	case "class":
 		return w.in("i.error_class", values), nil
+	case "cause":
+		return "(i.status = 'failed' AND " + w.in("i.cause", values) + ")", nil
 	case "by":
 		return w.in("i.created_by", values), nil
 	case "id":

@@ -19,6 +19,8 @@ type change struct {
 	delay  int64 // microseconds until it may run
 	class  registry.ErrorClass
 	note   string
+	code   string // of a failure: what happened in one word, and with which host
+	host   string
 	wait   registry.Reason
 	actor  string
 	n      int64 // the attempt
@@ -38,6 +40,7 @@ type position struct {
 	tries, losses   int
 	class           registry.ErrorClass
 	note            string
+	cause           cause
 	wait            registry.Reason
 	runAt           int64
 	nudge, finished sql.NullInt64
@@ -63,9 +66,10 @@ func (t *tx) moveAll(all []shift) error {
 	}
 	for p, ids := range at.all() {
 		err := t.do(`UPDATE work_item SET stage = $2, status = $3, tries = $4, losses = $5, error_class = $6, note = $7,
-			wait_reason = $8, run_at = $9, nudge_at = $10, nudges = 0, updated_at = $11, finished_at = $12, ready = $13
+			wait_reason = $8, run_at = $9, nudge_at = $10, nudges = 0, updated_at = $11, finished_at = $12, ready = $13,
+			cause = $14, cause_code = $15, cause_host = $16
 			WHERE `+t.among("id"), t.list(ids), p.stage, p.status, p.tries, p.losses, p.class, p.note, p.wait, p.runAt,
-			p.nudge, t.now, p.finished, p.ready)
+			p.nudge, t.now, p.finished, p.ready, p.cause.fingerprint, p.cause.code, p.cause.host)
 		if err != nil {
 			return fmt.Errorf("move items: %w", err)
 		}
@@ -85,6 +89,9 @@ func (t *tx) moveAll(all []shift) error {
 func (t *tx) positionOf(s shift) position {
 	p := position{
 		stage: s.stage, status: s.status, tries: s.tries, losses: s.losses, class: s.class, note: s.note, wait: s.wait, runAt: t.now + s.delay,
+	}
+	if s.status == registry.Failed {
+		p.cause = causeOf(s.stage, s.class, s.code, s.host, s.note)
 	}
 	if s.status.Settled() {
 		p.finished = sql.NullInt64{Int64: t.now, Valid: true}

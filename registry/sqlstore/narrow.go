@@ -21,6 +21,7 @@ type reach struct {
 	collections []string
 	actions     []string
 	classes     []string
+	causes      []string
 	by          []string
 	batches     []string
 	graphs      []string
@@ -86,6 +87,9 @@ func (r *reach) term(t registry.Term) {
 		r.only(&r.collections, values)
 	case "class":
 		r.only(&r.classes, values)
+	case "cause":
+		r.only(&r.causes, values)
+		r.keep(func(p place) bool { return p.status == registry.Failed })
 	case "by":
 		r.only(&r.by, values)
 	case "batch":
@@ -163,6 +167,13 @@ func (r *reach) conds(w *where) (conds []string, known bool) {
 	case r.ids != nil:
 		for _, id := range r.ids {
 			conds = append(conds, w.idCond(id))
+		}
+	case r.causes != nil && len(r.batches)*len(r.causes) <= mostPlaces && r.graphs == nil:
+		if len(r.batches) == 0 {
+			each("i.cause", r.causes, " AND i.status = 'failed'")
+		}
+		for _, b := range r.batches {
+			each("i.cause", r.causes, w.bind(" AND i.parent_id = ? AND i.status = 'failed'", b))
 		}
 	case r.batches != nil && r.narrowed && len(r.batches)*len(r.statuses()) <= mostPlaces:
 		for _, s := range r.statuses() {

@@ -254,11 +254,16 @@ func (g *seeder) add(it seeded, at int64) {
 	if finished == nil {
 		g.open = it.id
 	}
+	var why cause
+	if it.place.status == registry.Failed {
+		why = causeOf(it.place.stage, it.class, "", "", it.note)
+	}
 	g.seq++
 	priority := 5 + g.rand.IntN(3)
 	g.items.add(g.seq, it.id, Tenant, collection, parent, it.row, it.action, it.place.stage, it.place.status, priority,
 		rank(at, priority), it.name, spec, it.class, it.note, runAt, nudge, g.by, at, at, finished, it.attempt, it.retries,
-		blockers, g.rand.Int64N(1<<30), registry.DefaultStorage, ready)
+		blockers, g.rand.Int64N(1<<30), registry.DefaultStorage, ready,
+		why.fingerprint, why.code, why.host)
 	if !g.History {
 		return
 	}

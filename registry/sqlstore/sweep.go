@@ -34,8 +34,11 @@ func (s *Store) Sweep(ctx context.Context, lease time.Duration) ([]registry.Leas
 		lost, err = t.takeAway(`a.lease_until < $1 OR `+stuck, (*tx).supersede)
 		return err
 	})
+	if err == nil {
+		err = s.nameCauses(ctx)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("sweep leases: %w", err)
+		return lost, fmt.Errorf("sweep: %w", err)
 	}
 	return lost, nil
 }
@@ -153,7 +156,7 @@ func (t *tx) lose(l lapsed) (registry.WorkItem, error) {
 	}
 	c := change{
 		act: registry.ActLose, stage: it.Stage, status: registry.Pending, tries: it.Tries, losses: l.losses + 1,
-		n: l.lease.N, actor: actorRegistry, note: l.story(),
+		n: l.lease.N, actor: actorRegistry, note: l.story(), code: l.code(),
 	}
 	if l.stuck || l.alone && !l.advanced || c.losses > lossesFree {
 		if c, err = t.charge(it, c, bound(l.max)); err != nil {
@@ -196,6 +199,14 @@ func (l lapsed) story() string {
 		return fmt.Sprintf("worker %s made no progress; it had held the item since %s", l.worker, since)
 	}
 	return fmt.Sprintf("worker %s was lost; it had held the item since %s", l.worker, since)
+}
+
+// code is what happened in one word.
+func (l lapsed) code() string {
+	if l.stuck {
+		return "stuck"
+	}
+	return "worker-lost"
 }
 
 // lostDelay lets an item go on at once (I4), until it has been charged so often that it must be suspected of taking its

@@ -43,22 +43,22 @@ func (s *Store) whySettled(ctx context.Context, it registry.WorkItem, w *registr
 		return nil
 	}
 	w.Sentence = fmt.Sprintf("it failed at %s: %s", it.Stage, it.Note)
-	switch it.ErrorClass {
-	case registry.ContentFault:
-		w.Act = "the producer corrects the deposit and submits it again"
-	case registry.JobsFault:
-		w.Act = "requeue the failed jobs, then ask the batch for an updated report"
-	default:
-		w.Act = "an admin looks at the cause and requeues the item"
-		remedy, _, err := s.remedy(ctx, it)
-		if err != nil {
-			return err
-		}
-		if remedy != "" {
-			w.Act = remedy + ", then requeue the item"
-		}
+	remedy, _, err := s.remedy(ctx, it)
+	w.Act = rights(it.ErrorClass, remedy)
+	return err
+}
+
+// rights is what puts a failed item right, whose worker knew a remedy or none ("").
+func rights(class registry.ErrorClass, remedy string) string {
+	switch {
+	case class == registry.ContentFault:
+		return "the producer corrects the deposit and submits it again"
+	case class == registry.JobsFault:
+		return "requeue the failed jobs, then ask the batch for an updated report"
+	case remedy != "":
+		return remedy + ", then requeue the item"
 	}
-	return nil
+	return "an admin looks at the cause and requeues the item"
 }
 
 // remedy is what the last attempt's worker knew to let the item go on, "" when nothing; and how many attempts it has.

@@ -51,6 +51,14 @@ func (e *Error) Unwrap() error { return e.Err }
 // ContentFault reports whether the container itself is at fault, so that only its producer can help.
 func (e *Error) ContentFault() bool { return e.Fault != FaultInput }
 
+// ErrorCode is what is wrong with the container in one word, which failures are grouped by; "" where its cause tells more.
+func (e *Error) ErrorCode() string {
+	if e.Fault == FaultInput {
+		return ""
+	}
+	return "unpack-" + string(e.Fault)
+}
+
 func formatFault(detail string) error {
 	return &Error{Fault: FaultFormat, Detail: detail}
 }

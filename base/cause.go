@@ -1,0 +1,98 @@
+package base
+
+import (
+	"context"
+	"net"
+	"os"
+	"slices"
+	"syscall"
+
+	"github.com/holdfast/holdfast/storage"
+)
+
+// causeOf returns what an error comes to in one word, and the host that it happened with, for the Registry to group failures
+// by. Errors tell them by methods ErrorCode and ErrorHost, the first on each way down the tree counts, and S3's own tell their
+// code. Several errors that were joined come in whatever order files were met in: of several codes the first by the alphabet
+// counts, and of several hosts none.
+func causeOf(err error) (code, host string) {
+	var codes, hosts []string
+	walkCauses(err, "", &codes, &hosts)
+	slices.Sort(codes)
+	slices.Sort(hosts)
+	if len(codes) > 0 {
+		code = codes[0]
+	}
+	if hosts = slices.Compact(hosts); len(hosts) == 1 {
+		host = hosts[0]
+	}
+	return code, host
+}
+
+// walkCauses gathers the codes and hosts of the tree of err. known is the code that an error above has told.
+func walkCauses(err error, known string, codes, hosts *[]string) {
+	if err == nil {
+		return
+	}
+	if known == "" {
+		if known = codeOf(err); known != "" {
+			*codes = append(*codes, known)
+		}
+	}
+	if h, ok := err.(interface{ ErrorHost() string }); ok {
+		if host := h.ErrorHost(); host != "" {
+			*hosts = append(*hosts, host)
+			if known != "" {
+				return
+			}
+		}
+	}
+	switch u := err.(type) { //nolint:errorlint // walks the tree itself
+	case interface{ Unwrap() error }:
+		walkCauses(u.Unwrap(), known, codes, hosts)
+	case interface{ Unwrap() []error }:
+		for _, e := range u.Unwrap() {
+			walkCauses(e, known, codes, hosts)
+		}
+	}
+}
+
+// codeOf is what one error of a tree says of itself, or what is known of it where it has no method.
+func codeOf(err error) string {
+	if c, ok := err.(interface{ ErrorCode() string }); ok {
+		return c.ErrorCode()
+	}
+	switch e := err.(type) { //nolint:errorlint // one error of the tree
+	case *panicError:
+		return "panic"
+	case syscall.Errno:
+		return errnoCode(e)
+	case *net.DNSError:
+		return "dns"
+	}
+	switch err { //nolint:errorlint // one error of the tree
+	case context.DeadlineExceeded, os.ErrDeadlineExceeded:
+		return "timeout"
+	case storage.ErrNoSpace:
+		return "no-space"
+	}
+	return ""
+}
+
+// errnoCode is the code of an error of the operating system, "" of one that needs its text.
+func errnoCode(e syscall.Errno) string {
+	for code, errnos := range map[string][]syscall.Errno{
+		"connection-refused": {syscall.ECONNREFUSED},
+		"connection":         {syscall.ECONNRESET, syscall.EPIPE, syscall.EHOSTUNREACH, syscall.ENETUNREACH},
+		"timeout":            {syscall.ETIMEDOUT},
+		"no-space":           {syscall.ENOSPC, syscall.EDQUOT},
+		"io-error":           {syscall.EIO},
+		"read-only":          {syscall.EROFS},
+		"permission":         {syscall.EACCES, syscall.EPERM},
+		"too-many-files":     {syscall.EMFILE, syscall.ENFILE},
+	} {
+		if slices.Contains(errnos, e) {
+			return code
+		}
+	}
+	return ""
+}

@@ -1,0 +1,265 @@
+package registrytest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+func failuresTests() []test {
+	return []test{
+		{"are_grouped_by_their_cause", failuresGrouped},
+		{"one_group_is_requeued_and_the_rest_stays", failuresRequeued},
+		{"end_with_the_failure", failuresEnd},
+		{"of_whatever_the_registry_fails", failuresOfRegistry},
+		{"are_narrowed_as_lists_are", failuresNarrowed},
+		{"come_in_pages", failuresPages},
+		{"cannot_be_asked_with_what_nobody_parsed", failuresRefused},
+	}
+}
+
+// answered settles a job as one whose source answered with a status.
+func (f *fixture) answered(job string, status int, more string) {
+	f.Helper()
+	class, outcome, remedy := registry.SystemFault, registry.OutcomeRetry, "see to the server"
+	if status == 404 {
+		class, outcome, remedy = registry.ContentFault, registry.OutcomeFailed, "put the file there"
+	}
+	f.settle(registry.Settlement{
+		Lease: f.takeItem(job).Lease, Outcome: outcome, Class: class, MaxAttempts: 1, Remedy: remedy,
+		Error: fmt.Sprintf("open https://h.example.org/%s.tif: the server answered %d%s", job, status, more),
+		Code:  fmt.Sprintf("http-%d", status), Host: "h.example.org",
+	})
+}
+
+// failures are the groups of what a query selects.
+func (f *fixture) failures(text string) []registry.FailureGroup {
+	f.Helper()
+	page, err := f.Failures(f.Context(), registry.ItemQuery{Match: f.parsed(text)})
+	f.must(err)
+	if page.Next != "" {
+		f.Errorf("%s: there is another page", text)
+	}
+	return page.Rows
+}
+
+// mixed makes a batch of five jobs: three that a busy server failed, one minute apart, one whose file is missing, one that waits.
+func (f *fixture) mixed() (batch string, jobs []string) {
+	f.Helper()
+	batch, jobs = f.batch(5)
+	for _, job := range jobs[:4] {
+		f.bring(job, registry.Download)
+	}
+	f.answered(jobs[0], 503, "")
+	f.clock.pass(time.Minute)
+	f.answered(jobs[1], 404, "")
+	f.answered(jobs[2], 503, " (asks to wait 30s)")
+	f.clock.pass(time.Minute)
+	f.answered(jobs[3], 503, "\nand 3 more files")
+	return batch, jobs
+}
+
+func failuresGrouped(f *fixture) {
+	begin := f.clock.now()
+	batch, jobs := f.mixed()
+	want := []registry.FailureGroup{
+		{
+			Cause: registry.CauseOf(registry.Download, registry.SystemFault, "http-503", "h.example.org", f.item(jobs[3]).Note),
+			Count: 3, First: begin, Last: begin.Add(2 * time.Minute), ItemID: jobs[3], Note: f.item(jobs[3]).Note, Act: "see to the server, then requeue the item",
+		},
+		{
+			Cause: registry.CauseOf(registry.Download, registry.ContentFault, "http-404", "h.example.org", f.item(jobs[1]).Note),
+			Count: 1, First: begin.Add(time.Minute), Last: begin.Add(time.Minute), ItemID: jobs[1], Note: f.item(jobs[1]).Note,
+			Act: "the producer corrects the deposit and submits it again",
+		},
+	}
+	for i, g := range want {
+		want[i].Fingerprint = g.Cause.Fingerprint()
+		why, err := f.Why(f.Context(), g.ItemID)
+		f.must(err)
+		if why.Act != g.Act {
+			f.Errorf("the item itself says %q, the group %q", why.Act, g.Act)
+		}
+	}
+	for _, text := range []string{"", "batch:" + batch, "stage:download collection:" + mnemonic, "example.org"} {
+		if diff := cmp.Diff(want, f.failures(text)); diff != "" {
+			f.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+	f.wantMatch("cause:"+want[0].Fingerprint, jobs[3], jobs[2], jobs[0])
+	f.wantMatch("cause:"+want[0].Fingerprint+" batch:"+batch, jobs[0], jobs[2], jobs[3])
+	f.wantMatch("batch:"+batch+" -cause:"+want[0].Fingerprint, jobs[1], jobs[4])
+	f.wantMatch("cause:"+want[0].Fingerprint+","+want[1].Fingerprint+" class:content", jobs[1])
+	f.wantMatch("cause:" + want[0].Fingerprint + " cause:" + want[1].Fingerprint)
+	f.wantMatch("cause:0000000000000000")
+}
+
+func failuresRequeued(f *fixture) {
+	batch, jobs := f.mixed()
+	_, others := f.batch(1)
+	f.bring(others[0], registry.Download)
+	f.answered(others[0], 503, "")
+	q := f.parsed("batch:" + batch)
+	groups := f.failures(q.String())
+	match, ok := groups[0].Requeue(q)
+	if !ok {
+		f.Fatalf("cannot be requeued: %+v", groups[0])
+	}
+	it, err := f.Bulk(f.Context(), registry.BulkRequest{Match: match, Act: registry.ActRequeue, Reason: "it is mended", Actor: "admin", Confirmed: true})
+	f.must(err)
+	if p := f.apply(it.ID); p.Applied != 3 || p.Refused != 0 || p.Matched != 3 {
+		f.Errorf("%+v", p)
+	}
+	for i, want := range []int{1, 0, 1, 1, 0} {
+		if got := f.item(jobs[i]); got.RetryCount != want || (got.Status == registry.Failed) != (i == 1) {
+			f.Errorf("job %d: %+v", i+1, got)
+		}
+	}
+	if got := f.item(others[0]); got.Status != registry.Failed {
+		f.Errorf("of another batch: %+v", got)
+	}
+	if got := f.failures("batch:" + batch); len(got) != 1 || got[0].Fingerprint != groups[1].Fingerprint {
+		f.Errorf("what is left: %+v", got)
+	}
+}
+
+// An item that left a failure behind and fails anew has the new cause alone.
+func failuresEnd(f *fixture) {
+	job := f.job(registry.Download)
+	f.answered(job, 503, "")
+	before := f.failures("")[0].Fingerprint
+	requeue := func() {
+		_, err := f.Command(f.Context(), registry.Command{ItemID: job, Act: registry.ActRequeue, Actor: "admin"})
+		f.must(err)
+	}
+	requeue()
+	if got := f.failures(""); len(got) != 0 {
+		f.Errorf("requeued: %+v", got)
+	}
+	f.wantMatch("cause:" + before)
+	f.answered(job, 404, "")
+	if got := f.failures(""); len(got) != 1 || got[0].Code != "http-404" || got[0].Fingerprint == before {
+		f.Errorf("failed anew: %+v", got)
+	}
+	requeue()
+	f.finish(job)
+	if got := f.failures(""); len(got) != 0 {
+		f.Errorf("completed: %+v", got)
+	}
+	// A repeat of the same failure is the same cause.
+	job = f.job(registry.Download)
+	f.answered(job, 503, "")
+	if got := f.failures(""); len(got) != 1 || got[0].Fingerprint != before || got[0].ItemID != job {
+		f.Errorf("another item: %+v", got)
+	}
+}
+
+// Rows that are born failed, workers that are lost and batches whose jobs failed have causes, too.
+func failuresOfRegistry(f *fixture) {
+	id := f.submit()
+	c := f.takeItem(id)
+	jobs := newJobs(3)
+	for i := range jobs {
+		jobs[i].Fault, jobs[i].Code = fmt.Sprintf("line %d: the digest has %d digits", i+1, i+7), "digest-length"
+	}
+	_, err := f.AddJobs(f.Context(), c.Lease, jobs)
+	f.must(err)
+	f.done(c.Lease)
+	f.takeItem(f.submit())
+	f.clock.pass(lease)
+	_, err = f.Sweep(f.Context(), lease)
+	f.must(err)
+	f.settle(registry.Settlement{Lease: f.takeItem(f.job(registry.Process)).Lease, Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Error: `read "a": no`})
+	l := f.takeItem(id).Lease
+	_, err = f.CloseReport(f.Context(), l)
+	f.must(err)
+	f.done(l)
+	got := map[string]int64{}
+	for _, g := range f.failures("") {
+		got[g.Code+": "+g.Text] += g.Count
+		if _, ok := g.Requeue(registry.Query{}); ok == (g.Class == registry.JobsFault) {
+			f.Errorf("requeue of %+v: %v", g, ok)
+		}
+	}
+	want := map[string]int64{"digest-length: line <n>: the digest has <n> digits": 3, ": read <text>: no": 1, "jobs: <n> of <n> jobs did not complete": 1}
+	if diff := cmp.Diff(want, got); diff != "" {
+		f.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func failuresNarrowed(f *fixture) {
+	batch, jobs := f.mixed()
+	f.collection("other", registry.Profile{})
+	for text, want := range map[string][]int64{
+		"class:system": {3}, "-class:system": {1}, "stage:process": nil, "collection:other": nil, "batch:" + batch + " class:content": {1},
+		"id:" + jobs[0]: {1}, "state:pending": nil, "retries:>0": nil, "action:ingest": {3, 1}, "action:batch": nil, jobs[0] + ".tif": {1}, "error:wait": {1},
+		"batch:nothing": nil, "held:no": {3, 1}, "by:depositor": {3, 1}, "priority:<0": nil, "newer:1h": {3, 1},
+	} {
+		var got []int64
+		for _, g := range f.failures(text) {
+			got = append(got, g.Count)
+		}
+		if !slices.Equal(got, want) {
+			f.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+	for _, tt := range []struct {
+		q    registry.ItemQuery
+		want int
+	}{
+		{registry.ItemQuery{Within: []string{}}, 0},
+		{registry.ItemQuery{Within: []string{"other"}}, 0},
+		{registry.ItemQuery{Within: []string{"other", mnemonic}}, 2},
+		{registry.ItemQuery{Status: registry.Pending}, 0},
+		{registry.ItemQuery{ParentID: batch, Status: registry.Failed, Stage: registry.Download}, 2},
+		{registry.ItemQuery{Action: registry.Batch}, 0},
+	} {
+		if page, err := f.Failures(f.Context(), tt.q); err != nil || len(page.Rows) != tt.want {
+			f.Errorf("%+v: %d groups, %v; want %d", tt.q, len(page.Rows), err, tt.want)
+		}
+	}
+}
+
+func failuresPages(f *fixture) {
+	_, jobs := f.batch(6)
+	for i, job := range jobs {
+		f.bring(job, registry.Download)
+		f.settle(registry.Settlement{
+			Lease: f.takeItem(job).Lease, Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Error: "n", Code: fmt.Sprintf("code-%d", max(i, 1)),
+		})
+	}
+	var counts []int64
+	seen := map[string]bool{}
+	q := registry.ItemQuery{Limit: 2}
+	for {
+		page, err := f.Failures(f.Context(), q)
+		f.must(err)
+		if len(page.Rows) > 2 {
+			f.Fatalf("%d groups on a page of 2", len(page.Rows))
+		}
+		for _, g := range page.Rows {
+			counts = append(counts, g.Count)
+			seen[g.Fingerprint] = true
+		}
+		if q.After = page.Next; q.After == "" {
+			break
+		}
+	}
+	if want := []int64{2, 1, 1, 1, 1}; !slices.Equal(counts, want) || len(seen) != len(want) {
+		f.Errorf("groups of %v, %d causes; want %v", counts, len(seen), want)
+	}
+	_, err := f.Failures(f.Context(), registry.ItemQuery{After: "nonsense"})
+	f.is(err, registry.ErrNotFound)
+}
+
+func failuresRefused(f *fixture) {
+	_, err := f.Failures(f.Context(), registry.ItemQuery{Match: match("nothing:x")})
+	if wrong := (*registry.QueryError)(nil); !errors.As(err, &wrong) {
+		f.Errorf("error %v, want a *QueryError", err)
+	}
+}

@@ -1,0 +1,77 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// cause is what a failed row keeps of its cause: the rest follows from the note.
+type cause struct{ fingerprint, code, host string }
+
+func causeOf(stage registry.Stage, class registry.ErrorClass, code, host, note string) cause {
+	c := registry.CauseOf(stage, class, code, host, note)
+	return cause{c.Fingerprint(), c.Code, c.Host}
+}
+
+// Bounds of nameCauses: of a transaction, and of a call.
+const (
+	causesAtOnce = 1000
+	causesTimes  = 10
+)
+
+// nameCauses finds the causes of failed items that have none: that failed before there were causes, or with a program that knows
+// of none. It does a bounded amount at a time, and nothing but look at an index where there is nothing to do.
+func (s *Store) nameCauses(ctx context.Context) error {
+	for range causesTimes {
+		var some bool
+		err := s.read.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM work_item i WHERE i.status = 'failed' AND i.cause = '')`).Scan(&some)
+		if err == nil && some {
+			err = s.write(ctx, (*tx).nameCauses)
+		}
+		if err != nil || !some {
+			return err
+		}
+	}
+	return nil
+}
+
+// nameCauses finds the causes of some of them.
+func (t *tx) nameCauses() error {
+	found, err := t.causeless()
+	if err != nil {
+		return fmt.Errorf("look for failures without a cause: %w", err)
+	}
+	for c, seqs := range found.all() {
+		err := t.do(`UPDATE work_item SET cause = $2, cause_code = $3, cause_host = $4 WHERE `+t.among("id")+` AND status = 'failed'`,
+			t.list(seqs), c.fingerprint, c.code, c.host)
+		if err != nil {
+			return fmt.Errorf("write causes of failures: %w", err)
+		}
+	}
+	return nil
+}
+
+// causeless returns failed items without a cause, by the cause that they are found to have.
+func (t *tx) causeless() (found groups[cause], err error) {
+	rows, err := t.query(`SELECT i.id, i.stage, i.error_class, i.note FROM work_item i
+		WHERE i.status = 'failed' AND i.cause = '' LIMIT ` + strconv.Itoa(causesAtOnce))
+	if err != nil {
+		return found, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	found = groups[cause]{}
+	for rows.Next() {
+		var id, note string
+		var stage registry.Stage
+		var class registry.ErrorClass
+		if err := rows.Scan(&id, &stage, &class, &note); err != nil {
+			return found, err
+		}
+		found.add(causeOf(stage, class, "", "", note), id)
+	}
+	return found, rows.Err()
+}

@@ -1,0 +1,93 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// Failures implements registry.Reading. The groups are added up from an index of the failed items, by the database, so that it
+// takes no memory however many there are; one row of each group is read, in the same snapshot.
+func (s *Store) Failures(ctx context.Context, q registry.ItemQuery) (page registry.Page[registry.FailureGroup], err error) {
+	limit := pageSize(q.Limit)
+	statement, w, err := s.planFailures(ctx, q, limit+1)
+	if err != nil {
+		return page, fmt.Errorf("group failures: %w", err)
+	}
+	rows, err := s.read.QueryContext(ctx, statement, w.args...)
+	if err != nil {
+		return page, fmt.Errorf("group failures: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		g, err := scanFailures(rows)
+		if err != nil {
+			return page, fmt.Errorf("group failures: %w", err)
+		}
+		if len(page.Rows) == limit {
+			last := page.Rows[limit-1]
+			page.Next = cursor(last.Count, last.Fingerprint)
+			break
+		}
+		page.Rows = append(page.Rows, g)
+	}
+	return page, rows.Err()
+}
+
+func scanFailures(row scanner) (g registry.FailureGroup, err error) {
+	var first, last int64
+	var stage registry.Stage
+	var class registry.ErrorClass
+	var code, host, remedy string
+	if err := row.Scan(&g.Fingerprint, &g.Count, &first, &last, &g.ItemID, &stage, &class, &code, &host, &g.Note, &remedy); err != nil {
+		return g, err
+	}
+	g.First, g.Last = fromMicros(first), fromMicros(last)
+	g.Cause, g.Act = registry.CauseOf(stage, class, code, host, g.Note), rights(class, remedy)
+	return g, nil
+}
+
+// planFailures returns the statement that groups failed items.
+func (s *Store) planFailures(ctx context.Context, q registry.ItemQuery, limit int) (statement string, w *where, err error) {
+	if w, err = itemWhere(q, s.dialect.name(), micros(s.now())); err != nil {
+		return "", w, err
+	}
+	w.conds = append(w.conds, "i.status = 'failed'")
+	r := reachOf(q)
+	if err := s.checkShort(ctx, q, r); err != nil {
+		return "", w, err
+	}
+	if err := s.addText(ctx, w, q); err != nil {
+		return "", w, err
+	}
+	having := ""
+	if q.After != "" {
+		n, fingerprint, err := parseCursor(q.After)
+		if err != nil {
+			return "", w, err
+		}
+		having = w.bind(" HAVING COUNT(*) < ? OR (COUNT(*) = ? AND i.cause > ?)", n, n, fingerprint)
+	}
+	var b strings.Builder
+	b.WriteString(`WITH g AS (SELECT i.cause AS cause, COUNT(*) AS n, MIN(i.finished_at) AS first, MAX(i.finished_at) AS last, MAX(i.seq) AS seq
+		FROM work_item i` + s.amongFailed(r) + w.String() + ` GROUP BY i.cause` + having)
+	fmt.Fprintf(&b, " ORDER BY n DESC, cause LIMIT %d)", limit)
+	b.WriteString(` SELECT g.cause, g.n, g.first, g.last, e.id, e.stage, e.error_class, e.cause_code, e.cause_host, e.note, COALESCE(a.remedy, '')
+		FROM g JOIN work_item e ON e.seq = g.seq LEFT JOIN attempt a ON a.item_id = e.id AND a.n = e.attempt ORDER BY g.n DESC, g.cause`)
+	return b.String(), w, nil
+}
+
+// amongFailed names the index by which SQLite, which has no statistics, reads failed items: nothing else is as small. What
+// else is asked is compared on the way.
+func (s *Store) amongFailed(r reach) string {
+	switch {
+	case s.dialect.name() != (sqlite{}).name() || r.ids != nil:
+		return ""
+	case r.batches != nil:
+		return " INDEXED BY work_item_batch_cause"
+	}
+	return " INDEXED BY work_item_cause"
+}
