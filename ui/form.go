@@ -20,6 +20,8 @@ type Forms interface {
 	MayAct(ctx context.Context) bool
 	// Command is that of registry.Administering, in the name of who asks.
 	Command(ctx context.Context, c registry.Command) (registry.WorkItem, error)
+	// Bulk is that of registry.Administering, in the name of who asks.
+	Bulk(ctx context.Context, b registry.BulkRequest) (registry.WorkItem, error)
 	// RemoveHold is that of registry.Administering, in the name of who asks.
 	RemoveHold(ctx context.Context, scope registry.HoldScope, key string) error
 	// Decisions are those that who asks may make after the last deletion of an object that was asked for; nil: none was.
@@ -138,7 +140,6 @@ func (p *pages) act(w http.ResponseWriter, r *http.Request) {
 
 // commandOf reads a form.
 func commandOf(r *http.Request, it registry.WorkItem) (registry.Command, error) {
-	const mostReason = 2000
 	if err := r.ParseForm(); err != nil {
 		return registry.Command{}, fmt.Errorf("%w: the form cannot be read", errBadQuery)
 	}
@@ -150,10 +151,11 @@ func commandOf(r *http.Request, it registry.WorkItem) (registry.Command, error) 
 	switch {
 	case !isActOfPeople(c.Act):
 		return c, fmt.Errorf("%w: there is no act %q", errBadQuery, c.Act)
-	case len(c.Reason) > mostReason || len(c.IdempotencyKey) > 200:
-		return c, fmt.Errorf("%w: a reason has at most %d bytes", errBadQuery, mostReason)
 	case c.Reason == "" && c.Act == registry.ActHold:
 		return c, fmt.Errorf("%w: a hold needs a reason; whoever finds the item held is shown it", errBadQuery)
+	}
+	if err := boundForm(c.Reason, c.IdempotencyKey); err != nil {
+		return c, err
 	}
 	if text := r.PostForm.Get("priority"); c.Act == registry.ActPriority {
 		n, err := strconv.Atoi(strings.TrimSpace(text))
@@ -166,6 +168,15 @@ func commandOf(r *http.Request, it registry.WorkItem) (registry.Command, error) 
 		c.From = ""
 	}
 	return c, nil
+}
+
+// boundForm refuses a reason or key that no form of ours sends.
+func boundForm(reason, key string) error {
+	const mostReason, mostKey = 2000, 200
+	if len(reason) > mostReason || len(key) > mostKey {
+		return fmt.Errorf("%w: a reason has at most %d bytes", errBadQuery, mostReason)
+	}
+	return nil
 }
 
 // isActOfPeople says whether the state machine has the act for people at all.

@@ -32,6 +32,11 @@ func (c *clerk) Command(ctx context.Context, cmd registry.Command) (registry.Wor
 	return c.Store.Command(ctx, cmd)
 }
 
+func (c *clerk) Bulk(ctx context.Context, b registry.BulkRequest) (registry.WorkItem, error) {
+	b.Actor = "clerk " + hostile
+	return c.Store.Bulk(ctx, b)
+}
+
 func (c *clerk) RemoveHold(ctx context.Context, scope registry.HoldScope, key string) error {
 	return c.Store.RemoveHold(ctx, scope, key, "clerk")
 }

@@ -20,6 +20,7 @@ type batchPage struct {
 	Progress registry.BatchProgress
 	Why      registry.Why
 	Report   *registry.BatchReport
+	Failures failures
 	Jobs     []jobRow
 	Next     string
 }
@@ -46,6 +47,11 @@ func (p *pages) batch(r *http.Request) (page, error) {
 	}
 	if b.Progress, err = p.registry.BatchProgress(ctx, id); err != nil {
 		return page{}, err
+	}
+	if b.Progress.Failed > 0 {
+		if b.Failures, err = p.failuresOf(ctx, registry.Query{Terms: []registry.Term{{Field: "batch", Value: id}}}); err != nil {
+			return page{}, err
+		}
 	}
 	if b.Why, err = p.registry.Why(ctx, id); err != nil {
 		return page{}, err

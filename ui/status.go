@@ -19,8 +19,9 @@ type statusPage struct {
 	Workers []registry.WorkerInfo
 	Running []registry.WorkItem
 	Failed  []registry.WorkItem // of late
-	Query   string              // what was searched for
-	Wrong   string              // what cannot be read of it
+	Causes  failures
+	Query   string // what was searched for
+	Wrong   string // what cannot be read of it
 	Fields  []registry.QueryField
 	Batches []batchRow
 	Found   []registry.WorkItem
@@ -70,6 +71,11 @@ func (p *pages) status(r *http.Request) (page, error) {
 	s.Counts = tally(running, pending, failed)
 	s.Running = running.Rows[:min(shownRunning, len(running.Rows))]
 	s.Failed = failed.Rows[:min(shownFailed, len(failed.Rows))]
+	// Batches some of whose jobs failed say nothing that their jobs do not.
+	s.Causes, err = p.failuresOf(ctx, registry.Query{Terms: []registry.Term{{Field: "class", Value: string(registry.JobsFault), Not: true}}})
+	if err != nil {
+		return page{}, err
+	}
 	if s.Workers, err = p.registry.Workers(ctx); err != nil {
 		return page{}, err
 	}

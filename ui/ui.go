@@ -51,7 +51,7 @@ func New(o Options) (http.Handler, error) {
 	if p.now == nil {
 		p.now = time.Now
 	}
-	for _, name := range []string{"status", "batch", "item", "objects", "object", "act", "holds", "deletions", "decision", "problem"} {
+	for _, name := range []string{"status", "batch", "item", "objects", "object", "act", "requeue", "holds", "deletions", "decision", "problem"} {
 		t, err := template.New("layout.html").Funcs(p.funcs()).ParseFS(pageFiles, "page/layout.html", "page/part.html", "page/"+name+".html")
 		if err != nil {
 			return nil, fmt.Errorf("parse page %s: %w", name, err)
@@ -64,6 +64,8 @@ func New(o Options) (http.Handler, error) {
 	mux.HandleFunc("GET /items/{id}", p.show(p.item))
 	mux.HandleFunc("GET /items/{id}/acts", p.show(p.askAct))
 	mux.HandleFunc("POST /items/{id}/acts", p.act)
+	mux.HandleFunc("GET /failures/requeue", p.show(p.askRequeue))
+	mux.HandleFunc("POST /failures/requeue", p.requeue)
 	mux.HandleFunc("GET /holds", p.show(p.holds))
 	mux.HandleFunc("POST /holds/release", p.release)
 	mux.HandleFunc("GET /objects", p.show(p.objects))

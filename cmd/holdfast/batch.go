@@ -12,7 +12,7 @@ import (
 
 func (a *app) batchCommand() *cobra.Command {
 	below := []*cobra.Command{
-		a.batchListCommand(), a.batchShowCommand(), a.batchReportCommand(), a.updateReportCommand(), a.batchDeleteCommand(), a.cleanupCommand(),
+		a.batchListCommand(), a.batchShowCommand(), a.batchReportCommand(), a.batchFailuresCommand(), a.updateReportCommand(), a.batchDeleteCommand(), a.cleanupCommand(),
 	}
 	return group("batch", "List, show, hold, release, delete and clean up batches, and get their reports",
 		append(below, a.holdCommands(registry.HoldBatch)...)...)

@@ -121,7 +121,7 @@ func (a *app) benchRegistry(ctx context.Context, address, empty string, runs, jo
 	for _, part := range []struct {
 		name    string
 		measure func(context.Context, registry.Store, int) ([]registrybench.Figure, error)
-	}{{"list", registrybench.Queries}, {"later page", registrybench.Pages}, {"glance", registrybench.Glances}, {"count", registrybench.Counts}} {
+	}{{"list", registrybench.Queries}, {"later page", registrybench.Pages}, {"glance", registrybench.Glances}, {"count", registrybench.Counts}, {"failures", registrybench.Failures}} {
 		figures, err := part.measure(ctx, s, runs)
 		if err != nil {
 			return err

@@ -17,7 +17,7 @@ import (
 )
 
 func (a *app) itemCommand() *cobra.Command {
-	below := append([]*cobra.Command{a.itemListCommand(), a.itemShowCommand(), a.itemHistoryCommand(), a.itemWhyCommand(), a.redeliverCommand()}, a.steering()...)
+	below := append([]*cobra.Command{a.itemListCommand(), a.itemShowCommand(), a.itemHistoryCommand(), a.itemWhyCommand(), a.itemFailuresCommand(), a.redeliverCommand()}, a.steering()...)
 	return group("item", "List, show and steer items: the jobs and batches that pass through the pipeline",
 		append(below, a.holdCommands(registry.HoldItem)...)...)
 }

@@ -31,6 +31,15 @@ func (f *Forms) Command(ctx context.Context, c registry.Command) (registry.WorkI
 	return f.registry.Command(ctx, c)
 }
 
+// Bulk begins an act on all that matches; the actor is who asks.
+func (f *Forms) Bulk(ctx context.Context, b registry.BulkRequest) (registry.WorkItem, error) {
+	if err := f.permit(ctx, "bulk"); err != nil {
+		return registry.WorkItem{}, err
+	}
+	b.Actor = actor(ctx)
+	return f.registry.Bulk(ctx, b)
+}
+
 // RemoveHold releases a hold; the actor is who asks.
 func (f *Forms) RemoveHold(ctx context.Context, scope registry.HoldScope, key string) error {
 	if err := f.permit(ctx, "remove-hold"); err != nil {

@@ -18,7 +18,7 @@ func isForm(r *http.Request) bool {
 		return false
 	}
 	parts := strings.Split(r.URL.Path, "/")
-	return r.URL.Path == "/holds/release" || strings.HasPrefix(r.URL.Path, "/deletions/") || len(parts) == 4 && parts[0] == "" && parts[1] == "items" && parts[3] == "acts"
+	return r.URL.Path == "/holds/release" || r.URL.Path == "/failures/requeue" || strings.HasPrefix(r.URL.Path, "/deletions/") || len(parts) == 4 && parts[0] == "" && parts[1] == "items" && parts[3] == "acts"
 }
 
 // sameOrigin refuses a form that does not say that it was sent from our own page: browsers do, and what they sent from

@@ -96,6 +96,30 @@ func Counts(ctx context.Context, s registry.Store, runs int) ([]Figure, error) {
 	})
 }
 
+// Failures measures how failed items are grouped by their cause.
+func Failures(ctx context.Context, s registry.Store, runs int) ([]Figure, error) {
+	texts := []string{"", "collection:collection_23", "class:content", "stage:download", "error:timeout", "by:\"depositor 7\""}
+	batches, err := s.Failures(ctx, registry.ItemQuery{Action: registry.Ingest, Limit: 1})
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range batches.Rows {
+		it, err := s.Item(ctx, g.ItemID)
+		if err != nil {
+			return nil, err
+		}
+		texts = append(texts, "batch:"+it.ParentID, "cause:"+g.Fingerprint)
+	}
+	return measureAll(ctx, texts, runs, func(ctx context.Context, text string) (int, error) {
+		q, err := registry.ParseQuery(text)
+		if err != nil {
+			return 0, err
+		}
+		page, err := s.Failures(ctx, registry.ItemQuery{Match: q})
+		return len(page.Rows), err
+	})
+}
+
 // Glances measures what pages ask beside lists: the whole queue, and why items wait that are ready, not due and blocked.
 func Glances(ctx context.Context, s registry.Store, runs int) ([]Figure, error) {
 	ids := map[string]string{}

@@ -105,7 +105,7 @@ func (s *Store) nextOf(ctx context.Context, bulkID string, spec registry.BulkSpe
 		return nil, err
 	}
 	w.add("i.id <> ?", bulkID)
-	w.add("i.created_at <= ?", micros(spec.AskedAt))
+	w.add("+i.created_at <= ?", micros(spec.AskedAt)) // the sign: SQLite is not to take this for what narrows it
 	w.add("i.seq > ?", from.Cursor)
 	if err := s.addText(ctx, w, registry.ItemQuery{Match: spec.Match, Within: spec.Within}); err != nil {
 		return nil, err

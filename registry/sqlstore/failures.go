@@ -13,9 +13,14 @@ import (
 // takes no memory however many there are; one row of each group is read, in the same snapshot.
 func (s *Store) Failures(ctx context.Context, q registry.ItemQuery) (page registry.Page[registry.FailureGroup], err error) {
 	limit := pageSize(q.Limit)
-	statement, w, err := s.planFailures(ctx, q, limit+1)
+	r := reachOf(q)
+	r.keep(func(p place) bool { return p.status == registry.Failed })
+	statement, w, err := s.planFailures(ctx, q, r, limit+1)
 	if err != nil {
 		return page, fmt.Errorf("group failures: %w", err)
+	}
+	if len(r.places) == 0 {
+		return page, nil // it asks for what has not failed
 	}
 	rows, err := s.read.QueryContext(ctx, statement, w.args...)
 	if err != nil {
@@ -51,12 +56,11 @@ func scanFailures(row scanner) (g registry.FailureGroup, err error) {
 }
 
 // planFailures returns the statement that groups failed items.
-func (s *Store) planFailures(ctx context.Context, q registry.ItemQuery, limit int) (statement string, w *where, err error) {
+func (s *Store) planFailures(ctx context.Context, q registry.ItemQuery, r reach, limit int) (statement string, w *where, err error) {
 	if w, err = itemWhere(q, s.dialect.name(), micros(s.now())); err != nil {
 		return "", w, err
 	}
 	w.conds = append(w.conds, "i.status = 'failed'")
-	r := reachOf(q)
 	if err := s.checkShort(ctx, q, r); err != nil {
 		return "", w, err
 	}

@@ -178,7 +178,7 @@ func (l *life) readAll(t *testing.T) {
 	for _, text := range []string{
 		"state:failed", "state:pending,held", "-state:completed", "status:running", "stage:download", "action:batch", "action:batch state:failed",
 		"collection:c", "collection:c state:failed", "collection:c,d stage:download", "batch:" + l.batch, "batch:" + l.batch + " state:failed", "batch:a,b", "graph:g",
-		"id:" + l.batch, "id:" + l.batch[:9], "name:thesis", "error:timeout", "error:timeout state:failed", "class:content", "by:a", "held:yes", "held:no",
+		"id:" + l.batch, "id:" + l.batch[:9], "name:thesis", "error:timeout", "error:timeout state:failed", "class:content", "cause:0f0f0f0f0f0f0f0f", "cause:0f0f0f0f0f0f0f0f batch:" + l.batch, "by:a", "held:yes", "held:no",
 		"priority:<3", "retries:>0", "older:1h", "newer:1h", "older:1h state:failed", "thesis letters", l.batch, "x",
 	} {
 		match, err := registry.ParseQuery(text)
@@ -186,6 +186,8 @@ func (l *life) readAll(t *testing.T) {
 		must(l.s.Items(ctx, registry.ItemQuery{Match: match}))
 		must(l.s.Items(ctx, registry.ItemQuery{Match: match, Within: []string{"c"}}))
 		must(l.s.CountItems(ctx, registry.ItemQuery{Match: match}))
+		must(l.s.Failures(ctx, registry.ItemQuery{Match: match, After: "MSA"}))
+		must(l.s.Failures(ctx, registry.ItemQuery{Match: match, Within: []string{"c"}}))
 	}
 	for _, q := range []registry.ObjectQuery{{}, {Collection: "c"}, {LocalID: "x"}, {Text: "t"}} {
 		must(l.s.Objects(ctx, q))

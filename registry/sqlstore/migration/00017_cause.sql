@@ -7,7 +7,7 @@ ALTER TABLE work_item ADD COLUMN cause_code TEXT NOT NULL DEFAULT '';
 ALTER TABLE work_item ADD COLUMN cause_host TEXT NOT NULL DEFAULT '';
 -- The failed items of everything and of each batch by their causes. Status stands in both, although it is always the same here:
 -- SQLite counts the columns by which it may choose an index. What stands behind spares the row where groups are added up.
-CREATE INDEX work_item_cause ON work_item (status, cause, created_at, seq, tenant, collection, stage, error_class, action, finished_at)
+CREATE INDEX work_item_cause ON work_item (status, cause, created_at, seq, tenant, collection, stage, error_class, action, created_by, finished_at)
   WHERE status = 'failed';
 CREATE INDEX work_item_batch_cause ON work_item (parent_id, status, cause, row_no, seq, tenant, collection, finished_at)
   WHERE status = 'failed';

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/client"
+)
+
+func (a *app) itemFailuresCommand() *cobra.Command {
+	var f filter
+	var limit int
+	const short = "Group failed items by what made them fail, and show how to requeue each group"
+	cmd := &cobra.Command{
+		Use: "failures [QUERY]", Short: short, Long: queryHelp(short + "."), Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q, err := f.query(args)
+			if err != nil {
+				return err
+			}
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			return a.showFailures(cmd.Context(), c, q, limit)
+		},
+	}
+	f.flag(cmd, "batch", "batch", "only the jobs of this batch")
+	f.flag(cmd, "collection", "collection", "only those of this collection")
+	f.flag(cmd, "stage", "stage", "only what failed at this stage")
+	limitFlag(cmd, &limit)
+	return a.clientFlags(cmd)
+}
+
+func (a *app) batchFailuresCommand() *cobra.Command {
+	var limit int
+	cmd := &cobra.Command{
+		Use: "failures ID", Short: "Group a batch's failed jobs by what made them fail, and show how to requeue each group", Args: needs("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			batch, err := c.Batch(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return a.showFailures(cmd.Context(), c, registry.Query{Terms: []registry.Term{{Field: "batch", Value: batch.ID}}}, limit)
+		},
+	}
+	limitFlag(cmd, &limit)
+	return a.clientFlags(cmd)
+}
+
+// showFailures prints the groups, and below them what puts each right and the command that requeues it.
+func (a *app) showFailures(ctx context.Context, c *client.Client, q registry.Query, limit int) error {
+	l := lister[registry.FailureGroup]{none: "nothing has failed", row: failureRow, columns: []column{
+		{name: "count", right: true}, {name: "stage"}, {name: "class"}, {name: "cause", flex: true}, {name: "since"}, {name: "last", spare: 1}, {name: "example"},
+	}}
+	var groups []registry.FailureGroup
+	err := l.print(a, func(yield func(registry.FailureGroup) error) (bool, error) {
+		return eachRow(ctx, limit, func(ctx context.Context, after string, size int) (registry.Page[registry.FailureGroup], error) {
+			return c.Failures(ctx, registry.ItemQuery{Match: q, After: after, Limit: size})
+		}, func(g registry.FailureGroup) error {
+			groups = append(groups, g)
+			return yield(g)
+		})
+	})
+	if err != nil || a.json {
+		return err
+	}
+	for _, g := range groups {
+		if err := a.showRemedy(g, q); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func failureRow(g registry.FailureGroup) []string {
+	title := g.Title()
+	if g.Fingerprint == "" {
+		title = "not looked at yet; ask again in a minute"
+	}
+	return []string{registry.CountText(g.Count), string(g.Stage), string(g.Class), title, timeText(g.First), timeText(g.Last), g.ItemID}
+}
+
+// showRemedy says what puts a group right, and how it is sent again.
+func (a *app) showRemedy(g registry.FailureGroup, q registry.Query) error {
+	match, ok := g.Requeue(q)
+	if !ok {
+		return nil
+	}
+	_, err := fmt.Fprintf(a.out, "\n%s: %s\n  %s\n  %s\n", plural(g.Count, "item", "items"), clean(g.Title()), clean(g.Act),
+		a.commandLine("item requeue", "--match", quoted(match.String())))
+	return err
+}
