@@ -145,6 +145,50 @@ func TestForms_Buttons(t *testing.T) {
 	}
 }
 
+// A group of failures is requeued in the name of who asks, by those who may.
+func TestForms_Requeue(t *testing.T) {
+	b := newBench(t, withPages)
+	batch, job := b.batchOf(t, "x")
+	b.settle(t, registry.Settlement{Lease: b.claim(t, registry.Estimate).Lease, Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Error: "no"})
+	groups, err := b.store.Failures(t.Context(), registry.ItemQuery{})
+	must(t, err)
+	form := url.Values{"match": {"cause:" + groups.Rows[0].Fingerprint}, "reason": {"mended"}}
+	same := []string{"Sec-Fetch-Site", "same-origin"}
+	for role, want := range map[registry.Role]int{registry.RoleViewer: http.StatusForbidden, registry.RoleDepositor: http.StatusForbidden} {
+		v := newBrowser(t, b, role)
+		if answer, text := v.send(t, http.MethodPost, "/failures/requeue", form, same...); answer.StatusCode != want {
+			t.Errorf("as %s: %d %s", role, answer.StatusCode, text)
+		}
+		if _, text := v.send(t, http.MethodGet, "/batches/"+batch, nil); strings.Contains(text, "/failures/requeue") {
+			t.Errorf("%s has a button", role)
+		}
+	}
+	v := newBrowser(t, b, registry.RoleOperator)
+	if answer, _ := v.send(t, http.MethodPost, "/failures/requeue", form, "Sec-Fetch-Site", "cross-site"); answer.StatusCode != http.StatusForbidden {
+		t.Errorf("from another site: %d", answer.StatusCode)
+	}
+	bulks, err := b.store.Items(t.Context(), registry.ItemQuery{Action: registry.Bulk})
+	must(t, err)
+	if len(bulks.Rows) != 0 {
+		t.Fatalf("begun by who may not: %+v", bulks.Rows)
+	}
+	answer, text := v.send(t, http.MethodPost, "/failures/requeue", form, same...)
+	id, ok := strings.CutPrefix(answer.Header.Get("Location"), "/items/")
+	if answer.StatusCode != http.StatusSeeOther || !ok {
+		t.Fatalf("requeue: %d %s", answer.StatusCode, text)
+	}
+	it, err := b.store.Item(t.Context(), id)
+	must(t, err)
+	if it.Action != registry.Bulk || it.CreatedBy != "the operator" {
+		t.Errorf("bulk act %+v", it)
+	}
+	p, err := b.store.ApplyNext(t.Context(), b.claim(t, registry.Apply).Lease)
+	must(t, err)
+	if it, err := b.store.Item(t.Context(), job); err != nil || p.Applied != 1 || it.RetryCount != 1 {
+		t.Errorf("applied %+v to %+v, %v", p, it, err)
+	}
+}
+
 func TestForms_ReleaseHold(t *testing.T) {
 	b := newBench(t, withPages)
 	must(t, b.store.AddHold(t.Context(), registry.Hold{Scope: registry.HoldAll, Reason: "maintenance", Actor: "a"}))

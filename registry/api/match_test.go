@@ -63,7 +63,7 @@ func TestItems_Query(t *testing.T) {
 // A query that cannot be read is a problem that names the place and what there is.
 func TestItems_BadQuery(t *testing.T) {
 	b := newBench(t)
-	for _, path := range []string{"/items", "/items/count", "/batches"} {
+	for _, path := range []string{"/items", "/items/count", "/batches", "/failures"} {
 		answer, text := b.send(t, http.MethodGet, "/api/v1"+path+"?q=x+state:faild", "")
 		p := wantProblem(t, answer, text, http.StatusUnprocessableEntity, wire.CodeInvalid)
 		if len(p.Faults) != 1 {
@@ -76,4 +76,31 @@ func TestItems_BadQuery(t *testing.T) {
 		answer, text = b.send(t, http.MethodGet, "/api/v1"+path+"?q="+strings.Repeat("x", 2001), "")
 		wantProblem(t, answer, text, http.StatusUnprocessableEntity, wire.CodeInvalid)
 	}
+}
+
+// Failures come over HTTP as the store has them, the groups of a query.
+func TestFailures(t *testing.T) {
+	b := newBench(t)
+	_, bad := b.batchOf(t, "bad")
+	b.settle(t, registry.Settlement{
+		Lease: b.claim(t, registry.Estimate).Lease, Outcome: registry.OutcomeFailed, Class: registry.ContentFault, Error: "GET http://h.test/bad: 410 Gone", Code: "http-410", Host: "h.test",
+	})
+	batchID, _ := b.batchOf(t, "good")
+	c := b.as(t, registry.RoleViewer)
+	q := registry.ItemQuery{Match: registry.Query{Terms: []registry.Term{{Field: "action", Value: "ingest"}}}}
+	want, err := b.store.Failures(t.Context(), q)
+	must(t, err)
+	got, err := c.Failures(t.Context(), q)
+	must(t, err)
+	if diff := cmp.Diff(want, got); diff != "" || len(got.Rows) != 1 || got.Rows[0].ItemID != bad {
+		t.Errorf("groups of %s (-want +got):\n%s", bad, diff)
+	}
+	if got, err = c.Failures(t.Context(), registry.ItemQuery{ParentID: batchID, Match: q.Match}); err != nil || len(got.Rows) != 0 {
+		t.Errorf("of a batch without failures: %+v, %v", got, err)
+	}
+	if g := want.Rows[0]; g.Code != "http-410" || g.Host != "h.test" || g.Count != 1 || g.Stage != registry.Estimate {
+		t.Errorf("group %+v", g)
+	}
+	answer, text := b.send(t, http.MethodGet, "/api/v1/failures?after=nonsense", "")
+	wantProblem(t, answer, text, http.StatusUnprocessableEntity, wire.CodeInvalid)
 }

@@ -60,7 +60,7 @@ func (*whole) CountItems(_ context.Context, q registry.ItemQuery) (map[registry.
 }
 
 func (*whole) Failures(_ context.Context, q registry.ItemQuery) (registry.Page[registry.FailureGroup], error) {
-	return registry.Page[registry.FailureGroup]{Rows: []registry.FailureGroup{{Count: int64(len(q.Within)), Note: "after OTHER"}}}, nil
+	return registry.Page[registry.FailureGroup]{Rows: []registry.FailureGroup{{Count: int64(len(q.Within)), Note: "after " + b1}}}, nil
 }
 
 func (*whole) Workers(context.Context) ([]registry.WorkerInfo, error) {
@@ -113,6 +113,10 @@ func TestScoped(t *testing.T) {
 	}{{nil, 1}, {[]string{"b"}, 0}, {[]string{"a", "b"}, 1}} {
 		if n, err := r.CountItems(ctx, registry.ItemQuery{Within: c.asked}); err != nil || n["x"] != c.want {
 			t.Errorf("within %v: %v %v, want %d collections", c.asked, n, err, c.want)
+		}
+		g, err := r.Failures(ctx, registry.ItemQuery{Within: c.asked})
+		if err != nil || g.Rows[0].Count != c.want || g.Rows[0].Note != "after (of another collection)" {
+			t.Errorf("failures within %v: %+v %v, want %d collections and no id of theirs", c.asked, g, err, c.want)
 		}
 	}
 	workers, err := r.Workers(ctx)

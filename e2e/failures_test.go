@@ -1,0 +1,95 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// failureGroup is a line of `failures --json`.
+type failureGroup struct {
+	Fingerprint string `json:"fingerprint"`
+	Stage       string `json:"stage"`
+	Class       string `json:"class"`
+	Code        string `json:"code"`
+	Host        string `json:"host"`
+	Count       int    `json:"count"`
+	ItemID      string `json:"item_id"`
+	Note        string `json:"note"`
+	Act         string `json:"act"`
+}
+
+// TestFailures_Grouped: of a batch's rows some fail since the server answers 503 and some since a file is missing. These are two
+// groups; when the server is mended the one is requeued by the command that was shown, and the other stays as it is.
+func TestFailures_Grouped(t *testing.T) {
+	t.Parallel()
+	const jobs, missing = 90, 30 // every third row
+	var mended atomic.Bool
+	manifest := filesBatch(jobs, "f")
+	lost := func(path string) bool {
+		var n int
+		_, err := fmt.Sscanf(path, "/f%d", &n)
+		return err == nil && n%3 == 0
+	}
+	server, url := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/batch.checkm":
+			manifest(w, r)
+		case lost(r.URL.Path):
+			w.WriteHeader(http.StatusNotFound)
+		case !mended.Load():
+			w.WriteHeader(http.StatusServiceUnavailable)
+		default:
+			content(r.URL.Path)(w, r)
+		}
+	}))
+	server.Start()
+	h := up(t, "HOLDFAST_MAX_ATTEMPTS=1")
+	s, code := h.submit("-q", url+"/batch.checkm")
+	if code != 3 || s.Failed != jobs { // content and system faults
+		t.Fatalf("exit=%d, %d failed, want %d", code, s.Failed, jobs)
+	}
+	groups := rows[failureGroup](h, "batch", "failures", s.BatchID)
+	if len(groups) != 2 {
+		t.Fatalf("groups %+v, want two", groups)
+	}
+	busy, gone := groups[0], groups[1]
+	host := strings.TrimPrefix(url, "http://")
+	for _, g := range []struct {
+		failureGroup
+		count             int
+		class, code, note string
+	}{{busy, jobs - missing, "system", "http-503", "503 Service Unavailable"}, {gone, missing, "content", "http-404", "404 Not Found"}} {
+		if g.Count != g.count || g.Class != g.class || g.Code != g.code || g.Host != host || g.Stage != "download" || !strings.Contains(g.Note, g.note) {
+			t.Errorf("group %+v, want %d with %s", g.failureGroup, g.count, g.code)
+		}
+		if it := h.item(g.ItemID); it.State != "Failed" {
+			t.Errorf("the example is %s", it.State)
+		}
+	}
+	table := h.must(0, "item", "failures", "batch:"+s.BatchID).stdout
+	requeue := fmt.Sprintf("holdfast item requeue --match 'batch:%s cause:%s'", s.BatchID, busy.Fingerprint)
+	says(t, "item failures", table, "http-503 from "+host, "http-404 from "+host, requeue, busy.Act, gone.Act)
+
+	mended.Store(true)
+	match := strings.Trim(requeue[strings.Index(requeue, "'"):], "'")
+	r := h.must(0, "item", "requeue", "--match", match, "--yes", "--reason", "the server is mended")
+	h.becomes(strings.TrimSpace(r.stdout), "Completed")
+	h.until("all that were requeued have completed", func() bool {
+		return len(h.list("state:completed", "retries:1", "batch:"+s.BatchID)) == jobs-missing
+	})
+	left := rows[failureGroup](h, "batch", "failures", s.BatchID)
+	if len(left) != 1 || left[0] != gone {
+		t.Errorf("left are %+v, want %+v as it was", left, gone)
+	}
+	if rest := h.list("cause:" + gone.Fingerprint); len(rest) != missing {
+		t.Errorf("%d items are of the other cause, want %d", len(rest), missing)
+	}
+	for _, it := range h.list("state:failed", "action:ingest") {
+		if it.RetryCount != 0 {
+			t.Errorf("job %s of the other group was requeued", it.ID)
+		}
+	}
+}
