@@ -83,7 +83,7 @@ func TestUsage(t *testing.T) {
 		says []string
 	}{
 		{"unknown command", []string{"sumbit", "x"}, []string{`unknown command "sumbit"`, "holdfast --help"}},
-		{"group alone", []string{"batch"}, []string{"one of list, show, report, update-report, delete, cleanup, hold, release must follow"}},
+		{"group alone", []string{"batch"}, []string{"one of list, show, report, failures, update-report, delete, cleanup, hold, release must follow"}},
 		{"unknown below", []string{"item", "explode"}, []string{`unknown command "explode"`, "requeue"}},
 		{"unknown flag", []string{"submit", "--colection", "x", "y"}, []string{"--colection", "holdfast submit --help"}},
 		{"no payload", []string{"submit"}, []string{"PAYLOAD is missing"}},
