@@ -167,8 +167,8 @@ func TestContinueTar_FromAnyPoint(t *testing.T) {
 			t.Fatalf("%s: two ways make two tars: %v", name, err)
 		}
 		inside := 0
-		for _, at := range points {
-			m.opens = nil
+		for i := 0; i < len(points); i += 13 {
+			at := points[i]
 			rest := bytes.NewBuffer(slices.Clone(whole.Bytes()[:at.Offset]))
 			err := p.ContinueTar(t.Context(), rest, at, func(int64, func() (parcel.Point, error)) error { return nil })
 			if err != nil || !bytes.Equal(rest.Bytes(), whole.Bytes()) {

@@ -28,6 +28,8 @@ var (
 	ErrExists = errors.New("storage: object exists")
 	// ErrNoSpace says that the volume, or the quota on it, is used up. Nothing committed was touched.
 	ErrNoSpace = errors.New("storage: no space left")
+	// ErrArchived says that the object's bytes were moved to where they cannot be read at once: see Thaw.
+	ErrArchived = errors.New("storage: object is archived")
 	// ErrUnlimited says that the store has no limit that Space could tell.
 	ErrUnlimited = errors.New("storage: no limit on space")
 	// ErrRange says that an offset lies outside the object.
@@ -56,9 +58,14 @@ type Store interface {
 	Discard(ctx context.Context, cp Checkpoint) error
 
 	// Open reads length bytes from offset on, or to the end when length is negative or reaches past the end. It
-	// returns ErrNotFound, and ErrRange when offset is negative or past the end (an offset at the end reads nothing).
+	// returns ErrNotFound, ErrArchived, and ErrRange when offset is negative or past the end (an offset at the end reads nothing).
 	// Ending ctx may end the reading too.
 	Open(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error)
+
+	// Thaw has the bytes of an archived object brought to where they can be read for at least keep, and says whether they can be
+	// read now, as those of any other object can. That takes hours, so it is to be called again; while it is under way nothing
+	// more is asked for, and when it is done neither. With keep 0 it only says how things stand. It returns ErrNotFound.
+	Thaw(ctx context.Context, key string, keep time.Duration) (readable bool, err error)
 
 	// Stat describes a committed object, or returns ErrNotFound.
 	Stat(ctx context.Context, key string) (Info, error)

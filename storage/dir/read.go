@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"syscall"
+	"time"
 
 	"github.com/holdfast/holdfast/storage"
 )
@@ -96,4 +97,10 @@ func newInfo(key string, info fs.FileInfo) storage.Info {
 	etag := strconv.FormatUint(inodeOf(info).ino, 36) + "-" + strconv.FormatInt(info.ModTime().UnixNano(), 36) + "-" +
 		strconv.FormatInt(info.Size(), 36)
 	return storage.Info{Key: key, Size: info.Size(), Modified: info.ModTime(), ETag: etag}
+}
+
+// Thaw implements storage.Store: a file can be read.
+func (s *Store) Thaw(ctx context.Context, key string, _ time.Duration) (bool, error) {
+	_, err := s.Stat(ctx, key)
+	return err == nil, err
 }

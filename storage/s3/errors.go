@@ -75,6 +75,8 @@ func wrap(op, key string, err error) error {
 	switch {
 	case missing(err):
 		return fmt.Errorf("%s %q: %w", op, key, storage.ErrNotFound)
+	case code(err) == "InvalidObjectState":
+		return fmt.Errorf("%s %q: %w: %w", op, key, storage.ErrArchived, err)
 	case status(err) == http.StatusInsufficientStorage:
 		return fmt.Errorf("%s %q: %w: %w", op, key, storage.ErrNoSpace, err)
 	}

@@ -68,6 +68,8 @@ func operation(r *http.Request) string {
 		return "Complete"
 	case r.Method == http.MethodPost && q.Has("uploads"):
 		return "CreateUpload"
+	case r.Method == http.MethodPost && q.Has("restore"):
+		return "RestoreObject"
 	case r.Method == http.MethodPost && q.Has("delete"):
 		return "DeleteObjects"
 	case r.Method == http.MethodPut && q.Has("partNumber") && r.Header.Get("X-Amz-Copy-Source") != "":

@@ -7,6 +7,7 @@ import (
 	"io"
 	"iter"
 	"sync"
+	"time"
 
 	"github.com/holdfast/holdfast/storage"
 )
@@ -25,6 +26,7 @@ const (
 	Commit       Op = "commit"
 	Open         Op = "open"
 	Read         Op = "read"
+	Thaw         Op = "thaw"
 	Stat         Op = "stat"
 	List         Op = "list"
 	Delete       Op = "delete"
@@ -55,6 +57,8 @@ type Faulty struct {
 	flips  map[string]int64
 	cuts   map[string]int64
 
+	frozen map[string]bool // archived objects, by key; true: a thaw was asked for
+
 	spoilAt   int  // readings until the one that is spoilt; 0 for none
 	spoilFlip bool // by a flipped bit, not by its end
 }
@@ -72,7 +76,7 @@ type rule struct {
 func NewFaulty(inner storage.Store) *Faulty {
 	return &Faulty{
 		inner: inner, counts: make(map[Op]int), quota: -1,
-		flips: make(map[string]int64), cuts: make(map[string]int64),
+		flips: make(map[string]int64), cuts: make(map[string]int64), frozen: make(map[string]bool),
 	}
 }
 
@@ -110,6 +114,26 @@ func (f *Faulty) Truncate(key string, offset int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.cuts[key] = offset
+}
+
+// Archive makes the object key one that Open refuses until it was thawed.
+func (f *Faulty) Archive(key string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.frozen[key] = false
+}
+
+// Thawed ends the thaws that were asked for, and returns how many these were, and how many objects are still archived.
+func (f *Faulty) Thawed() (thawed, left int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for key, asked := range f.frozen {
+		if asked {
+			delete(f.frozen, key)
+			thawed++
+		}
+	}
+	return thawed, len(f.frozen)
 }
 
 // CutAt ends the nth reading from now on, of whatever object, without an error in the middle of what was asked for.
@@ -242,7 +266,13 @@ func (f *Faulty) wrapWriter(key string, w storage.Writer, err error) (storage.Wr
 // Open implements storage.Store.
 func (f *Faulty) Open(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
 	var r io.ReadCloser
-	err := f.do(Open, key, func() (err error) { r, err = f.inner.Open(ctx, key, offset, length); return err })
+	err := f.do(Open, key, func() (err error) {
+		if f.archived(key) {
+			return fmt.Errorf("open %q: %w", key, storage.ErrArchived)
+		}
+		r, err = f.inner.Open(ctx, key, offset, length)
+		return err
+	})
 	if err != nil {
 		if r != nil {
 			_ = r.Close()
@@ -266,6 +296,28 @@ func (f *Faulty) Open(ctx context.Context, key string, offset, length int64) (io
 		}
 	}
 	return fr, nil
+}
+
+func (f *Faulty) archived(key string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, ok := f.frozen[key]
+	return ok
+}
+
+// Thaw implements storage.Store.
+func (f *Faulty) Thaw(ctx context.Context, key string, keep time.Duration) (readable bool, err error) {
+	err = f.do(Thaw, key, func() error {
+		if !f.archived(key) {
+			readable, err = f.inner.Thaw(ctx, key, keep)
+			return err
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.frozen[key] = f.frozen[key] || keep > 0
+		return nil
+	})
+	return readable, err
 }
 
 // Stat implements storage.Store.

@@ -131,6 +131,12 @@ func (m *Memory) Stat(ctx context.Context, key string) (storage.Info, error) {
 	return o.info, nil
 }
 
+// Thaw implements storage.Store: what is in memory can be read.
+func (m *Memory) Thaw(ctx context.Context, key string, _ time.Duration) (bool, error) {
+	_, err := m.Stat(ctx, key)
+	return err == nil, err
+}
+
 // List implements storage.Store. It shows what there was when it began.
 func (m *Memory) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
 	return func(yield func(storage.Info, error) bool) {

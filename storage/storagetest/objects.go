@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast/holdfast/storage"
 )
@@ -151,6 +152,21 @@ func testAbsent(t *testing.T, s storage.Store) {
 		}
 	}
 	wantContent(t, s, "folder/object", "x")
+}
+
+func testThaw(t *testing.T, s storage.Store) {
+	put(t, s, "k", "x")
+	for _, keep := range []time.Duration{0, time.Hour} {
+		if readable, err := s.Thaw(t.Context(), "k", keep); err != nil || !readable {
+			t.Errorf("thaw for %v: readable %t, %v", keep, readable, err)
+		}
+		if readable, err := s.Thaw(t.Context(), "nothing", keep); readable || !errors.Is(err, storage.ErrNotFound) {
+			t.Errorf("thaw nothing for %v: readable %t, %v", keep, readable, err)
+		}
+	}
+	_, err := s.Thaw(t.Context(), "a//b", time.Hour)
+	wantKeyError(t, "thaw", err)
+	wantContent(t, s, "k", "x")
 }
 
 func testMalformedKeys(t *testing.T, s storage.Store) {

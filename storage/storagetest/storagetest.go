@@ -27,6 +27,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Store) {
 		{"a cancelled context commits nothing", testCancelled},
 		{"ranges", testRanges},
 		{"absent objects", testAbsent},
+		{"what is not archived can be read", testThaw},
 		{"malformed keys are refused", testMalformedKeys},
 		{"odd names are kept byte for byte", testOddNames},
 		{"folders and objects are never merged", testFolderConflict},
