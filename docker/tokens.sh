@@ -7,7 +7,7 @@ token() { # VARIABLE NAME ROLE
   secret=$(docker compose --file compose.yaml run --rm --no-deps --no-TTY registry token create --database --name "$2" --role "$3")
   echo "HOLDFAST_TOKEN_$1=$secret"
 }
-for stage in expand estimate provision download scan process replicate record notify report apply cleanup delete fixity deliver; do
+for stage in expand estimate provision download scan process replicate record notify report apply cleanup delete fixity deliver restore; do
   token "$(echo "$stage" | tr '[:lower:]' '[:upper:]')" "worker-$stage" worker
 done
 token ADMIN admin admin

@@ -39,6 +39,14 @@ func (r *Root) Examine(ctx context.Context, f Stored, through func(io.Reader) io
 	return r.examine(ctx, key, f, through)
 }
 
+// Present returns an error unless the root is there at all: what is missing in a storage that is not mounted is not gone.
+func (r *Root) Present(ctx context.Context) error {
+	if _, err := r.store.Stat(ctx, r.prefix+rootPrefix+Spec11); err != nil {
+		return fmt.Errorf("the storage root is not there: %w", err)
+	}
+	return nil
+}
+
 func (r *Root) storedKey(f Stored) (string, error) {
 	base, err := r.ObjectKey(f.ID)
 	if err != nil {
@@ -54,8 +62,8 @@ func (r *Root) examine(ctx context.Context, key string, f Stored, through func(i
 	}
 	in, err := r.store.Open(ctx, key, 0, -1)
 	if errors.Is(err, storage.ErrNotFound) {
-		if _, err := r.store.Stat(ctx, r.prefix+rootPrefix+Spec11); err != nil {
-			return "", fmt.Errorf("examine %q: the storage root is not there: %w", key, err)
+		if err := r.Present(ctx); err != nil {
+			return "", fmt.Errorf("examine %q: %w", key, err)
 		}
 		return Gone, nil
 	} else if err != nil {

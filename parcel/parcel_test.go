@@ -150,9 +150,9 @@ func TestContinueTar_FromAnyPoint(t *testing.T) {
 		p := lay(t, m, opts)
 		var whole bytes.Buffer
 		var points []parcel.Point
-		seen := func(size int64, point func() (parcel.Point, error)) error {
+		seen := func(size int64, between bool, point func() (parcel.Point, error)) error {
 			at, err := point()
-			if err == nil && (at.Offset != size || at.Start > size) {
+			if err == nil && (at.Offset != size || at.Start > size || between != (at.Digests == nil)) {
 				t.Errorf("%s: the point %+v at %d", name, at, size)
 			}
 			text, encoding := json.Marshal(at)
@@ -170,7 +170,7 @@ func TestContinueTar_FromAnyPoint(t *testing.T) {
 		for i := 0; i < len(points); i += 13 {
 			at := points[i]
 			rest := bytes.NewBuffer(slices.Clone(whole.Bytes()[:at.Offset]))
-			err := p.ContinueTar(t.Context(), rest, at, func(int64, func() (parcel.Point, error)) error { return nil })
+			err := p.ContinueTar(t.Context(), rest, at, func(int64, bool, func() (parcel.Point, error)) error { return nil })
 			if err != nil || !bytes.Equal(rest.Bytes(), whole.Bytes()) {
 				t.Fatalf("%s: from %+v: %d bytes, want %d: %v", name, at, rest.Len(), whole.Len(), err)
 			}
@@ -198,7 +198,7 @@ func TestContinueTar_Damage(t *testing.T) {
 	good := m.files[path]
 	m.bad = map[string]string{path: "T" + good[1:]}
 	var last parcel.Point
-	err := lay(t, m, parcel.Options{}).ContinueTar(t.Context(), io.Discard, parcel.Point{}, func(_ int64, point func() (at parcel.Point, err error)) (err error) {
+	err := lay(t, m, parcel.Options{}).ContinueTar(t.Context(), io.Discard, parcel.Point{}, func(_ int64, _ bool, point func() (at parcel.Point, err error)) (err error) {
 		last, err = point()
 		return err
 	})
@@ -206,7 +206,7 @@ func TestContinueTar_Damage(t *testing.T) {
 		t.Fatalf("%v, at %+v", err, last)
 	}
 	m.bad = nil
-	err = lay(t, m, parcel.Options{}).ContinueTar(t.Context(), io.Discard, last, func(int64, func() (parcel.Point, error)) error { return nil })
+	err = lay(t, m, parcel.Options{}).ContinueTar(t.Context(), io.Discard, last, func(int64, bool, func() (parcel.Point, error)) error { return nil })
 	if !errors.Is(err, parcel.ErrDamaged) {
 		t.Errorf("gone on at the end of what is damaged: %v", err)
 	}

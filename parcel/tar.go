@@ -51,10 +51,10 @@ type Point struct {
 	Start int64 `json:"start"`
 }
 
-// ContinueTar is WriteTar from a point on, the zero one being the beginning. reached is called after each write that w took whole, in
-// between two files and in them, and its error ends the writing; point, which may be called until reached returns, says where the tar
-// stands then. A point whose digests cannot be read any more is ErrPoint: whoever called goes on at its Start instead, where none are needed.
-func (p *Parcel) ContinueTar(ctx context.Context, w io.Writer, from Point, reached func(size int64, point func() (Point, error)) error) error {
+// ContinueTar is WriteTar from a point on, the zero one being the beginning. reached is called after each write that w took whole, and its
+// error ends the writing; between says that all files so far were compared with their digests, and nothing of the next one was written. point,
+// which may be called until reached returns, says where the tar stands. A point whose digests cannot be read any more is ErrPoint: whoever called goes on at its Start instead, where none are needed.
+func (p *Parcel) ContinueTar(ctx context.Context, w io.Writer, from Point, reached func(size int64, between bool, point func() (Point, error)) error) error {
 	out := &marking{w: w, at: from.Offset, reached: reached}
 	return p.writeTar(ctx, out, from.Offset, from.Digests != nil, func(at place, offset int64) error {
 		digester, err := at.digester()
@@ -79,7 +79,7 @@ type marking struct {
 	at       int64 // bytes of the tar
 	start    int64
 	digester *fixity.Digester // of the file that is being written; nil between two
-	reached  func(size int64, point func() (Point, error)) error
+	reached  func(size int64, between bool, point func() (Point, error)) error
 }
 
 func (m *marking) begin(at place, d *fixity.Digester) { m.start, m.digester = at.start, d }
@@ -98,7 +98,7 @@ func (m *marking) Write(p []byte) (int, error) {
 	if err != nil {
 		return n, err
 	}
-	return n, m.reached(m.at, m.point)
+	return n, m.reached(m.at, m.digester == nil, m.point)
 }
 
 func (m *marking) point() (Point, error) {

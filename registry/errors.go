@@ -36,6 +36,7 @@ const (
 	ReasonBlocked          Reason = "blocked"
 	ReasonLocked           Reason = "locked"
 	ReasonNoSpace          Reason = "no-space"
+	ReasonThawing          Reason = "thawing" // its bytes are on their way out of an archive
 	ReasonQueued           Reason = "queued"
 	ReasonRunning          Reason = "running"
 	ReasonRunningElsewhere Reason = "running-elsewhere"

@@ -51,6 +51,19 @@ type ObjectRequest struct {
 	IdempotencyKey string     `json:"idempotency_key,omitempty"` // "" for none
 }
 
+// Check returns ErrInvalid for what cannot be asked for.
+func (r ObjectRequest) Check() error {
+	switch {
+	case !r.Action.AboutObject():
+		return fmt.Errorf("%w: %q is not one of %v", ErrInvalid, r.Action, ObjectActions())
+	case r.Action == DeleteObject:
+		return fmt.Errorf("%w: an object is deleted when two people have agreed to it", ErrInvalid)
+	case r.Action == RestoreObject && len(r.Spec.File) > 0:
+		return fmt.Errorf("%w: a whole version is restored, not one file of it", ErrInvalid)
+	}
+	return nil
+}
+
 // AboutObject says whether the items of an action are about preserved objects, so that their spec is an [ObjectSpec].
 func (a Action) AboutObject() bool {
 	r, ok := RouteOf(a)

@@ -22,6 +22,7 @@ const (
 	Cleanup   Stage = "cleanup"
 	Delete    Stage = "delete"
 	Fixity    Stage = "fixity"
+	Restore   Stage = "restore"
 	Deliver   Stage = "deliver"
 )
 
@@ -42,7 +43,8 @@ const (
 
 // Actions about preserved objects.
 const (
-	DeleteObject Action = "delete" // made by the approval of its deletion alone
+	DeleteObject  Action = "delete"  // made by the approval of its deletion alone
+	RestoreObject Action = "restore" // brings a version to where its depositors fetch it
 )
 
 // Step is one stage of a route.
@@ -117,6 +119,8 @@ var routes = []Route{
 		// It asks for the object's lock only where it may have to mend something, and stands in no line before that.
 		{Stage: Fixity, State: StateProcessing, Locked: true, Writes: AllStorages},
 	}},
+	// What a version is does not change: it needs no lock, and a deletion that comes in between takes away what it brought.
+	{Action: RestoreObject, Version: 1, Object: true, Steps: []Step{{Stage: Restore, State: StateProcessing, Writes: StagingVolume}}},
 }
 
 // RouteOf returns the route of an action with every optional step, whose steps are not to be changed; ok is false for an

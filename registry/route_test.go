@@ -14,10 +14,11 @@ func TestRoutes(t *testing.T) {
 			registry.Estimate, registry.Provision, registry.Download, registry.Scan, registry.Process, registry.Replicate, registry.Record,
 			registry.Notify,
 		},
-		registry.Bulk:         {registry.Apply},
-		registry.Tidy:         {registry.Cleanup},
-		registry.DeleteObject: {registry.Delete},
-		registry.FixityCheck:  {registry.Fixity},
+		registry.Bulk:          {registry.Apply},
+		registry.Tidy:          {registry.Cleanup},
+		registry.DeleteObject:  {registry.Delete},
+		registry.FixityCheck:   {registry.Fixity},
+		registry.RestoreObject: {registry.Restore},
 
 		registry.DeliverMessage: {registry.Deliver},
 	}

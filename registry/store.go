@@ -173,6 +173,11 @@ type Preserving interface {
 	// HasReplicas says whether a storage holds any version of an object that was not deleted: one that is found empty all the
 	// same is not the storage that is meant. False of a storage that nobody has heard of.
 	HasReplicas(ctx context.Context, storage string) (bool, error)
+	// RecordRestoration makes what the item has restored, which lies at r.Place whole and right, one that can be fetched for
+	// r.Keep from now on, with its preservation events. A repeat changes nothing and returns what was recorded first: of
+	// several places the one that counts. ErrNotFound when the item restores nothing, *GoneError when the object was deleted
+	// meanwhile, ErrInvalid when [RestorationRecord.Check] refuses it.
+	RecordRestoration(ctx context.Context, l Lease, r RestorationRecord) (Restoration, error)
 }
 
 // IdentifyRequest is what is known of an object's identity.
@@ -315,8 +320,9 @@ type Administering interface {
 	Bulk(ctx context.Context, b BulkRequest) (WorkItem, error)
 	// RequestObject makes an item about a preserved object. It belongs to the object's collection and to the storage volume
 	// that its version lies on, so that holds on these cover it; its first event tells what was asked, by whom and why.
-	// ErrNotFound for an object or version that is not recorded, ErrInvalid for an action that is about something else,
-	// ErrIdempotencyConflict as for Submit.
+	// ErrNotFound for an object or version that is not recorded, ErrInvalid when [ObjectRequest.Check] refuses it,
+	// *GoneError for an object that is deleted, ErrIdempotencyConflict as for Submit. While a restore of the same version is
+	// under way, or what it came to can be fetched, its item is returned and none is made.
 	RequestObject(ctx context.Context, r ObjectRequest) (WorkItem, error)
 	// AskForCheck has every stored file of an object checked that was not since now, as Recheck gets round to it. A repeat
 	// asks anew. ErrNotFound for an unknown object.
@@ -418,6 +424,11 @@ type Reading interface {
 	// PremisEvents lists an object's preservation events in the order of their chain, those that are in none first. after is
 	// the Next of the page before, or AfterSeq.
 	PremisEvents(ctx context.Context, objectID, after string, limit int) (Page[Premis], error)
+	// Restorations lists the restores of an object, the newest first, those with a number below before; 0: all. ErrNotFound
+	// for an object that is not recorded.
+	Restorations(ctx context.Context, objectID string, before, limit int) ([]Restoration, error)
+	// RestorationOf returns the restore that an item carries out, or ErrNotFound. It outlives the item.
+	RestorationOf(ctx context.Context, itemID string) (Restoration, error)
 	// Collection returns one collection, or ErrNotFound.
 	Collection(ctx context.Context, mnemonic string) (Collection, error)
 	// Collections lists all collections by mnemonic.

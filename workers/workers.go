@@ -6,7 +6,9 @@
 package workers
 
 import (
+	"cmp"
 	"io"
+	"time"
 
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/clamd"
@@ -54,9 +56,14 @@ type Deps struct {
 	// Callbacks tells receivers how jobs ended.
 	Callbacks *Callbacks
 
+	// RestoreKeep is how long what was restored can be fetched; 0: a week.
+	RestoreKeep time.Duration
+
 	// Policy returns the configured policy of a stage.
 	Policy func(s registry.Stage) base.Worker
 }
+
+const defaultRestoreKeep = 7 * 24 * time.Hour
 
 // All returns the workers of all stages, each once.
 func All(d *Deps) []base.Handler {
@@ -86,5 +93,9 @@ func All(d *Deps) []base.Handler {
 		&Cleanup{Worker: d.Policy(registry.Cleanup), Registry: d.Registry, Staging: d.Staging, Interim: d.Interim},
 		newFixity(d),
 		&Deliver{Worker: d.Policy(registry.Deliver), Callbacks: d.Callbacks},
+		&Restore{
+			Worker: d.Policy(registry.Restore), Registry: d.Registry, Objects: d.Objects, Staging: d.Staging, Interim: d.Interim,
+			Version: d.Version, Keep: cmp.Or(d.RestoreKeep, defaultRestoreKeep), volume: v,
+		},
 	}
 }

@@ -56,6 +56,8 @@ type Config struct {
 
 	UploadDays Count `envconfig:"UPLOAD_DAYS" want:"a whole number from 1 to 1000"`
 
+	RestoreDays Lasting `envconfig:"RESTORE_DAYS" want:"a number of days above 0, such as 7"`
+
 	NAAN         string `envconfig:"NAAN" want:"a name assigning authority number, such as 99999"`
 	NOIDTemplate string `envconfig:"NOID_TEMPLATE" want:"a NOID template that draws at random, such as fk4{.reeeeeeeek}"`
 	EZIDURL      string `envconfig:"EZID_URL" secret:"true" want:"an http or https address with user and password, such as https://user:password@ezid.cdlib.org"`
@@ -89,6 +91,7 @@ const (
 	defaultFixityDays   = 90
 	defaultFixityBytes  = 50 << 20
 	defaultUploadDays   = 7
+	defaultRestoreDays  = 7
 )
 
 // Default returns the configuration of an empty environment.
@@ -97,7 +100,7 @@ func Default() Config {
 		Listen: DefaultListen, LogLevel: slog.LevelInfo, Grace: Duration(defaultGrace),
 		StagingFull: defaultFull, StagingFullUnestimated: defaultUnestimated,
 		UnpackEntries: unpack.DefaultEntries, UnpackBytes: unpack.DefaultBytes, UnpackRatio: unpack.DefaultRatio,
-		FixityDays: defaultFixityDays, FixityBytes: defaultFixityBytes, UploadDays: defaultUploadDays,
+		FixityDays: defaultFixityDays, FixityBytes: defaultFixityBytes, UploadDays: defaultUploadDays, RestoreDays: defaultRestoreDays,
 		NAAN: defaultNAAN, NOIDTemplate: defaultNOIDTemplate,
 	}
 }

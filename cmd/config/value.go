@@ -97,6 +97,23 @@ func (d *Days) Decode(text string) error {
 // Duration is the same.
 func (d Days) Duration() time.Duration { return time.Duration(float64(d) * 24 * float64(time.Hour)) }
 
+// Lasting is how many days something lasts, above 0.
+type Lasting Days
+
+// Decode implements envconfig.Decoder.
+func (l *Lasting) Decode(text string) error {
+	if err := (*Days)(l).Decode(text); err != nil {
+		return err
+	}
+	if *l == 0 {
+		return errForm
+	}
+	return nil
+}
+
+// Duration is the same.
+func (l Lasting) Duration() time.Duration { return Days(l).Duration() }
+
 // Bytes is a number of bytes, from 64 KiB on; 0 when it is not set. KiB, MiB, GiB or TiB may follow.
 type Bytes int64
 

@@ -45,6 +45,7 @@ type Work struct {
 	FixityEvery                         time.Duration // how old the check of a stored file may get; 0: no schedule
 	FixityBytes                         int64         // a second that checks read in this process; 0: no limit
 	UploadKeep                          time.Duration // how long the Registry keeps uploads that nobody goes on with; 0: 7 days
+	RestoreKeep                         time.Duration // how long what was restored can be fetched; 0: a week
 
 	Policy func(s registry.Stage) base.Worker // nil: defaults
 }
@@ -140,7 +141,7 @@ func (n *Node) runCrew(c *crew, stages []registry.Stage) (listening func(context
 	all := workers.All(&workers.Deps{
 		Registry: c.registry, Interim: c.interim, Staging: c.staging, Volume: "staging", Objects: c.objects,
 		Template: c.Template, EZID: c.EZID, Random: rand.Reader, Version: n.Version,
-		StagingFull: c.StagingFull, StagingFullUnestimated: c.StagingFullUnestimated, Unpack: c.Unpack, FixityBytes: c.FixityBytes, Policy: c.policy,
+		StagingFull: c.StagingFull, StagingFullUnestimated: c.StagingFullUnestimated, Unpack: c.Unpack, FixityBytes: c.FixityBytes, RestoreKeep: c.RestoreKeep, Policy: c.policy,
 		Identifier: identifier, Clamd: scanner(c.ClamdAddr),
 		Source:    sources.Of,
 		Callbacks: &workers.Callbacks{Registry: c.registry, HTTP: receivers, Secrets: sources, Now: time.Now},

@@ -90,7 +90,7 @@ func (n *Node) runDesk(ctx context.Context, d *desk, l net.Listener, q queue.Pro
 	n.run(func(ctx context.Context) { d.reoffer(ctx, n.Log, changed) })
 	n.run(sweep.New(d.registry, d.lease, n.Log).Run)
 	n.run(recheck.New(d.registry, d.recheck, n.Log).Run)
-	n.run((&api.UploadSweeper{Registry: d.registry, Staging: d.staging, Log: n.Log}).Run)
+	n.run((&api.StagingSweeper{Registry: d.registry, Staging: d.staging, Log: n.Log}).Run)
 	n.serve(l, handler)
 	return nil
 }

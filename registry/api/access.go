@@ -81,6 +81,12 @@ func access() map[string][]registry.Role {
 		"verify-object":  operator,
 		"check-object":   operator,
 
+		"restore-object":   depositor,
+		"list-restores":    reader,
+		"read-restore":     reader,
+		"item-restore":     reader,
+		"restored-content": reader,
+
 		"list-deletions":    reader,
 		"ask-deletion":      operator,
 		"approve-deletion":  operator,

@@ -133,6 +133,7 @@ func (s *server) routes() (*http.ServeMux, huma.API) {
 	s.queueRoutes(api)
 	s.objectRoutes(api)
 	s.deletionRoutes(api)
+	s.restorationRoutes(api)
 	s.workRoutes(api)
 	s.housekeepingRoutes(api)
 	s.contractRoutes(api)
@@ -144,6 +145,7 @@ func (s *server) routes() (*http.ServeMux, huma.API) {
 	s.checkRoute(api, mux)
 	s.tusRoutes(api, mux)
 	s.contentRoute(api, mux)
+	s.restoredRoute(api, mux)
 	s.receiptRoute(api, mux)
 	s.premisRoute(api, mux)
 	return mux, api

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,6 +40,7 @@ type bench struct {
 	server  *httptest.Server
 	log     *logged
 	folder  string
+	later   *atomic.Int64 // how far the Registry's clock is ahead, in nanoseconds
 
 	collection string // that batches come to by way of an admin; "": the depositor's
 	mark       string // stands in all names of what is made
@@ -65,12 +67,15 @@ func (l *logged) String() string {
 // newBench starts a server; change may alter what it is made of.
 func newBench(t testing.TB, change ...func(*bench, *api.Options)) *bench {
 	t.Helper()
-	b := &bench{log: &logged{}}
+	b := &bench{log: &logged{}, later: new(atomic.Int64)}
 	folder := t.TempDir()
 	b.folder = folder
 	ctx := context.WithoutCancel(t.Context())
 	var err error
-	b.store, err = sqlstore.Open(ctx, sqlstore.Options{URL: sqlstoretest.SQLite(t), ReceiptKey: sqlstoretest.ReceiptKey(t)})
+	b.store, err = sqlstore.Open(ctx, sqlstore.Options{
+		URL: sqlstoretest.SQLite(t), ReceiptKey: sqlstoretest.ReceiptKey(t),
+		Now: func() time.Time { return time.Now().Add(time.Duration(b.later.Load())) },
+	})
 	must(t, err)
 	t.Cleanup(func() { _ = b.store.Close() })
 	b.staging, err = dir.Create(filepath.Join(folder, "staging"))
@@ -100,6 +105,9 @@ func newBench(t testing.TB, change ...func(*bench, *api.Options)) *bench {
 	t.Cleanup(b.server.Close)
 	return b
 }
+
+// pass lets the Registry's clock run on.
+func (b *bench) pass(d time.Duration) { b.later.Add(int64(d)) }
 
 func secret(role registry.Role) string { return "hf_secret_of_" + string(role) }
 

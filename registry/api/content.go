@@ -71,15 +71,20 @@ func (s *server) content(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	in := &storedFile{size: f.SizeBytes, from: func(offset int64) (io.ReadCloser, error) { return at.Store().Open(ctx, at.key, offset, -1) }}
+	w.Header().Set(wire.StorageHeader, at.Name)
+	s.send(w, r, in, o.ID, f)
+	return nil
+}
+
+// send streams a file of an object, or what was made of one, whole or by Range. What fails breaks the connection off.
+func (s *server) send(w http.ResponseWriter, r *http.Request, in *storedFile, objectID string, f registry.File) {
 	defer in.Close() //nolint:errcheck // read only
 	contentHeaders(w.Header(), f)
-	w.Header().Set(wire.StorageHeader, at.Name)
 	http.ServeContent(w, r, "", time.Time{}, in)
-	if in.failed != nil && ctx.Err() == nil {
-		s.log.ErrorContext(ctx, "content broke off", "object", o.ID, "file", f.Path, "request", callOf(ctx).id, "err", in.failed)
+	if ctx := r.Context(); in.failed != nil && ctx.Err() == nil {
+		s.log.ErrorContext(ctx, "content broke off", "object", objectID, "file", f.Path, "request", callOf(ctx).id, "err", in.failed)
 		panic(http.ErrAbortHandler)
 	}
-	return nil
 }
 
 // storedAt is where a file's bytes are.

@@ -193,6 +193,11 @@ func (s *server) readingRoutes(api huma.API) {
 	ask(s, api, method("premis-events", "List an object's preservation events"), func(r Registry, ctx context.Context, in wire.PremisRequest) (registry.Page[registry.Premis], error) {
 		return r.PremisEvents(ctx, in.ObjectID, in.After, in.Limit)
 	})
+	ask(s, api, method("restorations", "List an object's restores"), func(r Registry, ctx context.Context, in wire.RestorationsRequest) (wire.Rows[registry.Restoration], error) {
+		list, err := r.Restorations(ctx, in.ObjectID, in.Before, in.Limit)
+		return wire.Rows[registry.Restoration]{Rows: list}, err
+	})
+	ask(s, api, method("restoration", "Show the restore that an item carries out"), byID(Registry.RestorationOf))
 	ask(s, api, method("deposit-receipt", "Show what is signed of a version"), func(r Registry, ctx context.Context, in wire.VersionRef) (registry.DepositReceipt, error) {
 		return r.DepositReceipt(ctx, in.ObjectID, in.Version)
 	})
@@ -239,12 +244,12 @@ func (s *server) awaitFeed(ctx context.Context, in wire.FeedWait) (wire.Rung, er
 func contractAccess(access map[string][]registry.Role) {
 	worker := []registry.Role{registry.RoleWorker, registry.RoleAdmin}
 	for _, id := range strings.Fields(`claim settle renew list-withdrawn save-result add-jobs first-of reserve close-report apply-next
-		identify intend record-files record-version lock-object mark-deleting record-deletion stored-file record-check note-delivery pass-on recheck offer undo-offers repeat-offers await-offers sweep`) {
+		identify intend record-files record-version lock-object mark-deleting record-deletion stored-file record-check record-restoration note-delivery pass-on recheck offer undo-offers repeat-offers await-offers sweep`) {
 		access[id] = worker
 	}
 	for _, name := range strings.Fields(`upload submit prepare seal
 		item items count-items failures graph edges queue-status accepting holds batch-progress why events feed feed-end await-feed attempts
-		report report-jobs object objects deletions files file-history premis-events deposit-receipt receipt-keys collection collections credentials workers ping has-replicas deliveries`) {
+		report report-jobs object objects deletions files file-history premis-events restorations restoration deposit-receipt receipt-keys collection collections credentials workers ping has-replicas deliveries`) {
 		access[contractPrefix+name] = worker
 	}
 	for _, name := range strings.Fields(`begin-upload incoming incoming-of take-upload save-upload finish-upload drop-upload dropped-uploads

@@ -24,25 +24,25 @@ import (
 const beeMark = "HONEYPOT"
 
 // foreign is what lies in that collection.
-type foreign struct{ batch, job, object, upload, underway, hold, collection, graph, node string }
+type foreign struct{ batch, job, object, restore, upload, underway, hold, collection, graph, node string }
 
 // unknown has ids of the same kinds that nothing has.
 func unknown() foreign {
 	const id = "01999999-9999-7999-8999-999999999999"
-	return foreign{batch: id, job: id, object: "ark:/99999/nothing", upload: id, underway: id, collection: "zzz", graph: id, node: id}
+	return foreign{batch: id, job: id, restore: id, object: "ark:/99999/nothing", upload: id, underway: id, collection: "zzz", graph: id, node: id}
 }
 
 // fill puts ids into a template.
 func (f foreign) fill(template string) string {
 	return strings.NewReplacer("BATCH", f.batch, "JOB", f.job, "ARK", strings.ReplaceAll(f.object, "/", "%2F"),
-		"OBJECT", f.object, "UPLOAD", f.upload, "UNDERWAY", f.underway, "COLLECTION", f.collection, "GRAPH", f.graph, "NODE", f.node).Replace(template)
+		"OBJECT", f.object, "RESTORE", f.restore, "UPLOAD", f.upload, "UNDERWAY", f.underway, "COLLECTION", f.collection, "GRAPH", f.graph, "NODE", f.node).Replace(template)
 }
 
 // strip takes what a request itself said, and what is its own, out of an answer.
 func (f foreign) strip(text string) string {
 	text = regexp.MustCompile(`urn:holdfast:request:\w+`).ReplaceAllString(text, "REQUEST")
 	text = regexp.MustCompile(`datetime="[^"]*">[^<]*`).ReplaceAllString(text, "TIME")
-	for _, own := range []string{strings.ReplaceAll(f.object, "/", "%2F"), f.object, f.batch, f.job, f.upload, f.underway, f.collection, f.graph, f.node} {
+	for _, own := range []string{strings.ReplaceAll(f.object, "/", "%2F"), f.object, f.batch, f.job, f.restore, f.upload, f.underway, f.collection, f.graph, f.node} {
 		if own != "" {
 			text = strings.ReplaceAll(text, own, "ID")
 		}
@@ -114,6 +114,11 @@ func probes() map[string][]probe {
 		"object-content":   get("/objects/ARK/content?path=producer/a"),
 		"object-events":    get("/objects/ARK/events"),
 		"object-premis":    get("/objects/ARK/premis"),
+		"restore-object":   {{"POST", "/api/v1/objects/ARK/restores", "{}"}, {"POST", "/api/v1/objects/ARK/restores", `{"version":1}`}},
+		"list-restores":    get("/objects/ARK/restores"),
+		"read-restore":     get("/objects/ARK/restores/1"),
+		"item-restore":     get("/items/RESTORE/restore"),
+		"restored-content": get("/objects/ARK/restores/1/content"),
 		"object-receipt":   get("/objects/ARK/versions/1/receipt"),
 		"receipt-keys":     get("/receipt-keys"),
 		"list-feed":        get("/feed?limit=500", "/feed?limit=500&item=JOB", "/feed?limit=500&collections=COLLECTION", "/feed?types=token-created,hold,refused"),
@@ -152,6 +157,7 @@ func isolated(t *testing.T) (*bench, foreign) {
 	b.collection, b.mark = "hiveb", beeMark
 	f := foreign{collection: "hiveb", object: "ark:/99999/bee1"}
 	f.batch, f.job = b.preserve(t, f.object, map[string]string{"producer/a": beeMark})
+	f.restore = b.restored(t, f.object, beeMark).ItemID
 	held, _ := b.batchOf(t, "held"+beeMark)
 	b.collection, b.mark = "", ""
 	_, err := b.store.AskDeletion(ctx, f.object, beeMark, beeMark)
@@ -198,7 +204,7 @@ func TestIsolation_EveryOperation(t *testing.T) {
 			name := p.method + " " + p.path
 			answer, text := b.ask(t, p, theirs, registry.RoleDepositor)
 			there := theirs.strip(text)
-			for _, found := range []string{beeMark, theirs.batch, theirs.job, theirs.object, theirs.hold, theirs.upload, theirs.underway, theirs.graph, theirs.node, "hiveb"} {
+			for _, found := range []string{beeMark, theirs.batch, theirs.job, theirs.object, theirs.restore, theirs.hold, theirs.upload, theirs.underway, theirs.graph, theirs.node, "hiveb"} {
 				if strings.Contains(asked.Replace(there), found) {
 					t.Errorf("%s tells %s: %s", name, found, text)
 				}

@@ -314,6 +314,47 @@ func (s scoped) PremisEvents(ctx context.Context, objectID, after string, limit 
 	return page, nil
 }
 
+// Restorations implements registry.Reading.
+func (s scoped) Restorations(ctx context.Context, objectID string, before, limit int) ([]registry.Restoration, error) {
+	v := s.sight(ctx)
+	if _, err := v.object(ctx, objectID); err != nil {
+		return nil, err
+	}
+	all, err := s.all.Restorations(ctx, objectID, before, limit)
+	for i := range all {
+		if err == nil {
+			err = v.restoration(ctx, &all[i])
+		}
+	}
+	return all, err
+}
+
+// RestorationOf implements registry.Reading.
+func (s scoped) RestorationOf(ctx context.Context, itemID string) (registry.Restoration, error) {
+	v := s.sight(ctx)
+	r, err := s.all.RestorationOf(ctx, itemID)
+	if err == nil {
+		_, err = v.object(ctx, r.ObjectID)
+	}
+	if errors.Is(err, registry.ErrNotFound) {
+		return registry.Restoration{}, absent("restore by item", itemID)
+	} else if err != nil {
+		return registry.Restoration{}, err
+	}
+	return r, v.restoration(ctx, &r)
+}
+
+// restoration leaves out of a restore the ids of items that may not be seen.
+func (v sight) restoration(ctx context.Context, r *registry.Restoration) (err error) {
+	if !v.limited() {
+		return nil
+	}
+	if r.ItemID, err = v.seenID(ctx, r.ItemID); err != nil {
+		return err
+	}
+	return v.mask(ctx, &r.Note)
+}
+
 // DepositReceipt implements registry.Attesting.
 func (s scoped) DepositReceipt(ctx context.Context, objectID string, version int) (registry.DepositReceipt, error) {
 	if _, err := s.sight(ctx).object(ctx, objectID); err != nil {

@@ -54,6 +54,18 @@ func (s scoped) Seal(ctx context.Context, graphID, actor string) error {
 	return s.all.Seal(ctx, graphID, actor)
 }
 
+// RequestObject makes an item about an object that may be seen.
+func (s scoped) RequestObject(ctx context.Context, r registry.ObjectRequest) (registry.WorkItem, error) {
+	v := s.sight(ctx)
+	if v.limited() {
+		if _, err := v.object(ctx, r.Spec.ObjectID); err != nil {
+			return registry.WorkItem{}, err
+		}
+	}
+	r.IdempotencyKey = v.key(r.IdempotencyKey)
+	return s.all.RequestObject(ctx, r)
+}
+
 // submission checks that all that a submission names may be seen.
 func (v sight) submission(ctx context.Context, sub registry.Submission) error {
 	if !v.sees(sub.Collection) {

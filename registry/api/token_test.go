@@ -103,10 +103,10 @@ func TestAccess_Principles(t *testing.T) {
 	described := []string{"pages", "forms"}
 	// What a worker may is counted up here once more: nothing becomes a worker's by the way.
 	workers := strings.Fields(`claim renew settle list-withdrawn save-result add-jobs first-of reserve close-report apply-next
-		identify intend record-files record-version lock-object mark-deleting record-deletion stored-file record-check note-delivery pass-on recheck offer undo-offers repeat-offers await-offers sweep`)
+		identify intend record-files record-version lock-object mark-deleting record-deletion stored-file record-check record-restoration note-delivery pass-on recheck offer undo-offers repeat-offers await-offers sweep`)
 	for _, name := range strings.Fields(`upload submit prepare seal item items count-items failures graph edges queue-status accepting
 		holds batch-progress why events feed feed-end await-feed attempts report report-jobs object objects deletions files file-history
-		premis-events deposit-receipt receipt-keys collection collections credentials workers ping has-replicas deliveries`) {
+		premis-events restorations restoration deposit-receipt receipt-keys collection collections credentials workers ping has-replicas deliveries`) {
 		workers = append(workers, "registry-"+name)
 	}
 	ours := func(id string) bool { return strings.HasPrefix(id, "registry-") || slices.Contains(workers, id) }
@@ -125,7 +125,7 @@ func TestAccess_Principles(t *testing.T) {
 				t.Errorf("%v may %s, which is for our own processes", access[id], id)
 			case ours(id) && !may(registry.RoleAdmin):
 				t.Errorf("an admin may not %s", id)
-			case may(registry.RoleDepositor) && changes && !slices.Contains([]string{"upload", "continue-upload", "remove-upload", "submit", "check", "prepare-graph", "seal-graph"}, id):
+			case may(registry.RoleDepositor) && changes && !slices.Contains([]string{"upload", "continue-upload", "remove-upload", "submit", "check", "prepare-graph", "seal-graph", "restore-object"}, id):
 				t.Errorf("a depositor may %s", id)
 			case strings.HasPrefix(path, "/tokens") && !slices.Equal(access[id], []registry.Role{registry.RoleAdmin}):
 				t.Errorf("%v may %s", access[id], id)

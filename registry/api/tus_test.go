@@ -490,7 +490,7 @@ func TestTus_Expires(t *testing.T) {
 	}
 	got, text := kept.bring(t, keptAt, 0, "hello")
 	wantOffset(t, got, text, http.StatusNoContent, 5)
-	sweeper := &api.UploadSweeper{Registry: b.store, Staging: b.staging, Log: slog.New(slog.DiscardHandler)}
+	sweeper := &api.StagingSweeper{Registry: b.store, Staging: b.staging, Log: slog.New(slog.DiscardHandler)}
 	for deadline := time.Now().Add(time.Minute); ; {
 		must(t, sweeper.Sweep(t.Context()))
 		answer, _ := b.send(t, http.MethodHead, at, "", tusHeader()...)

@@ -41,6 +41,7 @@ func (s *server) workRoutes(api huma.API) {
 	register(s, api, op("note-delivery", post, attempt+"/deliveries", "Note what a try to tell a receiver came to"), s.noteDelivery)
 	register(s, api, op("pass-on", post, attempt+"/messages", "Have an item of its own go on with a message"), s.passOn)
 	register(s, api, op("record-check", post, attempt+"/checks", "Note what a check of a stored file found"), s.recordCheck)
+	register(s, api, op("record-restoration", post, attempt+"/restorations", "Let a version that was restored be fetched"), s.recordRestoration)
 }
 
 // given is a request that is a body and nothing else.
@@ -240,4 +241,8 @@ func (s *server) noteDelivery(ctx context.Context, in *fenced[registry.DeliveryT
 
 func (s *server) passOn(ctx context.Context, in *fenced[registry.DeliverySpec]) (*struct{}, error) {
 	return nil, s.registry.PassOn(ctx, in.lease(), in.Body)
+}
+
+func (s *server) recordRestoration(ctx context.Context, in *fenced[registry.RestorationRecord]) (*output[registry.Restoration], error) {
+	return answered(s.registry.RecordRestoration(ctx, in.lease(), in.Body))
 }

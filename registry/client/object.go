@@ -96,10 +96,12 @@ func (c *Client) CheckObject(ctx context.Context, id, reason string) (registry.O
 // storage, "" for the first that has the file in its whole length. The digest is compared only when the offset is 0. There is no
 // deadline but ctx's, which bounds the reading, too.
 func (c *Client) Content(ctx context.Context, objectID string, version int, path, from string, offset int64) (*Content, error) {
-	q := request{
-		method: http.MethodGet, path: in("objects", objectID, "content"),
-		query: values("path", path, "version", number(version), "storage", from),
-	}
+	return c.content(ctx, request{path: in("objects", objectID, "content"), query: values("path", path, "version", number(version), "storage", from)}, path, offset)
+}
+
+// content opens the file name, which q asks for, from an offset on.
+func (c *Client) content(ctx context.Context, q request, name string, offset int64) (*Content, error) {
+	q.method = http.MethodGet
 	if offset > 0 {
 		q.header = http.Header{"Range": {fmt.Sprintf("bytes=%d-", offset)}}
 	}
@@ -109,10 +111,10 @@ func (c *Client) Content(ctx context.Context, objectID string, version int, path
 	}
 	if begin := fmt.Sprintf("bytes %d-", offset); offset > 0 && !strings.HasPrefix(answer.Header.Get("Content-Range"), begin) {
 		return nil, errors.Join(fmt.Errorf("read %s from byte %d: the answer begins elsewhere: %s %q; a proxy may be in the way",
-			path, offset, answer.Status, answer.Header.Get("Content-Range")), answer.Body.Close())
+			name, offset, answer.Status, answer.Header.Get("Content-Range")), answer.Body.Close())
 	}
 	out := &Content{
-		Size: answer.ContentLength, Digests: map[string]string{}, Storage: answer.Header.Get(wire.StorageHeader), body: answer.Body, name: path,
+		Size: answer.ContentLength, Digests: map[string]string{}, Storage: answer.Header.Get(wire.StorageHeader), body: answer.Body, name: name,
 	}
 	for part := range strings.SplitSeq(answer.Header.Get(wire.DigestHeader), ",") {
 		algorithm, value, ok := strings.Cut(strings.TrimSpace(part), ":")

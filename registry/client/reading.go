@@ -149,6 +149,16 @@ func (s *Store) PremisEvents(ctx context.Context, objectID, after string, limit 
 	return call[registry.Page[registry.Premis]](ctx, s, "premis-events", wire.PremisRequest{ObjectID: objectID, After: after, Limit: limit})
 }
 
+// Restorations implements registry.Reading.
+func (s *Store) Restorations(ctx context.Context, objectID string, before, limit int) ([]registry.Restoration, error) {
+	return list[registry.Restoration](ctx, s, "restorations", wire.RestorationsRequest{ObjectID: objectID, Before: before, Limit: limit})
+}
+
+// RestorationOf implements registry.Reading.
+func (s *Store) RestorationOf(ctx context.Context, itemID string) (registry.Restoration, error) {
+	return call[registry.Restoration](ctx, s, "restoration", wire.ByID{ID: itemID})
+}
+
 // DepositReceipt implements registry.Attesting.
 func (s *Store) DepositReceipt(ctx context.Context, objectID string, version int) (registry.DepositReceipt, error) {
 	return call[registry.DepositReceipt](ctx, s, "deposit-receipt", wire.VersionRef{ObjectID: objectID, Version: version})

@@ -160,6 +160,11 @@ func (s *Store) HasReplicas(ctx context.Context, storage string) (bool, error) {
 	return call[bool](ctx, s, "has-replicas", wire.ByID{ID: storage})
 }
 
+// RecordRestoration implements registry.Preserving.
+func (s *Store) RecordRestoration(ctx context.Context, l registry.Lease, r registry.RestorationRecord) (registry.Restoration, error) {
+	return fenced[registry.Restoration](ctx, s, l, "restorations", r)
+}
+
 // Recheck implements registry.Housekeeping.
 func (s *Store) Recheck(ctx context.Context, r registry.RecheckRequest) (registry.Rechecked, error) {
 	return post[registry.Rechecked](ctx, s, "/rechecks", r)

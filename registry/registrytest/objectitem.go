@@ -53,19 +53,24 @@ func (f *fixture) about(a registry.Action, ark string) registry.WorkItem {
 	if a == registry.DeleteObject {
 		return f.approved(ark)
 	}
-	it, err := f.RequestObject(f.Context(), registry.ObjectRequest{
-		Action: a, Spec: registry.ObjectSpec{ObjectID: ark, File: []byte("v1/content/" + aFile), Reason: "because"}, Actor: "admin",
-	})
+	it, err := f.RequestObject(f.Context(), request(a, ark))
 	f.must(err)
 	return it
+}
+
+// request asks for an item about an object, or about its file, as the action has it.
+func request(a registry.Action, ark string) registry.ObjectRequest {
+	r := registry.ObjectRequest{Action: a, Spec: registry.ObjectSpec{ObjectID: ark, Reason: "because"}, Actor: "admin"}
+	if a == registry.FixityCheck {
+		r.Spec.File = []byte("v1/content/" + aFile)
+	}
+	return r
 }
 
 func objectItem(f *fixture) {
 	ark := f.object()
 	for _, action := range requested() {
-		r := registry.ObjectRequest{
-			Action: action, Spec: registry.ObjectSpec{ObjectID: ark, File: []byte("v1/content/" + aFile), Reason: "because"}, Actor: "admin",
-		}
+		r := request(action, ark)
 		it, err := f.RequestObject(f.Context(), r)
 		f.must(err)
 		route, _ := registry.RouteOf(action)
@@ -96,9 +101,8 @@ func objectItem(f *fixture) {
 func objectItemOnce(f *fixture) {
 	ark := f.object()
 	for _, action := range requested() {
-		r := registry.ObjectRequest{
-			Action: action, Spec: registry.ObjectSpec{ObjectID: ark, File: []byte("v1/content/" + aFile)}, Actor: "admin", IdempotencyKey: "once " + string(action),
-		}
+		r := request(action, ark)
+		r.IdempotencyKey = "once " + string(action)
 		first, err := f.RequestObject(f.Context(), r)
 		f.must(err)
 		again, err := f.RequestObject(f.Context(), r)

@@ -46,6 +46,7 @@ func topics() []topic {
 		{"object_item", objectItemTests()},
 		{"deletion", deletionTests()},
 		{"fixity", fixityTests()},
+		{"restore", restoreTests()},
 		{"delivery", deliveryTests()},
 		{"reserve", reserveTests()},
 		{"hold", holdTests()},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -133,6 +134,7 @@ func (l *life) script() []call {
 		l.command("update report", -1, registry.Command{Act: registry.ActUpdateReport}))
 	add(l.reportOn()...)
 	add(l.checks()...)
+	add(l.restores()...)
 	add(l.acts()...)
 	add(l.graphs()...)
 	return append(all, l.deletion()...)
@@ -230,6 +232,24 @@ func (l *life) checks() []call {
 	all = append(all, l.call("ask for a check", func(ctx context.Context) error { return l.s.AskForCheck(ctx, l.ark, "r", "admin") }), recheck(1))
 	all = append(all, check()...)
 	return append(all, wait, recheck(0))
+}
+
+// restores are of what the batch stored: asked for, recorded and asked for again.
+func (l *life) restores() []call {
+	ask := l.call("ask for a restore", func(ctx context.Context) error {
+		_, err := l.s.RequestObject(ctx, registry.ObjectRequest{Action: registry.RestoreObject, Spec: registry.ObjectSpec{ObjectID: l.ark}, Actor: "d"})
+		return err
+	})
+	return []call{ask, l.claim(registry.Restore), l.call("record what was restored", func(ctx context.Context) error {
+		_, err := l.s.RecordRestoration(ctx, l.lease, registry.RestorationRecord{
+			RestoredParcel: registry.RestoredParcel{Name: "n", Place: "p", SizeBytes: 1, SHA256: strings.Repeat("0", 64)}, Keep: time.Hour,
+			Events: []registry.Premis{{ID: "restored " + l.lease.ItemID, ObjectID: l.ark, Type: "dissemination"}},
+		})
+		return err
+	}), l.done(), ask, l.call("list restores", func(ctx context.Context) error {
+		_, err := l.s.Restorations(ctx, l.ark, 9, 10)
+		return err
+	})}
 }
 
 // graphs lists what is asked of graphs: b and e wait for the success of a, c for that of b, d until a has settled. a fails first

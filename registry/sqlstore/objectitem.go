@@ -23,8 +23,8 @@ func (s *Store) RequestObject(ctx context.Context, r registry.ObjectRequest) (it
 }
 
 func (t *tx) requestObject(r registry.ObjectRequest) (it registry.WorkItem, err error) {
-	if !r.Action.AboutObject() {
-		return it, fmt.Errorf("%w: %q is not one of %v", registry.ErrInvalid, r.Action, registry.ObjectActions())
+	if err := r.Check(); err != nil {
+		return it, err
 	}
 	if clean(r.Spec.ObjectID) != r.Spec.ObjectID {
 		return it, registry.ErrNotFound // it cannot even be asked for
@@ -35,9 +35,6 @@ func (t *tx) requestObject(r registry.ObjectRequest) (it registry.WorkItem, err 
 	}{r.Action, r.Spec})
 	if err != nil {
 		return it, err
-	}
-	if r.Action == registry.DeleteObject {
-		return it, fmt.Errorf("%w: an object is deleted when two people have agreed to it", registry.ErrInvalid)
 	}
 	if err := t.notGone(r.Spec.ObjectID); err != nil {
 		return it, err
@@ -60,8 +57,8 @@ func (t *tx) requestObject(r registry.ObjectRequest) (it registry.WorkItem, err 
 // objectItemOf makes the item that was asked for. A file that is about to be checked, or whose check failed, has its item
 // already.
 func (t *tx) objectItemOf(r registry.ObjectRequest) (id string, err error) {
-	if r.Action != registry.FixityCheck {
-		return t.addObjectItem(r, registry.DefaultPriority)
+	if r.Action == registry.RestoreObject {
+		return t.addRestoration(r)
 	}
 	var version int
 	err = t.get(`SELECT item_id, version FROM stored_file WHERE object_id = $1 AND content_path = $2`,

@@ -105,7 +105,7 @@ func (t *tx) unreserve(itemID string) error {
 		return err
 	}
 	woken, err := t.strings(`UPDATE work_item SET run_at = $1 WHERE id IN (
-		SELECT id FROM work_item WHERE stage = 'provision' AND status = 'pending' AND wait_reason = 'no-space' ORDER BY rank, id`+limit(roomWoken)+`)
+		SELECT id FROM work_item WHERE stage IN ('provision', 'restore') AND status = 'pending' AND wait_reason = 'no-space' ORDER BY rank, id`+limit(roomWoken)+`)
 		RETURNING id`, t.now)
 	if err != nil {
 		return fmt.Errorf("wake those who wait for room: %w", err)

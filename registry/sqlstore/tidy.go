@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -16,7 +17,8 @@ const lateWrites = 2 * time.Minute
 // tidy makes the item that sees to what a given-up item left in staging, in the transaction that gives it up. What was
 // never claimed has left nothing.
 func (t *tx) tidy(it registry.WorkItem, actor string) error {
-	if it.Attempt == 0 || it.Action != registry.Ingest && it.Action != registry.Batch {
+	staged := []registry.Action{registry.Ingest, registry.Batch, registry.RestoreObject}
+	if it.Attempt == 0 || !slices.Contains(staged, it.Action) {
 		return nil
 	}
 	ended := t.now

@@ -102,6 +102,8 @@ func (s *Store) whySnoozed(ctx context.Context, it registry.WorkItem, wait regis
 	switch wait {
 	case registry.ReasonNoSpace:
 		w.Act = "free room on the volume, or let items that have room reserved there complete"
+	case registry.ReasonThawing:
+		w.Act = "nothing: it goes on when the archive has given the bytes back"
 	case registry.ReasonLocked:
 		w.Act = "nothing: it goes on when the item that has the lock is settled"
 	default:

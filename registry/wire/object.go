@@ -50,3 +50,9 @@ type DeletionRequest struct {
 type CheckObjectRequest struct {
 	Reason string `json:"reason,omitempty" maxLength:"2000" doc:"Why; it is kept with the act"`
 }
+
+// RestoreRequest asks for a version of an object as one file.
+type RestoreRequest struct {
+	Version int    `json:"version,omitempty" minimum:"0" doc:"The newest when not given"`
+	Reason  string `json:"reason,omitempty" maxLength:"2000" doc:"Why; it is kept with the restore"`
+}

@@ -130,6 +130,13 @@ type CheckAsked struct {
 	Actor    string `json:"actor"`
 }
 
+// RestorationsRequest asks for the restores of an object.
+type RestorationsRequest struct {
+	ObjectID string `json:"object_id"`
+	Before   int    `json:"before"`
+	Limit    int    `json:"limit"`
+}
+
 // Wakes are items whose message is due.
 type Wakes struct {
 	Wakes []registry.Wake `json:"wakes"`

@@ -1,0 +1,67 @@
+package registry
+
+import (
+	"fmt"
+	"time"
+)
+
+// Restoration is a version of an object on its way to where its depositors fetch it, or there: one valid bag (RFC 8493) in one tar
+// file. The record stays when the file is removed.
+type Restoration struct {
+	ObjectID string            `json:"object_id"`
+	N        int               `json:"n"` // its number among the object's restores, from 1 on
+	Version  int               `json:"version"`
+	Status   RestorationStatus `json:"status"`
+	Note     string            `json:"note,omitempty"` // what it waits for, or why it failed
+	Reason   string            `json:"reason,omitempty"`
+	AskedBy  string            `json:"asked_by"`
+	AskedAt  time.Time         `json:"asked_at"`
+	ItemID   string            `json:"item_id"` // that carries it out
+	RestoredParcel
+	ReadyAt *time.Time `json:"ready_at,omitempty"`
+	// ExpiresAt is when it is removed.
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+}
+
+// RestoredParcel is the file that a restore came to.
+type RestoredParcel struct {
+	Name      string `json:"name,omitempty"`       // of the file, for people
+	Place     string `json:"place,omitempty"`      // its key on the staging volume
+	SizeBytes int64  `json:"size_bytes,omitempty"` // of the file
+	SHA256    string `json:"sha256,omitempty"`     // of the file, hex
+	Files     int64  `json:"files,omitempty"`      // of the object that are in it
+}
+
+// RestorationStatus says how far a restore is.
+type RestorationStatus string
+
+// The statuses of a restore.
+const (
+	RestoreWaiting RestorationStatus = "waiting" // for its turn, for room, for a thaw, or for whoever holds it
+	RestoreRunning RestorationStatus = "running"
+	RestoreReady   RestorationStatus = "ready"
+	RestoreFailed  RestorationStatus = "failed"   // its item may be sent back
+	RestoreGivenUp RestorationStatus = "given-up" // its item was cancelled, aborted, deleted or purged
+	RestoreRemoved RestorationStatus = "removed"  // it was ready; its time is over, or its object was deleted
+)
+
+// Open says that it may still become ready by itself.
+func (s RestorationStatus) Open() bool { return s == RestoreWaiting || s == RestoreRunning }
+
+// RestorationRecord is what becomes visible when a restore is ready.
+type RestorationRecord struct {
+	RestoredParcel
+	Keep   time.Duration `json:"keep"` // for how long
+	Events []Premis      `json:"events"`
+}
+
+// Check returns ErrInvalid for a record that no file can have.
+func (r RestorationRecord) Check() error {
+	if r.Place == "" || r.Name == "" || r.SizeBytes <= 0 || len(r.SHA256) != 64 || r.Keep <= 0 {
+		return fmt.Errorf("%w: a restored parcel has a name, a place, a size, a SHA-256 and a time to be kept", ErrInvalid)
+	}
+	return nil
+}
+
+// EventRestored is the type of the event that tells where a restored parcel lies.
+const EventRestored = "restored"
