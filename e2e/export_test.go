@@ -67,6 +67,22 @@ func (p *tap) open() {
 	p.limit, p.came = -1, 0
 }
 
+// stop ends a command that has come to the limit, in one of three ways: killed, interrupted, or cut by the tap itself. What it has fetched
+// is in the folder by then, but for a little that is on its way to the disk.
+func (p *tap) stop(t *testing.T, cmd *exec.Cmd, how, folder string) {
+	t.Helper()
+	<-p.dry
+	for how != "cut" && written(t, folder) < p.count()-mib/4 {
+		time.Sleep(5 * time.Millisecond)
+	}
+	switch how {
+	case "killed":
+		cmd.Process.Signal(syscall.SIGKILL)
+	case "interrupted":
+		cmd.Process.Signal(syscall.SIGINT)
+	}
+}
+
 func (p *tap) count() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -213,16 +229,7 @@ func TestExport_GoesOn(t *testing.T) {
 				}
 				cmd := run()
 				end := h.launch(cmd)
-				<-p.dry
-				for how != "cut" && written(t, filepath.Dir(out)) < limit-mib/4 { // the rest is still on its way to the disk
-					time.Sleep(5 * time.Millisecond)
-				}
-				switch how {
-				case "killed":
-					cmd.Process.Signal(syscall.SIGKILL)
-				case "interrupted":
-					cmd.Process.Signal(syscall.SIGINT)
-				}
+				p.stop(t, cmd, how, filepath.Dir(out))
 				r := end()
 				if r.code != code || code > 0 && !strings.Contains(r.stderr, "To go on: holdfast object export "+ark) {
 					t.Errorf("ended with %d, want %d: %s", r.code, code, r.stderr)

@@ -1,0 +1,145 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// bagged is how untarred payloads are asked for: a restore is a bag in a tar.
+var bagged = []string{"--tar", "--bag"}
+
+// TestRestore has an object restored by a depositor's token, byte for byte, through a service that is killed meanwhile, and sees who else may.
+func TestRestore(t *testing.T) {
+	t.Parallel()
+	h := up(t)
+	ark, want := large(t, h)
+	mine, _ := h.token("--name", "mine", "--role", "depositor", "--collection", "default")
+	h.storedIn("theirs", registry.DefaultStorage)
+	other, _ := h.token("--name", "other", "--role", "depositor", "--collection", "theirs")
+	out := filepath.Join(t.TempDir(), "restored.tar")
+	if r := h.as(other, "object", "restore", ark, "--out", out); r.code != 4 {
+		t.Errorf("somebody else's restore ended with %d: %s", r.code, r.stderr)
+	}
+	for _, kill := range []time.Duration{0, 20 * time.Millisecond, 60 * time.Millisecond} {
+		r := h.as(mine, "object", "restore", ark, "--reason", "a fire", "--json")
+		if r.code != 0 {
+			t.Fatalf("asked for: %d %s", r.code, r.stderr)
+		}
+		time.Sleep(kill) // wherever it is by then
+		if err := h.signal(syscall.SIGKILL); err == nil {
+			t.Fatal("it was not killed")
+		}
+		h.start()
+	}
+	r := h.as(mine, "object", "restore", ark, "--out", out)
+	if r.code != 0 {
+		t.Fatalf("restore ended with %d: %s", r.code, r.stderr)
+	}
+	says(t, "the command", r.stdout, ark, "v1", "sha256", out)
+	if diff := cmp.Diff(want, payload(t, out, bagged)); diff != "" {
+		t.Error("what was restored differs from what was submitted")
+	}
+	if r := h.runIn("", "check", out); r.code != 0 {
+		t.Errorf("the bag is judged with %d: %s%s", r.code, r.stdout, r.stderr)
+	}
+	if r := h.as(mine, "object", "restore", ark, "--out", out); r.code != 8 || !strings.Contains(r.stderr, out) {
+		t.Errorf("over a file that is there: %d %s", r.code, r.stderr)
+	}
+	list := rows[registry.Restoration](h, "object", "restores", ark)
+	if len(list) != 1 || list[0].Status != registry.RestoreReady || list[0].AskedBy != "mine" || list[0].Reason != "a fire" || list[0].ExpiresAt.Sub(*list[0].ReadyAt) != 7*24*time.Hour {
+		t.Errorf("restores %+v", list)
+	}
+	says(t, "the list", h.must(0, "object", "restores", ark).stdout, "ready", "mine")
+	says(t, "the events", h.must(0, "object", "events", ark).stdout, "dissemination", list[0].SHA256, "for mine")
+	again := h.as(mine, "object", "restore", ark)
+	says(t, "asked again", again.stdout+again.stderr, "can be fetched until", "--out")
+	h.must(4, "object", "restore", ark, "--version", "2")
+	h.must(4, "object", "restore", "ark:/99999/none")
+	h.must(2, "object", "restore", ark, "--version", "-1")
+	if r := h.as(other, "object", "restores", ark); r.code != 4 {
+		t.Errorf("somebody else's list ended with %d: %s%s", r.code, r.stdout, r.stderr)
+	}
+}
+
+// TestRestore_FetchGoesOn interrupts the fetching in every way. The file has no name before it is whole and right, and the same command again fetches
+// what is missing and no more.
+func TestRestore_FetchGoesOn(t *testing.T) {
+	t.Parallel()
+	h := up(t)
+	ark, want := large(t, h)
+	h.must(0, "object", "restore", ark, "--wait")
+	total := rows[registry.Restoration](h, "object", "restores", ark)[0].SizeBytes
+	for how, code := range map[string]int{"killed": -1, "interrupted": 130, "cut": 5} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			const limit = 4 * mib
+			p := newTap(t, h.url(), limit, how == "cut")
+			folder := t.TempDir()
+			out := filepath.Join(folder, "bag.tar")
+			run := func() *exec.Cmd {
+				cmd := exec.Command(binary, "object", "restore", ark, "--out", out)
+				cmd.Env = append(h.environment(), "HOLDFAST_URL="+p.URL, "HOLDFAST_TOKEN="+h.secret())
+				return cmd
+			}
+			cmd := run()
+			end := h.launch(cmd)
+			p.stop(t, cmd, how, folder)
+			if r := end(); r.code != code || code > 0 && !strings.Contains(r.stderr, "To go on: holdfast object restore "+ark) {
+				t.Errorf("ended with %d, want %d: %s", r.code, code, r.stderr)
+			}
+			if _, err := os.Lstat(out); err == nil {
+				t.Error("it has its name before it is whole")
+			}
+			if how == "killed" { // and what lies there is spoilt meanwhile: then all of it is fetched
+				parts, err := filepath.Glob(filepath.Join(folder, ".bag.tar.*"))
+				if err != nil || len(parts) != 1 {
+					t.Fatalf("parts %v, %v", parts, err)
+				}
+				spoil(t, parts[0], 1000)
+				limitless := total - limit + total
+				p.open()
+				if r := h.finish(run()); r.code != 0 || p.count() > limitless+mib {
+					t.Fatalf("the second run ended with %d after %d bytes: %s", r.code, p.count(), r.stderr)
+				}
+			} else {
+				p.open()
+				if r := h.finish(run()); r.code != 0 {
+					t.Fatalf("the second run ended with %d: %s", r.code, r.stderr)
+				}
+				if came := p.count(); came > total-limit+mib {
+					t.Errorf("%d bytes were fetched again, want about %d of %d", came, total-limit, total)
+				}
+			}
+			if diff := cmp.Diff(want, payload(t, out, bagged)); diff != "" {
+				t.Error("what was fetched differs from what was submitted")
+			}
+			if left, err := filepath.Glob(filepath.Join(folder, ".*")); err != nil || len(left) > 0 {
+				t.Errorf("left: %v %v", left, err)
+			}
+		})
+	}
+}
+
+// When its time is over it can be fetched no more, its record stays, and another one is made.
+func TestRestore_Expires(t *testing.T) {
+	t.Parallel()
+	h := up(t, "HOLDFAST_RESTORE_DAYS=0.00002") // about two seconds
+	ark, _ := large(t, h)
+	h.must(0, "object", "restore", ark, "--wait")
+	h.until("its time is over", func() bool {
+		return rows[registry.Restoration](h, "object", "restores", ark)[0].Status == registry.RestoreRemoved
+	})
+	h.must(0, "object", "restore", ark)
+	if list := rows[registry.Restoration](h, "object", "restores", ark); len(list) != 2 || list[1].SHA256 == "" {
+		t.Errorf("restores %+v", list)
+	}
+}
