@@ -97,6 +97,10 @@ func (f *fixture) standing(a registry.Action, at registry.Stage) string {
 		f.sure(job, registry.ActAbort)
 		f.clock.pass(time.Hour)
 		return f.tidyOf(job).ID
+	case registry.DeliverMessage:
+		job := f.toldJob(receiver(), registry.Download)
+		f.fail(job, registry.SystemFault)
+		return f.carriers()[0].ID
 	case registry.Ingest:
 	}
 	if a.AboutObject() {
