@@ -30,12 +30,7 @@ func TestFixity(t *testing.T) {
 		t.Fatalf("exit=%d summary=%+v", code, s)
 	}
 	id := s.Jobs[0].ObjectID
-	object := func() (o registry.Object) {
-		if err := json.Unmarshal([]byte(h.must(0, "object", "show", id, "--json").stdout), &o); err != nil {
-			t.Fatal(err)
-		}
-		return o
-	}
+	object := func() registry.Object { return h.object(id) }
 	here, there := contentNamed(t, filepath.Join(h.dir, "storage"), "a.txt"), contentNamed(t, second, "a.txt")
 	damage(t, here)
 	if err := os.Remove(filepath.Join(filepath.Dir(filepath.Dir(filepath.Dir(there))), "inventory.json")); err != nil {
@@ -70,6 +65,15 @@ func TestFixity(t *testing.T) {
 	if text := h.must(0, "queue", "status").stdout; strings.Contains(text, "DAMAGED") {
 		t.Errorf("the queue still says\n%s", text)
 	}
+}
+
+// object is what there is to know of an object.
+func (h *holdfast) object(id string) (o registry.Object) {
+	h.t.Helper()
+	if err := json.Unmarshal([]byte(h.must(0, "object", "show", id, "--json").stdout), &o); err != nil {
+		h.t.Fatal(err)
+	}
+	return o
 }
 
 // A storage that is not mounted is not taken for a new one. One that was lost is begun anew by a person, and everything comes

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -142,4 +143,28 @@ func TestRestore_Expires(t *testing.T) {
 	if list := rows[registry.Restoration](h, "object", "restores", ark); len(list) != 2 || list[1].SHA256 == "" {
 		t.Errorf("restores %+v", list)
 	}
+}
+
+// TestRoles_Objects restores an object, and has it checked, in a fleet whose workers share nothing but buckets.
+func TestRoles_Objects(t *testing.T) {
+	t.Parallel()
+	source := newChaosSource(t, 1)
+	f := newFleet(t, fleetSpec{s3: true, workers: append(slices.Clone(few), "restore,fixity,deliver,delete")})
+	s, code := f.submit(source.url + "/bag.zip")
+	if code != 0 || len(s.Jobs) != 1 {
+		t.Fatalf("submit: exit=%d summary=%+v", code, s)
+	}
+	ark, out := s.Jobs[0].ObjectID, filepath.Join(t.TempDir(), "restored.tar")
+	f.must(0, "object", "restore", ark, "--out", out)
+	if r := f.runIn("", "check", out); r.code != 0 {
+		t.Errorf("the bag is judged with %d: %s%s", r.code, r.stdout, r.stderr)
+	}
+	exported := filepath.Join(t.TempDir(), "exported.tar")
+	f.must(0, append([]string{"object", "export", ark, "--out", exported}, bagged...)...)
+	if diff := cmp.Diff(payload(t, exported, bagged), payload(t, out, bagged)); diff != "" {
+		t.Errorf("what was restored differs from what is exported (-exported +restored):\n%s", diff)
+	}
+	before := f.object(ark).CheckedAt
+	f.must(0, "object", "fixity", ark, "--reason", "to be sure")
+	f.until("every file was read again", func() bool { return f.object(ark).CheckedAt.After(before) })
 }
