@@ -172,7 +172,13 @@ func validateTar(t *testing.T, b bag, top string, order []string) *bagit.Report 
 
 func validateTarBytes(t *testing.T, raw []byte) *bagit.Report {
 	t.Helper()
-	r, err := bagit.ValidateTar(t.Context(), bytes.NewReader(raw), bagit.Options{})
+	return validateTarOf(t, raw)
+}
+
+// validateTarOf takes these digests, too, of files whose manifests come later.
+func validateTarOf(t *testing.T, raw []byte, algorithms ...string) *bagit.Report {
+	t.Helper()
+	r, err := bagit.ValidateTar(t.Context(), bytes.NewReader(raw), bagit.Options{Algorithms: algorithms})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -115,9 +115,16 @@ func (t *tarPass) entry(ctx context.Context, tr *tar.Reader, hdr *tar.Header) (d
 		t.v.bufs.Put(buf)
 		return t.blame(ctx, err)
 	}
+	clean, ok := t.v.accept(hdr.Name)
+	if !ok {
+		t.v.bufs.Put(buf)
+		return nil, nil
+	}
+	// Decided here, by what the archive has told so far: a manifest that comes later must not count only now and then.
+	set := t.v.wantedNow(clean)
 	t.g.Go(func() error {
 		defer t.v.bufs.Put(buf)
-		return t.v.Add(ctx, hdr.Name, hdr.Size, bytes.NewReader(content))
+		return t.v.addDigesting(ctx, hdr.Name, hdr.Size, bytes.NewReader(content), set)
 	})
 	return nil, nil
 }

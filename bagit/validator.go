@@ -181,9 +181,19 @@ func (v *Validator) Add(ctx context.Context, name string, size int64, r io.Reade
 	if kind := v.kindOf(clean); kind != 0 {
 		return v.addTag(ctx, clean, kind, size, r)
 	}
+	return v.addDigesting(ctx, name, size, r, v.wantedNow(clean))
+}
+
+// wantedNow is what is wanted of a file by what is known at this moment.
+func (v *Validator) wantedNow(clean string) algSet {
 	v.mu.Lock()
-	set := v.wanted(clean)
-	v.mu.Unlock()
+	defer v.mu.Unlock()
+	return v.wanted(clean)
+}
+
+// addDigesting is Add for a file that is only hashed, with the digests of set.
+func (v *Validator) addDigesting(ctx context.Context, name string, size int64, r io.Reader, set algSet) error {
+	clean := path.Clean(name)
 	if set == 0 && size >= 0 {
 		return v.commit(clean, size, 0, nil, nil)
 	}
