@@ -245,6 +245,16 @@ func checkCollection(name string, c wire.CollectionRequest, storages []string) [
 			Location: "body.duplicate_days", Message: fmt.Sprintf("it is 0, for never, to %d days", registry.MostDuplicateDays), Found: strconv.Itoa(*d),
 		})
 	}
+	if c.Mail != nil {
+		faults = append(faults, mailFaults("body.mail.to", c.Mail.To)...)
+	}
+	if d := c.RetentionDays; d != nil && (*d < 1 || *d > registry.MostRetentionDays) {
+		faults = append(faults, wire.Fault{
+			Location: "body.retention_days", Message: fmt.Sprintf("it is 1 to %d days, or left out to keep batches", registry.MostRetentionDays), Found: strconv.Itoa(*d),
+		})
+	}
+	faults = append(faults, textFault("body.description", c.Description, maxText)...)
+	faults = append(faults, textFault("body.embargo", c.Embargo, maxText)...)
 	return append(faults, priorityFault("body.priority", c.Priority)...)
 }
 

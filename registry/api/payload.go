@@ -119,15 +119,15 @@ func digestOf(location string, d *registry.Digest) (*registry.Digest, []wire.Fau
 	return &registry.Digest{Algorithm: name, Value: value}, nil
 }
 
-func mailFaults(addresses []string) (faults []wire.Fault) {
+func mailFaults(location string, addresses []string) (faults []wire.Fault) {
 	const most = 50
 	if len(addresses) > most {
-		return []wire.Fault{{Location: "body.notify", Message: fmt.Sprintf("%d addresses; at most %d get a report", len(addresses), most)}}
+		return []wire.Fault{{Location: location, Message: fmt.Sprintf("%d addresses; at most %d get a report", len(addresses), most)}}
 	}
 	for i, a := range addresses {
 		if _, err := mail.ParseAddress(a); err != nil || len(a) > maxText || textFault("", a, maxText) != nil {
 			faults = append(faults, wire.Fault{
-				Location: fmt.Sprintf("body.notify[%d]", i), Message: "it is no mail address", Found: a,
+				Location: fmt.Sprintf("%s[%d]", location, i), Message: "it is no mail address", Found: a,
 			})
 		}
 	}

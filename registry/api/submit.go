@@ -122,7 +122,7 @@ func specOf(r wire.SubmitRequest) (registry.Spec, []wire.Fault) {
 		add(textFault(t.location, t.text, maxText))
 	}
 	add(localIDFaults(r.LocalIDs))
-	add(mailFaults(r.Notify))
+	add(mailFaults("body.notify", r.Notify))
 	add(priorityFault("body.priority", r.Priority))
 	return spec, faults
 }
