@@ -30,6 +30,8 @@ type Store interface {
 type Submitting interface {
 	// UploadByID returns an upload that has ended and is stored, or ErrNotFound.
 	UploadByID(ctx context.Context, id string) (Upload, error)
+	// BatchesOf returns the batches that an upload was submitted as, the newest first, at most 100; none of an unknown one.
+	BatchesOf(ctx context.Context, uploadID string) ([]WorkItem, error)
 	// Submit makes a batch item. The collection's profile is frozen into its spec. With an idempotency key that was
 	// used before, the first answer is returned again (ErrIdempotencyConflict when the arguments differ); a
 	// submission of the same uploaded bytes with the same description to the same collection within the collection's

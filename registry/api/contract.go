@@ -45,6 +45,11 @@ const contractPrefix = "registry-"
 
 func (s *server) submittingRoutes(api huma.API) {
 	ask(s, api, method("upload", "Show an upload"), byID(Registry.UploadByID))
+	ask(s, api, method("batches-of", "List the batches that an upload was submitted as"),
+		func(r Registry, ctx context.Context, in wire.ByID) (wire.Rows[registry.WorkItem], error) {
+			list, err := r.BatchesOf(ctx, in.ID)
+			return wire.Rows[registry.WorkItem]{Rows: list}, err
+		})
 	ask(s, api, act("submit", "Submit a payload as it is described"), Registry.Submit)
 	ask(s, api, act("prepare", "Add submissions to a graph"), Registry.Prepare)
 	tell(s, api, act("seal", "Start a graph"), func(r Registry, ctx context.Context, in wire.SealRequest) error {
@@ -247,7 +252,7 @@ func contractAccess(access map[string][]registry.Role) {
 		identify intend record-files record-version lock-object mark-deleting record-deletion stored-file record-check record-restoration note-delivery pass-on recheck offer undo-offers repeat-offers await-offers sweep`) {
 		access[id] = worker
 	}
-	for _, name := range strings.Fields(`upload submit prepare seal
+	for _, name := range strings.Fields(`upload batches-of submit prepare seal
 		item items count-items failures graph edges queue-status accepting holds batch-progress why events feed feed-end await-feed attempts
 		report report-jobs object objects deletions files file-history premis-events restorations restoration deposit-receipt receipt-keys collection collections credentials workers ping has-replicas deliveries`) {
 		access[contractPrefix+name] = worker

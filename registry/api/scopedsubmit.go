@@ -19,6 +19,22 @@ func (s scoped) UploadByID(ctx context.Context, id string) (registry.Upload, err
 	return u, err
 }
 
+// BatchesOf implements registry.Submitting.
+func (s scoped) BatchesOf(ctx context.Context, uploadID string) ([]registry.WorkItem, error) {
+	v := s.sight(ctx)
+	all, err := s.all.BatchesOf(ctx, uploadID)
+	if err != nil || !v.limited() {
+		return all, err
+	}
+	all = slices.DeleteFunc(all, func(it registry.WorkItem) bool { return !v.sees(it.Collection) })
+	for i := range all {
+		if err := v.maskItem(ctx, &all[i]); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
 // Submit implements registry.Submitting.
 func (s scoped) Submit(ctx context.Context, sub registry.Submission) (registry.Receipt, error) {
 	v := s.sight(ctx)

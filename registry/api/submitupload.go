@@ -147,38 +147,14 @@ func sameJSON(a, b registry.Spec) bool {
 	return errA == nil && errB == nil && bytes.Equal(first, second)
 }
 
-// errManyBatches says that it was not found out whose an upload is.
-var errManyBatches = errors.New("too many batches are younger than the upload")
-
-// batchOfUpload looks for the batch that an upload was submitted as. It can only be younger than the upload.
+// batchOfUpload looks for the newest batch that an upload was submitted as, also one that the asker may not see: an upload
+// that is in use must stay.
 func (s *server) batchOfUpload(ctx context.Context, u registry.Upload) (registry.WorkItem, bool, error) {
-	const pages, rows = 4, 500
-	q := registry.ItemQuery{Action: registry.Batch, Limit: rows}
-	for range pages {
-		page, err := s.all.Items(ctx, q) // also those that the asker may not see: an upload that is in use must stay
-		if err != nil {
-			return registry.WorkItem{}, false, err
-		}
-		for _, it := range page.Rows {
-			var spec struct {
-				URL string `json:"url"`
-			}
-			if err := json.Unmarshal(it.Spec, &spec); err != nil {
-				return it, false, fmt.Errorf("decode spec of item %s: %w", it.ID, err)
-			}
-			if spec.URL == registry.UploadURL(u.ID) {
-				return it, true, nil
-			}
-			if it.CreatedAt.Before(u.CreatedAt) {
-				return registry.WorkItem{}, false, nil
-			}
-		}
-		if page.Next == "" {
-			return registry.WorkItem{}, false, nil
-		}
-		q.After = page.Next
+	all, err := s.all.BatchesOf(ctx, u.ID)
+	if err != nil || len(all) == 0 {
+		return registry.WorkItem{}, false, err
 	}
-	return registry.WorkItem{}, false, fmt.Errorf("look for the batch of upload %s: %w", u.ID, errManyBatches)
+	return all[0], true, nil
 }
 
 // removeUpload removes an upload unless it is, or may be, a batch's: bytes too many are a nuisance, bytes too few a loss.

@@ -8,6 +8,12 @@ import (
 	"github.com/holdfast/holdfast/registry/wire"
 )
 
+// BatchesOf implements registry.Submitting.
+func (s *Store) BatchesOf(ctx context.Context, uploadID string) ([]registry.WorkItem, error) {
+	out, err := call[wire.Rows[registry.WorkItem]](ctx, s, "batches-of", wire.ByID{ID: uploadID})
+	return out.Rows, err
+}
+
 // UploadByID implements registry.Submitting.
 func (s *Store) UploadByID(ctx context.Context, id string) (registry.Upload, error) {
 	return call[registry.Upload](ctx, s, "upload", wire.ByID{ID: id})

@@ -3,6 +3,7 @@ package registrytest
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,6 +18,7 @@ const keep = 24 * time.Hour
 func incomingTests() []test {
 	return []test{
 		{"begins_and_finishes", uploadLife},
+		{"is_found_by_its_batches", uploadBatches},
 		{"begun_again", uploadBegunAgain},
 		{"R0_only_the_last_taker_saves", uploadFenced},
 		{"one_of_many_takes", uploadTakenAtOnce},
@@ -106,6 +108,52 @@ func uploadLife(f *fixture) {
 	_, err = f.UploadByID(f.Context(), "unknown")
 	f.is(err, registry.ErrNotFound)
 	f.is(f.FinishUpload(f.Context(), registry.Upload{ID: "unknown"}), registry.ErrNotFound)
+}
+
+// An upload's batches are found by it, whatever became of them, until they are purged.
+func uploadBatches(f *fixture) {
+	of := func(upload string) (ids []string) {
+		all, err := f.BatchesOf(f.Context(), upload)
+		f.must(err)
+		for _, it := range all {
+			ids = append(ids, it.ID)
+		}
+		return ids
+	}
+	for _, id := range []string{"u", "v"} {
+		in, err := f.BeginUpload(f.Context(), registry.NewUpload{ID: id, SizeBytes: 0, Keep: keep})
+		f.must(err)
+		f.must(f.FinishUpload(f.Context(), registry.Upload{ID: in.ID}))
+	}
+	if got := of("u"); len(got) > 0 {
+		f.Errorf("batches %v of an upload that was not submitted", got)
+	}
+	from := func(upload string) func(*registry.Submission) {
+		return func(s *registry.Submission) { s.Spec.URL, s.Force = registry.UploadURL(upload), true }
+	}
+	f.submit() // of an address
+	first := f.submit(from("u"))
+	f.clock.pass(time.Second)
+	second := f.submit(from("u"))
+	other := f.submit(from("v"))
+	if got := of("u"); !slices.Equal(got, []string{second, first}) {
+		f.Errorf("batches %v, want %s and %s", got, second, first)
+	}
+	f.sure(first, registry.ActAbort)
+	f.sure(first, registry.ActDelete)
+	f.carriedOut()
+	f.command(first, registry.ActPurge, "")
+	if got := of("u"); !slices.Equal(got, []string{second}) {
+		f.Errorf("batches %v, want %s: the other was purged", got, second)
+	}
+	if got := of("v"); !slices.Equal(got, []string{other}) {
+		f.Errorf("batches %v, want %s", got, other)
+	}
+	for _, unknown := range []string{"", "x", "u\x00"} {
+		if got := of(unknown); len(got) > 0 {
+			f.Errorf("batches %v of upload %q", got, unknown)
+		}
+	}
 }
 
 func uploadBegunAgain(f *fixture) {

@@ -37,6 +37,8 @@ type dialect interface {
 	unfit(err error) bool
 	// patience is how long a transaction may take before its connection is given up; 0: for ever.
 	patience() time.Duration
+	// payloadURL is the address in the spec of a row i, as the index work_item_payload has it.
+	payloadURL() string
 	// name is as in the marker lines of the migrations.
 	name() string
 	// goose is how the migrations are applied.

@@ -218,6 +218,7 @@ func (l *life) readAll(t *testing.T) {
 	must(l.s.ReceiptKeys(ctx))
 	must(l.s.TokenByHash(ctx, "h"))
 	must(l.s.UploadByID(ctx, "u"))
+	must(l.s.BatchesOf(ctx, "u"))
 	must(l.s.IncomingOf(ctx, "n"))
 	must(l.s.Reclaim(ctx))
 }

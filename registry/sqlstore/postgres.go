@@ -46,6 +46,8 @@ func newPostgres(address string) (postgres, error) {
 
 func (d postgres) name() string { return "postgres" }
 
+func (d postgres) payloadURL() string { return `(i.spec::json ->> 'url')` }
+
 func (d postgres) open() (write, read *sql.DB, err error) {
 	write = stdlib.OpenDB(*d.with(map[string]string{
 		"idle_in_transaction_session_timeout": millis(turnIdle),

@@ -19,6 +19,8 @@ type sqlite struct{ path string }
 
 func (d sqlite) name() string { return "sqlite" }
 
+func (d sqlite) payloadURL() string { return `json_extract(i.spec, '$.url')` }
+
 func (d sqlite) open() (write, read *sql.DB, err error) {
 	// In a large database the pages of a claim lie far apart: there has to be room for those of some dozen collections, and a
 	// checkpoint writes each once, however often it has changed since the last one.

@@ -38,6 +38,17 @@ func (s *Store) UploadByID(ctx context.Context, id string) (registry.Upload, err
 	return scanUpload(id, s.read.QueryRowContext(ctx, selectUpload, id))
 }
 
+// BatchesOf implements registry.Submitting.
+func (s *Store) BatchesOf(ctx context.Context, uploadID string) ([]registry.WorkItem, error) {
+	const most = 100
+	all, err := s.readItems(ctx, selectItem+`WHERE `+s.dialect.payloadURL()+` = $1 AND i.action = 'batch'
+		ORDER BY i.created_at DESC, i.id DESC`+limit(most), registry.UploadURL(clean(uploadID)))
+	if err != nil {
+		return nil, fmt.Errorf("look for the batches of upload %s: %w", uploadID, err)
+	}
+	return all, nil
+}
+
 // FinishUpload implements registry.Receiving.
 func (s *Store) FinishUpload(ctx context.Context, u registry.Upload) error {
 	digest, err := json.Marshal(u.Digest)
