@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/chore"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/storage"
 )
@@ -31,26 +32,10 @@ func (s *StagingSweeper) Run(ctx context.Context) {
 	if every <= 0 {
 		every = 10 * time.Minute
 	}
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	failing := false
-	for {
-		err := s.Sweep(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err != nil && !failing:
-			s.Log.WarnContext(ctx, "what is not needed in staging any more cannot be removed", "err", err)
-		case err == nil && failing:
-			s.Log.InfoContext(ctx, "what is not needed in staging any more is removed again")
-		}
-		failing = err != nil
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
+	chore.Chore{
+		Do: s.Sweep, Every: every, Log: s.Log,
+		Fails: "what is not needed in staging any more cannot be removed", Works: "what is not needed in staging any more is removed again",
+	}.Run(ctx)
 }
 
 // Sweep removes what is to be removed now.

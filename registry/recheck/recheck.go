@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/chore"
 )
 
 // The defaults of a [Rechecker].
@@ -35,32 +36,24 @@ func New(r registry.Housekeeping, every time.Duration, log *slog.Logger) *Rechec
 // Run looks for files that are due until ctx ends. Trouble is logged once until it is over, damage whenever there is more
 // or less of it than before.
 func (c *Rechecker) Run(ctx context.Context) {
-	tick := time.NewTicker(c.Look)
-	defer tick.Stop()
-	failing, damaged := false, int64(0)
-	for {
+	damaged := int64(0)
+	look := func(ctx context.Context) error {
 		done, err := c.Registry.Recheck(ctx, c.Bounds)
+		if err != nil || ctx.Err() != nil {
+			return err
+		}
 		switch {
-		case ctx.Err() != nil:
-			return
-		case err != nil && !failing:
-			c.Log.WarnContext(ctx, "checks of stored files cannot be queued", "err", err)
-		case err == nil && failing:
-			c.Log.InfoContext(ctx, "checks of stored files are queued again")
+		case done.Damaged == damaged:
+		case done.Damaged > 0:
+			c.Log.ErrorContext(ctx, "stored files are damaged; their checks say which, and what to do", "files", done.Damaged, "before", damaged)
+		default:
+			c.Log.InfoContext(ctx, "no stored file is damaged any more")
 		}
-		failing = err != nil
-		if err == nil && done.Damaged != damaged {
-			if done.Damaged > 0 {
-				c.Log.ErrorContext(ctx, "stored files are damaged; their checks say which, and what to do", "files", done.Damaged, "before", damaged)
-			} else {
-				c.Log.InfoContext(ctx, "no stored file is damaged any more")
-			}
-			damaged = done.Damaged
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+		damaged = done.Damaged
+		return nil
 	}
+	chore.Chore{
+		Do: look, Every: c.Look, Log: c.Log,
+		Fails: "checks of stored files cannot be queued", Works: "checks of stored files are queued again",
+	}.Run(ctx)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/chore"
 )
 
 // Sweeper collects lapsed leases. It may run in several processes at once.
@@ -25,27 +26,13 @@ func New(r registry.Housekeeping, lease time.Duration, log *slog.Logger) *Sweepe
 
 // Run sweeps until ctx ends. Trouble is logged once until it is over.
 func (s *Sweeper) Run(ctx context.Context) {
-	tick := time.NewTicker(s.Every)
-	defer tick.Stop()
-	failing := false
-	for {
-		lost, err := s.Registry.Sweep(ctx, s.Lease)
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err != nil && !failing:
-			s.Log.WarnContext(ctx, "leases cannot be swept", "err", err)
-		case err == nil && failing:
-			s.Log.InfoContext(ctx, "leases are swept again")
-		}
-		failing = err != nil
-		for _, l := range lost {
-			s.Log.WarnContext(ctx, "took an item back from a lost worker", "item", l.ItemID, "attempt", l.N)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	chore.Chore{Do: s.sweep, Every: s.Every, Log: s.Log, Fails: "leases cannot be swept", Works: "leases are swept again"}.Run(ctx)
+}
+
+func (s *Sweeper) sweep(ctx context.Context) error {
+	lost, err := s.Registry.Sweep(ctx, s.Lease)
+	for _, l := range lost {
+		s.Log.WarnContext(ctx, "took an item back from a lost worker", "item", l.ItemID, "attempt", l.N)
 	}
+	return err
 }
