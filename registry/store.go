@@ -297,6 +297,13 @@ type Housekeeping interface {
 	// at a time, and none while a failed one waits for review. It also purges completed checks. It may run in several
 	// processes, and does a bounded amount at a time.
 	Recheck(ctx context.Context, r RecheckRequest) (Rechecked, error)
+	// PurgeExpired purges what has been kept for its time, as an admin's purge would: batches that completed, when the
+	// retention of the profile that they were submitted under is over, and completed items that only carried out something
+	// for others (action tidy, deliver) after 30 days. A batch waits that is covered by a hold on everything, on its collection,
+	// on itself or on one of its jobs, of which somebody is still to be told, or that cannot be purged now; it is looked at
+	// again a day later. It returns how many batches it purged or began to, those with many jobs by a bulk act. It may run in
+	// several processes, and does a bounded amount at a time.
+	PurgeExpired(ctx context.Context) (batches int, err error)
 	// Woken delivers a value soon after a commit that made a message due. It is a hint; polling is the fallback.
 	Woken() <-chan struct{}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast/holdfast/queue"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/api"
+	"github.com/holdfast/holdfast/registry/chore"
 	"github.com/holdfast/holdfast/registry/recheck"
 	"github.com/holdfast/holdfast/registry/relay"
 	"github.com/holdfast/holdfast/registry/sqlstore"
@@ -90,9 +91,24 @@ func (n *Node) runDesk(ctx context.Context, d *desk, l net.Listener, q queue.Pro
 	n.run(func(ctx context.Context) { d.reoffer(ctx, n.Log, changed) })
 	n.run(sweep.New(d.registry, d.lease, n.Log).Run)
 	n.run(recheck.New(d.registry, d.recheck, n.Log).Run)
+	n.run(chore.Chore{
+		Do: func(ctx context.Context) error { return d.purgeExpired(ctx, n.Log) }, Every: purgeEvery, Log: n.Log,
+		Fails: "batches cannot be purged whose retention is over", Works: "batches are purged again whose retention is over",
+	}.Run)
 	n.run((&api.StagingSweeper{Registry: d.registry, Staging: d.staging, Log: n.Log}).Run)
 	n.serve(l, handler)
 	return nil
+}
+
+// purgeEvery is between two looks for what was kept for its time, which is told in days.
+const purgeEvery = time.Minute
+
+func (d *desk) purgeExpired(ctx context.Context, log *slog.Logger) error {
+	batches, err := d.registry.PurgeExpired(ctx)
+	if batches > 0 {
+		log.InfoContext(ctx, "purged batches whose retention is over", "batches", batches)
+	}
+	return err
 }
 
 // reoffer rings again for what waits whenever an nsqd went away or came back: the messages that it held may be gone, and

@@ -249,7 +249,7 @@ func (s *server) awaitFeed(ctx context.Context, in wire.FeedWait) (wire.Rung, er
 func contractAccess(access map[string][]registry.Role) {
 	worker := []registry.Role{registry.RoleWorker, registry.RoleAdmin}
 	for _, id := range strings.Fields(`claim settle renew list-withdrawn save-result add-jobs first-of reserve close-report apply-next
-		identify intend record-files record-version lock-object mark-deleting record-deletion stored-file record-check record-restoration note-delivery pass-on recheck offer undo-offers repeat-offers await-offers sweep`) {
+		identify intend record-files record-version lock-object mark-deleting record-deletion stored-file record-check record-restoration note-delivery pass-on recheck purge-expired offer undo-offers repeat-offers await-offers sweep`) {
 		access[id] = worker
 	}
 	for _, name := range strings.Fields(`upload batches-of submit prepare seal

@@ -21,6 +21,7 @@ func (s *server) housekeepingRoutes(api huma.API) {
 	register(s, api, op("repeat-offers", post, "/offers/repeat", "Make due again what was offered and not answered"), s.reoffer)
 	register(s, api, op("await-offers", http.MethodGet, "/offers/bell", "Wait until a message is due"), s.bell)
 	register(s, api, op("sweep", post, "/sweeps", "Take away attempts whose lease ran out"), s.sweep)
+	register(s, api, op("purge-expired", post, "/purges", "Purge what has been kept for its time"), s.purgeExpired)
 	ask(s, api, op("recheck", post, "/rechecks", "Queue checks of stored files that are due"), Registry.Recheck)
 }
 
@@ -48,6 +49,11 @@ func (s *server) bell(ctx context.Context, in *LongPoll) (*output[wire.Rung], er
 	case <-ctx.Done():
 		return &output[wire.Rung]{}, nil
 	}
+}
+
+func (s *server) purgeExpired(ctx context.Context, _ *struct{}) (*output[wire.Purged], error) {
+	batches, err := s.registry.PurgeExpired(ctx)
+	return answered(wire.Purged{Batches: batches}, err)
 }
 
 func (s *server) sweep(ctx context.Context, in *given[wire.SweepRequest]) (*output[wire.Lost], error) {

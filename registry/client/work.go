@@ -170,6 +170,12 @@ func (s *Store) Recheck(ctx context.Context, r registry.RecheckRequest) (registr
 	return post[registry.Rechecked](ctx, s, "/rechecks", r)
 }
 
+// PurgeExpired implements registry.Housekeeping.
+func (s *Store) PurgeExpired(ctx context.Context) (int, error) {
+	out, err := post[wire.Purged](ctx, s, "/purges", struct{}{})
+	return out.Batches, err
+}
+
 // Due implements registry.Housekeeping.
 func (s *Store) Due(ctx context.Context, d registry.DueRequest) ([]registry.Wake, error) {
 	out, err := post[wire.Wakes](ctx, s, "/offers", d)

@@ -61,6 +61,7 @@ func topics() []topic {
 		{"delete", deleteTests()},
 		{"bulk", bulkTests()},
 		{"purge", purgeTests()},
+		{"expire", expireTests()},
 		{"why", whyTests()},
 		{"list", listTests()},
 		{"query", queryTests()},

@@ -92,6 +92,9 @@ func (l *life) check(t *testing.T, s *sqlstore.Store) {
 	if d := o.Deletion; o.Gone != registry.DeletionDeleted || d == nil || d.AskedBy != "asker" || d.ApprovedBy != "approver" || d.DeletedAt == nil {
 		t.Errorf("object %s, its deletion %+v", o.Gone, d)
 	}
+	if kept, err := s.Items(t.Context(), registry.ItemQuery{Collection: "short"}); err != nil || len(kept.Rows) > 0 {
+		t.Errorf("%d items are left of what was kept for a day, %v", len(kept.Rows), err)
+	}
 	for key, want := range map[string]registry.Status{
 		"a": registry.Completed, "b": registry.Aborted, "c": registry.Aborted, "d": registry.Pending, "e": registry.Pending,
 	} {

@@ -105,23 +105,6 @@ func (s *Store) StoredFiles(ctx context.Context) ([]string, error) {
 		CASE WHEN size_bytes < 0 THEN '' ELSE digests END || ' ' || checked_at || ' ' || item_id FROM stored_file ORDER BY content_path`)
 }
 
-// column reads a query's single text column.
-func (s *Store) column(ctx context.Context, query string) (out []string, err error) {
-	rows, err := s.read.QueryContext(ctx, query)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var text string
-		if err := rows.Scan(&text); err != nil {
-			return nil, err
-		}
-		out = append(out, text)
-	}
-	return out, rows.Err()
-}
-
 // MigrateTo brings a database's schema to a version, up or down.
 func MigrateTo(ctx context.Context, address string, version int64) (err error) {
 	d, err := dialectOf(address)

@@ -137,6 +137,7 @@ func (l *life) script() []call {
 	add(l.restores()...)
 	add(l.acts()...)
 	add(l.graphs()...)
+	add(l.retention()...)
 	return append(all, l.deletion()...)
 }
 
@@ -170,6 +171,35 @@ func (l *life) deletion() []call {
 			return l.s.RecordDeletion(ctx, l.lease, l.ark, []registry.Premis{{ID: "deletion", ObjectID: l.ark, Version: 1, Type: "deletion"}})
 		}},
 		l.done(),
+	}
+}
+
+// retention is of a batch that is kept for a day.
+func (l *life) retention() []call {
+	days := 1
+	return []call{
+		l.call("keep for a day", func(ctx context.Context) error {
+			return l.s.PutCollection(ctx, registry.Collection{Mnemonic: "short", Profile: registry.Profile{RetentionDays: &days}}, "admin")
+		}),
+		l.call("submit what is kept for a day", func(ctx context.Context) error {
+			_, err := l.s.Submit(ctx, registry.Submission{Collection: "short", IdempotencyKey: "short"})
+			return err
+		}),
+		l.claim(registry.Expand), l.call("add a job that is kept for a day", func(ctx context.Context) error {
+			_, err := l.s.AddJobs(ctx, l.lease, []registry.NewJob{{Row: 1}})
+			return err
+		}), l.done(),
+		l.claim(registry.Estimate), l.done(), l.claim(registry.Provision), l.done(), l.claim(registry.Download), l.done(),
+		l.claim(registry.Process), l.done(), l.claim(registry.Record), l.done(), l.claim(registry.Notify), l.done(),
+		l.claim(registry.Report), l.call("close the report", func(ctx context.Context) error {
+			_, err := l.s.CloseReport(ctx, l.lease)
+			return err
+		}), l.done(),
+		l.call("wait", func(context.Context) error { l.clock.pass(25 * time.Hour); return nil }),
+		l.call("purge expired", func(ctx context.Context) error {
+			_, err := l.s.PurgeExpired(ctx)
+			return err
+		}),
 	}
 }
 

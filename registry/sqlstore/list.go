@@ -39,6 +39,23 @@ func parseCursor(s string) (n int64, id string, err error) {
 	return n, id, nil
 }
 
+// column reads a query's single text column.
+func (s *Store) column(ctx context.Context, query string, args ...any) (out []string, err error) {
+	rows, err := s.read.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return nil, err
+		}
+		out = append(out, text)
+	}
+	return out, rows.Err()
+}
+
 // Item implements registry.Reading.
 func (s *Store) Item(ctx context.Context, id string) (registry.WorkItem, error) {
 	it, err := scanItem(s.read.QueryRowContext(ctx, selectItem+`WHERE i.id = $1`, id))

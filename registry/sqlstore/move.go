@@ -67,7 +67,7 @@ func (t *tx) moveAll(all []shift) error {
 	for p, ids := range at.all() {
 		err := t.do(`UPDATE work_item SET stage = $2, status = $3, tries = $4, losses = $5, error_class = $6, note = $7,
 			wait_reason = $8, run_at = $9, nudge_at = $10, nudges = 0, updated_at = $11, finished_at = $12, ready = $13,
-			cause = $14, cause_code = $15, cause_host = $16
+			cause = $14, cause_code = $15, cause_host = $16, purge_at = NULL
 			WHERE `+t.among("id"), t.list(ids), p.stage, p.status, p.tries, p.losses, p.class, p.note, p.wait, p.runAt,
 			p.nudge, t.now, p.finished, p.ready, p.cause.fingerprint, p.cause.code, p.cause.host)
 		if err != nil {
@@ -185,7 +185,7 @@ func (t *tx) letGo(gone []shift) error {
 				return err
 			}
 		}
-		if err := errors.Join(t.tidied(s.it), t.tidyAgain(s.it)); err != nil {
+		if err := errors.Join(t.tidied(s.it), t.tidyAgain(s.it), t.keep(s.it)); err != nil {
 			return err
 		}
 	}

@@ -104,19 +104,6 @@ func (s *Store) addRows(ctx context.Context, p *registry.BatchProgress, sum *job
 }
 
 // running names a few jobs that run now.
-func (s *Store) running(ctx context.Context, id string) (out []string, err error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT name FROM work_item WHERE parent_id = $1 AND status = 'running'
-		ORDER BY row_no LIMIT 3`, id)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, err
-		}
-		out = append(out, name)
-	}
-	return out, rows.Err()
+func (s *Store) running(ctx context.Context, id string) ([]string, error) {
+	return s.column(ctx, `SELECT name FROM work_item WHERE parent_id = $1 AND status = 'running' ORDER BY row_no LIMIT 3`, id)
 }

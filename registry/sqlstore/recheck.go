@@ -134,21 +134,9 @@ func (t *tx) addCheck(spec registry.ObjectSpec, actor string) (id string, err er
 }
 
 // oldChecks lists completed checks that ended so many microseconds ago, the oldest first.
-func (s *Store) oldChecks(ctx context.Context, keep int64) (ids []string, err error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT id FROM work_item WHERE stage = $1 AND status = 'completed' AND tenant = $2
+func (s *Store) oldChecks(ctx context.Context, keep int64) ([]string, error) {
+	return s.column(ctx, `SELECT id FROM work_item WHERE stage = $1 AND status = 'completed' AND tenant = $2
 		AND created_at < $3 AND finished_at <= $3 ORDER BY created_at`+limit(mostRechecks), registry.Fixity, Tenant, micros(s.now())-keep)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		ids = append(ids, id)
-	}
-	return ids, rows.Err()
 }
 
 // purgeChecks removes completed checks. What they found stands with the files and in the objects' histories.

@@ -152,6 +152,11 @@ type Lost struct {
 	Lost []registry.Lease `json:"lost"`
 }
 
+// Purged says how much was purged that had been kept for its time.
+type Purged struct {
+	Batches int `json:"batches"`
+}
+
 // Rung says whether there was news while a long poll waited.
 type Rung struct {
 	Rung bool `json:"rung"`

@@ -1,0 +1,108 @@
+package sqlstore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+const (
+	// mostExpired bounds how many items one call looks at, each in a transaction of its own (R25).
+	mostExpired = 100
+	// carriedFor is how long items are kept that carried out something for others: their subjects tell what came of it.
+	carriedFor = 30 * 24 * time.Hour
+	// tryAgain is when a batch is looked at again that could not be purged, or was not purged whole.
+	tryAgain = 24 * time.Hour
+)
+
+// keep notes until when a completed item is kept. Whatever happens to it afterwards forgets that.
+func (t *tx) keep(it registry.WorkItem) error {
+	var kept time.Duration
+	switch it.Action {
+	case registry.Tidy, registry.DeliverMessage:
+		kept = carriedFor
+	case registry.Batch:
+		var spec registry.Spec
+		if err := json.Unmarshal(it.Spec, &spec); err != nil {
+			return fmt.Errorf("decode spec of item %s: %w", it.ID, err)
+		}
+		if spec.Profile.RetentionDays == nil {
+			return nil
+		}
+		kept = time.Duration(*spec.Profile.RetentionDays) * 24 * time.Hour
+	default:
+		return nil
+	}
+	return t.do(`UPDATE work_item SET purge_at = $2 WHERE id = $1`, it.ID, t.now+kept.Microseconds())
+}
+
+// PurgeExpired implements registry.Housekeeping.
+func (s *Store) PurgeExpired(ctx context.Context) (batches int, err error) {
+	ids, err := s.column(ctx, `SELECT id FROM work_item WHERE purge_at <= $1 ORDER BY purge_at`+limit(mostExpired), micros(s.now()))
+	if err != nil {
+		return 0, fmt.Errorf("look for what was kept for its time: %w", err)
+	}
+	for _, id := range ids {
+		var purged bool
+		err := s.write(ctx, func(t *tx) (err error) {
+			purged, err = t.expire(id)
+			return err
+		})
+		if err != nil {
+			return batches, fmt.Errorf("purge item %s, which was kept for its time: %w", id, err)
+		}
+		if purged {
+			batches++
+		}
+	}
+	return batches, nil
+}
+
+// expire purges an item whose time is over, unless somebody was faster. batch says that it is a batch, and goes.
+func (t *tx) expire(id string) (batch bool, err error) {
+	var due int
+	err = t.get(`SELECT COUNT(*) FROM work_item WHERE id = $1 AND status = 'completed' AND purge_at <= $2`, []any{id, t.now}, &due)
+	if err != nil || due == 0 {
+		return false, err
+	}
+	it, err := t.item(id)
+	if err != nil {
+		return false, err
+	}
+	c := registry.Command{ItemID: id, Act: registry.ActPurge, Actor: actorRegistry, Reason: "it was kept for its time"}
+	if it.Action != registry.Batch {
+		if err := t.do(`UPDATE delivery SET item_id = '' WHERE item_id = $1 AND item_id <> ''`, id); err != nil {
+			return false, fmt.Errorf("forget who carried a delivery: %w", err)
+		}
+		return false, t.purgeRows(it, c)
+	}
+	// First, since a batch with many jobs is still there afterwards, and so is one that refuses.
+	if err := t.do(`UPDATE work_item SET purge_at = $2 WHERE id = $1`, id, t.now+tryAgain.Microseconds()); err != nil {
+		return false, fmt.Errorf("note when to look again: %w", err)
+	}
+	if wanted, err := t.wanted(it); wanted || err != nil {
+		return false, err
+	}
+	refused, err := t.try(func() error { return t.purge(it, c) })
+	return refused == nil && err == nil, err
+}
+
+// wanted says that a hold covers a batch or one of its jobs, or that somebody is still to be told of them.
+func (t *tx) wanted(batch registry.WorkItem) (bool, error) {
+	var holds, messages int
+	err := t.get(`SELECT COUNT(*) FROM hold h WHERE h.scope = 'all' OR h.scope = 'collection' AND h.key = $2
+		OR h.scope IN ('batch', 'item') AND h.key = $1
+		OR h.scope = 'item' AND EXISTS (SELECT 1 FROM work_item j WHERE j.id = h.key AND j.parent_id = $1)`, []any{batch.ID, batch.Collection}, &holds)
+	if err != nil {
+		return false, fmt.Errorf("look for holds: %w", err)
+	}
+	err = t.get(`SELECT COUNT(*) FROM work_item i JOIN delivery d ON d.subject = i.id JOIN work_item c ON c.id = d.item_id
+		WHERE (i.id = $1 OR i.parent_id = $1) AND c.status IN ('prepare', 'pending', 'running')`, []any{batch.ID}, &messages)
+	if err != nil {
+		return false, fmt.Errorf("look for messages under way: %w", err)
+	}
+	return holds+messages > 0, nil
+}
