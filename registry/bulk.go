@@ -34,7 +34,8 @@ func (s BulkSpec) Title() string {
 // ResultBulk names the durable result of a bulk item that says how far it is, a [BulkProgress].
 const ResultBulk = "bulk"
 
-// TidySpec is the immutable input of an item of action tidy.
+// TidySpec is the immutable input of an item of action tidy, which has one of the two.
 type TidySpec struct {
-	Subject string `json:"subject"` // the item that was given up
+	Subject string        `json:"subject,omitempty"` // the item that was given up
+	Orphans *OrphanSearch `json:"orphans,omitempty"` // what belongs to no item
 }

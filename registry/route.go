@@ -34,7 +34,7 @@ const (
 	Ingest Action = "ingest" // a Merritt job: one object, or one version of it
 	Batch  Action = "batch"  // a Merritt batch: one submission, the parent of its jobs
 	Bulk   Action = "bulk"   // an admin act on every item that matched a query
-	Tidy   Action = "tidy"   // what an item that was given up, or a worker that it was taken from, has left in staging
+	Tidy   Action = "tidy"   // what an item that was given up, or a worker that it was taken from, has left in staging; and what is nobody's
 	// FixityCheck asks whether one stored file of an object is still what was stored.
 	FixityCheck Action = "fixity"
 	// DeliverMessage tells a receiver what became of a job, for as long as it takes.

@@ -175,6 +175,8 @@ type Preserving interface {
 	// HasReplicas says whether a storage holds any version of an object that was not deleted: one that is found empty all the
 	// same is not the storage that is meant. False of a storage that nobody has heard of.
 	HasReplicas(ctx context.Context, storage string) (bool, error)
+	// KnowsObject says whether a record leads to an object: a version of it is recorded or announced, or it was deleted.
+	KnowsObject(ctx context.Context, id string) (bool, error)
 	// RecordRestoration makes what the item has restored, which lies at r.Place whole and right, one that can be fetched for
 	// r.Keep from now on, with its preservation events. A repeat changes nothing and returns what was recorded first: of
 	// several places the one that counts. ErrNotFound when the item restores nothing, *GoneError when the object was deleted
@@ -336,6 +338,10 @@ type Administering interface {
 	// AskForCheck has every stored file of an object checked that was not since now, as Recheck gets round to it. A repeat
 	// asks anew. ErrNotFound for an unknown object.
 	AskForCheck(ctx context.Context, objectID, reason, actor string) error
+	// SearchOrphans makes an item of action tidy that looks for what belongs to nobody, and removes it if it is asked to; its
+	// results[ResultOrphans] is an OrphanReport. ErrInvalid when [OrphanSearch.Check] refuses it, ErrIdempotencyConflict as for
+	// Submit.
+	SearchOrphans(ctx context.Context, r OrphanRequest) (WorkItem, error)
 	// Redeliver has it told once more how a job ended, to the callback that its collection has now, by an item of action
 	// deliver, which it returns. ErrNoCallback when there is none, ErrInvalid for an item that is no job or neither completed
 	// nor failed, ErrIdempotencyConflict as for Submit.

@@ -17,7 +17,10 @@ const UploadScheme = "upload"
 const maxUploadID = 128
 
 // UploadKey returns the key under which the upload of this id is stored.
-func UploadKey(id string) string { return "uploads/" + id + "/payload" }
+func UploadKey(id string) string { return UploadsPrefix + id + "/payload" }
+
+// UploadsPrefix begins the keys of uploads, each in a folder that is named by its id.
+const UploadsPrefix = "uploads/"
 
 // UploadStore is the part of storage.Store that Uploads reads from.
 type UploadStore interface {

@@ -15,7 +15,10 @@ import (
 )
 
 // ItemPrefix is the folder of everything that an item's attempts have staged.
-func ItemPrefix(itemID string) string { return "items/" + itemID }
+func ItemPrefix(itemID string) string { return ItemsPrefix + itemID }
+
+// ItemsPrefix begins the keys of everything that items have staged, each in a folder that is named by its id.
+const ItemsPrefix = "items/"
 
 // Key is a key of one attempt's own.
 func Key(l registry.Lease, name string) string {

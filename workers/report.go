@@ -2,12 +2,10 @@ package workers
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/interim"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/storage"
 )
 
@@ -25,15 +23,11 @@ func (w *Report) Stage() registry.Stage { return registry.Report }
 
 // Work implements base.Handler.
 func (w *Report) Work(ctx context.Context, item *base.Item) error {
-	report, err := w.Registry.CloseReport(ctx, item.Lease())
-	if err != nil {
+	if _, err := w.Registry.CloseReport(ctx, item.Lease()); err != nil {
 		return err
 	}
-	// A failed job may be sent back, and then needs what was uploaded.
-	if id, ok := registry.UploadID(item.Spec().URL); ok && report.Failed == 0 {
-		if err := w.Staging.DeletePrefix(ctx, source.UploadKey(id)); err != nil {
-			return fmt.Errorf("release upload %s: %w", id, err)
-		}
+	if _, err := releaseUpload(ctx, w.Registry, w.Staging, item.WorkItem, true); err != nil {
+		return err
 	}
 	return release(ctx, item, item.ID, w.Staging, w.Interim)
 }

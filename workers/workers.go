@@ -90,7 +90,10 @@ func All(d *Deps) []base.Handler {
 		&Notify{Worker: d.Policy(registry.Notify), Callbacks: d.Callbacks, Staging: d.Staging, Interim: d.Interim},
 		&Apply{Worker: d.Policy(registry.Apply), Registry: d.Registry},
 		&Delete{Worker: d.Policy(registry.Delete), Registry: d.Registry, Roots: d.Objects, Names: names{d.EZID}, Version: d.Version},
-		&Cleanup{Worker: d.Policy(registry.Cleanup), Registry: d.Registry, Staging: d.Staging, Interim: d.Interim},
+		&Cleanup{
+			Worker: d.Policy(registry.Cleanup), Registry: d.Registry, Staging: d.Staging, Interim: d.Interim,
+			orphans: orphans{registry: d.Registry, staging: d.Staging, interim: d.Interim, objects: d.Objects},
+		},
 		newFixity(d),
 		&Deliver{Worker: d.Policy(registry.Deliver), Callbacks: d.Callbacks},
 		&Restore{

@@ -14,8 +14,8 @@ import (
 )
 
 func (a *app) queueCommand() *cobra.Command {
-	return group("queue", "Show, pause, resume and drain the whole queue, and stop accepting submissions",
-		a.queueStatusCommand(), a.queuePauseCommand(), a.queueResumeCommand(), a.queueDrainCommand(), a.queueAcceptCommand())
+	return group("queue", "Show, pause, resume and drain the whole queue, stop accepting submissions, and find what belongs to nobody",
+		a.queueStatusCommand(), a.queuePauseCommand(), a.queueResumeCommand(), a.queueDrainCommand(), a.queueAcceptCommand(), a.queueOrphansCommand())
 }
 
 func (a *app) queueStatusCommand() *cobra.Command {

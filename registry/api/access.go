@@ -55,6 +55,7 @@ func access() map[string][]registry.Role {
 		"queue-status":   reader,
 		"read-accepting": reader,
 		"set-accepting":  operator,
+		"search-orphans": operator,
 
 		"list-holds":  reader,
 		"add-hold":    operator,

@@ -25,6 +25,7 @@ func (s *server) contractRoutes(api huma.API) {
 		list, err := r.Deliveries(ctx, in.ID)
 		return wire.Rows[registry.Delivery]{Rows: list}, err
 	})
+	ask(s, api, method("knows-object", "Say whether a record leads to an object"), byID(Registry.KnowsObject))
 	ask(s, api, method("has-replicas", "Say whether a storage holds any version of an object"), byID(Registry.HasReplicas))
 }
 
@@ -83,6 +84,7 @@ func (s *server) administeringRoutes(api huma.API) {
 	ask(s, api, act("command", "Ask an act of an item"), Registry.Command)
 	ask(s, api, act("bulk", "Ask an act of every item that matches"), Registry.Bulk)
 	ask(s, api, act("request-object", "Ask for an item about a preserved object"), Registry.RequestObject)
+	ask(s, api, act("search-orphans", "Look for what belongs to nobody"), Registry.SearchOrphans)
 	ask(s, api, act("redeliver", "Have it told again how a job ended"), Registry.Redeliver)
 	tell(s, api, act("ask-for-check", "Have every stored file of an object checked"), func(r Registry, ctx context.Context, in wire.CheckAsked) error {
 		return r.AskForCheck(ctx, in.ObjectID, in.Reason, in.Actor)
@@ -252,13 +254,13 @@ func contractAccess(access map[string][]registry.Role) {
 		identify intend record-files record-version lock-object mark-deleting record-deletion stored-file record-check record-restoration note-delivery pass-on recheck purge-expired offer undo-offers repeat-offers await-offers sweep`) {
 		access[id] = worker
 	}
-	for _, name := range strings.Fields(`upload batches-of submit prepare seal
+	for _, name := range strings.Fields(`upload incoming batches-of submit prepare seal
 		item items count-items failures graph edges queue-status accepting holds batch-progress why events feed feed-end await-feed attempts
-		report report-jobs object objects deletions files file-history premis-events restorations restoration deposit-receipt receipt-keys collection collections credentials workers ping has-replicas deliveries`) {
+		report report-jobs object objects deletions files file-history premis-events restorations restoration deposit-receipt receipt-keys collection collections credentials workers ping has-replicas knows-object deliveries`) {
 		access[contractPrefix+name] = worker
 	}
-	for _, name := range strings.Fields(`begin-upload incoming incoming-of take-upload save-upload finish-upload drop-upload dropped-uploads
-		forget-upload command bulk request-object redeliver ask-for-check set-accepting add-hold remove-hold put-collection
+	for _, name := range strings.Fields(`begin-upload incoming-of take-upload save-upload finish-upload drop-upload dropped-uploads
+		forget-upload command bulk request-object search-orphans redeliver ask-for-check set-accepting add-hold remove-hold put-collection
 		add-token token tokens revoke-token put-credential remove-credential refused audit`) {
 		access[contractPrefix+name] = []registry.Role{registry.RoleAdmin}
 	}

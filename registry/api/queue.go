@@ -14,6 +14,10 @@ import (
 func (s *server) queueRoutes(api huma.API) {
 	register(s, api, operation{id: "queue-status", method: http.MethodGet, path: "/queue", summary: "What waits and runs in every stage"}, s.queueStatus)
 	register(s, api, operation{id: "read-accepting", method: http.MethodGet, path: "/queue/accepting", summary: "Whether submissions are taken"}, s.accepting)
+	register(s, api, operation{
+		id: "search-orphans", method: http.MethodPost, path: "/orphans", status: http.StatusAccepted,
+		summary: "Look for what belongs to nobody, by an item whose results.orphans tells what was found, and remove it if that is asked for",
+	}, s.searchOrphans)
 	register(s, api, operation{id: "set-accepting", method: http.MethodPut, path: "/queue/accepting", summary: "Take submissions, or refuse them for the time being"}, s.setAccepting)
 }
 

@@ -27,9 +27,9 @@ func (c Chore) Run(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err != nil && !failing:
-			c.Log.WarnContext(ctx, c.Fails, "err", err)
+			c.Log.WarnContext(ctx, c.Fails, "err", err) //nolint:sloglint // whoever makes the chore writes it
 		case err == nil && failing:
-			c.Log.InfoContext(ctx, c.Works)
+			c.Log.InfoContext(ctx, c.Works) //nolint:sloglint // as above
 		}
 		failing = err != nil
 		select {

@@ -160,6 +160,14 @@ func (s *Store) HasReplicas(ctx context.Context, storage string) (bool, error) {
 	return call[bool](ctx, s, "has-replicas", wire.ByID{ID: storage})
 }
 
+// KnowsObject implements registry.Preserving.
+func (s *Store) KnowsObject(ctx context.Context, id string) (bool, error) {
+	if checkKeys("look for an object", id) != nil {
+		return false, nil //nolint:nilerr // there can be none
+	}
+	return call[bool](ctx, s, "knows-object", wire.ByID{ID: id})
+}
+
 // RecordRestoration implements registry.Preserving.
 func (s *Store) RecordRestoration(ctx context.Context, l registry.Lease, r registry.RestorationRecord) (registry.Restoration, error) {
 	return fenced[registry.Restoration](ctx, s, l, "restorations", r)

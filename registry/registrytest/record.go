@@ -310,17 +310,36 @@ func storageKnown(f *fixture) {
 			f.Errorf("storage %q: replicas %v, want %v", storage, got, want)
 		}
 	}
+	knows := func(id string, want bool) {
+		f.Helper()
+		got, err := f.KnowsObject(f.Context(), id)
+		f.must(err)
+		if got != want {
+			f.Errorf("object %q: known %v, want %v", id, got, want)
+		}
+	}
 	holds(registry.DefaultStorage, false)
+	announced := "ark:/99999/announced"
+	l := f.takeItem(f.job(registry.Process)).Lease
+	_, err := f.Identify(f.Context(), l, registry.IdentifyRequest{Owner: owner, Proposed: announced})
+	f.must(err)
+	knows(announced, false) // only a name
+	f.intend(l, announced, 1, `{}`)
+	knows(announced, true)
 	ark := f.object()
+	knows(ark, true)
+	knows("ark:/99999/none", false)
+	knows("no such\x00name", false)
 	holds(registry.DefaultStorage, true)
 	holds("second", false)
 	holds("no such\x00name", false)
 	c := f.take(registry.Delete, f.approved(ark).ID)
-	_, err := f.LockObject(f.Context(), c.Lease, ark)
+	_, err = f.LockObject(f.Context(), c.Lease, ark)
 	f.must(err)
 	holds(registry.DefaultStorage, true)
 	_, err = f.MarkDeleting(f.Context(), c.Lease, ark, registry.Remains{Version: 1})
 	f.must(err)
 	f.must(f.RecordDeletion(f.Context(), c.Lease, ark, nil))
 	holds(registry.DefaultStorage, false)
+	knows(ark, true)
 }

@@ -62,6 +62,7 @@ func topics() []topic {
 		{"bulk", bulkTests()},
 		{"purge", purgeTests()},
 		{"expire", expireTests()},
+		{"orphan", orphanTests()},
 		{"why", whyTests()},
 		{"list", listTests()},
 		{"query", queryTests()},

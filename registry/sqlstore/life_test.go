@@ -178,6 +178,10 @@ func (l *life) deletion() []call {
 func (l *life) retention() []call {
 	days := 1
 	return []call{
+		l.call("look for orphans", func(ctx context.Context) error {
+			_, err := l.s.SearchOrphans(ctx, registry.OrphanRequest{Search: registry.OrphanSearch{Older: time.Hour}, Actor: "admin", IdempotencyKey: "orphans"})
+			return err
+		}), l.claim(registry.Cleanup), l.done(),
 		l.call("keep for a day", func(ctx context.Context) error {
 			return l.s.PutCollection(ctx, registry.Collection{Mnemonic: "short", Profile: registry.Profile{RetentionDays: &days}}, "admin")
 		}),

@@ -219,6 +219,7 @@ func (l *life) readAll(t *testing.T) {
 	must(l.s.TokenByHash(ctx, "h"))
 	must(l.s.UploadByID(ctx, "u"))
 	must(l.s.BatchesOf(ctx, "u"))
+	must(l.s.KnowsObject(ctx, l.ark))
 	must(l.s.IncomingOf(ctx, "n"))
 	must(l.s.Reclaim(ctx))
 }

@@ -30,7 +30,8 @@ func (t *tx) remove(it registry.WorkItem, c registry.Command) error {
 	if err := t.move(it, ch); err != nil {
 		return err
 	}
-	if it.Status != registry.Aborted { // whose staging has been seen to
+	// The staging of what was aborted has been seen to, but not the upload of a batch whose jobs go only now.
+	if it.Status != registry.Aborted || it.Action == registry.Batch {
 		if err := t.tidy(it, c.Actor); err != nil {
 			return err
 		}

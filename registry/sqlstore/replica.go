@@ -15,3 +15,16 @@ func (s *Store) HasReplicas(ctx context.Context, storage string) (has bool, err 
 	}
 	return has, nil
 }
+
+// KnowsObject implements registry.Preserving.
+func (s *Store) KnowsObject(ctx context.Context, id string) (known bool, err error) {
+	if clean(id) != id {
+		return false, nil // there can be none
+	}
+	err = s.read.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM object_version WHERE object_id = $1)
+		OR EXISTS (SELECT 1 FROM object WHERE id = $1 AND gone <> '')`, id).Scan(&known)
+	if err != nil {
+		return false, fmt.Errorf("look for object %s: %w", id, err)
+	}
+	return known, nil
+}

@@ -15,11 +15,20 @@ import (
 const lateWrites = 2 * time.Minute
 
 // tidy makes the item that sees to what a given-up item left in staging, in the transaction that gives it up. What was
-// never claimed has left nothing.
+// never claimed has left nothing, but for the upload that it was submitted as.
 func (t *tx) tidy(it registry.WorkItem, actor string) error {
 	staged := []registry.Action{registry.Ingest, registry.Batch, registry.RestoreObject}
-	if it.Attempt == 0 || !slices.Contains(staged, it.Action) {
+	if !slices.Contains(staged, it.Action) {
 		return nil
+	}
+	if it.Attempt == 0 {
+		var spec registry.Spec
+		if err := json.Unmarshal(it.Spec, &spec); err != nil {
+			return fmt.Errorf("decode spec of item %s: %w", it.ID, err)
+		}
+		if _, upload := registry.UploadID(spec.URL); !upload || it.Action != registry.Batch {
+			return nil
+		}
 	}
 	ended := t.now
 	if it.Status != registry.Running {
@@ -56,6 +65,9 @@ func (t *tx) tidied(it registry.WorkItem) error {
 	var spec registry.TidySpec
 	if err := json.Unmarshal(it.Spec, &spec); err != nil {
 		return fmt.Errorf("decode spec of item %s: %w", it.ID, err)
+	}
+	if spec.Subject == "" {
+		return nil
 	}
 	return t.unreserve(spec.Subject)
 }
