@@ -5,44 +5,41 @@ import (
 	"time"
 )
 
-// Profile is what a collection asks for. It is frozen into each spec at submit.
+// Profile is what a collection asks for: what an admin writes, over HTTP and in files, and what is frozen into each spec at
+// submit. Only Owner and Collections must be given, as the API demands.
+//
+// What is written though it is empty stays so: a digest of the empty Profile is part of what submissions are compared by.
 type Profile struct {
-	Name         string   `json:"name"`          // for people
-	Owner        string   `json:"owner"`         // ARK under which local ids are unique
-	Collections  []string `json:"collections"`   // ARKs an object becomes a member of
-	NOIDTemplate string   `json:"noid_template"` // for minting; "" = the service's
+	Name string `json:"name" required:"false" doc:"For people; the mnemonic when empty"`
+	// Owner: local ids are unique under it.
+	Owner        string   `json:"owner" doc:"ARK under which local ids are unique"`
+	Collections  []string `json:"collections" required:"false" doc:"ARKs that objects become members of"`
+	NOIDTemplate string   `json:"noid_template" required:"false" doc:"For minting; the service's when empty"`
 	// Minting is where names that we choose are kept: MintLocally, the default, or MintEZID.
-	Minting         string `json:"minting,omitempty"`
-	DigestAlgorithm string `json:"digest_algorithm"` // of OCFL inventories: sha512 (default) or sha256
-	Priority        *int   `json:"priority,omitempty"`
-	// ReleaseOneByOne: releasing a hold on the collection lets nothing go by itself, as in Merritt; each batch and job is
-	// released on its own.
-	ReleaseOneByOne bool `json:"release_one_by_one,omitempty"`
-	// StopOnBadRow: a batch manifest is taken whole or not at all. One row that cannot be right, by what the manifest says,
-	// fails the batch before it has a job; otherwise a bad row fails alone.
-	StopOnBadRow bool `json:"stop_on_bad_row,omitempty"`
-	// Scan: every file is looked at for viruses before anything is preserved. ScanPartly: what the engine cannot see all of,
-	// mostly for its size, is preserved all the same and recorded as not scanned; otherwise its job fails.
-	Scan       bool `json:"scan,omitempty"`
-	ScanPartly bool `json:"scan_partly,omitempty"`
-	// DuplicateDays is for how many days after a submission another one of the same content is answered with it; nil =
-	// [DefaultDuplicateDays], 0 = never.
-	DuplicateDays *int `json:"duplicate_days,omitempty"`
-	// Storages name the storage volumes that each version is kept in, the one first where it is written first and read from;
-	// none = [DefaultStorage].
-	Storages []string `json:"storages,omitempty"`
-	// Callback is told how each job ended; nil: nobody is.
-	Callback *Callback `json:"callback,omitempty"`
-	// BagProfile is the BagIt profile, a JSON document, that bags must meet; empty = none.
-	BagProfile json.RawMessage `json:"bag_profile,omitempty"`
-	// Mail says who is told of batches by mail, beside those whom a submission names; nil: nobody.
-	Mail *MailRules `json:"mail,omitempty"`
-	// RetentionDays is for how many days the rows of a batch are kept after it completed; nil: until an admin purges it. Objects and
-	// events are kept in any case.
-	RetentionDays *int `json:"retention_days,omitempty"`
-	// Description and Embargo are notes for people. Nothing follows from them here.
-	Description string `json:"description,omitempty"`
-	Embargo     string `json:"embargo,omitempty"`
+	Minting string `json:"minting,omitempty" doc:"Where names drawn from the template are kept: noid, here only (default), or ezid, which makes them public when their object is recorded"`
+	// DigestAlgorithm is sha512, the default, or sha256.
+	DigestAlgorithm string `json:"digest_algorithm" required:"false" doc:"Of OCFL inventories: sha512 or sha256"`
+	Priority        *int   `json:"priority,omitempty" doc:"Of batches that name none; lower first"`
+	// ReleaseOneByOne: releasing a hold on the collection lets nothing go by itself, as in Merritt.
+	ReleaseOneByOne bool `json:"release_one_by_one,omitempty" doc:"Releasing a hold on the collection lets nothing go by itself: each batch and job is released on its own"`
+	// StopOnBadRow: what cannot be right, by what the manifest says, fails the batch before it has a job.
+	StopOnBadRow bool `json:"stop_on_bad_row,omitempty" doc:"A batch manifest is taken whole or not at all: one bad row refuses it before anything is ingested. Otherwise a bad row fails alone"`
+	Scan         bool `json:"scan,omitempty" doc:"Every file is looked at for viruses by clamd before anything is preserved"`
+	ScanPartly   bool `json:"scan_partly,omitempty" doc:"What clamd cannot see all of, mostly for its size, is preserved all the same and recorded as not scanned. Otherwise its job fails"`
+	// DuplicateDays: nil is [DefaultDuplicateDays], 0 is never.
+	DuplicateDays *int `json:"duplicate_days,omitempty" doc:"For how many days after a submission another one of the same content is answered with it; 30 when not given, 0 for never"`
+	// Storages: none stand for [DefaultStorage]. Versions are read from the first.
+	Storages []string `json:"storages,omitempty" doc:"The storages that each version is kept in: it is written to the first, copied to the others, and counts as preserved when all have it; the one named storage when empty"`
+	// Callback: nil tells nobody.
+	Callback *Callback `json:"callback,omitempty" doc:"Who is told how each job ended, by a POST of JSON; nobody when empty"`
+	// BagProfile is a document of its own: what may stand in it is the specification's to say.
+	BagProfile json.RawMessage `json:"bag_profile,omitempty" doc:"A BagIt profile (BagIt Profiles 1.1 to 1.4) of at most 64 KiB that bags must meet; other payloads are not concerned"`
+	// Mail: those whom a submission names are told, too.
+	Mail *MailRules `json:"mail,omitempty" doc:"Who is told of batches by mail, and of what"`
+	// RetentionDays: nil keeps the rows of a batch until an admin purges it.
+	RetentionDays *int   `json:"retention_days,omitempty" doc:"For how many days a batch is kept after it completed; until an admin purges it when not given. Objects and events stay"`
+	Description   string `json:"description,omitempty" doc:"For people"`
+	Embargo       string `json:"embargo,omitempty" doc:"A note for people; nothing follows from it here"`
 }
 
 // MailRules say of what a collection's people are told by mail. What failed they are told of in any case.

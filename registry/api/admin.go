@@ -190,14 +190,14 @@ func (s *server) collection(ctx context.Context, in *CollectionName) (*output[re
 
 type putCollectionInput struct {
 	CollectionName
-	Body wire.CollectionRequest
+	Body registry.Profile
 }
 
 func (s *server) putCollection(ctx context.Context, in *putCollectionInput) (*output[registry.Collection], error) {
 	if err := invalid("the collection was not changed", checkCollection(in.Name, in.Body, s.objects.Names())...); err != nil {
 		return nil, err
 	}
-	profile := in.Body.Profile()
+	profile := in.Body
 	profile.BagProfile = compacted(profile.BagProfile)
 	if profile.Name == "" {
 		profile.Name = in.Name
@@ -213,7 +213,7 @@ func (s *server) putCollection(ctx context.Context, in *putCollectionInput) (*ou
 	return &output[registry.Collection]{Body: c}, nil
 }
 
-func checkCollection(name string, c wire.CollectionRequest, storages []string) []wire.Fault {
+func checkCollection(name string, c registry.Profile, storages []string) []wire.Fault {
 	var faults []wire.Fault
 	if firstBad := strings.IndexFunc(name, func(r rune) bool { return !mnemonicRune(r) }); firstBad >= 0 || len(name) > 100 {
 		faults = append(faults, wire.Fault{

@@ -50,7 +50,7 @@ func (c *Client) RemoveHold(ctx context.Context, scope registry.HoldScope, key, 
 
 // PutCollection creates a collection or replaces its profile. The actor is the token's, whatever is named here.
 func (c *Client) PutCollection(ctx context.Context, col registry.Collection, _ string) error {
-	return c.ask(ctx, request{method: http.MethodPut, path: in("collections", col.Mnemonic)}, wire.CollectionOf(col.Profile), nil)
+	return c.ask(ctx, request{method: http.MethodPut, path: in("collections", col.Mnemonic)}, col.Profile, nil)
 }
 
 func keyed(idempotencyKey string) http.Header {
