@@ -104,5 +104,6 @@ type Collection struct {
 	Mnemonic  string    `json:"mnemonic"`
 	Tenant    string    `json:"tenant"`
 	Profile   Profile   `json:"profile"`
+	Version   int       `json:"version"` // of the profile
 	CreatedAt time.Time `json:"created_at"`
 }

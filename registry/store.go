@@ -58,7 +58,7 @@ type Submitting interface {
 type Submission struct {
 	Collection     string `json:"collection,omitempty"`
 	Name           string `json:"name,omitempty"`     // for people; the payload's file name when empty
-	Spec           Spec   `json:"spec"`               // Profile, Priority and RouteVersion are filled in by Submit
+	Spec           Spec   `json:"spec"`               // Profile, its version, Priority and RouteVersion are filled in by Submit
 	Priority       *int   `json:"priority,omitempty"` // not below 0; nil: from the profile and the batch's size
 	Actor          string `json:"actor,omitempty"`
 	IdempotencyKey string `json:"idempotency_key,omitempty"` // "" for none
@@ -356,8 +356,10 @@ type Administering interface {
 	// every item of it that waits and that the hold covered alone gets a hold of its own instead, of scope item, with the
 	// same actor and time. ErrNotFound when there is no such hold.
 	RemoveHold(ctx context.Context, scope HoldScope, key, actor string) error
-	// PutCollection creates a collection or replaces its profile for submissions to come. *PriorityError refuses a
-	// priority that a profile cannot ask for.
+	// PutCollection creates a collection or makes c.Profile the next version of its profile, for submissions to come. c.Version is
+	// what it is saved over: the number of the version that it was made from, AnyVersion or NoVersion; *VersionError when the
+	// collection is at another one. A profile that is the same as the last changes nothing. *PriorityError refuses a priority that a
+	// profile cannot ask for.
 	PutCollection(ctx context.Context, c Collection, actor string) error
 	// AddToken stores a bearer token's hash. A name is given once and never again, so that an actor in the history is one
 	// token for ever: ErrNameTaken. ErrTaken when there is a token with this id or hash.
@@ -446,6 +448,9 @@ type Reading interface {
 	RestorationOf(ctx context.Context, itemID string) (Restoration, error)
 	// Collection returns one collection, or ErrNotFound.
 	Collection(ctx context.Context, mnemonic string) (Collection, error)
+	// ProfileVersions lists the versions of a collection's profile, the newest first, those with a number below before; 0: all.
+	// ErrNotFound for an unknown collection.
+	ProfileVersions(ctx context.Context, mnemonic string, before, limit int) ([]ProfileVersion, error)
 	// Collections lists all collections by mnemonic.
 	Collections(ctx context.Context) ([]Collection, error)
 	// Workers lists the workers that renewed within the last minute.

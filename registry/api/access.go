@@ -65,6 +65,9 @@ func access() map[string][]registry.Role {
 		"read-collection":  reader,
 		"put-collection":   admin,
 
+		"list-profile-versions": reader,
+		"read-profile-version":  reader,
+
 		"list-credentials":  admin,
 		"put-credential":    admin,
 		"remove-credential": admin,

@@ -24,6 +24,8 @@ func (s *server) adminRoutes(api huma.API) {
 	register(s, api, operation{id: "list-collections", method: get, path: "/collections", summary: "List collections"}, s.collections)
 	register(s, api, operation{id: "read-collection", method: get, path: "/collections/{name}", summary: "Show a collection"}, s.collection)
 	register(s, api, operation{id: "put-collection", method: http.MethodPut, path: "/collections/{name}", summary: "Create a collection, or change its profile for submissions to come"}, s.putCollection)
+	register(s, api, operation{id: "list-profile-versions", method: get, path: "/collections/{name}/versions", summary: "List the versions of a collection's profile, the newest first"}, s.profileVersions)
+	register(s, api, operation{id: "read-profile-version", method: get, path: "/collections/{name}/versions/{version}", summary: "Show a version of a collection's profile"}, s.profileVersion)
 	register(s, api, operation{id: "list-workers", method: get, path: "/workers", summary: "List the workers that are alive"}, s.workers)
 }
 
@@ -180,21 +182,34 @@ func (s *server) collectionOf(ctx context.Context, name string) (registry.Collec
 		name, strings.Join(names, ", "))
 }
 
-func (s *server) collection(ctx context.Context, in *CollectionName) (*output[registry.Collection], error) {
+// lookFor returns a collection, the zero one when there is none.
+func (s *server) lookFor(ctx context.Context, name string) (registry.Collection, error) {
+	c, err := s.registry.Collection(ctx, name)
+	if errors.Is(err, registry.ErrNotFound) {
+		return registry.Collection{}, nil
+	}
+	return c, err
+}
+
+func (s *server) collection(ctx context.Context, in *CollectionName) (*collectionOutput, error) {
 	c, err := s.collectionOf(ctx, in.Name)
 	if err != nil {
 		return nil, err
 	}
-	return &output[registry.Collection]{Body: c}, nil
+	return taggedCollection(c), nil
 }
 
 type putCollectionInput struct {
 	CollectionName
-	Body registry.Profile
+	Preconditions
+	DryRun bool `query:"dry_run" doc:"Judge the profile and answer what would be there, and change nothing"`
+	Body   registry.Profile
 }
 
-func (s *server) putCollection(ctx context.Context, in *putCollectionInput) (*output[registry.Collection], error) {
-	if err := invalid("the collection was not changed", checkCollection(in.Name, in.Body, s.objects.Names())...); err != nil {
+func (s *server) putCollection(ctx context.Context, in *putCollectionInput) (*collectionOutput, error) {
+	over, faults := in.over()
+	faults = append(checkCollection(in.Name, in.Body, s.objects.Names()), faults...)
+	if err := invalid("the collection was not changed", faults...); err != nil {
 		return nil, err
 	}
 	profile := in.Body
@@ -202,15 +217,23 @@ func (s *server) putCollection(ctx context.Context, in *putCollectionInput) (*ou
 	if profile.Name == "" {
 		profile.Name = in.Name
 	}
-	if err := s.registry.PutCollection(ctx, registry.Collection{Mnemonic: in.Name, Profile: profile}, actor(ctx)); err != nil {
+	asked := registry.Collection{Mnemonic: in.Name, Profile: profile, Version: over}
+	if in.DryRun {
+		would, err := s.wouldPut(ctx, asked)
+		if err != nil {
+			return nil, err
+		}
+		return taggedCollection(would), nil
+	}
+	if err := s.registry.PutCollection(ctx, asked, actor(ctx)); err != nil {
 		return nil, err
 	}
 	c, err := s.registry.Collection(ctx, in.Name)
 	if err != nil {
 		return nil, err
 	}
-	s.log.InfoContext(ctx, "collection changed", "collection", c.Mnemonic, "actor", actor(ctx))
-	return &output[registry.Collection]{Body: c}, nil
+	s.log.InfoContext(ctx, "collection saved", "collection", c.Mnemonic, "version", c.Version, "actor", actor(ctx))
+	return taggedCollection(c), nil
 }
 
 func checkCollection(name string, c registry.Profile, storages []string) []wire.Fault {

@@ -17,6 +17,7 @@ func contractRefusal(err error) *wire.Problem {
 		query *registry.QueryError
 		turn  *registry.PriorityError
 		gone  *registry.GoneError
+		other *registry.VersionError
 	)
 	switch {
 	case errors.As(err, &claim), errors.As(err, &owner), errors.As(err, &none):
@@ -28,6 +29,8 @@ func contractRefusal(err error) *wire.Problem {
 		p := wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid, query.Error())
 		p.Faults = []wire.Fault{queryFault("query.q", query)}
 		return p
+	case errors.As(err, &other):
+		return wire.NewProblem(http.StatusPreconditionFailed, wire.CodeVersion, other.Error())
 	case errors.As(err, &turn):
 		return wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid, err.Error())
 	case errors.Is(err, errors.ErrUnsupported):

@@ -210,6 +210,10 @@ func (s *server) readingRoutes(api huma.API) {
 	})
 	ask(s, api, method("receipt-keys", "List the keys of receipts"), rows(Registry.ReceiptKeys))
 	ask(s, api, method("collection", "Show a collection"), byID(Registry.Collection))
+	ask(s, api, method("profile-versions", "List the versions of a collection's profile"), func(r Registry, ctx context.Context, in wire.ProfileVersionsRequest) (wire.Rows[registry.ProfileVersion], error) {
+		list, err := r.ProfileVersions(ctx, in.Mnemonic, in.Before, in.Limit)
+		return wire.Rows[registry.ProfileVersion]{Rows: list}, err
+	})
 	ask(s, api, method("collections", "List collections"), rows(Registry.Collections))
 	ask(s, api, method("workers", "List workers"), rows(Registry.Workers))
 	ask(s, api, method("ping", "Tell whether the Registry answers"), func(r Registry, ctx context.Context, _ wire.Nothing) (wire.Nothing, error) {
@@ -261,7 +265,7 @@ func contractAccess(access map[string][]registry.Role) {
 	}
 	for _, name := range strings.Fields(`begin-upload incoming-of take-upload save-upload finish-upload drop-upload dropped-uploads
 		forget-upload command bulk request-object search-orphans redeliver ask-for-check set-accepting add-hold remove-hold put-collection
-		add-token token tokens revoke-token put-credential remove-credential refused audit`) {
+		add-token token tokens revoke-token put-credential remove-credential profile-versions refused audit`) {
 		access[contractPrefix+name] = []registry.Role{registry.RoleAdmin}
 	}
 }

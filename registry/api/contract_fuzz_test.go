@@ -57,6 +57,8 @@ func contractSeeds() [][3]string {
 		{"POST", "/registry/add-hold", `{"scope":"nothing","key":"a"}`},
 		{"POST", "/registry/remove-hold", `{"scope":"all","key":"x"}`},
 		{"POST", "/registry/put-collection", `{"collection":{"mnemonic":"","profile":{"priority":-1}},"actor":"a"}`},
+		{"POST", "/registry/put-collection", `{"collection":{"mnemonic":"default","version":-2,"profile":{"bag_profile":{"a":1}}},"actor":"\u0000"}`},
+		{"POST", "/registry/profile-versions", `{"mnemonic":"default","before":-9223372036854775808,"limit":-1}`},
 		{"POST", "/registry/add-token", `{"token":{"id":"","name":"x","role":"nobody"},"hash":""}`},
 		{"POST", "/registry/add-token", `{"token":{"id":"admin","name":"x","role":"admin"},"hash":"x"}`},
 		{"POST", "/registry/token", `{"hash":"x"}`},

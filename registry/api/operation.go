@@ -10,6 +10,7 @@ import (
 	"path"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -208,6 +209,27 @@ func (p Paging) size() int {
 		return normal
 	}
 	return p.Limit
+}
+
+// before is the number that a list of numbered things, the newest first, goes on below; 0: it begins.
+func (p Paging) before() (int, error) {
+	if p.After == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(p.After)
+	if err != nil || n < 1 {
+		return 0, invalid("the list cannot be made", wire.Fault{Location: "query.after", Message: "it is no cursor of this list", Found: p.After})
+	}
+	return n, nil
+}
+
+// numbered is a page of such a list.
+func numbered[T any](rows []T, limit int, number func(T) int) registry.Page[T] {
+	p := registry.Page[T]{Rows: rows}
+	if len(rows) == limit {
+		p.Next = strconv.Itoa(number(rows[limit-1]))
+	}
+	return p
 }
 
 // badCursor turns the Registry's answer to a cursor that it never gave into one about the input.

@@ -62,26 +62,19 @@ type restorationsInput struct {
 }
 
 func (s *server) restorations(ctx context.Context, in *restorationsInput) (*output[registry.Page[registry.Restoration]], error) {
-	before, err := 0, error(nil)
-	if in.After != "" {
-		if before, err = strconv.Atoi(in.After); err != nil || before < 1 {
-			return nil, invalid("the list cannot be made", wire.Fault{Location: "query.after", Message: "it is no cursor of this list", Found: in.After})
-		}
+	before, err := in.before()
+	if err != nil {
+		return nil, err
 	}
 	o, err := s.known(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	limit := in.size()
-	rows, err := s.registry.Restorations(ctx, o.ID, before, limit)
+	rows, err := s.registry.Restorations(ctx, o.ID, before, in.size())
 	if err != nil {
 		return nil, err
 	}
-	p := registry.Page[registry.Restoration]{Rows: rows}
-	if len(rows) == limit {
-		p.Next = strconv.Itoa(rows[limit-1].N)
-	}
-	return page(p), nil
+	return page(numbered(rows, in.size(), func(r registry.Restoration) int { return r.N })), nil
 }
 
 // RestoreNumber names a restore in a path.

@@ -377,6 +377,14 @@ func (s scoped) Collection(ctx context.Context, mnemonic string) (registry.Colle
 	return c, err
 }
 
+// ProfileVersions implements registry.Reading.
+func (s scoped) ProfileVersions(ctx context.Context, mnemonic string, before, limit int) ([]registry.ProfileVersion, error) {
+	if _, err := s.Collection(ctx, mnemonic); err != nil {
+		return nil, err
+	}
+	return s.all.ProfileVersions(ctx, mnemonic, before, limit)
+}
+
 // Collections implements registry.Reading.
 func (s scoped) Collections(ctx context.Context) ([]registry.Collection, error) {
 	v := s.sight(ctx)

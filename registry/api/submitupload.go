@@ -123,7 +123,7 @@ func (s *server) repeated(ctx context.Context, u registry.Upload, sub *registry.
 	}
 	// What the Registry filled in, and what does not describe the payload.
 	now.Profile, now.RouteVersion, now.SubmittedAt, now.UserAgent = before.Profile, before.RouteVersion, before.SubmittedAt, before.UserAgent
-	now.Force = before.Force
+	now.ProfileVersion, now.Force = before.ProfileVersion, before.Force
 	if batch.Collection != sub.Collection || !sameJSON(now, before) {
 		return registry.Receipt{}, wire.NewProblem(http.StatusConflict, wire.CodeConflict, fmt.Sprintf(
 			"upload %s was used up by batch %s, which was submitted with other arguments; send the file again", u.ID, batch.ID))

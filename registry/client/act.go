@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"net/http"
+	"strconv"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/wire"
@@ -48,9 +49,29 @@ func (c *Client) RemoveHold(ctx context.Context, scope registry.HoldScope, key, 
 	return c.ask(ctx, request{method: http.MethodDelete, path: "/holds", query: values("scope", string(scope), "key", key)}, nil, nil)
 }
 
-// PutCollection creates a collection or replaces its profile. The actor is the token's, whatever is named here.
+// PutCollection creates a collection or makes col.Profile the next version of its profile; col.Version is what it is saved over, and
+// *registry.VersionError says that there is another one. The actor is the token's, whatever is named here.
 func (c *Client) PutCollection(ctx context.Context, col registry.Collection, _ string) error {
-	return c.ask(ctx, request{method: http.MethodPut, path: in("collections", col.Mnemonic)}, col.Profile, nil)
+	_, err := c.SaveProfile(ctx, col, false)
+	return err
+}
+
+// SaveProfile is PutCollection that returns the collection as it is afterwards. With dryRun nothing is changed, and it returns the
+// collection as it would be.
+func (c *Client) SaveProfile(ctx context.Context, col registry.Collection, dryRun bool) (registry.Collection, error) {
+	var out registry.Collection
+	q := request{method: http.MethodPut, path: in("collections", col.Mnemonic), header: http.Header{}}
+	switch {
+	case col.Version == registry.NoVersion:
+		q.header.Set("If-None-Match", "*")
+	case col.Version > 0:
+		q.header.Set("If-Match", strconv.Quote(strconv.Itoa(col.Version)))
+	}
+	if dryRun {
+		q.query = values("dry_run", "true")
+	}
+	err := c.ask(ctx, q, col.Profile, &out)
+	return out, err
 }
 
 func keyed(idempotencyKey string) http.Header {

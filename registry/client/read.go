@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/wire"
@@ -134,6 +135,17 @@ func (c *Client) Attempts(ctx context.Context, itemID string) ([]registry.Attemp
 // Collection returns one collection; the error for an unknown one names those there are.
 func (c *Client) Collection(ctx context.Context, mnemonic string) (registry.Collection, error) {
 	return get[registry.Collection](ctx, c, in("collections", mnemonic), nil)
+}
+
+// ProfileVersions lists the versions of a collection's profile, the newest first, those with a number below before; 0: all.
+func (c *Client) ProfileVersions(ctx context.Context, mnemonic string, before, limit int) ([]registry.ProfileVersion, error) {
+	p, err := get[registry.Page[registry.ProfileVersion]](ctx, c, in("collections", mnemonic, "versions"), values("after", number(before), "limit", number(limit)))
+	return p.Rows, err
+}
+
+// ProfileVersion returns one version of a collection's profile.
+func (c *Client) ProfileVersion(ctx context.Context, mnemonic string, version int) (registry.ProfileVersion, error) {
+	return get[registry.ProfileVersion](ctx, c, in("collections", mnemonic, "versions", strconv.Itoa(version)), nil)
 }
 
 // Collections lists all collections by mnemonic.

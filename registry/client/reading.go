@@ -174,6 +174,11 @@ func (s *Store) Collection(ctx context.Context, mnemonic string) (registry.Colle
 	return call[registry.Collection](ctx, s, "collection", wire.ByID{ID: mnemonic})
 }
 
+// ProfileVersions implements registry.Reading.
+func (s *Store) ProfileVersions(ctx context.Context, mnemonic string, before, limit int) ([]registry.ProfileVersion, error) {
+	return list[registry.ProfileVersion](ctx, s, "profile-versions", wire.ProfileVersionsRequest{Mnemonic: mnemonic, Before: before, Limit: limit})
+}
+
 // Collections implements registry.Reading.
 func (s *Store) Collections(ctx context.Context) ([]registry.Collection, error) {
 	return list[registry.Collection](ctx, s, "collections", wire.Nothing{})

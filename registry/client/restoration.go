@@ -20,11 +20,7 @@ func (c *Client) Restore(ctx context.Context, objectID string, version int, reas
 
 // Restorations lists the restores of an object, the newest first, those with a number below before; 0: all.
 func (c *Client) Restorations(ctx context.Context, objectID string, before, limit int) ([]registry.Restoration, error) {
-	after := ""
-	if before > 0 {
-		after = strconv.Itoa(before)
-	}
-	p, err := get[registry.Page[registry.Restoration]](ctx, c, in("objects", objectID, "restores"), values("after", after, "limit", number(limit)))
+	p, err := get[registry.Page[registry.Restoration]](ctx, c, in("objects", objectID, "restores"), values("after", number(before), "limit", number(limit)))
 	return p.Rows, err
 }
 

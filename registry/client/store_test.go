@@ -62,6 +62,7 @@ func TestStore_ErrorsCrossTheWire(t *testing.T) {
 		{registry.ErrUnavailable, nil},
 		{&registry.QueryError{Position: 3, Word: "x", Problem: "it is no field", Known: []string{"state"}}, as[*registry.QueryError]},
 		{context.DeadlineExceeded, nil},
+		{&registry.VersionError{Mnemonic: "maps", Want: 3, Have: 4}, as[*registry.VersionError]},
 		{&registry.NotClaimable{ItemID: "i", Reason: registry.ReasonNotDue, After: 90 * time.Second}, as[*registry.NotClaimable]},
 		{&registry.LockedError{Key: "ark:/1/2", ItemID: "i"}, as[*registry.LockedError]},
 		{&registry.IdentifierMismatch{LocalID: "é \" <", Known: "ark:/1/2", Given: "ark:/1/3"}, as[*registry.IdentifierMismatch]},

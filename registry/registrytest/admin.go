@@ -20,7 +20,7 @@ func collections(f *fixture) {
 	f.collection("a", registry.Profile{Name: "A2", DigestAlgorithm: "sha256"})
 	got, err := f.Collection(f.Context(), "a")
 	f.must(err)
-	want := registry.Collection{Mnemonic: "a", Tenant: got.Tenant, Profile: registry.Profile{Name: "A2", DigestAlgorithm: "sha256"}, CreatedAt: at}
+	want := registry.Collection{Mnemonic: "a", Tenant: got.Tenant, Profile: registry.Profile{Name: "A2", DigestAlgorithm: "sha256"}, Version: 2, CreatedAt: at}
 	if diff := cmp.Diff(want, got); diff != "" {
 		f.Errorf("collection (-want +got):\n%s", diff)
 	}

@@ -68,6 +68,7 @@ func topics() []topic {
 		{"query", queryTests()},
 		{"failures", failuresTests()},
 		{"admin", adminTests()},
+		{"profile", profileTests()},
 		{"graph", graphTests()},
 		{"scenario", scenarioTests()},
 		{"turn", turnTests()},

@@ -10,13 +10,13 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-const selectCollection = `SELECT mnemonic, tenant, profile, created_at FROM collection `
+const selectCollection = `SELECT mnemonic, tenant, profile, version, created_at FROM collection `
 
 func scanCollection(row scanner) (registry.Collection, error) {
 	var c registry.Collection
 	var profile string
 	var at int64
-	if err := row.Scan(&c.Mnemonic, &c.Tenant, &profile, &at); err != nil {
+	if err := row.Scan(&c.Mnemonic, &c.Tenant, &profile, &c.Version, &at); err != nil {
 		return c, err
 	}
 	c.CreatedAt = fromMicros(at)
@@ -39,17 +39,71 @@ func (s *Store) PutCollection(ctx context.Context, c registry.Collection, actor 
 		return fmt.Errorf("encode profile of %s: %w", c.Mnemonic, err)
 	}
 	err = s.write(ctx, func(t *tx) error {
-		err := t.do(`INSERT INTO collection (mnemonic, tenant, profile, created_at) VALUES ($1, $2, $3, $4)
-			ON CONFLICT (mnemonic) DO UPDATE SET profile = $3`, c.Mnemonic, Tenant, string(profile), t.now)
-		if err != nil {
+		have, err := t.collectionOf(c.Mnemonic)
+		if err != nil && !errors.Is(err, registry.ErrNotFound) {
 			return err
 		}
-		return t.note(entry{itemID: c.Mnemonic, kind: "collection", actor: actor, data: c.Profile, collection: c.Mnemonic})
+		version, err := have.Next(c.Mnemonic, c.Version, c.Profile)
+		if err != nil || version == have.Version {
+			return err
+		}
+		return t.putProfile(registry.ProfileVersion{Collection: c.Mnemonic, Version: version, Profile: c.Profile, Actor: actor}, string(profile))
 	})
 	if err != nil {
 		return fmt.Errorf("save collection %s: %w", c.Mnemonic, err)
 	}
 	return nil
+}
+
+// putProfile makes a version of a profile the collection's. Creating a collection has made its first version already, by a
+// trigger, for programs that know of none.
+func (t *tx) putProfile(v registry.ProfileVersion, profile string) error {
+	err := t.do(`INSERT INTO collection (mnemonic, tenant, profile, version, created_at) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (mnemonic) DO UPDATE SET profile = $3, version = $4`, v.Collection, Tenant, profile, v.Version, t.now)
+	if err != nil {
+		return err
+	}
+	err = t.do(`INSERT INTO collection_version (mnemonic, version, profile, actor, created_at) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (mnemonic, version) DO UPDATE SET actor = $4, created_at = $5`, v.Collection, v.Version, profile, clean(v.Actor), t.now)
+	if err != nil {
+		return err
+	}
+	return t.note(entry{itemID: v.Collection, kind: "collection", actor: v.Actor, collection: v.Collection, data: struct {
+		registry.Profile
+		Version int `json:"version"`
+	}{v.Profile, v.Version}})
+}
+
+// ProfileVersions implements registry.Reading.
+func (s *Store) ProfileVersions(ctx context.Context, mnemonic string, before, limit int) (out []registry.ProfileVersion, err error) {
+	if _, err := s.Collection(ctx, mnemonic); err != nil {
+		return nil, err
+	}
+	var w where
+	w.add("mnemonic = ?", mnemonic)
+	if before > 0 {
+		w.add("version < ?", before)
+	}
+	rows, err := s.read.QueryContext(ctx, `SELECT mnemonic, version, profile, actor, created_at FROM collection_version `+w.String()+
+		fmt.Sprintf(" ORDER BY version DESC LIMIT %d", pageSize(limit)), w.args...)
+	if err != nil {
+		return nil, fmt.Errorf("list versions of the profile of %s: %w", mnemonic, err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var v registry.ProfileVersion
+		var profile string
+		var at int64
+		if err := rows.Scan(&v.Collection, &v.Version, &profile, &v.Actor, &at); err != nil {
+			return nil, fmt.Errorf("list versions of the profile of %s: %w", mnemonic, err)
+		}
+		v.CreatedAt = fromMicros(at)
+		if err := json.Unmarshal([]byte(profile), &v.Profile); err != nil {
+			return nil, fmt.Errorf("decode version %d of the profile of %s: %w", v.Version, mnemonic, err)
+		}
+		out = append(out, v)
+	}
+	return out, rows.Err()
 }
 
 // Collection implements registry.Reading.

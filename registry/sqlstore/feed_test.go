@@ -17,13 +17,13 @@ func TestFeed_FarApart(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	put := func() {
+	put := func(name string) {
 		t.Helper()
-		if err := s.PutCollection(ctx, registry.Collection{Mnemonic: "a"}, "test"); err != nil {
+		if err := s.PutCollection(ctx, registry.Collection{Mnemonic: "a", Profile: registry.Profile{Name: name}}, "test"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	put()
+	put("first")
 	const between, writers = 10_500, 300 // more than one statement looks through
 	var wg sync.WaitGroup
 	for range writers {
@@ -34,7 +34,7 @@ func TestFeed_FarApart(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	put()
+	put("last")
 	for name, q := range map[string]registry.FeedQuery{
 		"by collection": {Within: []string{"a"}}, "by type": {Types: []string{"collection"}},
 	} {

@@ -98,7 +98,7 @@ func named(sub registry.Submission) registry.Submission {
 // batch is the item that a submission to a collection becomes. description is what [tx.description] says of it.
 func (t *tx) batch(sub registry.Submission, c registry.Collection, description string) newItem {
 	route, _ := registry.RouteOf(registry.Batch)
-	sub.Spec.Profile, sub.Spec.RouteVersion, sub.Spec.SubmittedAt = c.Profile, route.Version, fromMicros(t.now)
+	sub.Spec.Profile, sub.Spec.ProfileVersion, sub.Spec.RouteVersion, sub.Spec.SubmittedAt = c.Profile, c.Version, route.Version, fromMicros(t.now)
 	sub.Spec.Priority, sub.Spec.Force = cmp.Or(sub.Priority, c.Profile.Priority), sub.Force
 	priority := registry.DefaultPriority
 	if sub.Spec.Priority != nil {
@@ -128,7 +128,7 @@ func withRequirements(content string, requires []registry.Requirement) (string, 
 func (t *tx) description(sub registry.Submission) (string, error) {
 	spec := sub.Spec
 	spec.Profile, spec.Priority, spec.RouteVersion, spec.SubmittedAt, spec.UserAgent = registry.Profile{}, nil, 0, time.Time{}, ""
-	spec.Force = false
+	spec.ProfileVersion, spec.Force = 0, false
 	if id, ok := registry.UploadID(spec.URL); ok {
 		u, err := t.upload(id)
 		if err != nil {

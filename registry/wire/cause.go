@@ -42,6 +42,7 @@ func kinds() []kind {
 		typed[*registry.CycleError]("cycle"),
 		typed[*registry.QueryError]("query"),
 		typed[*registry.PriorityError]("priority"),
+		typed[*registry.VersionError]("version"),
 		sentinel("claim-lost", registry.ErrClaimLost),
 		sentinel("idempotency-conflict", registry.ErrIdempotencyConflict),
 		sentinel("name-taken", registry.ErrNameTaken),

@@ -47,6 +47,13 @@ type CollectionRecord struct {
 	Actor      string              `json:"actor"`
 }
 
+// ProfileVersionsRequest asks for the versions of a collection's profile.
+type ProfileVersionsRequest struct {
+	Mnemonic string `json:"mnemonic"`
+	Before   int    `json:"before"`
+	Limit    int    `json:"limit"`
+}
+
 // TokenRecord is a token with its hash.
 type TokenRecord struct {
 	Token registry.Token `json:"token"`

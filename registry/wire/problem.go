@@ -34,6 +34,7 @@ const (
 	CodeOffset           Code = "offset-mismatch"             // 409: the upload stands elsewhere; ask where
 	CodeGone             Code = "gone"                        // 410: the object was deleted
 	CodeTusVersion       Code = "tus-version"                 // 412: another version of tus
+	CodeVersion          Code = "version-mismatch"            // 412: a profile was to be saved over another version than there is
 	CodeTooLarge         Code = "too-large"                   // 413: the body is larger than such a request may be
 	CodeUnsupportedMedia Code = "unsupported-media-type"      // 415: the body is not of the type that is taken
 	CodeInvalid          Code = "invalid-input"               // 422: a value that cannot be; errors name the fields

@@ -1,0 +1,94 @@
+package sqlstore_test
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqlstore"
+	"github.com/holdfast/holdfast/registry/sqlstore/postgrestest"
+)
+
+// TestR27_ProfileVersions: the profiles that a database of the version before has are version 1, and what a program of that
+// version saves beside this one becomes a version, too, so that no batch is told to have a version that is another profile.
+func TestR27_ProfileVersions(t *testing.T) {
+	t.Parallel()
+	const before = 18
+	for name, at := range map[string]func(*testing.T) (address, driver, source string){
+		"SQLite": func(t *testing.T) (string, string, string) {
+			path := filepath.Join(t.TempDir(), "registry.db")
+			return "sqlite:" + path, "sqlite", path
+		},
+		"PostgreSQL": func(t *testing.T) (string, string, string) {
+			address := postgrestest.Shared(t).Schema(t)
+			return address, "pgx", address
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			address, driver, source := at(t)
+			must := func(err error) {
+				t.Helper()
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, _, err := sqlstore.Migrate(t.Context(), address)
+			must(err)
+			must(sqlstore.MigrateTo(t.Context(), address, before))
+			created := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+			execute(t, driver, source, `INSERT INTO collection (mnemonic, tenant, profile, created_at) VALUES ('old', 'default', '{"name":"Old","owner":"o"}', 1772366400000000)`)
+			_, _, err = sqlstore.Migrate(t.Context(), address)
+			must(err)
+			s := openURL(t, address, nil)
+			is := func(mnemonic string, names ...string) []registry.ProfileVersion {
+				t.Helper()
+				all, err := s.ProfileVersions(t.Context(), mnemonic, 0, 10)
+				must(err)
+				if len(all) != len(names) {
+					t.Fatalf("versions %+v, want %v", all, names)
+				}
+				for i, v := range all {
+					if v.Version != len(all)-i || v.Profile.Name != names[i] {
+						t.Errorf("version %d is %q, want %d, %q", v.Version, v.Profile.Name, len(all)-i, names[i])
+					}
+				}
+				c, err := s.Collection(t.Context(), mnemonic)
+				must(err)
+				if c.Version != len(names) || c.Profile.Name != names[0] {
+					t.Errorf("collection %+v, want version %d, %q", c, len(names), names[0])
+				}
+				return all
+			}
+			if first := is("old", "Old")[0]; first.Actor != "" || !first.CreatedAt.Equal(created) {
+				t.Errorf("version 1: %+v, want it by nobody at %v", first, created)
+			}
+			// As the program before writes it.
+			put := func(mnemonic, profile string) {
+				t.Helper()
+				execute(t, driver, source, `INSERT INTO collection (mnemonic, tenant, profile, created_at) VALUES ('`+mnemonic+`', 'default', '`+profile+`', 1772366400000000)
+					ON CONFLICT (mnemonic) DO UPDATE SET profile = '`+profile+`'`)
+			}
+			put("old", `{"name":"Changed","owner":"o"}`)
+			put("old", `{"name":"Changed","owner":"o"}`)
+			changed := is("old", "Changed", "Old")[0]
+			if since := time.Since(changed.CreatedAt); changed.Actor != "" || since < -time.Minute || since > time.Hour {
+				t.Errorf("version 2: %+v, want it by nobody, now", changed)
+			}
+			put("new", `{"name":"New","owner":"o"}`)
+			is("new", "New")
+			must(s.PutCollection(t.Context(), registry.Collection{Mnemonic: "old", Profile: registry.Profile{Name: "Ours", Owner: "o"}, Version: 2}, "admin"))
+			if ours := is("old", "Ours", "Changed", "Old")[0]; ours.Actor != "admin" {
+				t.Errorf("version 3: %+v, want it by admin", ours)
+			}
+			must(s.Close())
+			// Back and forth, what is there now is what counts.
+			must(sqlstore.MigrateTo(t.Context(), address, before))
+			_, _, err = sqlstore.Migrate(t.Context(), address)
+			must(err)
+			s = openURL(t, address, nil)
+			is("old", "Ours")
+		})
+	}
+}
