@@ -26,6 +26,8 @@ type Profile struct {
 	StopOnBadRow bool `json:"stop_on_bad_row,omitempty" doc:"A batch manifest is taken whole or not at all: one bad row refuses it before anything is ingested. Otherwise a bad row fails alone"`
 	Scan         bool `json:"scan,omitempty" doc:"Every file is looked at for viruses by clamd before anything is preserved"`
 	ScanPartly   bool `json:"scan_partly,omitempty" doc:"What clamd cannot see all of, mostly for its size, is preserved all the same and recorded as not scanned. Otherwise its job fails"`
+	// SuppressDCLocalIDs is Merritt's SuppressDublinCoreLocalID.
+	SuppressDCLocalIDs bool `json:"suppress_dc_local_ids,omitempty" doc:"A dc:identifier in a deposit's mrt-dc.xml does not become a local id of its object"`
 	// DuplicateDays: nil is [DefaultDuplicateDays], 0 is never.
 	DuplicateDays *int `json:"duplicate_days,omitempty" doc:"For how many days after a submission another one of the same content is answered with it; 30 when not given, 0 for never"`
 	// Storages: none stand for [DefaultStorage]. Versions are read from the first.

@@ -31,7 +31,7 @@ func (w *Process) describe(ctx context.Context, item *base.Item, c contents) (de
 	s := erc.Sources{Form: erc.Metadata{
 		Who: given(spec.Creator), What: given(spec.Title), When: given(spec.Date),
 		PrimaryID: spec.PrimaryID, LocalIDs: erc.MergeLocalIDs(spec.LocalIDs),
-	}}
+	}, SuppressDublinCoreLocalID: spec.Profile.SuppressDCLocalIDs}
 	for f, err := range c.all(ctx, w.payloads.staging) {
 		if err != nil {
 			return d, err

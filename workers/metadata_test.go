@@ -66,6 +66,19 @@ func TestMetadata_Precedence(t *testing.T) {
 	}
 }
 
+// A collection may keep dc:identifier from becoming a local id; what else mrt-dc.xml says counts.
+func TestMetadata_SuppressDCLocalIDs(t *testing.T) {
+	r := newRig(t, nil)
+	r.profile(collection, registry.Profile{Owner: "ark:/99999/owner", Collections: []string{"ark:/99999/test"}, SuppressDCLocalIDs: true})
+	dc := `<DublinCore xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>dc what</dc:title><dc:identifier>l-dc</dc:identifier></DublinCore>`
+	job := r.job(registry.Spec{
+		Type: registry.ContainerType, URL: r.site.put("c.zip", zipOf(t, map[string]string{"mrt-dc.xml": dc, "x": "x"})), Filename: "c.zip", LocalIDs: []string{"l-form"},
+	})
+	if o := r.complete(job); !slices.Equal(o.LocalIDs, []string{"l-form"}) || o.Title != "dc what" {
+		t.Errorf("local ids %v, title %q, want l-form and dc what", o.LocalIDs, o.Title)
+	}
+}
+
 // The system files are there and say what is so; the storage manifest lists all others.
 func TestSystemFiles(t *testing.T) {
 	r := newRig(t, nil)
