@@ -227,7 +227,7 @@ func (p *queryParser) value() (string, error) {
 
 func (p *queryParser) unknownField(start int, name string) error {
 	problem := fmt.Sprintf("%q is no field", strings.ToLower(name))
-	if near := nearest(strings.ToLower(name), queryFieldNames()); near != "" {
+	if near := Nearest(strings.ToLower(name), queryFieldNames()); near != "" {
 		problem += fmt.Sprintf("; did you mean %s?", near)
 	} else {
 		problem += "; text with a colon stands in quotes"
@@ -235,8 +235,8 @@ func (p *queryParser) unknownField(start int, name string) error {
 	return p.fault(start, problem, queryFieldNames()...)
 }
 
-// nearest returns the name that differs least from a word, "" when none is near.
-func nearest(word string, names []string) string {
+// Nearest returns the name that differs least from a word, "" when none is near.
+func Nearest(word string, names []string) string {
 	best, least := "", 3
 	for _, n := range names {
 		if d := distance(word, n); d < least && d < len(n) {

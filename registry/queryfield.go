@@ -124,7 +124,7 @@ func oneOfNames(what string, names []string) func(string) (string, *valueError) 
 			return lower, nil
 		}
 		problem := fmt.Sprintf("%q is no %s", value, what)
-		if near := nearest(lower, names); near != "" {
+		if near := Nearest(lower, names); near != "" {
 			problem += fmt.Sprintf("; did you mean %s?", near)
 		}
 		return "", &valueError{problem, names}

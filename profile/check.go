@@ -1,0 +1,137 @@
+package profile
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// check compares a document with what a profile has, notes where everything stands, and returns all faults.
+func (d *Document) check(root *node) (faults Faults) {
+	c := checker{places: d.places}
+	if root.kind != mapping {
+		return Faults{{root.Place, fmt.Sprintf("it is %s; a profile is names with values, such as owner: ark:/99999/example", root.kind)}}
+	}
+	c.compare(root, reflect.TypeFor[registry.Profile](), "")
+	slices.SortStableFunc(c.faults, func(a, b Fault) int { return cmp.Or(a.Line-b.Line, a.Column-b.Column) })
+	return c.faults
+}
+
+type checker struct {
+	places map[string]Place
+	faults Faults
+}
+
+func (c *checker) fault(at Place, format string, args ...any) {
+	c.faults = append(c.faults, Fault{at, fmt.Sprintf(format, args...)})
+}
+
+// compare looks whether a node fits a type.
+func (c *checker) compare(n *node, t reflect.Type, path string) {
+	c.places[path] = n.Place
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case t == reflect.TypeFor[json.RawMessage]():
+		c.free(n, path)
+	case n.kind == nothing: // not given
+	case t.Kind() == reflect.Struct && n.kind == mapping:
+		c.fields(n, t, path)
+	case t.Kind() == reflect.Slice && n.kind == list:
+		for i, item := range n.items {
+			at := fmt.Sprintf("%s[%d]", path, i)
+			if item.kind == nothing {
+				c.fault(item.Place, "%s is empty", at)
+			}
+			c.compare(item, t.Elem(), at)
+		}
+	case n.kind != wanted(t):
+		c.fault(n.Place, "%s is %s; %s is wanted%s", path, n.kind, wanted(t), advice(n, t))
+	case t.Kind() == reflect.Int && !fits(n.scalar):
+		c.fault(n.Place, "%s is %s; a whole number is wanted", path, n.scalar)
+	}
+}
+
+// fields compares the fields of a node with those of a struct.
+func (c *checker) fields(n *node, t reflect.Type, path string) {
+	known := map[string]reflect.Type{}
+	var names []string
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		known[name] = t.Field(i).Type
+		names = append(names, name)
+	}
+	c.once(n)
+	for _, f := range n.fields {
+		at := strings.TrimPrefix(path+"."+f.name, ".")
+		if of, ok := known[f.name]; ok {
+			c.compare(f.value, of, at)
+			continue
+		}
+		if near := registry.Nearest(strings.ToLower(f.name), names); near != "" {
+			c.fault(f.Place, "%s is unknown; did you mean %s?", at, near)
+		} else {
+			c.fault(f.Place, "%s is unknown; there are %s", at, strings.Join(names, ", "))
+		}
+	}
+}
+
+// once tells which names stand in a node twice.
+func (c *checker) once(n *node) {
+	first := map[string]Place{}
+	for _, f := range n.fields {
+		if at, ok := first[f.name]; ok {
+			c.fault(f.Place, "%s stands on line %d already; write it once", f.name, at.Line)
+			continue
+		}
+		first[f.name] = f.Place
+	}
+}
+
+// free notes the places of a document within the document, in which any name may stand, once.
+func (c *checker) free(n *node, path string) {
+	c.places[path] = n.Place
+	c.once(n)
+	for _, f := range n.fields {
+		c.free(f.value, path+"."+f.name)
+	}
+	for i, item := range n.items {
+		c.free(item, fmt.Sprintf("%s[%d]", path, i))
+	}
+}
+
+// wanted is the kind that a type is written as.
+func wanted(t reflect.Type) kind {
+	switch t.Kind() {
+	case reflect.Struct:
+		return mapping
+	case reflect.Slice:
+		return list
+	case reflect.Bool:
+		return truth
+	case reflect.Int:
+		return number
+	default:
+		return written
+	}
+}
+
+// advice says how a value that is of another kind than wanted may have been meant.
+func advice(n *node, t reflect.Type) string {
+	switch {
+	case wanted(t) == written && (n.kind == number || n.kind == truth):
+		return "; put it into quotes"
+	case wanted(t) == list && n.kind == written:
+		return ", even of one: [" + n.scalar + "]"
+	}
+	return ""
+}
+
+// fits says whether a number is a whole one that can be kept.
+func fits(number string) bool { return json.Unmarshal([]byte(number), new(int)) == nil }
