@@ -58,7 +58,7 @@ func exitTable() []exitRow {
 		{code(wire.CodeConfirm), exitHeld, "repeat it with --yes"},
 		{
 			code(wire.CodeTransition, wire.CodePastNoReturn, wire.CodeLastAdmin, wire.CodeNameTaken, wire.CodeIdempotency, wire.CodeConflict,
-				wire.CodeCycle, wire.CodeSealed, wire.CodeNoKey), exitRefused, "",
+				wire.CodeCycle, wire.CodeSealed, wire.CodeNoKey, wire.CodeVersion), exitRefused, "",
 		},
 		{status(http.StatusNotFound), exitNotFound, ""},
 		{status(http.StatusGone), exitNotFound, ""},
@@ -82,6 +82,7 @@ func exitTable() []exitRow {
 		{is(errExporting), exitTemporary, "wait until it has ended, or give another place by --out"},
 		{is(registry.ErrNotFound), exitNotFound, ""},
 		{is(registry.ErrNameTaken), exitRefused, ""},
+		{as[*registry.VersionError], exitRefused, ""},
 		{is(errEmptyFolder), exitContent, ""},
 		{is(errNotAFile), exitContent, ""},
 		{is(errChanged), exitTemporary, "submit it again when nothing writes to it"},

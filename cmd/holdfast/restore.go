@@ -130,12 +130,10 @@ func (a *app) restoresCommand() *cobra.Command {
 				{name: "note", flex: true},
 			}}
 			return l.print(a, func(yield func(registry.Restoration) error) (bool, error) {
-				return eachRow(cmd.Context(), limit, func(ctx context.Context, after string, limit int) (p registry.Page[registry.Restoration], err error) {
+				return eachRow(cmd.Context(), limit, func(ctx context.Context, after string, limit int) (registry.Page[registry.Restoration], error) {
 					before, _ := strconv.Atoi(after) // "" is 0: from the newest on
-					if p.Rows, err = c.Restorations(ctx, args[0], before, limit); err == nil && len(p.Rows) == limit {
-						p.Next = strconv.Itoa(p.Rows[limit-1].N)
-					}
-					return p, err
+					rows, err := c.Restorations(ctx, args[0], before, limit)
+					return full(rows, err, limit, func(r registry.Restoration) string { return strconv.Itoa(r.N) })
 				}, yield)
 			})
 		},

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// collection is what `collection show --json` prints.
+func shownCollection(t *testing.T, dir, name string) registry.Collection {
+	t.Helper()
+	var c registry.Collection
+	r := holdfast(t, "collection", "show", name, "--json", "--dir", dir).wants(t, exitOK)
+	if err := json.Unmarshal([]byte(r.out), &c); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// docExample is the profile in docs/profiles.md.
+func docExample(t *testing.T) string {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "profiles.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(page), "```yaml\n")
+	text, _, found := strings.Cut(text, "```")
+	if !found || !strings.Contains(text, "retention_days: 365") {
+		t.Fatalf("the page has no profile: %q", text)
+	}
+	return text
+}
+
+// What the page shows is taken, what is shown is taken back unchanged, and each batch has the version of its time.
+func TestCollectionProfiles(t *testing.T) {
+	dir := up(t)
+	folder := t.TempDir()
+	in := func(stdin string, args ...string) result {
+		t.Helper()
+		return holdfastWith(t, stdin, append(append([]string{"collection"}, args...), "--dir", dir)...)
+	}
+	file := writeFile(t, filepath.Join(folder, "maps.yaml"), docExample(t))
+	in("", "create", "maps", "--profile", file, "--dry-run").wants(t, exitOK).says(t, "would be created")
+	in("", "show", "maps").wants(t, exitNotFound)
+	in("", "update", "maps", "--profile", file).wants(t, exitNotFound).says(t, "maps")
+	in("", "create", "maps", "--profile", file).wants(t, exitOK).says(t, "created: collection maps")
+	in("", "create", "maps", "--profile", file).wants(t, exitRefused).says(t, "already")
+	made := shownCollection(t, dir, "maps")
+	if made.Version != 1 || made.Profile.Name != "Maps and plans" || *made.Profile.RetentionDays != 365 || !made.Profile.Callback.GoesOn {
+		t.Errorf("collection %+v", made)
+	}
+
+	payload := writeFile(t, filepath.Join(folder, "sheet.txt"), "a map")
+	submitted := func() registry.Spec {
+		t.Helper()
+		r := holdfast(t, "submit", payload, "--collection", "maps", "--force", "--json", "--dir", dir).wants(t, exitOK)
+		var told struct {
+			BatchID string `json:"batch_id"`
+		}
+		for line := range strings.Lines(r.out) {
+			if err := json.Unmarshal([]byte(line), &told); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var it registry.WorkItem
+		var spec registry.Spec
+		shown := holdfast(t, "item", "show", told.BatchID, "--json", "--dir", dir).wants(t, exitOK)
+		if err := json.Unmarshal([]byte(shown.out), &it); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(it.Spec, &spec); err != nil {
+			t.Fatal(err)
+		}
+		return spec
+	}
+	if s := submitted(); s.ProfileVersion != 1 || s.Profile.Name != "Maps and plans" {
+		t.Errorf("the first batch has version %d, %+v", s.ProfileVersion, s.Profile)
+	}
+
+	for _, form := range [][]string{{"--profile"}, {"--profile", "--json"}} {
+		shown := in("", append([]string{"show", "maps"}, form...)...).wants(t, exitOK).out
+		r := in(shown, "update", "maps", "--profile", "-").wants(t, exitOK).says(t, "nothing changes", "version 1")
+		if r.out != "" {
+			t.Errorf("what is shown by %v changes %s", form, r.out)
+		}
+	}
+	shown := in("", "show", "maps", "--profile").wants(t, exitOK).out
+	changed := strings.Replace(shown, "priority: 7", "priority: 3\nscan: false", 1)
+	if r := in(changed, "update", "maps", "--profile", "-", "--dry-run").wants(t, exitOK).says(t, "would be version 2"); r.out != "priority: 3; it was 7\n" {
+		t.Errorf("told %q", r.out)
+	}
+	in(changed, "update", "maps", "--profile", "-", "--if-version", "1").wants(t, exitOK).says(t, "version 2")
+	in(shown, "update", "maps", "--profile", "-", "--if-version", "1").wants(t, exitRefused).says(t, "at version 2, not 1")
+	if s := submitted(); s.ProfileVersion != 2 || *s.Profile.Priority != 3 {
+		t.Errorf("the second batch has version %d, %+v", s.ProfileVersion, s.Profile)
+	}
+	if got := in("", "show", "maps", "--version", "1", "--profile").wants(t, exitOK).out; got != shown {
+		t.Errorf("version 1 is shown as\n%s, was\n%s", got, shown)
+	}
+	in("", "show", "maps", "--version", "3").wants(t, exitNotFound).says(t, "no version 3")
+
+	var history []profileChange
+	for line := range strings.Lines(in("", "history", "maps", "--json").wants(t, exitOK).out) {
+		var c profileChange
+		if err := json.Unmarshal([]byte(line), &c); err != nil {
+			t.Fatal(err)
+		}
+		history = append(history, c)
+	}
+	if len(history) != 2 || history[0].Version != 2 || history[0].Actor == "" || history[1].Version != 1 {
+		t.Fatalf("history %+v", history)
+	}
+	if diff := cmp.Diff([][]string{{"priority: 3; it was 7"}, {"created"}}, [][]string{history[0].Changes, history[1].Changes}); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+	if one := in("", "history", "maps", "--limit", "1").wants(t, exitOK).says(t, "there are more").out; !strings.Contains(one, "it was 7") || strings.Contains(one, "created") {
+		t.Errorf("the newest alone:\n%s", one)
+	}
+	in("", "create", "plans", "--owner", "ark:/99999/o", "--member-of", "ark:/99999/plans").wants(t, exitOK)
+	if plans := shownCollection(t, dir, "plans"); plans.Profile.Name != "plans" || plans.Profile.Collections[0] != "ark:/99999/plans" {
+		t.Errorf("plans %+v", plans)
+	}
+}
+
+// All that is wrong is told with the file's line, whoever finds it.
+func TestCollectionProfiles_Faults(t *testing.T) {
+	dir := up(t)
+	file := filepath.Join(t.TempDir(), "bad.yaml")
+	for _, tt := range []struct {
+		text string
+		code outcome
+		says []string
+	}{
+		{"ownr: ark:/99999/o\nscan: yes\n", exitUsage, []string{
+			"bad.yaml is no profile that can be taken", "bad.yaml:1:1: ownr is unknown; did you mean owner?", "bad.yaml:2:7: scan is text; true or false is wanted",
+		}},
+		{"owner: nobody\ncollections: [ark:/99999/c]\nmail:\n  to:\n    - a@example.org\n    - nobody\nstorages: [none]\nbag_profile:\n  Nonsense: 1\n", exitUsage, []string{
+			"the collection was not changed", "bad.yaml:1:8: owner: ", "bad.yaml:6:7: mail.to[1]: it is no mail address", "bad.yaml:7:12: storages[0]: ", "bad.yaml:9:13: bag_profile.Nonsense: ",
+		}},
+		{"owner: ark:/99999/o\n", exitUsage, []string{"bad.yaml:1:1: collections: missing"}},
+	} {
+		writeFile(t, file, tt.text)
+		holdfast(t, "collection", "create", "maps", "--profile", file, "--dir", dir).wants(t, tt.code).says(t, tt.says...)
+	}
+	holdfast(t, "collection", "create", "maps", "--dir", dir).wants(t, exitUsage).says(t, "--profile FILE")
+	holdfast(t, "collection", "update", "default", "--dir", dir).wants(t, exitUsage).says(t, "--profile FILE")
+	holdfast(t, "collection", "update", "default", "--profile", file, "--if-version", "0", "--dir", dir).wants(t, exitUsage).says(t, "--if-version")
+	holdfast(t, "collection", "create", "maps", "--profile", file+".none", "--dir", dir).wants(t, exitNotFound).says(t, "no such file")
+	holdfastWith(t, "name: [", "collection", "update", "default", "--profile", "-", "--dir", dir).wants(t, exitUsage).says(t, "standard input:1: it is no YAML")
+	if c := shownCollection(t, dir, "default"); c.Version != 1 {
+		t.Errorf("changed: %+v", c)
+	}
+}
+
+const importedProfile = `ProfileID: old_maps_content
+ProfileDescription: Old maps
+Owner: ark:/99999/o
+Collection.1: ark:/99999/c
+Notification.1: ann@example.org
+NotificationSuppression: full
+StorageNode: 9501
+CallbackURL: https://ann:geheim-und-lang@r.example.org/x
+Context: maps
+`
+
+func TestCollectionImport(t *testing.T) {
+	dir := up(t)
+	folder := t.TempDir()
+	file := writeFile(t, filepath.Join(folder, "old_maps_content"), importedProfile)
+	in := func(args ...string) result {
+		t.Helper()
+		r := holdfast(t, append(append([]string{"collection", "import"}, args...), "--dir", dir)...)
+		if strings.Contains(r.out+r.err, "geheim") {
+			t.Errorf("%v tells the password:\n%s%s", args, r.out, r.err)
+		}
+		return r
+	}
+	prints := func(want string, args ...string) result {
+		t.Helper()
+		r := in(args...).wants(t, exitOK)
+		if r.out != want+"\n" {
+			t.Errorf("%v prints %q, want %q", args, r.out, want)
+		}
+		return r
+	}
+	prints("old_maps: would be created, version 1", file, "--dry-run").says(t, "old_maps_content:9: Context: left out: ", "old_maps_content:6: NotificationSuppression: changed: mail.failures_only")
+	holdfast(t, "collection", "show", "old_maps", "--dir", dir).wants(t, exitNotFound)
+	in(file, "--storage", "9501=none").wants(t, exitUsage).says(t, "old_maps_content:7: storages[0]: there is no storage of this name")
+	prints("old_maps: created, version 1", file, "--storage", "9501=storage").says(t, "credential set old_maps https://r.example.org --basic ann")
+	want := registry.Profile{
+		Name: "old_maps", Description: "Old maps", Owner: "ark:/99999/o", Collections: []string{"ark:/99999/c"}, Storages: []string{"storage"},
+		Mail:     &registry.MailRules{To: []string{"ann@example.org"}, FailuresOnly: true},
+		Callback: &registry.Callback{URL: "https://r.example.org/x/mc/{job}", GoesOn: true},
+	}
+	if diff := cmp.Diff(want, shownCollection(t, dir, "old_maps").Profile); diff != "" {
+		t.Errorf("profile (-want +got):\n%s", diff)
+	}
+	none := holdfast(t, "collection", "credential", "list", "old_maps", "--json", "--dir", dir).wants(t, exitOK)
+	if none.out != "" {
+		t.Errorf("a credential nobody asked for: %s", none.out)
+	}
+	prints("old_maps: unchanged, version 1", file, "--storage", "9501=storage", "--set-credentials")
+	if r := holdfast(t, "collection", "credential", "list", "old_maps", "--dir", dir).wants(t, exitOK); !strings.Contains(r.out, "https://r.example.org") || !strings.Contains(r.out, "ann") {
+		t.Errorf("credentials:\n%s", r.out)
+	}
+	in(file).wants(t, exitRefused).says(t, "old_maps already", "--update")
+	prints("old_maps: would be changed, version 2", file, "--update", "--dry-run")
+	prints("old_maps: changed, version 2", file, "--update")
+
+	owner := writeFile(t, filepath.Join(folder, "x_owner"), "ProfileID: x_owner\nAggregate: MRT-owner\n")
+	r := in(owner, file, "--json").wants(t, exitPartly)
+	var first, second imported
+	lines := strings.SplitN(r.out, "\n", 2)
+	for i, into := range []*imported{&first, &second} {
+		if err := json.Unmarshal([]byte(lines[i]), into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if first.Outcome != "refused" || !strings.Contains(first.Error, "of an owner") || first.Collection != "" {
+		t.Errorf("the owner's: %+v", first)
+	}
+	if second.Outcome != "unchanged" || second.Version != 2 || len(second.Properties) != 9 || second.Credential != "https://r.example.org" || second.CredentialSet {
+		t.Errorf("the collection's: %+v", second)
+	}
+	in(file, "--storage", "9501").wants(t, exitUsage).says(t, "NODE=NAME")
+}
