@@ -114,12 +114,8 @@ func TestParse_Faults(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := profile.Parse([]byte(tt.text))
-			var faults profile.Faults
-			if !errors.As(err, &faults) {
-				t.Fatalf("error %v, want faults", err)
-			}
 			var got []string
-			for _, f := range faults {
+			for _, f := range faultsIn(t, err) {
 				got = append(got, place(f.Place)+" "+f.Message)
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -127,6 +123,21 @@ func TestParse_Faults(t *testing.T) {
 			}
 		})
 	}
+}
+
+// faultsIn returns the faults that an error is, each of which has a line.
+func faultsIn(t *testing.T, err error) profile.Faults {
+	t.Helper()
+	var faults profile.Faults
+	if !errors.As(err, &faults) || len(faults) == 0 {
+		t.Fatalf("error %v, want faults", err)
+	}
+	for _, one := range faults {
+		if one.Line < 1 || one.Message == "" {
+			t.Errorf("fault %+v", one)
+		}
+	}
+	return faults
 }
 
 func place(p profile.Place) string {
@@ -191,15 +202,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		d, err := profile.Parse(text)
 		if err != nil {
-			var faults profile.Faults
-			if !errors.As(err, &faults) || len(faults) == 0 {
-				t.Fatalf("error %v, want faults", err)
-			}
-			for _, one := range faults {
-				if one.Line < 1 || one.Message == "" {
-					t.Errorf("fault %+v", one)
-				}
-			}
+			faultsIn(t, err)
 			return
 		}
 		again, err := profile.YAML(d.Profile)

@@ -2,7 +2,6 @@ package profile_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -176,12 +175,8 @@ func TestParseMerritt_Refused(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := profile.ParseMerritt([]byte(tt.text), nil)
-			var faults profile.Faults
-			if !errors.As(err, &faults) {
-				t.Fatalf("error %v, want faults", err)
-			}
 			var got []string
-			for _, f := range faults {
+			for _, f := range faultsIn(t, err) {
 				got = append(got, fmt.Sprintf("%d %s", f.Line, f.Message))
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -203,15 +198,7 @@ func FuzzParseMerritt(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		m, err := profile.ParseMerritt(text, map[string][]string{"1": {"main"}})
 		if err != nil {
-			var faults profile.Faults
-			if !errors.As(err, &faults) || len(faults) == 0 {
-				t.Fatalf("error %v, want faults", err)
-			}
-			for _, one := range faults {
-				if one.Line < 1 || one.Message == "" {
-					t.Errorf("fault %+v", one)
-				}
-			}
+			faultsIn(t, err)
 			return
 		}
 		if m.Mnemonic == "" || m.Profile.Owner == "" || len(m.Profile.Collections) == 0 {
