@@ -176,6 +176,9 @@ func itemFacts(it registry.WorkItem) *facts {
 		f.add("row", registry.CountText(it.Row))
 	}
 	f.add("collection", it.Collection)
+	if spec.ProfileVersion > 0 {
+		f.add("profile", fmt.Sprintf("version %d", spec.ProfileVersion))
+	}
 	f.add("payload", strings.TrimSpace(string(spec.Type)+" "+spec.URL))
 	f.add("title", spec.Title)
 	f.add("creator", spec.Creator)

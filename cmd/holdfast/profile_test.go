@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -77,6 +78,11 @@ func TestCollectionProfiles(t *testing.T) {
 		}
 		if err := json.Unmarshal(it.Spec, &spec); err != nil {
 			t.Fatal(err)
+		}
+		for _, group := range []string{"item", "batch"} {
+			if text := holdfast(t, group, "show", told.BatchID, "--dir", dir).wants(t, exitOK).out; !strings.Contains(text, fmt.Sprintf("version %d\n", spec.ProfileVersion)) {
+				t.Errorf("%s show does not say version %d:\n%s", group, spec.ProfileVersion, text)
+			}
 		}
 		return spec
 	}
