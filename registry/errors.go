@@ -21,6 +21,8 @@ var (
 	ErrUnavailable = errors.New("registry is not available")
 	// ErrIntentOpen: another item's version of the object is intended and not yet recorded (R1).
 	ErrIntentOpen = errors.New("another version of the object is being written")
+	// ErrJobsOpen: a batch cannot be reported while one of its jobs is not settled. It is rung for when the last one is.
+	ErrJobsOpen = errors.New("jobs of the batch are not settled")
 	// ErrInvalid: the arguments can never be right, whatever the state of things: too many rows in one call, an unknown
 	// outcome, a claim without a request id. Nothing was changed.
 	ErrInvalid = errors.New("not a valid request")

@@ -32,10 +32,34 @@ type SentBack struct {
 	Times    int `json:"times"`
 }
 
+// JobResult is what became of one job.
+type JobResult struct {
+	ItemID   string     `json:"item_id"`
+	Row      int64      `json:"row"`
+	Name     string     `json:"name"`
+	State    State      `json:"state"`
+	Stage    Stage      `json:"stage,omitempty"` // where it stands, or failed; "" when it has completed
+	ARK      string     `json:"ark"`
+	ObjectID string     `json:"object_id"`
+	Version  int        `json:"version"`
+	LocalIDs []string   `json:"local_ids,omitempty"`
+	Error    string     `json:"error"`
+	Class    ErrorClass `json:"error_class"`
+	// Of a job in a report: Code is what happened in one word and Cause the fingerprint of the failure's [Cause], "" where
+	// they are not known; Fix is what puts it right, see [Fix]; Change what changed since the report before, "" in a first one.
+	Code   string    `json:"error_code,omitempty"`
+	Cause  string    `json:"cause,omitempty"`
+	Fix    string    `json:"fix,omitempty"`
+	Change JobChange `json:"change,omitempty"`
+}
+
 // JobResultOf says what has become of a job, in the one form that lists, reports and summaries share. Of the item it
-// needs spec, results, state and what identifies it. The error says that spec or results cannot be decoded.
+// needs spec, results, state, status, stage and what identifies it. The error says that spec or results cannot be decoded.
 func JobResultOf(it WorkItem) (JobResult, error) {
 	j := JobResult{ItemID: it.ID, Row: it.Row, Name: it.Name, State: it.State, Error: it.Note, Class: it.ErrorClass}
+	if it.Status != Completed {
+		j.Stage = it.Stage
+	}
 	var id Identity
 	var spec Spec
 	for _, part := range []struct {

@@ -107,7 +107,10 @@ type Working interface {
 	// Reserve promises bytes of a volume to the item until it completes, replacing what it had; *NoSpaceError when the
 	// volume would be filled beyond r.Threshold. Two items are never promised the same free space (R24).
 	Reserve(ctx context.Context, l Lease, r Reservation) error
-	// CloseReport stores the batch's report of its current closing from one snapshot of its jobs, once, and returns it.
+	// CloseReport stores the batch's report of its current closing from one snapshot of its jobs, with what changed since the
+	// report before, once, and returns it: a repeat returns what is stored. ErrJobsOpen when a job was sent back since the
+	// batch's turn came and there is no report of this closing yet: the batch waits for it. ErrInvalid for an item that is no
+	// batch at its report.
 	CloseReport(ctx context.Context, l Lease) (BatchReport, error)
 	// ApplyNext carries a bulk act out on its next at most 100 items, in one transaction with the cursor, so that a kill
 	// neither skips nor repeats one. What an item refuses is counted and told, and does not keep the others from it.
@@ -427,8 +430,12 @@ type Reading interface {
 	Deliveries(ctx context.Context, itemID string) ([]Delivery, error)
 	// ReportOf returns a batch's report of the given closing, 0 for the last; ErrNotFound before the first.
 	ReportOf(ctx context.Context, batchID string, closing int64) (BatchReport, error)
-	// ReportJobs lists the jobs of a report in row order, after a row.
-	ReportJobs(ctx context.Context, batchID string, closing, afterRow int64, limit int) ([]JobResult, error)
+	// Reports lists a batch's reports, the newest first, those of closings below before; 0: all. It is empty before the first,
+	// and for what is no batch.
+	Reports(ctx context.Context, batchID string, before int64, limit int) ([]BatchReport, error)
+	// ReportJobs lists the jobs of a report that a query selects, in row order. ErrNotFound when there is no such report,
+	// ErrInvalid when [ReportQuery.Check] refuses it.
+	ReportJobs(ctx context.Context, q ReportQuery) ([]JobResult, error)
 	// Object returns an object by ARK, or ErrNotFound.
 	Object(ctx context.Context, id string) (Object, error)
 	// Objects lists objects, newest first.
@@ -534,30 +541,6 @@ type Why struct {
 	Actor    string    `json:"actor,omitempty"`
 	Since    time.Time `json:"since"`
 	Act      string    `json:"act,omitempty"` // what would let it go
-}
-
-// JobResult is what became of one job.
-type JobResult struct {
-	ItemID   string     `json:"item_id"`
-	Row      int64      `json:"row"`
-	Name     string     `json:"name"`
-	State    State      `json:"state"`
-	ARK      string     `json:"ark"`
-	ObjectID string     `json:"object_id"`
-	Version  int        `json:"version"`
-	LocalIDs []string   `json:"local_ids,omitempty"`
-	Error    string     `json:"error"`
-	Class    ErrorClass `json:"error_class"`
-}
-
-// BatchReport is a batch's stored report of one closing.
-type BatchReport struct {
-	BatchID   string    `json:"batch_id"`
-	Closing   int64     `json:"closing"`
-	CreatedAt time.Time `json:"created_at"`
-	Jobs      int64     `json:"jobs"`
-	Completed int64     `json:"completed"`
-	Failed    int64     `json:"failed"`
 }
 
 // Object is a preserved object as the inventory knows it.

@@ -65,7 +65,7 @@ func TestExpand_BadRowFailsAlone(t *testing.T) {
 			if it := r.item(batch); it.ErrorClass != registry.JobsFault {
 				t.Errorf("class %s, want %s", it.ErrorClass, registry.JobsFault)
 			}
-			reported, err := r.registry.ReportJobs(t.Context(), batch, 1, 0, 100)
+			reported, err := r.registry.ReportJobs(t.Context(), registry.ReportQuery{BatchID: batch, Closing: 1, Limit: 100})
 			must(t, err)
 			for _, j := range reported {
 				if failed[j.Row] != (j.State == registry.StateFailed) {

@@ -2,6 +2,8 @@ package workers
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/interim"
@@ -18,12 +20,18 @@ type Report struct {
 	Interim  interim.Store
 }
 
+// jobsWait is how long a batch is left alone some of whose jobs were sent back just before it was reported.
+const jobsWait = time.Second
+
 // Stage implements base.Handler.
 func (w *Report) Stage() registry.Stage { return registry.Report }
 
 // Work implements base.Handler.
 func (w *Report) Work(ctx context.Context, item *base.Item) error {
-	if _, err := w.Registry.CloseReport(ctx, item.Lease()); err != nil {
+	_, err := w.Registry.CloseReport(ctx, item.Lease())
+	if errors.Is(err, registry.ErrJobsOpen) {
+		return base.Snooze(jobsWait, registry.ReasonBlocked, "jobs of it run again") // and rings when they are settled
+	} else if err != nil {
 		return err
 	}
 	if _, err := releaseUpload(ctx, w.Registry, w.Staging, item.WorkItem, true); err != nil {

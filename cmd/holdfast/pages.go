@@ -46,7 +46,7 @@ func reportPage(c *client.Client, r registry.BatchReport) fetch[registry.JobResu
 		if err != nil {
 			return registry.Page[registry.JobResult]{}, err
 		}
-		rows, err := c.ReportJobs(ctx, r.BatchID, r.Closing, row, limit)
+		rows, err := c.ReportJobs(ctx, registry.ReportQuery{BatchID: r.BatchID, Closing: r.Closing, AfterRow: row, Limit: limit})
 		return full(rows, err, limit, func(j registry.JobResult) string { return strconv.FormatInt(j.Row, 10) })
 	}
 }

@@ -38,7 +38,7 @@ func TestBatch_Read(t *testing.T) {
 	if report.Jobs != 1 || report.Completed != 1 || report.Closing != 1 {
 		t.Errorf("report=%+v, want one completed job", report)
 	}
-	stored, err := c.ReportJobs(ctx, batchID, report.Closing, 0, 0)
+	stored, err := c.ReportJobs(ctx, registry.ReportQuery{BatchID: batchID, Closing: report.Closing})
 	must(t, err)
 	if diff := cmp.Diff(jobs.Rows, stored); diff != "" {
 		t.Errorf("a report's job differs from the job (-job +report):\n%s", diff)

@@ -182,8 +182,12 @@ func (s *server) readingRoutes(api huma.API) {
 	ask(s, api, method("report", "Show a batch's report"), func(r Registry, ctx context.Context, in wire.ReportRequest) (registry.BatchReport, error) {
 		return r.ReportOf(ctx, in.BatchID, in.Closing)
 	})
-	ask(s, api, method("report-jobs", "List the jobs of a report"), func(r Registry, ctx context.Context, in wire.ReportRequest) (wire.Rows[registry.JobResult], error) {
-		jobs, err := r.ReportJobs(ctx, in.BatchID, in.Closing, in.AfterRow, in.Limit)
+	ask(s, api, method("reports", "List a batch's reports"), func(r Registry, ctx context.Context, in wire.ReportsRequest) (wire.Rows[registry.BatchReport], error) {
+		reports, err := r.Reports(ctx, in.BatchID, in.Before, in.Limit)
+		return wire.Rows[registry.BatchReport]{Rows: reports}, err
+	})
+	ask(s, api, method("report-jobs", "List the jobs of a report"), func(r Registry, ctx context.Context, q registry.ReportQuery) (wire.Rows[registry.JobResult], error) {
+		jobs, err := r.ReportJobs(ctx, q)
 		return wire.Rows[registry.JobResult]{Rows: jobs}, err
 	})
 	ask(s, api, method("object", "Show an object"), byID(Registry.Object))
@@ -260,7 +264,7 @@ func contractAccess(access map[string][]registry.Role) {
 	}
 	for _, name := range strings.Fields(`upload incoming batches-of submit prepare seal
 		item items count-items failures graph edges queue-status accepting holds batch-progress why events feed feed-end await-feed attempts
-		report report-jobs object objects deletions files file-history premis-events restorations restoration deposit-receipt receipt-keys collection collections credentials workers ping has-replicas knows-object deliveries`) {
+		report reports report-jobs object objects deletions files file-history premis-events restorations restoration deposit-receipt receipt-keys collection collections credentials workers ping has-replicas knows-object deliveries`) {
 		access[contractPrefix+name] = worker
 	}
 	for _, name := range strings.Fields(`begin-upload incoming-of take-upload save-upload finish-upload drop-upload dropped-uploads

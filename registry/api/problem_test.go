@@ -39,6 +39,7 @@ func TestProblem_Table(t *testing.T) {
 		{registry.ErrNotFound, 404, wire.CodeNotFound},
 		{registry.ErrIdempotencyConflict, 409, wire.CodeIdempotency},
 		{registry.ErrIntentOpen, 409, wire.CodeConflict},
+		{registry.ErrJobsOpen, 409, wire.CodeConflict},
 		{registry.ErrTaken, 409, wire.CodeConflict},
 		{registry.ErrClaimLost, 409, wire.CodeConflict},
 		{&registry.LockedError{Key: "k", ItemID: "y"}, 409, wire.CodeConflict},

@@ -244,16 +244,24 @@ func (s scoped) ReportOf(ctx context.Context, batchID string, closing int64) (re
 	return s.all.ReportOf(ctx, batchID, closing)
 }
 
-// ReportJobs implements registry.Reading.
-func (s scoped) ReportJobs(ctx context.Context, batchID string, closing, afterRow int64, limit int) ([]registry.JobResult, error) {
-	v := s.sight(ctx)
-	if _, err := v.item(ctx, batchID); err != nil {
+// Reports implements registry.Reading.
+func (s scoped) Reports(ctx context.Context, batchID string, before int64, limit int) ([]registry.BatchReport, error) {
+	if _, err := s.sight(ctx).item(ctx, batchID); err != nil {
 		return nil, err
 	}
-	jobs, err := s.all.ReportJobs(ctx, batchID, closing, afterRow, limit)
+	return s.all.Reports(ctx, batchID, before, limit)
+}
+
+// ReportJobs implements registry.Reading.
+func (s scoped) ReportJobs(ctx context.Context, q registry.ReportQuery) ([]registry.JobResult, error) {
+	v := s.sight(ctx)
+	if _, err := v.item(ctx, q.BatchID); err != nil {
+		return nil, err
+	}
+	jobs, err := s.all.ReportJobs(ctx, q)
 	for i := range jobs {
 		if err == nil {
-			err = v.mask(ctx, &jobs[i].Error)
+			err = v.mask(ctx, &jobs[i].Error, &jobs[i].Fix)
 		}
 	}
 	return jobs, err

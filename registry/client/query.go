@@ -35,4 +35,10 @@ func in(folder, id string, rest ...string) string {
 }
 
 // join is a list in a query.
-func join(values []string) string { return strings.Join(values, ",") }
+func join[T ~string](values []T) string {
+	texts := make([]string, len(values))
+	for i, v := range values {
+		texts[i] = string(v)
+	}
+	return strings.Join(texts, ",")
+}

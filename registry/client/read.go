@@ -105,10 +105,20 @@ func (c *Client) ReportOf(ctx context.Context, batchID string, closing int64) (r
 	return get[registry.BatchReport](ctx, c, in("batches", batchID, "report"), values("closing", number(closing)))
 }
 
-// ReportJobs lists the jobs of a stored report in row order, after a row.
-func (c *Client) ReportJobs(ctx context.Context, batchID string, closing, afterRow int64, limit int) ([]registry.JobResult, error) {
-	p, err := get[registry.Page[registry.JobResult]](ctx, c, in("batches", batchID, "report", "jobs"),
-		values("closing", number(closing), "after", number(afterRow), "limit", number(limit)))
+// Reports lists a batch's stored reports, the newest first, those of closings below before; 0: all.
+func (c *Client) Reports(ctx context.Context, batchID string, before int64, limit int) ([]registry.BatchReport, error) {
+	p, err := get[registry.Page[registry.BatchReport]](ctx, c, in("batches", batchID, "reports"),
+		values("before", number(before), "limit", number(limit)))
+	return p.Rows, err
+}
+
+// ReportJobs lists the jobs of a stored report that q selects, in row order.
+func (c *Client) ReportJobs(ctx context.Context, q registry.ReportQuery) ([]registry.JobResult, error) {
+	query := values("closing", number(q.Closing), "list", string(q.List), "after", number(q.AfterRow), "limit", number(q.Limit))
+	if len(q.Changes) > 0 {
+		query.Set("change", join(q.Changes))
+	}
+	p, err := get[registry.Page[registry.JobResult]](ctx, c, in("batches", q.BatchID, "report", "jobs"), query)
 	return p.Rows, err
 }
 

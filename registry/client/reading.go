@@ -108,11 +108,14 @@ func (s *Store) ReportOf(ctx context.Context, batchID string, closing int64) (re
 	return call[registry.BatchReport](ctx, s, "report", wire.ReportRequest{BatchID: batchID, Closing: closing})
 }
 
+// Reports implements registry.Reading.
+func (s *Store) Reports(ctx context.Context, batchID string, before int64, limit int) ([]registry.BatchReport, error) {
+	return list[registry.BatchReport](ctx, s, "reports", wire.ReportsRequest{BatchID: batchID, Before: before, Limit: limit})
+}
+
 // ReportJobs implements registry.Reading.
-func (s *Store) ReportJobs(ctx context.Context, batchID string, closing, afterRow int64, limit int) ([]registry.JobResult, error) {
-	return list[registry.JobResult](ctx, s, "report-jobs", wire.ReportRequest{
-		BatchID: batchID, Closing: closing, AfterRow: afterRow, Limit: limit,
-	})
+func (s *Store) ReportJobs(ctx context.Context, q registry.ReportQuery) ([]registry.JobResult, error) {
+	return list[registry.JobResult](ctx, s, "report-jobs", q)
 }
 
 // Object implements registry.Reading.

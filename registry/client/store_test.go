@@ -56,6 +56,7 @@ func TestStore_ErrorsCrossTheWire(t *testing.T) {
 		{registry.ErrIdempotencyConflict, nil},
 		{registry.ErrTaken, nil},
 		{registry.ErrIntentOpen, nil},
+		{registry.ErrJobsOpen, nil},
 		{registry.ErrInvalid, nil},
 		{registry.ErrSealed, nil},
 		{registry.ErrEmptyQuery, nil},

@@ -42,9 +42,9 @@ func oneReport(f *fixture) {
 	id, _ := f.reportable()
 	_, err := f.ReportOf(f.Context(), id, 0)
 	f.is(err, registry.ErrNotFound)
-	_, err = f.ReportJobs(f.Context(), id, 1, 0, 10)
+	_, err = f.ReportJobs(f.Context(), registry.ReportQuery{BatchID: id, Closing: 1})
 	f.is(err, registry.ErrNotFound)
-	want := registry.BatchReport{BatchID: id, Closing: 1, CreatedAt: f.clock.now(), Jobs: 2, Completed: 1, Failed: 1}
+	want := registry.BatchReport{BatchID: id, Closing: 1, CreatedAt: f.clock.now(), Jobs: 2, Completed: 1, Failed: 1, Content: 1}
 	l := f.take(registry.Report, id).Lease
 	first := f.closeReport(l)
 	f.clock.pass(lease)
@@ -152,7 +152,7 @@ func reportJobs(f *fixture) {
 	c := f.takeItem(id)
 	jobs := newJobs(5)
 	jobs[0].Spec.LocalIDs = []string{"loc-1"}
-	jobs[4].Fault = "line 5 is wrong"
+	jobs[4].Fault, jobs[4].Code = "line 5 is wrong", "E007"
 	_, err := f.AddJobs(f.Context(), c.Lease, jobs)
 	f.must(err)
 	f.done(c.Lease)
@@ -164,6 +164,7 @@ func reportJobs(f *fixture) {
 	f.bring(ids[1], registry.Process)
 	f.settle(registry.Settlement{
 		Lease: f.takeItem(ids[1]).Lease, Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Error: "storage",
+		Code: "http-503", Host: "s3.test", Remedy: "wait for it",
 		Results: map[string]json.RawMessage{"ark": raw(`{"ark":"ark:/99999/y","minted":true,"head":0}`)},
 	})
 	f.finish(ids[2])
@@ -175,7 +176,7 @@ func reportJobs(f *fixture) {
 		if len(got) > 0 {
 			after = got[len(got)-1].Row
 		}
-		page, err := f.ReportJobs(f.Context(), id, 0, after, 2)
+		page, err := f.ReportJobs(f.Context(), registry.ReportQuery{BatchID: id, AfterRow: after, Limit: 2})
 		f.must(err)
 		got = append(got, page...)
 		if len(page) < 2 {
@@ -184,10 +185,21 @@ func reportJobs(f *fixture) {
 	}
 	want := []registry.JobResult{
 		{Row: 1, State: registry.StateCompleted, ARK: "ark:/99999/x", ObjectID: "ark:/99999/x", Version: 1, LocalIDs: []string{"loc-1"}},
-		{Row: 2, State: registry.StateFailed, ARK: "ark:/99999/y", Error: "storage", Class: registry.SystemFault},
+		{
+			Row: 2, State: registry.StateFailed, Stage: registry.Process, ARK: "ark:/99999/y", Error: "storage", Class: registry.SystemFault,
+			Code: "http-503", Cause: registry.CauseOf(registry.Process, registry.SystemFault, "http-503", "s3.test", "").Fingerprint(),
+			Fix: "wait for it, then requeue the item",
+		},
 		{Row: 3, State: registry.StateCompleted},
-		{Row: 4, State: registry.StateCancelled, Error: "cancelled by admin: because"},
-		{Row: 5, State: registry.StateFailed, Error: "line 5 is wrong", Class: registry.ContentFault},
+		{
+			Row: 4, State: registry.StateCancelled, Stage: registry.Estimate, Error: "cancelled by admin: because",
+			Fix: "nothing, or an admin requeues it",
+		},
+		{
+			Row: 5, State: registry.StateFailed, Stage: registry.Estimate, Error: "line 5 is wrong", Class: registry.ContentFault, Code: "E007",
+			Cause: registry.CauseOf(registry.Estimate, registry.ContentFault, "E007", "", "line 5 is wrong").Fingerprint(),
+			Fix:   "the producer corrects the deposit and submits it again",
+		},
 	}
 	for i := range want {
 		want[i].ItemID, want[i].Name = ids[i], fmt.Sprintf("job-%d", i+1)

@@ -31,6 +31,8 @@ type dialect interface {
 	run(ctx context.Context, conn any, statements []statement) error
 	// among is the condition that a column is one of the texts of a parameter which list makes.
 	among(column, parameter string) string
+	// members is some members of the JSON object in a column, as an object of their own.
+	members(column string, names ...string) string
 	list(texts []string) any
 	// unfit says that an error means that an argument is nothing that the database could hold: no text, too long a key, too
 	// large a number.

@@ -51,7 +51,7 @@ func scanFailures(row scanner) (g registry.FailureGroup, err error) {
 		return g, err
 	}
 	g.First, g.Last = fromMicros(first), fromMicros(last)
-	g.Cause, g.Act = registry.CauseOf(stage, class, code, host, g.Note), rights(class, remedy)
+	g.Cause, g.Act = registry.CauseOf(stage, class, code, host, g.Note), registry.Fix(registry.Failed, class, code, remedy)
 	return g, nil
 }
 

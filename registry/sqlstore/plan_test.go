@@ -210,7 +210,7 @@ func (l *life) readAll(t *testing.T) {
 	must(l.s.Feed(ctx, registry.FeedQuery{Types: []string{"submit", "claim"}, Within: []string{"c", "d"}}))
 	must(l.s.Audit(ctx, registry.AuditQuery{}))
 	must(l.s.Audit(ctx, registry.AuditQuery{Actor: "a", Types: []string{"submit"}, After: "MSA"}))
-	must(l.s.ReportJobs(ctx, l.batch, 0, 0, 10))
+	must(l.s.ReportJobs(ctx, registry.ReportQuery{BatchID: l.batch, List: registry.ListFailed, Changes: []registry.JobChange{registry.ChangeNew}}))
 	must(l.s.Object(ctx, l.ark))
 	must(l.s.Files(ctx, l.ark, 0, "", 10))
 	must(l.s.PremisEvents(ctx, l.ark, registry.AfterSeq(0), 10))

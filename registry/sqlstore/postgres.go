@@ -152,6 +152,16 @@ func (d postgres) among(column, parameter string) string {
 	return column + " = ANY(CAST(" + parameter + " AS TEXT[]))"
 }
 
+// members leaves an object as it is that has a NUL somewhere, which PostgreSQL refuses to look into.
+func (d postgres) members(column string, names ...string) string {
+	parts := make([]string, len(names))
+	for i, name := range names {
+		parts[i] = "'" + name + "', CAST(" + column + " AS JSON) -> '" + name + "'"
+	}
+	return "CASE WHEN position('\\u0000' IN " + column + ") > 0 THEN " + column +
+		" ELSE CAST(json_build_object(" + strings.Join(parts, ", ") + ") AS TEXT) END"
+}
+
 func (d postgres) list(texts []string) any { return texts }
 
 func (d postgres) unfit(err error) bool {

@@ -10,86 +10,108 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// CloseReport implements registry.Working. The rows are copied by one statement, so the report is one snapshot and
-// needs no memory, whatever the number of jobs (R22).
-func (s *Store) CloseReport(ctx context.Context, l registry.Lease) (registry.BatchReport, error) {
-	var closing int64
-	err := s.write(ctx, func(t *tx) error {
-		batch, err := t.live(l)
-		if err != nil {
-			return err
-		}
-		if batch.Action != registry.Batch || batch.Stage != registry.Report {
-			return fmt.Errorf("%w: item %s is not a batch at its report", registry.ErrInvalid, batch.ID)
-		}
-		closing = batch.Closing
-		var there int
-		err = t.get(`SELECT COUNT(*) FROM report WHERE batch_id = $1 AND closing = $2`, []any{batch.ID, closing}, &there)
-		if err != nil || there > 0 {
-			return err
-		}
-		err = t.do(`INSERT INTO report_job (batch_id, closing, row_no, item_id, name, status, state, spec, error, error_class)
-			SELECT parent_id, $2, row_no, id, name, status, state, spec, note, error_class FROM work_item WHERE parent_id = $1`,
-			batch.ID, closing)
-		if err != nil {
-			return err
-		}
-		err = t.do(`INSERT INTO report (batch_id, closing, created_at, jobs, completed, failed)
-			SELECT $1, $2, $3, COUNT(*), COUNT(CASE WHEN status = 'completed' THEN 1 END),
-				COUNT(CASE WHEN status <> 'completed' THEN 1 END)
-			FROM report_job WHERE batch_id = $1 AND closing = $2`, batch.ID, closing, t.now)
-		return err
-	})
-	if err != nil {
-		return registry.BatchReport{}, fmt.Errorf("close report of batch %s: %w", l.ItemID, err)
+const selectReport = `SELECT batch_id, closing, created_at, jobs, completed, failed, content, stopped, since, now_completed, still_failed,
+	newly_failed, now_stopped, new_jobs FROM report `
+
+func scanReport(row scanner) (r registry.BatchReport, err error) {
+	var at int64
+	var d registry.ReportDifference
+	err = row.Scan(&r.BatchID, &r.Closing, &at, &r.Jobs, &r.Completed, &r.Failed, &r.Content, &r.Stopped, &d.Since, &d.NowCompleted,
+		&d.StillFailed, &d.NewlyFailed, &d.NowStopped, &d.NewJobs)
+	r.CreatedAt = fromMicros(at)
+	if d.Since > 0 {
+		d.Unchanged = r.Jobs - d.NowCompleted - d.StillFailed - d.NewlyFailed - d.NowStopped - d.NewJobs
+		r.Difference = &d
 	}
-	return s.ReportOf(ctx, l.ItemID, closing)
+	return r, err
 }
 
 // ReportOf implements registry.Reading.
 func (s *Store) ReportOf(ctx context.Context, batchID string, closing int64) (registry.BatchReport, error) {
-	r := registry.BatchReport{BatchID: batchID}
-	var at int64
-	err := s.read.QueryRowContext(ctx, `SELECT closing, created_at, jobs, completed, failed FROM report
-		WHERE batch_id = $1 AND ($2 = 0 OR closing = $2) ORDER BY closing DESC LIMIT 1`, batchID, closing).
-		Scan(&r.Closing, &at, &r.Jobs, &r.Completed, &r.Failed)
+	r, err := scanReport(s.read.QueryRowContext(ctx, selectReport+`WHERE batch_id = $1 AND ($2 = 0 OR closing = $2)
+		ORDER BY closing DESC LIMIT 1`, clean(batchID), closing))
 	if errors.Is(err, sql.ErrNoRows) {
-		return r, fmt.Errorf("report of batch %s: %w", batchID, registry.ErrNotFound)
+		return registry.BatchReport{}, fmt.Errorf("report of batch %s: %w", batchID, registry.ErrNotFound)
 	} else if err != nil {
-		return r, fmt.Errorf("read report of batch %s: %w", batchID, err)
+		return registry.BatchReport{}, fmt.Errorf("read report of batch %s: %w", batchID, err)
 	}
-	r.CreatedAt = fromMicros(at)
 	return r, nil
 }
 
-// ReportJobs implements registry.Reading.
-func (s *Store) ReportJobs(ctx context.Context, batchID string, closing, afterRow int64, limit int) (out []registry.JobResult, err error) {
-	report, err := s.ReportOf(ctx, batchID, closing)
+// Reports implements registry.Reading.
+func (s *Store) Reports(ctx context.Context, batchID string, before int64, most int) (out []registry.BatchReport, err error) {
+	rows, err := s.read.QueryContext(ctx, selectReport+`WHERE batch_id = $1 AND ($2 = 0 OR closing < $2)
+		ORDER BY closing DESC LIMIT $3`, clean(batchID), before, pageSize(most))
 	if err != nil {
-		return nil, err
-	}
-	rows, err := s.read.QueryContext(ctx, `SELECT row_no, item_id, name, status, state, spec, error, error_class FROM report_job
-		WHERE batch_id = $1 AND closing = $2 AND row_no > $3 ORDER BY row_no LIMIT $4`, batchID, report.Closing, afterRow, pageSize(limit))
-	if err != nil {
-		return nil, fmt.Errorf("read report of batch %s: %w", batchID, err)
+		return nil, fmt.Errorf("list reports of batch %s: %w", batchID, err)
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
-		it := registry.WorkItem{Action: registry.Ingest}
-		var state, spec string
-		if err := rows.Scan(&it.Row, &it.ID, &it.Name, &it.Status, &state, &spec, &it.Note, &it.ErrorClass); err != nil {
-			return nil, fmt.Errorf("read report of batch %s: %w", batchID, err)
-		}
-		it.State = registry.StateOf(registry.Position{Action: it.Action, Status: it.Status})
-		it.Spec = json.RawMessage(spec)
-		if err := json.Unmarshal([]byte(state), &it.Results); err != nil {
-			return nil, fmt.Errorf("decode results of item %s: %w", it.ID, err)
-		}
-		j, err := registry.JobResultOf(it)
+		r, err := scanReport(rows)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("list reports of batch %s: %w", batchID, err)
+		}
+		out = append(out, r)
+	}
+	return out, rows.Err()
+}
+
+// ReportJobs implements registry.Reading.
+func (s *Store) ReportJobs(ctx context.Context, q registry.ReportQuery) (out []registry.JobResult, err error) {
+	if err := q.Check(); err != nil {
+		return nil, fmt.Errorf("list jobs of a report: %w", err)
+	}
+	report, err := s.ReportOf(ctx, q.BatchID, q.Closing)
+	if err != nil {
+		return nil, err
+	}
+	w := &where{}
+	w.add("batch_id = ?", report.BatchID)
+	w.add("closing = ?", report.Closing)
+	w.add("row_no > ?", q.AfterRow)
+	switch q.List {
+	case registry.ListCompleted:
+		w.conds = append(w.conds, "status = 'completed'")
+	case registry.ListFailed:
+		w.conds = append(w.conds, "status <> 'completed'")
+	}
+	if len(q.Changes) > 0 {
+		changes := make([]string, len(q.Changes))
+		for i, c := range q.Changes {
+			changes[i] = string(c)
+		}
+		w.addIn("change", changes)
+	}
+	rows, err := s.read.QueryContext(ctx, `SELECT row_no, item_id, name, status, stage, state, spec, error, error_class, cause, code, remedy, change
+		FROM report_job`+w.String()+` ORDER BY row_no`+limit(pageSize(q.Limit)), w.args...)
+	if err != nil {
+		return nil, fmt.Errorf("read report of batch %s: %w", q.BatchID, err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		j, err := scanReportJob(rows)
+		if err != nil {
+			return nil, fmt.Errorf("read report of batch %s: %w", q.BatchID, err)
 		}
 		out = append(out, j)
 	}
 	return out, rows.Err()
+}
+
+func scanReportJob(row scanner) (registry.JobResult, error) {
+	it := registry.WorkItem{Action: registry.Ingest}
+	var state, spec, cause, code, remedy string
+	var change registry.JobChange
+	err := row.Scan(&it.Row, &it.ID, &it.Name, &it.Status, &it.Stage, &state, &spec, &it.Note, &it.ErrorClass, &cause, &code, &remedy, &change)
+	if err != nil {
+		return registry.JobResult{}, err
+	}
+	it.State = registry.StateOf(it.Position())
+	it.Spec = json.RawMessage(spec)
+	if err := json.Unmarshal([]byte(state), &it.Results); err != nil {
+		return registry.JobResult{}, fmt.Errorf("decode results of item %s: %w", it.ID, err)
+	}
+	j, err := registry.JobResultOf(it)
+	j.Code, j.Cause, j.Fix, j.Change = code, cause, registry.Fix(it.Status, it.ErrorClass, code, remedy), change
+	return j, err
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/pressly/goose/v3"
@@ -67,6 +68,14 @@ func (d sqlite) run(context.Context, any, []statement) error { return nil } // n
 
 func (d sqlite) among(column, parameter string) string {
 	return column + " IN (SELECT value FROM json_each(" + parameter + "))"
+}
+
+func (d sqlite) members(column string, names ...string) string {
+	parts := make([]string, len(names))
+	for i, name := range names {
+		parts[i] = "'" + name + "', json_extract(" + column + ", '$." + name + "')"
+	}
+	return "json_object(" + strings.Join(parts, ", ") + ")"
 }
 
 func (d sqlite) list(texts []string) any {

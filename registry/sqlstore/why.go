@@ -44,21 +44,16 @@ func (s *Store) whySettled(ctx context.Context, it registry.WorkItem, w *registr
 	}
 	w.Sentence = fmt.Sprintf("it failed at %s: %s", it.Stage, it.Note)
 	remedy, _, err := s.remedy(ctx, it)
-	w.Act = rights(it.ErrorClass, remedy)
-	return err
-}
-
-// rights is what puts a failed item right, whose worker knew a remedy or none ("").
-func rights(class registry.ErrorClass, remedy string) string {
-	switch {
-	case class == registry.ContentFault:
-		return "the producer corrects the deposit and submits it again"
-	case class == registry.JobsFault:
-		return "requeue the failed jobs, then ask the batch for an updated report"
-	case remedy != "":
-		return remedy + ", then requeue the item"
+	if err != nil {
+		return err
 	}
-	return "an admin looks at the cause and requeues the item"
+	var code string
+	err = s.read.QueryRowContext(ctx, `SELECT cause_code FROM work_item WHERE id = $1`, it.ID).Scan(&code)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil // it was purged meanwhile
+	}
+	w.Act = registry.Fix(it.Status, it.ErrorClass, code, remedy)
+	return err
 }
 
 // remedy is what the last attempt's worker knew to let the item go on, "" when nothing; and how many attempts it has.

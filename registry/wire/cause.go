@@ -49,6 +49,7 @@ func kinds() []kind {
 		sentinel("last-admin", registry.ErrLastAdmin),
 		sentinel("taken", registry.ErrTaken),
 		sentinel("intent-open", registry.ErrIntentOpen),
+		sentinel("jobs-open", registry.ErrJobsOpen),
 		sentinel("invalid", registry.ErrInvalid),
 		sentinel("empty-query", registry.ErrEmptyQuery),
 		sentinel("sealed", registry.ErrSealed),

@@ -129,12 +129,17 @@ type FeedWait struct {
 	Wait  int64 `json:"wait_ms" doc:"In milliseconds"`
 }
 
-// ReportRequest names a report, or a page of its jobs.
+// ReportRequest names a report.
 type ReportRequest struct {
-	BatchID  string `json:"batch_id"`
-	Closing  int64  `json:"closing"`
-	AfterRow int64  `json:"after_row"`
-	Limit    int    `json:"limit"`
+	BatchID string `json:"batch_id"`
+	Closing int64  `json:"closing"`
+}
+
+// ReportsRequest asks for a page of a batch's reports.
+type ReportsRequest struct {
+	BatchID string `json:"batch_id"`
+	Before  int64  `json:"before"`
+	Limit   int    `json:"limit"`
 }
 
 // PremisRequest asks for a page of an object's events.

@@ -1,0 +1,133 @@
+package registry
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// BatchReport is a batch's stored report of one closing: what had become of its jobs when the last of them settled. What
+// becomes of them later is told by the report of a later closing and never changes this one.
+type BatchReport struct {
+	BatchID   string    `json:"batch_id"`
+	Closing   int64     `json:"closing"`
+	CreatedAt time.Time `json:"created_at"`
+	Jobs      int64     `json:"jobs"`
+	Completed int64     `json:"completed"`
+	Failed    int64     `json:"failed"`         // all that did not complete
+	Content   int64     `json:"failed_content"` // of Failed: error class content
+	Stopped   int64     `json:"stopped"`        // of Failed: cancelled, aborted or deleted by an admin
+	// Difference is what changed since the report before; nil for the first one.
+	Difference *ReportDifference `json:"difference,omitempty"`
+}
+
+// ReportDifference counts what changed since the report of an earlier closing, by [JobChange].
+type ReportDifference struct {
+	Since        int64 `json:"since"` // the closing of that report
+	NowCompleted int64 `json:"now_completed"`
+	StillFailed  int64 `json:"still_failed"`
+	NewlyFailed  int64 `json:"newly_failed"`
+	NowStopped   int64 `json:"now_stopped"`
+	NewJobs      int64 `json:"new_jobs"`
+	Unchanged    int64 `json:"unchanged"`
+}
+
+// JobChange is what changed of a job since the report before. Each job of a report that has a difference has one.
+type JobChange string
+
+// The changes.
+const (
+	ChangeCompleted   JobChange = "now-completed" // it had not completed, and has
+	ChangeStillFailed JobChange = "still-failed"  // it had failed, and has again or has not been run again
+	ChangeNewlyFailed JobChange = "newly-failed"  // it has failed, and had been stopped before
+	ChangeStopped     JobChange = "now-stopped"   // an admin has cancelled, aborted or deleted it since
+	ChangeNew         JobChange = "new"           // it was not in the report before
+	ChangeNone        JobChange = "unchanged"     // completed, cancelled, aborted or deleted then and now
+)
+
+// JobChanges returns every change, those that a depositor asks for first.
+func JobChanges() []JobChange {
+	return []JobChange{ChangeCompleted, ChangeStillFailed, ChangeNewlyFailed, ChangeStopped, ChangeNew, ChangeNone}
+}
+
+// ReportList is one of the two lists that a report has.
+type ReportList string
+
+// The lists. Each job of a report is in one of them.
+const (
+	ListCompleted ReportList = "completed"
+	ListFailed    ReportList = "failed" // all that did not complete: what failed, and what an admin stopped
+)
+
+// ReportLists returns the lists, failed first.
+func ReportLists() []ReportList { return []ReportList{ListFailed, ListCompleted} }
+
+// ReportQuery selects jobs of a stored report; empty fields do not restrict.
+type ReportQuery struct {
+	BatchID  string      `json:"batch_id"`
+	Closing  int64       `json:"closing,omitempty"` // 0: the last
+	List     ReportList  `json:"list,omitempty"`
+	Changes  []JobChange `json:"changes,omitempty"`   // any of these
+	AfterRow int64       `json:"after_row,omitempty"` // the last row of the page before
+	Limit    int         `json:"limit,omitempty"`     // 0: 50; at most 500
+}
+
+// Check returns ErrInvalid, with the reason, for a list or change that there is not.
+func (q ReportQuery) Check() error {
+	if q.List != "" && !slices.Contains(ReportLists(), q.List) {
+		return fmt.Errorf("%w: a report has no list %q; it has %v", ErrInvalid, q.List, ReportLists())
+	}
+	for _, c := range q.Changes {
+		if !slices.Contains(JobChanges(), c) {
+			return fmt.Errorf("%w: a report knows no change %q; it knows %v", ErrInvalid, c, JobChanges())
+		}
+	}
+	return nil
+}
+
+// Fix says what puts right that an item did not complete: what the producer corrects, or what an admin does. It is the one
+// place where that is said, for reports, mails, lists of failures and the answer to why. code is what happened in one word
+// and remedy what the worker knew; either may be "". It is "" for what needs nothing.
+func Fix(status Status, class ErrorClass, code, remedy string) string {
+	switch status {
+	case Cancelled:
+		return "nothing, or an admin requeues it"
+	case Aborted, Deleted:
+		return "nothing, or the producer submits it again"
+	case Failed:
+	case Prepare, Pending, Running, Completed:
+		return ""
+	}
+	switch {
+	case class == ContentFault:
+		return contentFix(code)
+	case class == JobsFault:
+		return "requeue the failed jobs, then ask the batch for an updated report"
+	case remedy != "":
+		return remedy + ", then requeue the item"
+	}
+	return "an admin looks at the cause and requeues the item"
+}
+
+// contentFix says what the producer corrects. What exactly is wrong, and where, is in the item's note.
+func contentFix(code string) string {
+	what := "corrects the deposit"
+	switch {
+	case code == "digest-mismatch":
+		what = "compares the file with the original, corrects the file or its digest,"
+	case code == "size-mismatch":
+		what = "compares the file with the original, corrects the file or its size,"
+	case code == "digest-unsupported":
+		what = "gives a digest by sha256 or sha512"
+	case code == "http-404", code == "http-410":
+		what = "puts the file there or corrects its address,"
+	case code == "identifier-mismatch", code == "owner-mismatch":
+		what = "corrects the ARK or the local id"
+	case code == "no-object":
+		what = "corrects the identifier, or leaves the update away,"
+	case strings.HasPrefix(code, "unpack-"):
+		what = "packs the container anew"
+	}
+	return "the producer " + what + " and submits it again"
+}
