@@ -39,6 +39,8 @@ func access() map[string][]registry.Role {
 		"list-batch-jobs":    reader,
 		"batch-report":       reader,
 		"list-batch-reports": reader,
+		"batch-report-json":  reader,
+		"batch-report-csv":   reader,
 		"batch-report-jobs":  reader,
 
 		"list-items":     reader,

@@ -127,6 +127,7 @@ func (s *server) routes() (*http.ServeMux, huma.API) {
 	s.contract = map[string]string{}
 	s.submitRoutes(api)
 	s.batchRoutes(api)
+	s.reportRoutes(api, mux)
 	s.itemRoutes(api)
 	s.graphRoutes(api)
 	s.adminRoutes(api)

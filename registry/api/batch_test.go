@@ -1,6 +1,8 @@
 package api_test
 
 import (
+	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
@@ -203,4 +205,46 @@ func TestCollections(t *testing.T) {
 	if err != nil || len(workers) != 0 {
 		t.Errorf("workers=%v (%v), want none", workers, err)
 	}
+}
+
+// A report is downloaded whole, in both forms, and what is asked of it that cannot be is refused before anything is sent.
+func TestReport_Download(t *testing.T) {
+	b := newBench(t)
+	batchID, jobID := b.preserve(t, "ark:/99999/fk4one", map[string]string{"producer/a": "a"})
+	path := "/api/v1/batches/" + batchID + "/report"
+
+	answer, text := b.send(t, http.MethodGet, path+".csv", "")
+	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	must(t, err)
+	if answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != "text/csv" || len(rows) != 2 || rows[1][1] != jobID || rows[1][4] != "ark:/99999/fk4one" ||
+		answer.Header.Get("Content-Disposition") != "attachment; filename=report-"+batchID+"-1.csv" {
+		t.Errorf("%d %v\n%s", answer.StatusCode, answer.Header, text)
+	}
+	_, text = b.send(t, http.MethodGet, path+".json?closing=1&list=completed", "")
+	var got struct {
+		registry.BatchReport
+		Failed    []registry.JobResult `json:"failed_jobs"`
+		Completed []registry.JobResult `json:"completed_jobs"`
+	}
+	must(t, json.Unmarshal([]byte(text), &got))
+	if got.Failed != nil || len(got.Completed) != 1 || got.Completed[0].ItemID != jobID || got.BatchID != batchID || got.Jobs != 1 {
+		t.Errorf("%+v\n%s", got, text)
+	}
+	_, text = b.send(t, http.MethodGet, path+"/jobs?list=failed", "")
+	var page registry.Page[registry.JobResult]
+	must(t, json.Unmarshal([]byte(text), &page))
+	if page.Rows == nil || len(page.Rows) != 0 {
+		t.Errorf("jobs that failed: %s", text)
+	}
+	for query, location := range map[string]string{
+		".csv?closing=x": "query.closing", ".json?list=all": "query.list", ".csv?change=new,old": "query.change", ".json?limit=2": "query.limit",
+		"/jobs?list=all": "query.list", "/jobs?change=old": "query.change",
+	} {
+		answer, text := b.send(t, http.MethodGet, path+query, "")
+		if p := wantProblem(t, answer, text, http.StatusUnprocessableEntity, wire.CodeInvalid); len(p.Faults) != 1 || p.Faults[0].Location != location {
+			t.Errorf("%s: %+v, want one fault at %s", query, p.Faults, location)
+		}
+	}
+	answer, text = b.send(t, http.MethodGet, path+".csv?closing=2", "")
+	wantProblem(t, answer, text, http.StatusNotFound, wire.CodeNotFound)
 }

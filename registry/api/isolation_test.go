@@ -98,6 +98,8 @@ func probes() map[string][]probe {
 		"list-batch-jobs":    get("/batches/BATCH/jobs"),
 		"batch-report":       get("/batches/BATCH/report", "/batches/BATCH/report?closing=1"),
 		"list-batch-reports": get("/batches/BATCH/reports"),
+		"batch-report-json":  get("/batches/BATCH/report.json"),
+		"batch-report-csv":   get("/batches/BATCH/report.csv", "/batches/BATCH/report.csv?closing=1"),
 		"batch-report-jobs":  get("/batches/BATCH/report/jobs", "/batches/BATCH/report/jobs?list=completed"),
 		"list-items": get("/items", "/items?parent=BATCH", "/items?collection=COLLECTION", "/items?text="+beeMark, "/items?q=collection:COLLECTION",
 			"/items?q=graph:GRAPH", "/items?q=id:JOB", "/items?q=batch:BATCH"),

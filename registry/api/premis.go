@@ -21,7 +21,7 @@ func (s *server) premisRoute(api huma.API, mux *http.ServeMux) {
 	s.streamRoute(api, mux, operation{
 		id: "object-premis", method: http.MethodGet, path: "/objects/{id}/premis",
 		summary: "The object, its versions, files and events as a PREMIS 3 document",
-	}, nil, "application/xml", func(r *http.Request) (*streamed, error) {
+	}, []*huma.Param{objectParam()}, "application/xml", func(r *http.Request) (*streamed, error) {
 		ctx := r.Context()
 		o, err := s.known(ctx, r.PathValue("id"))
 		if err != nil {

@@ -22,6 +22,7 @@ func (s *server) receiptRoute(api huma.API, mux *http.ServeMux) {
 		id: "object-receipt", method: http.MethodGet, path: "/objects/{id}/versions/{version}/receipt",
 		summary: "The signed deposit receipt of a version",
 	}, []*huma.Param{
+		objectParam(),
 		{Name: "version", In: "path", Required: true, Description: "The version's number; 0: the newest", Schema: &huma.Schema{Type: "integer"}},
 	}, "application/jsonl", func(r *http.Request) (*streamed, error) {
 		ctx := r.Context()

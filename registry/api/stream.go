@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -18,18 +19,22 @@ type streamed struct {
 	write       func(io.Writer) error
 }
 
+// objectParam is the object in a path.
+func objectParam() *huma.Param {
+	return &huma.Param{Name: "id", In: "path", Required: true, Description: "The object's ARK, percent-encoded", Schema: &huma.Schema{Type: "string"}}
+}
+
 // streamRoute adds an operation whose answer is made while it is sent. open refuses, before anything is sent; what fails after
 // that breaks the connection off, so that nobody takes a part for the whole.
 func (s *server) streamRoute(api huma.API, mux *http.ServeMux, o operation, params []*huma.Param, contentType string, open func(*http.Request) (*streamed, error)) {
 	op := s.describe(o)
-	op.Parameters = append([]*huma.Param{
-		{Name: "id", In: "path", Required: true, Description: "The object's ARK, percent-encoded", Schema: &huma.Schema{Type: "string"}},
-	}, params...)
+	op.Parameters = params
 	documentAs(api, &op, contentType, &huma.Schema{Type: "string"})
 	mux.HandleFunc(o.method+" "+wire.Base+o.path, func(w http.ResponseWriter, r *http.Request) {
 		err := s.permit(r.Context(), o.id)
 		for key := range r.URL.Query() {
-			if err == nil {
+			known := slices.ContainsFunc(params, func(p *huma.Param) bool { return p.In == "query" && p.Name == key })
+			if err == nil && !known {
 				err = invalid("nothing was sent", wire.Fault{Location: "query." + key, Message: "unknown query parameter"})
 			}
 		}

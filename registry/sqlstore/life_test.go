@@ -52,7 +52,7 @@ func (c *clock) pass(d time.Duration) {
 type call struct {
 	name     string
 	run      func(context.Context) error
-	portions string // a table that it changes before, in transactions of their own; "": there is none
+	portions []string // tables that it changes before, in transactions of their own
 }
 
 func (l *life) claim(stage registry.Stage) call {
@@ -167,7 +167,7 @@ func (l *life) deletion() []call {
 			_, err := l.s.MarkDeleting(ctx, l.lease, l.ark, registry.Remains{Version: 1, Files: "sha256:ab"})
 			return err
 		}),
-		{name: "record the deletion", portions: "stored_file", run: func(ctx context.Context) error {
+		{name: "record the deletion", portions: []string{"stored_file"}, run: func(ctx context.Context) error {
 			return l.s.RecordDeletion(ctx, l.lease, l.ark, []registry.Premis{{ID: "deletion", ObjectID: l.ark, Version: 1, Type: "deletion"}})
 		}},
 		l.done(),
@@ -536,10 +536,10 @@ func (l *life) preserve() []call {
 func (l *life) reportOn() []call {
 	return []call{
 		l.claim(registry.Report),
-		l.call("close report", func(ctx context.Context) error {
+		{name: "close report", portions: []string{"report_draft", "report_job"}, run: func(ctx context.Context) error {
 			_, err := l.s.CloseReport(ctx, l.lease)
 			return err
-		}),
+		}},
 		l.done(),
 	}
 }

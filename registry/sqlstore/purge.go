@@ -81,6 +81,7 @@ func (t *tx) purgeRows(it registry.WorkItem, c registry.Command) error {
 		`DELETE FROM hold WHERE scope IN ('batch', 'item') AND key = $1`,
 		`DELETE FROM report_job WHERE batch_id = $1`,
 		`DELETE FROM report WHERE batch_id = $1`,
+		`DELETE FROM report_draft WHERE batch_id = $1`,
 		`DELETE FROM delivery WHERE subject = $1`,
 		`DELETE FROM work_item WHERE id = $1`,
 	} {

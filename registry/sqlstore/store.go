@@ -44,8 +44,6 @@ type Store struct {
 	done    chan struct{} // closed when the writer has ended
 	woken   chan struct{}
 
-	copyJobs string // the statement that makes jobs rows of a report
-
 	receiptKey *receipt.Key // nil: no receipts are signed
 
 	news  bell // an event was written
@@ -71,7 +69,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s := &Store{
 		dialect: d, clock: dbClock{fixed: o.Now}, log: o.Log,
 		writes: make(chan *write), closed: make(chan struct{}), done: make(chan struct{}),
-		woken: make(chan struct{}, 1), receiptKey: o.ReceiptKey, copyJobs: copyJobs(d),
+		woken: make(chan struct{}, 1), receiptKey: o.ReceiptKey,
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

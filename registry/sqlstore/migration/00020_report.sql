@@ -20,8 +20,19 @@ UPDATE report SET
     AND j.status IN ('cancelled', 'aborted', 'deleted')),
   content = (SELECT COUNT(*) FROM report_job j WHERE j.batch_id = report.batch_id AND j.closing = report.closing
     AND j.error_class = 'content');
+-- A report that is being made: its rows are in report_job, and nobody sees them before it is in report. copied is the last of
+-- them, seen the last event whose change is in them.
+CREATE TABLE report_draft (
+  batch_id TEXT NOT NULL,
+  closing  BIGINT NOT NULL,
+  copied   BIGINT NOT NULL,
+  seen     BIGINT NOT NULL,
+  PRIMARY KEY (batch_id, closing)
+);
 
 -- +goose Down
+DROP TABLE report_draft;
+DELETE FROM report_job WHERE NOT EXISTS (SELECT 1 FROM report r WHERE r.batch_id = report_job.batch_id AND r.closing = report_job.closing);
 ALTER TABLE report DROP COLUMN new_jobs;
 ALTER TABLE report DROP COLUMN now_stopped;
 ALTER TABLE report DROP COLUMN newly_failed;

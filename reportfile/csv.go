@@ -1,0 +1,46 @@
+package reportfile
+
+import (
+	"encoding/csv"
+	"errors"
+	"io"
+	"iter"
+	"strconv"
+	"strings"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// CSV writes jobs as a table (RFC 4180) with a line of names at its head. A text that a spreadsheet would take for a formula
+// has a ' before it, since names and errors are a depositor's; JSON has it as it is.
+func CSV(w io.Writer, jobs iter.Seq2[registry.JobResult, error]) error {
+	out := csv.NewWriter(w)
+	err := out.Write([]string{
+		"row", "item_id", "name", "state", "ark", "version", "local_ids", "error_class", "error",
+		"fix", "change", "stage", "error_code", "cause",
+	})
+	for j, jobErr := range jobs {
+		if err = errors.Join(err, jobErr); err != nil {
+			break
+		}
+		version := ""
+		if j.Version > 0 {
+			version = strconv.Itoa(j.Version)
+		}
+		err = out.Write([]string{
+			strconv.FormatInt(j.Row, 10), j.ItemID, text(j.Name), string(j.State), j.ARK, version,
+			text(strings.Join(j.LocalIDs, "; ")), string(j.Class), text(j.Error),
+			text(j.Fix), string(j.Change), string(j.Stage), text(j.Code), j.Cause,
+		})
+	}
+	out.Flush()
+	return errors.Join(err, out.Error())
+}
+
+// text is a cell that no spreadsheet takes for a formula.
+func text(cell string) string {
+	if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
+		return "'" + cell
+	}
+	return cell
+}

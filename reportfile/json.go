@@ -1,0 +1,57 @@
+package reportfile
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// JSON writes a report as one object: its figures, then failed_jobs and completed_jobs, one job a line. q is as for [Jobs]: a
+// list that it leaves out is left out, and its changes select in both.
+func JSON(ctx context.Context, w io.Writer, s Source, r registry.BatchReport, q registry.ReportQuery) error {
+	out := bufio.NewWriter(w)
+	head, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encode report: %w", err)
+	}
+	_, _ = out.Write(head[:len(head)-1]) // an error stays with the writer, and Flush tells it
+	q.BatchID, q.Closing = r.BatchID, r.Closing
+	only := q.List
+	for _, list := range registry.ReportLists() {
+		if only != "" && list != only {
+			continue
+		}
+		q.List = list
+		fmt.Fprintf(out, ",\n%q:[", string(list)+"_jobs")
+		if err := jsonJobs(out, Jobs(ctx, s, q)); err != nil {
+			return err
+		}
+		_, _ = out.WriteString("]")
+	}
+	_, _ = out.WriteString("}\n")
+	return out.Flush()
+}
+
+func jsonJobs(out *bufio.Writer, jobs iter.Seq2[registry.JobResult, error]) error {
+	separator := "\n"
+	for j, err := range jobs {
+		if err != nil {
+			return err
+		}
+		raw, err := json.Marshal(j)
+		if err != nil {
+			return fmt.Errorf("encode job %s: %w", j.ItemID, err)
+		}
+		_, _ = out.WriteString(separator)
+		if _, err := out.Write(raw); err != nil {
+			return err
+		}
+		separator = ",\n"
+	}
+	return nil
+}
