@@ -112,6 +112,37 @@ func (e *Error) Error() string {
 // Unwrap returns why no answer came.
 func (e *Error) Unwrap() error { return e.Err }
 
+// ErrorCode is the error in one word, which failures are grouped by: http-503, or why no answer came. However it shows that a
+// receiver is down, refused or in silence, is one.
+func (e *Error) ErrorCode() string {
+	switch {
+	case e.Status != 0:
+		return fmt.Sprintf("http-%d", e.Status)
+	case e.Host == "":
+		return string(source.FaultURL)
+	}
+	switch fault := source.FaultOf(e.Err); fault {
+	case source.FaultForbidden, source.FaultDNS, source.FaultTLS:
+		return string(fault)
+	default:
+		return "no-answer"
+	}
+}
+
+// ErrorHost is the receiver's host, with its port if the address names one.
+func (e *Error) ErrorHost() string { return e.Host }
+
+// Remedy says what lets the message be told.
+func (e *Error) Remedy() string {
+	switch {
+	case e.Host == "", e.Status/100 == 3:
+		return "correct the callback's address"
+	case e.Status == http.StatusUnauthorized, e.Status == http.StatusForbidden:
+		return fmt.Sprintf("set what the receiver %s asks for (holdfast collection credential set)", e.Host)
+	}
+	return fmt.Sprintf("see that the receiver %s is up and takes what it is told", e.Host)
+}
+
 // AsksToWait is how long the receiver asks to be left alone (RFC 9110, Retry-After).
 func (e *Error) AsksToWait() time.Duration { return e.After }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -17,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/holdfast/holdfast/callback"
+	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source"
 )
 
@@ -215,6 +217,56 @@ func TestSend_Hangs(t *testing.T) {
 	_, err := client(t, callback.Options{Timeout: 50 * time.Millisecond}).Send(t.Context(), url, callback.Message{ID: "m", At: time.Now()}, "")
 	if err == nil || !strings.Contains(err.Error(), "did not answer") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestError_OneCause: however it shows that a receiver is down, all jobs that could not tell it are one group of failures; what
+// it refuses, and what is wrong with its address or certificate, are others.
+func TestError_OneCause(t *testing.T) {
+	t.Parallel()
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	hang := make(chan struct{})
+	defer close(hang)
+	silent, _ := receiver(t, func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-hang:
+		case <-r.Context().Done():
+		}
+	})
+	abrupt, _ := receiver(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	busy, _ := receiver(t, func(w http.ResponseWriter, r *http.Request) { http.Error(w, r.Header.Get("Webhook-Id"), http.StatusServiceUnavailable) })
+	untrusted := httptest.NewUnstartedServer(http.NotFoundHandler())
+	untrusted.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	untrusted.StartTLS()
+	t.Cleanup(untrusted.Close)
+	c := client(t, callback.Options{Timeout: 100 * time.Millisecond})
+	refused := func(address, id string) *callback.Error {
+		t.Helper()
+		_, err := c.Send(t.Context(), address, callback.Message{ID: id, At: time.Now()}, "")
+		var e *callback.Error
+		if !errors.As(err, &e) {
+			t.Fatalf("%s: %v", address, err)
+		}
+		return e
+	}
+	cause := func(e *callback.Error) string {
+		return registry.CauseOf(registry.Notify, registry.SystemFault, e.ErrorCode(), "receiver.test:443", e.Error()).Fingerprint()
+	}
+	down := cause(refused(gone.URL, "a"))
+	for address, code := range map[string]string{silent: "no-answer", abrupt: "no-answer", gone.URL: "no-answer"} {
+		e := refused(address, "b")
+		if e.ErrorCode() != code || e.ErrorHost() != strings.TrimPrefix(address, "http://") || cause(e) != down {
+			t.Errorf("%v: code %s of host %s", e, e.ErrorCode(), e.ErrorHost())
+		}
+	}
+	for address, code := range map[string]string{
+		busy: "http-503", untrusted.URL: "tls", "http://169.254.169.254/": "forbidden", "http://nowhere.invalid/": "dns", "http://[::1": "url",
+	} {
+		first, second := refused(address, "first"), refused(address, "second")
+		if first.ErrorCode() != code || cause(first) == down || cause(first) != cause(second) || first.Remedy() == "" {
+			t.Errorf("%v: code %s, want %s", first, first.ErrorCode(), code)
+		}
 	}
 }
 

@@ -33,7 +33,7 @@ func (x *exchange) fault(err error) error {
 	if errors.As(err, &busy) {
 		return &Error{Op: x.op, URL: address, Kind: FaultBusy, RetryAfter: busy.wait}
 	}
-	return &Error{Op: x.op, URL: address, Kind: classify(err), Err: err}
+	return &Error{Op: x.op, URL: address, Kind: FaultOf(err), Err: err}
 }
 
 // statusFault gives an answer that is not the file its meaning (design, section 1).
@@ -90,8 +90,8 @@ func (x *exchange) errorCode() string {
 	return ""
 }
 
-// classify tells faults of the network apart by type. Where an error has more than one, the more telling comes first.
-func classify(err error) Fault {
+// FaultOf tells faults of the network apart by type: what it was that kept an answer from coming. Where an error has more than one, the more telling comes first.
+func FaultOf(err error) Fault {
 	if _, ok := errors.AsType[*ForbiddenError](err); ok {
 		return FaultForbidden
 	}

@@ -90,7 +90,7 @@ func (b *httpBody) readFault(err error) error {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return b.fault(FaultShort, err)
 	default:
-		return b.fault(classify(err), err)
+		return b.fault(FaultOf(err), err)
 	}
 }
 
