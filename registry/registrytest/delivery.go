@@ -14,6 +14,7 @@ func deliveryTests() []test {
 		{"only_the_live_attempt_of_who_tells_it_notes", deliveryFenced},
 		{"is_passed_on_once", passedOn},
 		{"of_a_failure_is_made_when_a_job_fails", failureTold},
+		{"tells_that_rows_were_bad", bornFailedTold},
 		{"of_a_failure_is_made_once_a_failure", failureToldOnce},
 		{"goes_to_the_callback_of_now_when_it_is_asked_for", redelivered},
 		{"cannot_be_asked_for_in_vain", redeliverRefused},
@@ -179,6 +180,45 @@ func failureTold(f *fixture) {
 			f.Errorf("deliveries %+v by %+v", d, spec)
 		}
 	}
+}
+
+// Bad rows are jobs that failed: their receiver is told of each, in the transaction that makes them, and of a repeat not again.
+func bornFailedTold(f *fixture) {
+	completedOnly := *receiver()
+	completedOnly.CompletedOnly = true
+	batch := f.submit()
+	l := f.takeItem(batch).Lease
+	jobs := newJobs(40)
+	for i := range jobs {
+		jobs[i].Fault, jobs[i].Spec.Profile.Callback = "the line is wrong", receiver()
+	}
+	jobs[3].Fault = ""                             // good
+	jobs[5].Spec.Profile.Callback = nil            // nobody to be told
+	jobs[7].Spec.Profile.Callback = &completedOnly // nor wants to
+	for range 2 {
+		_, err := f.AddJobs(f.Context(), l, jobs)
+		f.must(err)
+	}
+	carriers := map[string]registry.DeliverySpec{}
+	for _, it := range f.carriers() {
+		spec, ok := registry.DeliverySpecIn(it.Spec)
+		if !ok || it.Collection != mnemonic || it.Status != registry.Pending {
+			f.Errorf("carrier %+v", it)
+		}
+		carriers[spec.Subject] = spec
+	}
+	for i, id := range f.children(batch) {
+		told := i != 3 && i != 5 && i != 7
+		d := f.deliveries(id)
+		if (len(d) == 1) != told || told && (d[0].State != registry.StateFailed || d[0].ID != carriers[id].ID() || d[0].Tries != 0) {
+			f.Errorf("row %d: deliveries %+v", i+1, d)
+		}
+	}
+	if len(carriers) != 37 {
+		f.Errorf("%d messages, want 37", len(carriers))
+	}
+	f.done(l)
+	f.invariants()
 }
 
 func failureToldOnce(f *fixture) {

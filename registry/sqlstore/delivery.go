@@ -55,23 +55,34 @@ func carries(it registry.WorkItem, m registry.DeliverySpec) error {
 
 // announce makes the row of a message, which is left as it is when it is there; carrier is the item that goes on with it.
 func (t *tx) announce(m registry.DeliverySpec, carrier string) error {
-	err := t.do(`INSERT INTO delivery (id, subject, state, target, tries, created_at, status, error, item_id)
-		VALUES ($1, $2, $3, $4, 0, $5, 0, '', $6) ON CONFLICT (id) DO NOTHING`,
-		m.ID(), m.Subject, m.State, m.Callback.Target(), t.now, carrier)
+	err := t.insertRows(insertDelivery, [][]any{t.deliveryOf(m, carrier)})
 	if err != nil || carrier == "" {
 		return err
 	}
 	return t.do(`UPDATE delivery SET item_id = $2, target = $3 WHERE id = $1`, m.ID(), carrier, m.Callback.Target())
 }
 
-// carry makes the item that goes on with a message about an item.
-func (t *tx) carry(it registry.WorkItem, m registry.DeliverySpec, actor string) (id string, err error) {
+// insertDelivery is the statement that writes deliveryOf rows.
+var insertDelivery = insertNew(`INSERT INTO delivery (id, subject, state, target, tries, created_at, status, error, item_id)`,
+	`($1, $2, $3, $4, 0, $5, 0, '', $6)`)
+
+func (t *tx) deliveryOf(m registry.DeliverySpec, carrier string) []any {
+	return []any{m.ID(), m.Subject, m.State, m.Callback.Target(), t.now, carrier}
+}
+
+// carrierOf is an item that goes on with a message about an item of a tenant and collection.
+func carrierOf(tenant, collection string, m registry.DeliverySpec, actor string) newItem {
 	route, _ := registry.RouteOf(registry.DeliverMessage)
 	m.Reason = clean(m.Reason)
-	n := newItem{
-		id: newID(), tenant: it.Tenant, collection: it.Collection, action: registry.DeliverMessage, stage: route.First(),
+	return newItem{
+		id: newID(), tenant: tenant, collection: collection, action: registry.DeliverMessage, stage: route.First(),
 		status: registry.Pending, priority: registry.DefaultPriority, name: m.Title(), actor: actor, input: m,
 	}
+}
+
+// carry makes the item that goes on with a message about an item.
+func (t *tx) carry(it registry.WorkItem, m registry.DeliverySpec, actor string) (id string, err error) {
+	n := carrierOf(it.Tenant, it.Collection, m, actor)
 	if err := t.insert(n); err != nil {
 		return "", err
 	}
@@ -113,13 +124,42 @@ func (t *tx) tellFailed(s shift) error {
 		return err
 	}
 	callback, err := callbackOf(it)
-	if err != nil || callback == nil || callback.CompletedOnly {
+	if err != nil {
 		return err
 	}
-	_, err = t.carry(it, registry.DeliverySpec{
-		Subject: it.ID, State: registry.StateFailed, Times: it.RetryCount, Callback: *callback,
-	}, actorRegistry)
+	if m, told := failure(it.ID, it.RetryCount, callback); told {
+		_, err = t.carry(it, m, actorRegistry)
+	}
 	return err
+}
+
+// failure is the message that a job failed after it was sent back some times; told is false when nobody is to be told.
+func failure(jobID string, times int, to *registry.Callback) (m registry.DeliverySpec, told bool) {
+	if to == nil || to.CompletedOnly {
+		return m, false
+	}
+	return registry.DeliverySpec{Subject: jobID, State: registry.StateFailed, Times: times, Callback: *to}, true
+}
+
+// tellBorn has it told of jobs that were born failed that they were: as tellFailed does, for all of them with a few statements.
+func (t *tx) tellBorn(jobs []newItem) error {
+	var carriers []newItem
+	var rows [][]any
+	for _, n := range jobs {
+		m, told := failure(n.id, 0, n.spec.Profile.Callback)
+		if n.status != registry.Failed || !told {
+			continue
+		}
+		carrier := carrierOf(n.tenant, n.collection, m, actorRegistry)
+		carriers, rows = append(carriers, carrier), append(rows, t.deliveryOf(m, carrier.id))
+	}
+	if len(carriers) == 0 {
+		return nil
+	}
+	if err := t.insert(carriers...); err != nil {
+		return err
+	}
+	return t.insertRows(insertDelivery, rows)
 }
 
 // callbackOf is the callback that a job's collection had when it was submitted; nil: none.

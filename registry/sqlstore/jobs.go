@@ -90,6 +90,9 @@ func (t *tx) addJobs(batch registry.WorkItem, jobs []registry.NewJob) (added int
 	if err := errors.Join(t.insertRows(insertWaiting, waiting), t.insertRows(insertEdge, edges)); err != nil {
 		return 0, fmt.Errorf("write locks and edges of jobs: %w", err)
 	}
+	if err := t.tellBorn(items); err != nil {
+		return 0, fmt.Errorf("have bad rows told of: %w", err)
+	}
 	state, err := expandedTo(batch, jobs)
 	if err != nil {
 		return 0, err

@@ -14,7 +14,7 @@ import (
 )
 
 // BenchmarkAddJobs makes jobs of the rows of one batch manifest, as expand does: `-benchtime 50x` is 20,000 of them. By the
-// processor's time only this process counts, not PostgreSQL's.
+// processor's time only this process counts, not PostgreSQL's. Bad rows are told of, if the collection has a callback.
 func BenchmarkAddJobs(b *testing.B) {
 	const portion = 400
 	for _, database := range []struct {
@@ -24,34 +24,42 @@ func BenchmarkAddJobs(b *testing.B) {
 		{"sqlite", func() string { return "sqlite:" + filepath.Join(b.TempDir(), "registry.db") }},
 		{"postgres", func() string { return sqlstoretest.Postgres(b) }},
 	} {
-		b.Run(database.name, func(b *testing.B) {
-			s, err := sqlstore.Open(b.Context(), sqlstore.Options{URL: database.url()})
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer s.Close()
-			batch := expandingBatch(b, s)
-			jobs := make([]registry.NewJob, portion)
-			row := 0
-			before := cputest.Used(b)
-			for b.Loop() {
-				for i := range jobs {
-					row++
-					jobs[i] = registry.NewJob{
-						Row: int64(row), Name: fmt.Sprintf("f%07d.tif", row), Priority: 99, Spec: registry.Spec{
-							Type: registry.FileType, URL: fmt.Sprintf("https://data.example.org/collection/2026/f%07d.tif", row),
-							Filename: fmt.Sprintf("f%07d.tif", row), SizeBytes: 1024, LocalIDs: []string{fmt.Sprintf("local-%07d", row)},
-							Title: "A photograph", Creator: "Unknown", Profile: registry.Profile{Owner: "ark:/99999/fk4owner"},
-						},
-					}
-				}
-				if _, err := s.AddJobs(b.Context(), batch, jobs); err != nil {
+		for _, kind := range []string{"good", "bad", "bad-told"} {
+			b.Run(database.name+"/"+kind, func(b *testing.B) {
+				s, err := sqlstore.Open(b.Context(), sqlstore.Options{URL: database.url()})
+				if err != nil {
 					b.Fatal(err)
 				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(row), "µs/row")
-			b.ReportMetric(float64((cputest.Used(b)-before).Microseconds())/float64(row), "cpu-µs/row")
-		})
+				defer s.Close()
+				batch := expandingBatch(b, s)
+				jobs := make([]registry.NewJob, portion)
+				row := 0
+				before := cputest.Used(b)
+				for b.Loop() {
+					for i := range jobs {
+						row++
+						jobs[i] = registry.NewJob{
+							Row: int64(row), Name: fmt.Sprintf("f%07d.tif", row), Priority: 99, Spec: registry.Spec{
+								Type: registry.FileType, URL: fmt.Sprintf("https://data.example.org/collection/2026/f%07d.tif", row),
+								Filename: fmt.Sprintf("f%07d.tif", row), SizeBytes: 1024, LocalIDs: []string{fmt.Sprintf("local-%07d", row)},
+								Title: "A photograph", Creator: "Unknown", Profile: registry.Profile{Owner: "ark:/99999/fk4owner"},
+							},
+						}
+						if kind != "good" {
+							jobs[i].Fault, jobs[i].Code = "line is wrong", "E007"
+						}
+						if kind == "bad-told" {
+							jobs[i].Spec.Profile.Callback = &registry.Callback{URL: "https://receiver.example.org/mc/{job}"}
+						}
+					}
+					if _, err := s.AddJobs(b.Context(), batch, jobs); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(row), "µs/row")
+				b.ReportMetric(float64((cputest.Used(b)-before).Microseconds())/float64(row), "cpu-µs/row")
+			})
+		}
 	}
 }
 
