@@ -235,7 +235,9 @@ func TestError_OneCause(t *testing.T) {
 		}
 	})
 	abrupt, _ := receiver(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-	busy, _ := receiver(t, func(w http.ResponseWriter, r *http.Request) { http.Error(w, r.Header.Get("Webhook-Id"), http.StatusServiceUnavailable) })
+	busy, _ := receiver(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, r.Header.Get("Webhook-Id"), http.StatusServiceUnavailable)
+	})
 	untrusted := httptest.NewUnstartedServer(http.NotFoundHandler())
 	untrusted.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	untrusted.StartTLS()

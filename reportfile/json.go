@@ -27,7 +27,7 @@ func JSON(ctx context.Context, w io.Writer, s Source, r registry.BatchReport, q 
 			continue
 		}
 		q.List = list
-		fmt.Fprintf(out, ",\n%q:[", string(list)+"_jobs")
+		_, _ = fmt.Fprintf(out, ",\n%q:[", string(list)+"_jobs")
 		if err := jsonJobs(out, Jobs(ctx, s, q)); err != nil {
 			return err
 		}

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/holdfast/holdfast/registry"
 )
 
 // Acts on items that failed, by id and by query, with and without a yes.
@@ -77,6 +79,41 @@ func TestActs(t *testing.T) {
 		})
 		in("batch", "update-report", batches[0], batches[1]).wants(t, exitOK)
 		eventually(t, func() bool { return state(batches[0]) == "Completed" && state(batches[1]) == "Completed" })
+	})
+	t.Run("reports", func(t *testing.T) {
+		report := func(args ...string) string {
+			t.Helper()
+			return in(append([]string{"batch", "report", batches[0]}, args...)...).wants(t, exitOK).out
+		}
+		contains := func(text string, words ...string) {
+			t.Helper()
+			for _, w := range words {
+				if !strings.Contains(text, w) {
+					t.Errorf("without %q:\n%s", w, text)
+				}
+			}
+		}
+		contains(report(), "since report 1: 1 now completed, 0 still failed, 0 newly failed", "Completed since report 1\n", jobs[0])
+		contains(report("--closing", "1"), "1 failed: 1 on ", "Not completed\n", jobs[0], "puts the file there or corrects its address, and submits it again")
+		contains(report("--changed", "--csv"), "row,item_id,name,state", jobs[0], ",now-completed,")
+		if out := report("--failed", "--csv"); strings.Count(out, "\n") != 1 {
+			t.Errorf("nothing has failed any more:\n%s", out)
+		}
+		var lines []registry.BatchReport
+		for line := range strings.Lines(report("--list", "--json")) {
+			var r registry.BatchReport
+			if err := json.Unmarshal([]byte(line), &r); err != nil {
+				t.Fatal(err)
+			}
+			lines = append(lines, r)
+		}
+		if len(lines) != 2 || lines[0].Closing != 2 || lines[0].Difference == nil || lines[1].Failed != 1 || lines[1].Difference != nil {
+			t.Errorf("reports %+v", lines)
+		}
+		contains(report("--list"), "REPORT", "1 now completed")
+		in("batch", "report", batches[0], "--closing", "1", "--changed").wants(t, exitFailed).says(t, "leave --changed away")
+		in("batch", "report", batches[0], "--failed", "--completed").wants(t, exitUsage).says(t, "exclude each other")
+		in("batch", "report", batches[0], "--list", "--csv").wants(t, exitUsage).says(t, "takes no other option")
 	})
 	t.Run("cleanup", func(t *testing.T) {
 		in("batch", "cleanup", "--older", "30d").wants(t, exitNothing)

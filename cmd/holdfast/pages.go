@@ -40,14 +40,14 @@ func jobPage(c *client.Client, batch string) fetch[registry.JobResult] {
 	}
 }
 
-func reportPage(c *client.Client, r registry.BatchReport) fetch[registry.JobResult] {
-	return func(ctx context.Context, after string, limit int) (registry.Page[registry.JobResult], error) {
-		row, err := cursor(after)
+func reportsPage(c *client.Client, batch string) fetch[registry.BatchReport] {
+	return func(ctx context.Context, after string, limit int) (registry.Page[registry.BatchReport], error) {
+		before, err := cursor(after)
 		if err != nil {
-			return registry.Page[registry.JobResult]{}, err
+			return registry.Page[registry.BatchReport]{}, err
 		}
-		rows, err := c.ReportJobs(ctx, registry.ReportQuery{BatchID: r.BatchID, Closing: r.Closing, AfterRow: row, Limit: limit})
-		return full(rows, err, limit, func(j registry.JobResult) string { return strconv.FormatInt(j.Row, 10) })
+		rows, err := c.Reports(ctx, batch, before, limit)
+		return full(rows, err, limit, func(r registry.BatchReport) string { return strconv.FormatInt(r.Closing, 10) })
 	}
 }
 

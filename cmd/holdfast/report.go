@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,79 +12,266 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/client"
+	"github.com/holdfast/holdfast/reportfile"
 )
 
+// reportOptions is what `batch report` is asked for.
+type reportOptions struct {
+	closing                               int64
+	failed, completed, changed, csv, list bool
+}
+
 func (a *app) batchReportCommand() *cobra.Command {
-	var closing int64
-	var asCSV bool
+	var o reportOptions
 	cmd := &cobra.Command{
-		Use: "report ID", Short: "Print the stored report of a batch", Args: needs("ID"),
+		Use: "report ID", Short: "Print the stored report of a batch, and what changed since the one before", Args: needs("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if asCSV && a.json {
+			switch {
+			case o.csv && a.json:
 				return usage("--csv and --json exclude each other")
+			case o.failed && o.completed:
+				return usage("--failed and --completed exclude each other; without them both lists are printed")
+			case o.list && (o.csv || o.failed || o.completed || o.changed || o.closing > 0):
+				return usage("--list prints which reports there are, and takes no other option but --json")
 			}
 			c, err := a.connect()
 			if err != nil {
 				return err
 			}
-			return a.report(cmd.Context(), c, args[0], closing, asCSV)
+			if o.list {
+				return a.listReports(cmd.Context(), c, args[0])
+			}
+			return a.report(cmd.Context(), c, args[0], o)
 		},
 	}
-	cmd.Flags().Int64Var(&closing, "closing", 0, "which report, 1 being the first (default the last)")
-	cmd.Flags().BoolVar(&asCSV, "csv", false, "print the jobs as CSV")
+	f := cmd.Flags()
+	f.Int64Var(&o.closing, "closing", 0, "which report, 1 being the first (default the last)")
+	f.BoolVar(&o.failed, "failed", false, "only what did not complete")
+	f.BoolVar(&o.completed, "completed", false, "only what completed")
+	f.BoolVar(&o.changed, "changed", false, "only what changed since the report before, and what has still failed")
+	f.BoolVar(&o.csv, "csv", false, "print the jobs as CSV")
+	f.BoolVar(&o.list, "list", false, "list the batch's reports")
 	return a.clientFlags(cmd)
 }
 
-func (a *app) report(ctx context.Context, c *client.Client, id string, closing int64, asCSV bool) error {
-	r, err := c.ReportOf(ctx, id, closing)
+// query is which jobs of a report are asked for.
+func (o reportOptions) query(r registry.BatchReport) registry.ReportQuery {
+	q := registry.ReportQuery{BatchID: r.BatchID, Closing: r.Closing}
+	switch {
+	case o.failed:
+		q.List = registry.ListFailed
+	case o.completed:
+		q.List = registry.ListCompleted
+	}
+	if o.changed {
+		q.Changes = slices.DeleteFunc(registry.JobChanges(), func(c registry.JobChange) bool { return c == registry.ChangeNone })
+	}
+	return q
+}
+
+func (a *app) report(ctx context.Context, c *client.Client, id string, o reportOptions) error {
+	r, err := c.ReportOf(ctx, id, o.closing)
 	if errors.Is(err, registry.ErrNotFound) {
 		return fix(err, "a report is made when every job is settled; `"+a.commandLine("watch", id)+"` waits for it")
 	} else if err != nil {
 		return err
 	}
-	jobs := func(yield func(registry.JobResult) error) error {
-		_, err := eachRow(ctx, 0, reportPage(c, r), yield)
-		return err
+	if o.changed && r.Difference == nil {
+		return fix(errors.New("the report has nothing before it that it could differ from"), "leave --changed away")
 	}
+	q := o.query(r)
 	switch {
-	case asCSV:
-		return a.reportCSV(jobs)
+	case o.csv:
+		return reportfile.CSV(a.out, reportfile.Jobs(ctx, c, q))
 	case a.json:
 		// The report's figures first, then its jobs, one a line.
 		if err := a.printJSON(r); err != nil {
 			return err
 		}
-		return jobs(func(j registry.JobResult) error { return a.printJSON(j) })
+		for j, err := range reportfile.Jobs(ctx, c, q) {
+			if err == nil {
+				err = a.printJSON(j)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	}
-	return a.reportText(r, jobs)
+	return a.reportText(ctx, c, r, q)
 }
 
-func (a *app) reportText(r registry.BatchReport, jobs func(func(registry.JobResult) error) error) error {
+// reportText prints a report for people: its figures, what has completed since the report before, what failed with what to do
+// about it, and what else completed.
+func (a *app) reportText(ctx context.Context, c *client.Client, r registry.BatchReport, q registry.ReportQuery) error {
 	var f facts
 	f.add("batch", r.BatchID)
 	f.add("report", strconv.FormatInt(r.Closing, 10))
 	f.add("made", timeText(r.CreatedAt))
-	f.add("jobs", fmt.Sprintf("%s, %s completed, %s failed", registry.CountText(r.Jobs), registry.CountText(r.Completed), registry.CountText(r.Failed)))
-	if err := f.write(a.out); err != nil || r.Jobs == 0 {
+	f.add("jobs", reportCounts(r))
+	f.add("changed", differenceText(r))
+	if err := f.write(a.out); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintln(a.out); err != nil {
-		return err
+	for _, s := range reportSections(r) {
+		if q.List != "" && s.query.List != q.List {
+			continue
+		}
+		s.query.BatchID, s.query.Closing = r.BatchID, r.Closing
+		if q.Changes != nil {
+			s.query.Changes = slices.DeleteFunc(s.query.Changes, func(c registry.JobChange) bool { return !slices.Contains(q.Changes, c) })
+			if len(s.query.Changes) == 0 {
+				continue
+			}
+		}
+		if err := a.reportSection(ctx, c, s); err != nil {
+			return err
+		}
 	}
-	return jobList().print(a, func(yield func(registry.JobResult) error) (bool, error) { return false, jobs(yield) })
+	return nil
 }
 
-func (a *app) reportCSV(jobs func(func(registry.JobResult) error) error) error {
-	w := csv.NewWriter(a.out)
-	if err := w.Write([]string{"row", "item_id", "name", "state", "ark", "version", "local_ids", "error_class", "error"}); err != nil {
-		return err
+// reportSection is one of the lists that people are shown.
+type reportSection struct {
+	title   string
+	query   registry.ReportQuery
+	columns []column
+	row     func(registry.JobResult) []string
+}
+
+func reportSections(r registry.BatchReport) []reportSection {
+	failed := reportSection{
+		title: "Not completed", query: registry.ReportQuery{List: registry.ListFailed},
+		columns: []column{
+			{name: "row", right: true},
+			{name: "item"},
+			{name: "state"},
+			{name: "stage", spare: 2},
+			{name: "name", flex: true},
+			{name: "error", flex: true},
+			{name: "fix", flex: true},
+		},
+		row: func(j registry.JobResult) []string {
+			return []string{
+				strconv.FormatInt(j.Row, 10), j.ItemID, stateText(j), string(j.Stage), j.Name, classed(j.Error, j.Class), j.Fix,
+			}
+		},
 	}
-	err := jobs(func(j registry.JobResult) error {
-		return w.Write([]string{
-			strconv.FormatInt(j.Row, 10), j.ItemID, j.Name, string(j.State), j.ARK, strconv.Itoa(j.Version),
-			strings.Join(j.LocalIDs, "; "), string(j.Class), j.Error,
-		})
+	completed := reportSection{
+		title: "Completed", query: registry.ReportQuery{List: registry.ListCompleted},
+		columns: []column{
+			{name: "row", right: true},
+			{name: "item"},
+			{name: "ark", spare: 1},
+			{name: "version", right: true, spare: 2},
+			{name: "name", flex: true},
+			{name: "local ids", flex: true},
+		},
+		row: func(j registry.JobResult) []string {
+			return []string{strconv.FormatInt(j.Row, 10), j.ItemID, j.ARK, versionText(j.Version), j.Name, strings.Join(j.LocalIDs, "; ")}
+		},
+	}
+	if r.Difference == nil {
+		return []reportSection{failed, completed}
+	}
+	now, before := completed, completed
+	now.title = fmt.Sprintf("Completed since report %d", r.Difference.Since)
+	now.query.Changes = []registry.JobChange{registry.ChangeCompleted, registry.ChangeNew}
+	before.title = "Completed before"
+	before.query.Changes = []registry.JobChange{registry.ChangeNone}
+	failed.query.Changes = registry.JobChanges()
+	return []reportSection{now, failed, before}
+}
+
+// reportSection prints a list under its title, and nothing when it is empty.
+func (a *app) reportSection(ctx context.Context, c *client.Client, s reportSection) error {
+	t := newTable(a.out, width(a.out), s.columns...)
+	begun := false
+	for j, err := range reportfile.Jobs(ctx, c, s.query) {
+		if err == nil && !begun {
+			begun = true
+			_, err = fmt.Fprintf(a.out, "\n%s\n", s.title)
+		}
+		if err == nil {
+			err = t.row(s.row(j)...)
+		}
+		if err != nil {
+			return errors.Join(err, t.end()) // what was found before an error is shown, too
+		}
+	}
+	return t.end()
+}
+
+// stateText is a job's state, and whether that is news.
+func stateText(j registry.JobResult) string {
+	switch j.Change {
+	case registry.ChangeNewlyFailed, registry.ChangeStopped, registry.ChangeNew:
+		return string(j.State) + " (" + string(j.Change) + ")"
+	case registry.ChangeCompleted, registry.ChangeStillFailed, registry.ChangeNone:
+	}
+	return string(j.State)
+}
+
+// reportCounts says in a line what became of a report's jobs.
+func reportCounts(r registry.BatchReport) string {
+	text := fmt.Sprintf("%s, %s completed, %s failed", registry.CountText(r.Jobs), registry.CountText(r.Completed), registry.CountText(r.Failed))
+	var of []string
+	for _, n := range []struct {
+		count int64
+		what  string
+	}{{r.Content, "on content"}, {r.Failed - r.Content - r.Stopped, "on the system"}, {r.Stopped, "stopped by an admin"}} {
+		if n.count > 0 {
+			of = append(of, registry.CountText(n.count)+" "+n.what)
+		}
+	}
+	if len(of) > 0 {
+		text += ": " + strings.Join(of, ", ")
+	}
+	return text
+}
+
+// differenceText says in a line what changed, "" for a first report.
+func differenceText(r registry.BatchReport) string {
+	d := r.Difference
+	if d == nil {
+		return ""
+	}
+	text := fmt.Sprintf("since report %d: %s now completed, %s still failed, %s newly failed", d.Since, registry.CountText(d.NowCompleted),
+		registry.CountText(d.StillFailed), registry.CountText(d.NewlyFailed))
+	for _, more := range []struct {
+		count int64
+		what  string
+	}{{d.NowStopped, "stopped"}, {d.NewJobs, "new"}} {
+		if more.count > 0 {
+			text += fmt.Sprintf(", %s %s", registry.CountText(more.count), more.what)
+		}
+	}
+	return text
+}
+
+// listReports lists a batch's reports, newest first.
+func (a *app) listReports(ctx context.Context, c *client.Client, id string) error {
+	return reportList().print(a, func(yield func(registry.BatchReport) error) (bool, error) {
+		return eachRow(ctx, 0, reportsPage(c, id), yield)
 	})
-	w.Flush()
-	return errors.Join(err, w.Error())
+}
+
+func reportList() lister[registry.BatchReport] {
+	return lister[registry.BatchReport]{
+		columns: []column{
+			{name: "report", right: true},
+			{name: "made"},
+			{name: "jobs", right: true},
+			{name: "completed", right: true},
+			{name: "failed", right: true},
+			{name: "changed", flex: true},
+		},
+		row: func(r registry.BatchReport) []string {
+			return []string{
+				strconv.FormatInt(r.Closing, 10), timeText(r.CreatedAt), registry.CountText(r.Jobs), registry.CountText(r.Completed), registry.CountText(r.Failed),
+				differenceText(r),
+			}
+		},
+		none: "no report yet; it is made when every job is settled",
+	}
 }

@@ -144,11 +144,15 @@ func jobColumns() []column {
 }
 
 func jobRow(j registry.JobResult) []string {
-	version := ""
-	if j.Version > 0 {
-		version = strconv.Itoa(j.Version)
+	return []string{j.ItemID, string(j.State), j.ARK, versionText(j.Version), j.Name, classed(j.Error, j.Class)}
+}
+
+// versionText is a version's number, "" for none.
+func versionText(n int) string {
+	if n == 0 {
+		return ""
 	}
-	return []string{j.ItemID, string(j.State), j.ARK, version, j.Name, classed(j.Error, j.Class)}
+	return strconv.Itoa(n)
 }
 
 // classed says whose fault an error is.
