@@ -195,10 +195,7 @@ func (l *life) retention() []call {
 		}), l.done(),
 		l.claim(registry.Estimate), l.done(), l.claim(registry.Provision), l.done(), l.claim(registry.Download), l.done(),
 		l.claim(registry.Process), l.done(), l.claim(registry.Record), l.done(), l.claim(registry.Notify), l.done(),
-		l.claim(registry.Report), l.call("close the report", func(ctx context.Context) error {
-			_, err := l.s.CloseReport(ctx, l.lease)
-			return err
-		}), l.done(),
+		l.claim(registry.Report), l.closeReport(), l.done(),
 		l.call("wait", func(context.Context) error { l.clock.pass(25 * time.Hour); return nil }),
 		l.call("purge expired", func(ctx context.Context) error {
 			_, err := l.s.PurgeExpired(ctx)
@@ -534,12 +531,13 @@ func (l *life) preserve() []call {
 }
 
 func (l *life) reportOn() []call {
-	return []call{
-		l.claim(registry.Report),
-		{name: "close report", portions: []string{"report_draft", "report_job"}, run: func(ctx context.Context) error {
-			_, err := l.s.CloseReport(ctx, l.lease)
-			return err
-		}},
-		l.done(),
-	}
+	return []call{l.claim(registry.Report), l.closeReport(), l.done()}
+}
+
+// closeReport copies the jobs in transactions of their own; nobody sees that before the last one.
+func (l *life) closeReport() call {
+	return call{name: "close report", portions: []string{"report_draft", "report_job"}, run: func(ctx context.Context) error {
+		_, err := l.s.CloseReport(ctx, l.lease)
+		return err
+	}}
 }
