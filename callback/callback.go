@@ -6,6 +6,7 @@ package callback
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -28,6 +29,7 @@ type Message struct {
 	ID   string    // the same in every try: its Idempotency-Key
 	At   time.Time // of the try
 	Body []byte    // JSON
+	Type string    // of the body, as Content-Type has it; "": application/json
 }
 
 // Options sets up New. The zero value is usable: it tells public addresses only.
@@ -102,7 +104,7 @@ func (e *Error) Error() string {
 	case e.Status == 0:
 		return fmt.Sprintf("receiver %s did not answer: %v", e.Host, e.Err)
 	case e.Status/100 == 3:
-		return fmt.Sprintf("receiver %s answers HTTP %d; redirects are not followed: correct the callback's address", e.Host, e.Status)
+		return fmt.Sprintf("receiver %s answers HTTP %d; redirects are not followed: correct its address", e.Host, e.Status)
 	case e.Answer == "":
 		return fmt.Sprintf("receiver %s answers HTTP %d", e.Host, e.Status)
 	}
@@ -164,7 +166,7 @@ func (c *Client) Send(ctx context.Context, address string, m Message, authorizat
 	for i, k := range keys {
 		signatures[i] = k.sign(m)
 	}
-	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Content-Type", cmp.Or(m.Type, "application/json"))
 	r.Header.Set("User-Agent", c.userAgent)
 	r.Header.Set("Idempotency-Key", m.ID)
 	r.Header.Set(headerID, m.ID)

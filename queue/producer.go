@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"log/slog"
 	"slices"
 	"sync"
@@ -142,47 +143,63 @@ func (p *Producer) Publish(ctx context.Context, topic string, ids ...string) err
 	if err := checkTopic(topic); err != nil {
 		return err
 	}
-	for _, id := range ids {
+	bodies := make([][]byte, len(ids))
+	for i, id := range ids {
 		if err := checkItemID(id); err != nil {
 			return fmt.Errorf("publish to %s: %w", topic, err)
 		}
+		bodies[i] = []byte(id)
 	}
+	return p.publishAll(ctx, topic, func() uint64 { return p.turn.Add(1) }, bodies)
+}
+
+// Send sends one message for each body to the topic, in their order, and returns nil when an nsqd has them all. Unlike those of
+// Publish they are no hints: what nsqd does not have is the caller's to send again, and after an error it may have any part of
+// them. All of a topic goes to the same nsqd as long as that can be reached, so that their order is kept where one is.
+// Its errors are those of Publish. It may be called concurrently; then nobody knows the order.
+func (p *Producer) Send(ctx context.Context, topic string, bodies ...[]byte) error {
+	if err := checkTopic(topic); err != nil {
+		return err
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(topic)) // no hash fails to write
+	return p.publishAll(ctx, topic, h.Sum64, bodies)
+}
+
+// publishAll publishes by portions, each to the first nsqd that takes it, beginning with the one that first names.
+func (p *Producer) publishAll(ctx context.Context, topic string, first func() uint64, bodies [][]byte) error {
 	if err := p.enter(); err != nil {
 		return err
 	}
 	defer p.calls.Done()
-	for len(ids) > 0 {
-		n := portion(ids)
-		if err := p.publish(ctx, topic, ids[:n]); err != nil {
+	for len(bodies) > 0 {
+		n := portion(bodies)
+		if err := p.publish(ctx, topic, first(), bodies[:n]); err != nil {
 			return fmt.Errorf("publish to %s: %w", topic, err)
 		}
-		ids = ids[n:]
+		bodies = bodies[n:]
 	}
 	return nil
 }
 
-// portion is how many of the ids go into one command.
-func portion(ids []string) int {
+// portion is how many of the bodies go into one command: one at least, which nsqd may refuse.
+func portion(bodies [][]byte) int {
 	size := 4
-	for i, id := range ids {
-		if size += 4 + len(id); size > maxPublish {
+	for i, body := range bodies {
+		if size += 4 + len(body); size > maxPublish && i > 0 {
 			return i
 		}
 	}
-	return len(ids)
+	return len(bodies)
 }
 
-func (p *Producer) publish(ctx context.Context, topic string, ids []string) error {
-	bodies := make([][]byte, len(ids))
-	for i, id := range ids {
-		bodies[i] = []byte(id)
-	}
+func (p *Producer) publish(ctx context.Context, topic string, first uint64, bodies [][]byte) error {
 	select {
 	case <-p.looked.done:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	first, outlets := p.turn.Add(1), p.current()
+	outlets := p.current()
 	if len(outlets) == 0 {
 		return errNoneKnown
 	}

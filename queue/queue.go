@@ -1,4 +1,4 @@
-// Package queue carries wake-ups from the Registry's relay to the workers, over NSQ.
+// Package queue carries wake-ups from the Registry's relay to the workers, over NSQ, and what others have subscribed to.
 //
 // A wake-up is a topic and the id of an item: "there is work at this stage, perhaps this item". It is a hint: it may
 // be lost, repeated, late or out of order, and nobody may conclude from one that the item is still there (design.md,
