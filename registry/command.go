@@ -96,6 +96,8 @@ type QueueStatus struct {
 	Holds     int          `json:"holds"`
 	Damaged   int64        `json:"damaged"` // stored files that are known not to be right in some storage
 	Stages    []StageQueue `json:"stages"`  // every stage, in route order
+	// Failing are the subscriptions whose receivers do not acknowledge what they are sent.
+	Failing []Subscription `json:"failing,omitempty"`
 }
 
 // StageQueue is what stands in one stage.

@@ -49,10 +49,11 @@ func (k CredentialKind) For(origin string) bool {
 // ForBucket says whether credentials of this kind are for buckets.
 func (k CredentialKind) ForBucket() bool { return k == CredentialS3 || k == CredentialDefaultChain }
 
-// Credential is what the sources of a collection's deposits ask for. There is at most one for an origin of a collection.
+// Credential is what the sources of a collection's deposits ask for, or the receiver of a subscription. There is at most one for
+// an origin of a collection.
 type Credential struct {
-	Collection string         `json:"collection"`
-	Origin     string         `json:"origin"` // as CanonicalOrigin returns it
+	Collection string         `json:"collection"` // or [SubscriptionOwner]
+	Origin     string         `json:"origin"`     // as CanonicalOrigin returns it
 	Kind       CredentialKind `json:"kind"`
 	// Name is the user, or the id of the access key; "" for the other kinds.
 	Name string `json:"name,omitempty"`
@@ -106,10 +107,7 @@ func BucketOrigin(bucket string) string { return bucketOrigin + bucket }
 // would learn the secret.
 func CanonicalOrigin(text string) (string, error) {
 	if name, ok := strings.CutPrefix(text, keyOrigin); ok {
-		bad := func(r rune) bool {
-			return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._-", r)
-		}
-		if name == "" || len(name) > 64 || strings.ContainsFunc(name, bad) {
+		if checkWord("a key's name", name) != nil {
 			return "", errOrigin
 		}
 		return text, nil

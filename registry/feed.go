@@ -1,5 +1,7 @@
 package registry
 
+import "context"
+
 // FeedQuery selects events of the feed; empty fields do not restrict.
 type FeedQuery struct {
 	After  int64    `json:"after"`             // the cursor of the last event that was seen
@@ -7,6 +9,38 @@ type FeedQuery struct {
 	Types  []string `json:"types"`             // only events of these types
 	Within []string `json:"within"`            // only events of items in these collections; nil: all, empty: none
 	Limit  int      `json:"limit"`             // 0: 50; at most 500
+}
+
+// FeedPage is a part of the feed.
+type FeedPage struct {
+	Events []Event
+	Next   int64 // the cursor to go on after: past events that were not asked for, too, so that nobody looks through them again
+	End    int64 // the cursor of the newest event
+}
+
+// ReadFeed reads a page, whose limit must be given, and finds the cursor to go on with.
+func ReadFeed(ctx context.Context, r interface {
+	Feed(ctx context.Context, q FeedQuery) ([]Event, error)
+	FeedEnd(ctx context.Context) (int64, error)
+}, q FeedQuery,
+) (FeedPage, error) {
+	end, err := r.FeedEnd(ctx) // first: all up to it is seen by the reading that follows
+	if err != nil {
+		return FeedPage{}, err
+	}
+	events, err := r.Feed(ctx, q)
+	if err != nil {
+		return FeedPage{}, err
+	}
+	p := FeedPage{Events: events, End: end, Next: max(q.After, end)}
+	if len(events) > 0 {
+		last := events[len(events)-1].Seq
+		p.End = max(end, last)
+		if len(events) >= q.Limit || last > end {
+			p.Next = last
+		}
+	}
+	return p, nil
 }
 
 // AuditQuery selects entries of the audit log: what people asked and what they were refused, not what workers and the

@@ -22,6 +22,7 @@ type Store interface {
 	Delivering
 	Reading
 	Attesting
+	Forwarding
 	// Close releases the store's resources; calls after it fail.
 	Close() error
 }
@@ -374,8 +375,8 @@ type Administering interface {
 	// RevokeToken makes a token useless from now on. A repeat changes nothing; ErrNotFound when there is none, ErrLastAdmin
 	// when nobody could make another token afterwards.
 	RevokeToken(ctx context.Context, id, actor string) error
-	// PutCredential keeps a credential of a collection, or replaces the one of the same origin. ErrInvalid when
-	// [Credential.Check] refuses it, ErrNotFound for an unknown collection.
+	// PutCredential keeps a credential of a collection, or of a subscription, or replaces the one of the same origin. ErrInvalid
+	// when [Credential.Check] refuses it, ErrNotFound for an unknown owner.
 	PutCredential(ctx context.Context, c Credential) error
 	// Credentials lists a collection's credentials by their origins, with their secrets sealed; none of an unknown one.
 	Credentials(ctx context.Context, collection string) ([]Credential, error)

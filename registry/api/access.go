@@ -19,6 +19,7 @@ func access() map[string][]registry.Role {
 	operator := []registry.Role{registry.RoleOperator, registry.RoleAdmin}
 	depositor := []registry.Role{registry.RoleDepositor, registry.RoleOperator, registry.RoleAdmin}
 	reader := []registry.Role{registry.RoleDepositor, registry.RoleViewer, registry.RoleOperator, registry.RoleAdmin}
+	overseer := []registry.Role{registry.RoleViewer, registry.RoleOperator, registry.RoleAdmin}
 	roles := map[string][]registry.Role{
 		"upload":          depositor,
 		"remove-upload":   depositor,
@@ -75,7 +76,19 @@ func access() map[string][]registry.Role {
 		"put-credential":    admin,
 		"remove-credential": admin,
 
-		"list-workers": {registry.RoleViewer, registry.RoleOperator, registry.RoleAdmin},
+		"list-subscriptions":  overseer,
+		"read-subscription":   overseer,
+		"put-subscription":    admin,
+		"remove-subscription": admin,
+		"rewind-subscription": admin,
+		"pause-subscription":  admin,
+		"resume-subscription": admin,
+
+		"list-subscription-credentials":  admin,
+		"put-subscription-credential":    admin,
+		"remove-subscription-credential": admin,
+
+		"list-workers": overseer,
 
 		"list-objects":   reader,
 		"read-object":    reader,

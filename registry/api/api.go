@@ -35,6 +35,7 @@ type Registry interface {
 	registry.Delivering
 	registry.Reading
 	registry.Attesting
+	registry.Forwarding
 }
 
 // Options says what to serve. Registry, Staging, Objects and Log must be set.
@@ -140,6 +141,7 @@ func (s *server) routes() (*http.ServeMux, huma.API) {
 	s.contractRoutes(api)
 	s.tokenRoutes(api)
 	s.credentialRoutes(api)
+	s.subscriptionRoutes(api)
 	s.feedRoutes(api)
 	s.eventsRoute(api, mux)
 	s.uploadRoute(api, mux)

@@ -21,6 +21,7 @@ func (s *server) contractRoutes(api huma.API) {
 	s.submittingRoutes(api)
 	s.administeringRoutes(api)
 	s.readingRoutes(api)
+	s.forwardingRoutes(api)
 	ask(s, api, method("deliveries", "List what was told of an item"), func(r Registry, ctx context.Context, in wire.ByID) (wire.Rows[registry.Delivery], error) {
 		list, err := r.Deliveries(ctx, in.ID)
 		return wire.Rows[registry.Delivery]{Rows: list}, err
@@ -225,6 +226,35 @@ func (s *server) readingRoutes(api huma.API) {
 	})
 }
 
+// forwardingRoutes are an admin's: who forwards shows receivers what no worker has to see.
+func (s *server) forwardingRoutes(api huma.API) {
+	ask(s, api, act("put-subscription", "Make or change a subscription"), func(r Registry, ctx context.Context, in wire.SubscriptionRecord) (registry.Subscription, error) {
+		return r.PutSubscription(ctx, in.Whole())
+	})
+	tell(s, api, act("remove-subscription", "End a subscription"), func(r Registry, ctx context.Context, in wire.SubscriptionAct) error {
+		return r.RemoveSubscription(ctx, in.Name, in.Actor)
+	})
+	ask(s, api, act("rewind-subscription", "Move the cursor of a subscription"), func(r Registry, ctx context.Context, in wire.SubscriptionAct) (registry.Subscription, error) {
+		return r.RewindSubscription(ctx, in.Name, in.Cursor, in.Reason, in.Actor)
+	})
+	ask(s, api, act("pause-subscription", "Send nothing more"), func(r Registry, ctx context.Context, in wire.SubscriptionAct) (registry.Subscription, error) {
+		return r.PauseSubscription(ctx, in.Name, in.Reason, in.Actor)
+	})
+	ask(s, api, act("resume-subscription", "Go on after a pause"), func(r Registry, ctx context.Context, in wire.SubscriptionAct) (registry.Subscription, error) {
+		return r.ResumeSubscription(ctx, in.Name, in.Actor)
+	})
+	ask(s, api, method("subscriptions", "List subscriptions"), rows(Registry.Subscriptions))
+	ask(s, api, method("take-subscriptions", "Take the subscriptions that nobody forwards"), func(r Registry, ctx context.Context, in wire.SubscriptionTaking) (wire.Rows[registry.SubscriptionTurn], error) {
+		list, err := r.TakeSubscriptions(ctx, in.Owner, in.Lease)
+		return wire.Rows[registry.SubscriptionTurn]{Rows: list}, err
+	})
+	tell(s, api, method("note-forwarded", "Note how far a subscription is"), Registry.NoteForwarded)
+	tell(s, api, method("note-unforwarded", "Note a try that failed"), Registry.NoteUnforwarded)
+	tell(s, api, method("release-subscriptions", "Let others take what a process forwards"), func(r Registry, ctx context.Context, in wire.SubscriptionTaking) error {
+		return r.ReleaseSubscriptions(ctx, in.Owner)
+	})
+}
+
 // byID makes a handler of a method that has an id.
 func byID[O any](do func(Registry, context.Context, string) (O, error)) func(Registry, context.Context, wire.ByID) (O, error) {
 	return func(r Registry, ctx context.Context, in wire.ByID) (O, error) { return do(r, ctx, in.ID) }
@@ -269,7 +299,9 @@ func contractAccess(access map[string][]registry.Role) {
 	}
 	for _, name := range strings.Fields(`begin-upload incoming-of take-upload save-upload finish-upload drop-upload dropped-uploads
 		forget-upload command bulk request-object search-orphans redeliver ask-for-check set-accepting add-hold remove-hold put-collection
-		add-token token tokens revoke-token put-credential remove-credential profile-versions refused audit`) {
+		add-token token tokens revoke-token put-credential remove-credential profile-versions refused audit
+		put-subscription remove-subscription rewind-subscription pause-subscription resume-subscription subscriptions
+		take-subscriptions note-forwarded note-unforwarded release-subscriptions`) {
 		access[contractPrefix+name] = []registry.Role{registry.RoleAdmin}
 	}
 }

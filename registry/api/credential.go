@@ -23,6 +23,10 @@ func (s *server) credentialRoutes(api huma.API) {
 	register(s, api, operation{id: "list-credentials", method: http.MethodGet, path: path, summary: "List a collection's credentials for sources, without their secrets"}, s.credentials)
 	register(s, api, operation{id: "put-credential", method: http.MethodPut, path: path, summary: "Set the credential of a collection for an origin; its secret is sealed and never told again"}, s.putCredential)
 	register(s, api, operation{id: "remove-credential", method: http.MethodDelete, path: path, summary: "Forget a credential"}, s.removeCredential)
+	const subscription = "/subscriptions/{name}/credentials"
+	register(s, api, operation{id: "list-subscription-credentials", method: http.MethodGet, path: subscription, summary: "List what a subscription shows its receiver, without the secrets"}, s.subscriptionCredentials)
+	register(s, api, operation{id: "put-subscription-credential", method: http.MethodPut, path: subscription, summary: "Set a subscription's signing key, or its credential for its receiver; it is sealed and never told again"}, s.putSubscriptionCredential)
+	register(s, api, operation{id: "remove-subscription-credential", method: http.MethodDelete, path: subscription, summary: "Forget a subscription's key or credential"}, s.removeSubscriptionCredential)
 }
 
 // shownCredential is what is told of a credential.
@@ -34,7 +38,12 @@ func (s *server) credentials(ctx context.Context, in *CollectionName) (*output[r
 	if _, err := s.collectionOf(ctx, in.Name); err != nil {
 		return nil, err
 	}
-	all, err := s.registry.Credentials(ctx, in.Name)
+	return s.credentialsOf(ctx, in.Name)
+}
+
+// credentialsOf lists the credentials of a collection or subscription.
+func (s *server) credentialsOf(ctx context.Context, owner string) (*output[registry.Page[wire.Credential]], error) {
+	all, err := s.registry.Credentials(ctx, owner)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +59,6 @@ type putCredentialInput struct {
 	Body wire.CredentialRequest
 }
 
-// putCredential seals a secret and keeps it. A repeat seals it anew and changes nothing else.
 func (s *server) putCredential(ctx context.Context, in *putCredentialInput) (*output[wire.Credential], error) {
 	origin, originErr := registry.CanonicalOrigin(in.Body.Origin)
 	if err := invalid("no credential was set", credentialFaults(in.Body, origin, originErr)...); err != nil {
@@ -59,17 +67,16 @@ func (s *server) putCredential(ctx context.Context, in *putCredentialInput) (*ou
 	if _, err := s.collectionOf(ctx, in.Name); err != nil {
 		return nil, err
 	}
+	return s.setCredential(ctx, in.Name, origin, in.Body)
+}
+
+// setCredential seals a secret and keeps it. A repeat seals it anew and changes nothing else.
+func (s *server) setCredential(ctx context.Context, owner, origin string, r wire.CredentialRequest) (*output[wire.Credential], error) {
 	c := registry.Credential{
-		Collection: in.Name, Origin: origin, Kind: registry.CredentialKind(in.Body.Kind), Name: in.Body.Name,
-		Endpoint: in.Body.Endpoint, Region: in.Body.Region, PathStyle: in.Body.PathStyle, CreatedBy: actor(ctx),
+		Collection: owner, Origin: origin, Kind: registry.CredentialKind(r.Kind), Name: r.Name,
+		Endpoint: r.Endpoint, Region: r.Region, PathStyle: r.PathStyle, CreatedBy: actor(ctx),
 	}
-	var err error
-	c.Sealed, err = s.keys.Seal(in.Body.Secret, c.About()...)
-	if errors.Is(err, seal.ErrNoKey) {
-		return nil, wire.NewProblem(http.StatusConflict, wire.CodeNoKey,
-			"no credential was set: this Registry has no key to seal it with; set HOLDFAST_SECRET_KEY for it and for the workers "+
-				"that fetch (openssl rand -base64 32), start them again, and set the credential then")
-	} else if err != nil {
+	if err := s.seal(&c, r.Secret); err != nil {
 		return nil, err
 	}
 	if err := s.registry.PutCredential(ctx, c); err != nil {
@@ -78,6 +85,17 @@ func (s *server) putCredential(ctx context.Context, in *putCredentialInput) (*ou
 	c.CreatedAt = s.now().UTC()
 	s.log.InfoContext(ctx, "credential set", "collection", c.Collection, "origin", c.Origin, "kind", string(c.Kind), "actor", c.CreatedBy)
 	return &output[wire.Credential]{Body: shownCredential(c)}, nil
+}
+
+// seal puts a secret into a credential that is otherwise complete.
+func (s *server) seal(c *registry.Credential, secret string) (err error) {
+	c.Sealed, err = s.keys.Seal(secret, c.About()...)
+	if errors.Is(err, seal.ErrNoKey) {
+		return wire.NewProblem(http.StatusConflict, wire.CodeNoKey,
+			"no credential was set: this Registry has no key to seal it with; set HOLDFAST_SECRET_KEY for it and for the workers "+
+				"that fetch (openssl rand -base64 32), start them again, and set the credential then")
+	}
+	return err
 }
 
 // credentialFaults says all that is wrong with a request. Nothing of the secret is repeated, and of the origin only once it is
@@ -168,19 +186,62 @@ type removeCredentialInput struct {
 }
 
 func (s *server) removeCredential(ctx context.Context, in *removeCredentialInput) (*struct{}, error) {
-	origin, err := registry.CanonicalOrigin(in.Origin)
-	if err != nil {
-		return nil, invalid("nothing was removed", wire.Fault{Location: "query.origin", Message: err.Error()})
-	}
 	if _, err := s.collectionOf(ctx, in.Name); err != nil {
 		return nil, err
 	}
-	err = s.registry.RemoveCredential(ctx, in.Name, origin, actor(ctx))
+	return nil, s.forgetCredential(ctx, in.Name, in.Origin)
+}
+
+func (s *server) forgetCredential(ctx context.Context, owner, text string) error {
+	origin, err := registry.CanonicalOrigin(text)
+	if err != nil {
+		return invalid("nothing was removed", wire.Fault{Location: "query.origin", Message: err.Error()})
+	}
+	err = s.registry.RemoveCredential(ctx, owner, origin, actor(ctx))
 	if errors.Is(err, registry.ErrNotFound) {
-		return nil, notFound("collection %s has no credential for %s; list its credentials to see those there are", in.Name, origin)
+		return notFound("%s has no credential for %s; list its credentials to see those there are", owner, origin)
 	}
 	if err == nil {
-		s.log.InfoContext(ctx, "credential removed", "collection", in.Name, "origin", origin, "actor", actor(ctx))
+		s.log.InfoContext(ctx, "credential removed", "collection", owner, "origin", origin, "actor", actor(ctx))
 	}
-	return nil, err
+	return err
+}
+
+func (s *server) subscriptionCredentials(ctx context.Context, in *SubscriptionName) (*output[registry.Page[wire.Credential]], error) {
+	if _, err := s.subscriptionOf(ctx, in.Name); err != nil {
+		return nil, err
+	}
+	return s.credentialsOf(ctx, registry.SubscriptionOwner(in.Name))
+}
+
+type putSubscriptionCredentialInput struct {
+	SubscriptionName
+	Body wire.CredentialRequest
+}
+
+func (s *server) putSubscriptionCredential(ctx context.Context, in *putSubscriptionCredentialInput) (*output[wire.Credential], error) {
+	origin, originErr := registry.CanonicalOrigin(in.Body.Origin)
+	faults := credentialFaults(in.Body, origin, originErr)
+	if registry.CredentialKind(in.Body.Kind).ForBucket() {
+		faults = append(faults, wire.Fault{Location: "body.kind", Message: "a receiver is shown basic or bearer, or what is signed by a signing key"})
+	}
+	if err := invalid("no credential was set", faults...); err != nil {
+		return nil, err
+	}
+	if _, err := s.subscriptionOf(ctx, in.Name); err != nil {
+		return nil, err
+	}
+	return s.setCredential(ctx, registry.SubscriptionOwner(in.Name), origin, in.Body)
+}
+
+type removeSubscriptionCredentialInput struct {
+	SubscriptionName
+	Origin string `query:"origin" required:"true" maxLength:"300"`
+}
+
+func (s *server) removeSubscriptionCredential(ctx context.Context, in *removeSubscriptionCredentialInput) (*struct{}, error) {
+	if _, err := s.subscriptionOf(ctx, in.Name); err != nil {
+		return nil, err
+	}
+	return nil, s.forgetCredential(ctx, registry.SubscriptionOwner(in.Name), in.Origin)
 }

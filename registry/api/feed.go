@@ -42,29 +42,14 @@ func (s *server) feed(ctx context.Context, in *feedInput) (*output[wire.Feed], e
 	}
 }
 
-// feedPage reads a page, and finds the cursor to go on with: past events that were not asked for, too, so that nobody
-// looks through them again.
+// feedPage reads a page as it is shown.
 func (s *server) feedPage(ctx context.Context, q registry.FeedQuery) (wire.Feed, error) {
-	end, err := s.registry.FeedEnd(ctx) // first: all up to it is seen by the reading that follows
+	p, err := registry.ReadFeed(ctx, s.registry, q)
 	if err != nil {
 		return wire.Feed{}, err
 	}
-	rows, err := s.registry.Feed(ctx, q)
-	if err != nil {
-		return wire.Feed{}, err
-	}
-	redactEvents(rows)
-	f := wire.Feed{Rows: rows, End: end, Next: max(q.After, end)}
-	if len(rows) > 0 {
-		last := rows[len(rows)-1].Seq
-		f.End = max(end, last)
-		if len(rows) >= q.Limit || last > end {
-			f.Next = last
-		}
-	} else {
-		f.Rows = []registry.Event{}
-	}
-	return f, nil
+	RedactEvents(p.Events)
+	return wire.Feed{Rows: append([]registry.Event{}, p.Events...), End: p.End, Next: p.Next}, nil
 }
 
 // until returns a context that ends after d, with ctx, or when the server is about to stop.
@@ -93,6 +78,6 @@ func (s *server) audit(ctx context.Context, in *auditInput) (*output[registry.Pa
 	if err != nil {
 		return nil, in.badCursor(err)
 	}
-	redactEvents(rows.Rows)
+	RedactEvents(rows.Rows)
 	return page(rows), nil
 }

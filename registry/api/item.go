@@ -123,7 +123,7 @@ func (s *server) history(ctx context.Context, in *historyInput) (*output[registr
 		return nil, err
 	}
 	p := registry.Page[registry.Event]{Rows: events}
-	redactEvents(events)
+	RedactEvents(events)
 	if len(events) == limit {
 		p.Next = strconv.FormatInt(events[limit-1].Seq, 10)
 	}

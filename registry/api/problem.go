@@ -40,6 +40,7 @@ func sentinels() []sentinel {
 		{registry.ErrNoCallback, http.StatusConflict, wire.CodeConflict, "give its profile a callback first"},
 		{registry.ErrTaken, http.StatusConflict, wire.CodeConflict, "use another identifier"},
 		{registry.ErrClaimLost, http.StatusConflict, wire.CodeConflict, "the attempt is over; write nothing more"},
+		{registry.ErrSubscriptionLost, http.StatusConflict, wire.CodeConflict, "take it again; send nothing more of what is in hand"},
 		{registry.ErrInvalid, http.StatusUnprocessableEntity, wire.CodeInvalid, "correct it; it would be refused again"},
 		{storage.ErrNoSpace, http.StatusInsufficientStorage, wire.CodeNoSpace, "free space on the volume, or try again later; nothing was kept"},
 		{registry.ErrUnavailable, http.StatusServiceUnavailable, wire.CodeUnavailable, "try again later"},

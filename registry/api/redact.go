@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast/holdfast/source"
 )
 
-// redactEvents takes the secrets out of the addresses that events carry. What cannot be read is left out.
-func redactEvents(events []registry.Event) {
+// RedactEvents takes the secrets out of the addresses that events carry. What cannot be read is left out.
+func RedactEvents(events []registry.Event) {
 	for i, e := range events {
 		var fields map[string]json.RawMessage
 		if err := json.Unmarshal(e.Data, &fields); err != nil {

@@ -126,10 +126,31 @@ func (s scoped) Edges(ctx context.Context, itemID string) (requires, required []
 // and nothing of how much others have in the queue.
 func (s scoped) QueueStatus(ctx context.Context) (registry.QueueStatus, error) {
 	q, err := s.all.QueueStatus(ctx)
-	if err != nil || !s.sight(ctx).limited() {
+	if v := s.sight(ctx); err != nil || !v.limited() {
+		q.Failing = v.subscriptions(q.Failing)
 		return q, err
 	}
 	return registry.QueueStatus{Accepting: q.Accepting, Paused: q.Paused}, nil
+}
+
+// Subscriptions implements registry.Forwarding.
+func (s scoped) Subscriptions(ctx context.Context) ([]registry.Subscription, error) {
+	all, err := s.all.Subscriptions(ctx)
+	return s.sight(ctx).subscriptions(all), err
+}
+
+// subscriptions is what is told of subscriptions: to whoever does not see everything nothing, and to whoever cannot change them
+// only whose the addresses are, since the path of one may be a secret.
+func (v sight) subscriptions(all []registry.Subscription) []registry.Subscription {
+	if v.limited() {
+		return nil
+	}
+	for i := range all {
+		if v.token.Role != registry.RoleAdmin {
+			all[i].Target = all[i].Receiver()
+		}
+	}
+	return all
 }
 
 // Holds implements registry.Reading. Whoever does not see everything is told of the holds that may cover their own; those

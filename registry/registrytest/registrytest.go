@@ -75,6 +75,7 @@ func topics() []topic {
 		{"token", tokenTests()},
 		{"credential", credentialTests()},
 		{"feed", feedTests()},
+		{"subscription", subscriptionTests()},
 	}
 }
 

@@ -22,7 +22,7 @@ func (s *Store) PutCredential(ctx context.Context, c registry.Credential) error 
 }
 
 func (t *tx) putCredential(c registry.Credential) error {
-	if _, err := t.collectionOf(c.Collection); err != nil {
+	if err := t.hasOwner(c.Collection); err != nil {
 		return err
 	}
 	err := t.do(`INSERT INTO credential (collection, origin, kind, name, endpoint, region, path_style, sealed, created_by, created_at)
@@ -34,6 +34,16 @@ func (t *tx) putCredential(c registry.Credential) error {
 		return err
 	}
 	return t.noteCredential(c, registry.EventCredentialSet, c.CreatedBy)
+}
+
+// hasOwner returns ErrNotFound unless there is such an owner of credentials.
+func (t *tx) hasOwner(owner string) (err error) {
+	if name, ok := registry.OwningSubscription(owner); ok {
+		_, err = t.subscription(name)
+	} else {
+		_, err = t.collectionOf(owner)
+	}
+	return err
 }
 
 // noteCredential writes an event that is in no collection: what opens a collection's sources is not its depositors' to know.

@@ -138,7 +138,53 @@ func (l *life) script() []call {
 	add(l.acts()...)
 	add(l.graphs()...)
 	add(l.retention()...)
+	add(l.subscriptions()...)
 	return append(all, l.deletion()...)
+}
+
+// subscriptions is one from its making to its end.
+func (l *life) subscriptions() []call {
+	var turn registry.SubscriptionTurn
+	r := registry.SubscriptionRequest{Name: "s", Target: "https://receiver.test/", Actor: "admin"}
+	r.Credentials = []registry.Credential{{
+		Collection: registry.SubscriptionOwner("s"), Origin: "signing:a", Kind: registry.CredentialSigning, Sealed: "sealed", CreatedBy: "admin",
+	}}
+	put := l.call("put a subscription", func(ctx context.Context) error {
+		_, err := l.s.PutSubscription(ctx, r)
+		return err
+	})
+	take := l.call("take it", func(ctx context.Context) error {
+		turns, err := l.s.TakeSubscriptions(ctx, "forwarder", time.Minute)
+		if len(turns) > 0 {
+			turn = turns[0]
+		}
+		return err
+	})
+	return []call{
+		put, take,
+		l.call("note a failure", func(ctx context.Context) error {
+			return l.s.NoteUnforwarded(ctx, registry.SubscriptionFailure{ID: turn.ID, Turn: turn.Turn, Error: "down", Wait: time.Minute})
+		}),
+		l.call("note progress", func(ctx context.Context) error {
+			return l.s.NoteForwarded(ctx, registry.SubscriptionProgress{ID: turn.ID, Turn: turn.Turn, Cursor: 3, Told: 3})
+		}),
+		l.call("change what it is told", func(context.Context) error { r.Target = "nsq:topic"; return nil }), put,
+		l.call("rewind it", func(ctx context.Context) error {
+			_, err := l.s.RewindSubscription(ctx, "s", 0, "again", "admin")
+			return err
+		}),
+		l.call("pause it", func(ctx context.Context) error {
+			_, err := l.s.PauseSubscription(ctx, "s", "wait", "admin")
+			return err
+		}),
+		l.call("resume it", func(ctx context.Context) error {
+			_, err := l.s.ResumeSubscription(ctx, "s", "admin")
+			return err
+		}),
+		take,
+		l.call("release it", func(ctx context.Context) error { return l.s.ReleaseSubscriptions(ctx, "forwarder") }),
+		l.call("remove it", func(ctx context.Context) error { return l.s.RemoveSubscription(ctx, "s", "admin") }),
+	}
 }
 
 // deletion is the end of the object: asked for and withdrawn, asked for again, approved by somebody else and carried out.

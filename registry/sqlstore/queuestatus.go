@@ -32,6 +32,9 @@ func (s *Store) queueStatus(ctx context.Context) (q registry.QueueStatus, err er
 	if err := s.read.QueryRowContext(ctx, `SELECT COUNT(*) FROM stored_file WHERE damaged_at IS NOT NULL`).Scan(&q.Damaged); err != nil {
 		return q, err
 	}
+	if q.Failing, err = s.subscriptions(ctx, `WHERE failing_since IS NOT NULL AND paused_at IS NULL ORDER BY name`); err != nil {
+		return q, err
+	}
 	for _, stage := range registry.Stages() {
 		q.Stages = append(q.Stages, registry.StageQueue{Stage: stage})
 	}

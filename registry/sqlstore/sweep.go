@@ -56,6 +56,9 @@ func (s *Store) Reclaim(ctx context.Context) ([]registry.Lease, error) {
 			if err := t.do(`DELETE FROM worker`); err != nil {
 				return err
 			}
+			if err := t.do(`UPDATE subscription SET owner = '', lease_until = 0 WHERE owner <> ''`); err != nil {
+				return err
+			}
 			lost, err = t.takeAway(`TRUE`, nil)
 			return err
 		})

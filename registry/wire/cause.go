@@ -44,6 +44,7 @@ func kinds() []kind {
 		typed[*registry.PriorityError]("priority"),
 		typed[*registry.VersionError]("version"),
 		sentinel("claim-lost", registry.ErrClaimLost),
+		sentinel("subscription-lost", registry.ErrSubscriptionLost),
 		sentinel("idempotency-conflict", registry.ErrIdempotencyConflict),
 		sentinel("name-taken", registry.ErrNameTaken),
 		sentinel("last-admin", registry.ErrLastAdmin),

@@ -99,6 +99,30 @@ func (r CredentialRecord) Whole() registry.Credential {
 	return c
 }
 
+// SubscriptionRecord is a subscription as it shall be, with its sealed secrets.
+type SubscriptionRecord struct {
+	Request     registry.SubscriptionRequest `json:"request"`
+	Credentials []CredentialRecord           `json:"credentials"`
+}
+
+// SubscriptionRecordOf returns a request as it travels between Holdfast's own processes.
+func SubscriptionRecordOf(r registry.SubscriptionRequest) SubscriptionRecord {
+	out := SubscriptionRecord{Request: r}
+	for _, c := range r.Credentials {
+		out.Credentials = append(out.Credentials, CredentialRecordOf(c))
+	}
+	return out
+}
+
+// Whole returns the request with its sealed secrets.
+func (r SubscriptionRecord) Whole() registry.SubscriptionRequest {
+	out := r.Request
+	for _, c := range r.Credentials {
+		out.Credentials = append(out.Credentials, c.Whole())
+	}
+	return out
+}
+
 // CredentialRemoval names a credential that is to be forgotten.
 type CredentialRemoval struct {
 	Collection string `json:"collection"`

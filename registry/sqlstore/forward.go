@@ -1,0 +1,101 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// TakeSubscriptions implements registry.Forwarding. While there are no subscriptions it writes nothing.
+func (s *Store) TakeSubscriptions(ctx context.Context, owner string, lease time.Duration) (out []registry.SubscriptionTurn, err error) {
+	if owner == "" || clean(owner) != owner || lease <= 0 {
+		return nil, fmt.Errorf("take subscriptions: %w: it takes an owner and a lease", registry.ErrInvalid)
+	}
+	var any bool
+	err = s.read.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM subscription WHERE paused_at IS NULL)`).Scan(&any)
+	if err == nil && any {
+		err = s.write(ctx, func(t *tx) (err error) {
+			out, err = t.takeSubscriptions(owner, lease)
+			return err
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("take subscriptions: %w", err)
+	}
+	return out, nil
+}
+
+func (t *tx) takeSubscriptions(owner string, lease time.Duration) (out []registry.SubscriptionTurn, err error) {
+	// Writing transactions take turns, so that what is tested here stays true until it is written (R16).
+	err = t.do(`UPDATE subscription SET turn = CASE WHEN owner = $1 THEN turn ELSE turn + 1 END, owner = $1, lease_until = $3
+		WHERE paused_at IS NULL AND (owner = $1 OR owner = '' OR lease_until < $2)`, owner, t.now, t.now+lease.Microseconds())
+	if err != nil {
+		return nil, err
+	}
+	var source string
+	if err := t.get(`SELECT value FROM setting WHERE name = 'source'`, nil, &source); err != nil {
+		return nil, fmt.Errorf("read what this Registry is called: %w", err)
+	}
+	rows, err := t.query(selectSubscription+`WHERE owner = $1 ORDER BY name`, owner)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		b, err := scanSubscription(rows)
+		if err != nil {
+			return nil, err
+		}
+		turn := registry.SubscriptionTurn{Subscription: b, Source: source}
+		if b.NextTry != nil {
+			turn.Wait = max(0, b.NextTry.Sub(fromMicros(t.now)))
+		}
+		out = append(out, turn)
+	}
+	return out, rows.Err()
+}
+
+// NoteForwarded implements registry.Forwarding.
+func (s *Store) NoteForwarded(ctx context.Context, p registry.SubscriptionProgress) error {
+	return s.noteTurn(ctx, p.ID, func(t *tx) (int64, error) {
+		return t.exec(`UPDATE subscription SET told_up_to = $3, told = told + $4, told_at = CASE WHEN $4 > 0 THEN $5 ELSE told_at END,
+			failing_since = NULL, tries = 0, error = '', next_try = NULL WHERE id = $1 AND turn = $2`, p.ID, p.Turn, p.Cursor, p.Told, t.now)
+	})
+}
+
+// NoteUnforwarded implements registry.Forwarding.
+func (s *Store) NoteUnforwarded(ctx context.Context, f registry.SubscriptionFailure) error {
+	return s.noteTurn(ctx, f.ID, func(t *tx) (int64, error) {
+		return t.exec(`UPDATE subscription SET failing_since = COALESCE(failing_since, $3), tries = tries + 1, error = $4, next_try = $5
+			WHERE id = $1 AND turn = $2`, f.ID, f.Turn, t.now, clean(f.Error), t.now+f.Wait.Microseconds())
+	})
+}
+
+// noteTurn carries out a fenced write.
+func (s *Store) noteTurn(ctx context.Context, id string, update func(*tx) (int64, error)) error {
+	err := s.write(ctx, func(t *tx) error {
+		n, err := update(t)
+		if err == nil && n == 0 {
+			err = registry.ErrSubscriptionLost
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("note how far subscription %s is: %w", id, err)
+	}
+	return nil
+}
+
+// ReleaseSubscriptions implements registry.Forwarding.
+func (s *Store) ReleaseSubscriptions(ctx context.Context, owner string) error {
+	err := s.write(ctx, func(t *tx) error {
+		return t.do(`UPDATE subscription SET owner = '', lease_until = 0, turn = turn + 1 WHERE owner = $1 AND owner <> ''`, owner)
+	})
+	if err != nil {
+		return fmt.Errorf("release subscriptions: %w", err)
+	}
+	return nil
+}
