@@ -69,12 +69,12 @@ func (c *Callbacks) send(ctx context.Context, job registry.WorkItem, m registry.
 	if err != nil {
 		return 0, base.Fatal(errors.New("the callback's address cannot be read; correct the collection's profile"))
 	}
-	secrets := &wallet{sources: c.Secrets, collection: job.Collection}
-	authorization, err := secrets.header(ctx, u.Scheme+"://"+u.Host)
+	secrets := c.Secrets.wallet(job.Collection)
+	authorization, err := secrets.Header(ctx, u.Scheme+"://"+u.Host)
 	if err != nil {
 		return 0, err
 	}
-	keys, err := secrets.signingKeys(ctx)
+	keys, err := secrets.SigningKeys(ctx)
 	if err != nil {
 		return 0, err
 	}
