@@ -202,7 +202,7 @@ func (e *ears) check(context.Context) error {
 	return nil
 }
 
-// workerID is unique for each start of a process (R9), and tells people where to look.
+// workerID is unique for each start of a process (R9), and tells people where to look. Forwarders have one, too.
 func workerID() string {
 	host, err := os.Hostname()
 	if err != nil {

@@ -9,22 +9,25 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/holdfast/holdfast/callback"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/queue"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/api"
 	"github.com/holdfast/holdfast/registry/chore"
+	"github.com/holdfast/holdfast/registry/forward"
 	"github.com/holdfast/holdfast/registry/recheck"
 	"github.com/holdfast/holdfast/registry/relay"
 	"github.com/holdfast/holdfast/registry/sqlstore"
 	"github.com/holdfast/holdfast/registry/sweep"
 	"github.com/holdfast/holdfast/seal"
+	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/source/unpack"
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/ui"
 )
 
-// desk is the Registry's part of a process: API and pages, relay and sweep, over the database.
+// desk is the Registry's part of a process: API and pages, relay, forwarder and sweep, over the database.
 type desk struct {
 	registry *sqlstore.Store
 	staging  storage.Store
@@ -35,6 +38,7 @@ type desk struct {
 	lease    time.Duration // the longest that workers are given
 	recheck  time.Duration // how old the check of a stored file may get; 0: no schedule
 	uploads  time.Duration // how long uploads are kept that nobody goes on with; 0: the API's default
+	guard    source.Guard  // judges the addresses of webhooks
 }
 
 // DefaultCollection is the collection of submissions that name none.
@@ -89,6 +93,12 @@ func (n *Node) runDesk(ctx context.Context, d *desk, l net.Listener, q queue.Pro
 	r.Prefix = d.prefix
 	n.run(r.Run)
 	n.run(func(ctx context.Context) { d.reoffer(ctx, n.Log, changed) })
+	webhooks := callback.New(callback.Options{Guard: d.guard, UserAgent: "Holdfast/" + n.Version})
+	n.onClose(func() error { webhooks.Close(); return nil })
+	n.run(forward.New(forward.Options{
+		Registry: d.registry, Queue: producer, Webhooks: webhooks, Keys: d.keys, Redact: api.RedactEvents, Prefix: d.prefix,
+		Owner: workerID(), Log: n.Log,
+	}).Run)
 	n.run(sweep.New(d.registry, d.lease, n.Log).Run)
 	n.run(recheck.New(d.registry, d.recheck, n.Log).Run)
 	n.run(chore.Chore{

@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdfast/holdfast/queue"
 	"github.com/holdfast/holdfast/receipt"
+	"github.com/holdfast/holdfast/source"
 )
 
 // RegistryOptions says what a Registry's process works on. All must be set, but ReceiptKey, and that one of the fields
@@ -24,7 +25,10 @@ type RegistryOptions struct {
 func Registry(ctx context.Context, o RegistryOptions) (*Node, error) {
 	return start(ctx, o.Common, func(n *Node) error {
 		var listener net.Listener
-		d := &desk{prefix: o.TopicPrefix, lease: o.longestLease(), recheck: o.FixityEvery, uploads: o.UploadKeep, unpack: o.Unpack, keys: o.Sources.Keys}
+		d := &desk{
+			prefix: o.TopicPrefix, lease: o.longestLease(), recheck: o.FixityEvery, uploads: o.UploadKeep, unpack: o.Unpack, keys: o.Sources.Keys,
+			guard: source.Guard{Allow: o.Sources.Allow},
+		}
 		needs := []need{n.listening(&listener), {
 			"HOLDFAST_DATABASE_URL", o.Database, "the Registry's database", "start it, correct the address, or prepare it by holdfast migrate",
 			func(ctx context.Context) (err error) {

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast/holdfast/queue/broker"
 	"github.com/holdfast/holdfast/receipt"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/storage/dir"
 )
 
@@ -62,6 +63,7 @@ func (n *Node) up(ctx context.Context, o UpOptions) error {
 	}
 	desk := &desk{
 		prefix: o.TopicPrefix, lease: o.longestLease(), recheck: o.FixityEvery, uploads: o.UploadKeep, unpack: o.Unpack, keys: o.Sources.Keys,
+		guard: source.Guard{Allow: o.Sources.Allow},
 	}
 	crew := &crew{Work: o.Work}
 	if err := n.openUp(ctx, o, desk, crew); err != nil {
