@@ -12,12 +12,38 @@ import (
 	"golang.org/x/term"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/client"
 	"github.com/holdfast/holdfast/registry/wire"
 )
 
+// credentialOwner is what has credentials: a collection, or a subscription.
+type credentialOwner struct {
+	noun   string
+	set    *cobra.Command // its words
+	put    func(c *client.Client, ctx context.Context, name string, r wire.CredentialRequest) (wire.Credential, error)
+	list   func(c *client.Client, ctx context.Context, name string) ([]wire.Credential, error)
+	remove func(c *client.Client, ctx context.Context, name, origin string) error
+}
+
 func (a *app) credentialCommand() *cobra.Command {
-	return group("credential", "Set, list and remove what the sources of a collection's deposits ask for",
-		a.credentialSetCommand(), a.credentialListCommand(), a.credentialRemoveCommand())
+	return a.credentialsOf("Set, list and remove what the sources of a collection's deposits ask for", credentialOwner{
+		noun: "collection", put: (*client.Client).PutCredential, list: (*client.Client).Credentials, remove: (*client.Client).RemoveCredential,
+		set: &cobra.Command{
+			Use:   "set NAME ORIGIN --basic USER | --bearer | --s3 KEYID | --default-chain | --signing",
+			Short: "Set a collection's credential for https://HOST[:PORT] or s3://BUCKET, or its key signing:NAME",
+			Long: "Set what a collection's items show the sources at an origin, in place of what was set before. The password, token or\n" +
+				"secret key is read from standard input or --secret-file, never from the command line, which others on this machine see.\n" +
+				"The Registry seals it with HOLDFAST_SECRET_KEY and tells it nobody again.\n\n" +
+				"Callbacks show the credential of their origin, too, and are signed with the two newest signing keys: whsec_ and the base64 of\n" +
+				"24 to 64 random bytes.\n\n" +
+				"With --default-chain a bucket is read by what the workers may read themselves: every depositor of the collection can\n" +
+				"then have any object of that bucket.",
+		},
+	})
+}
+
+func (a *app) credentialsOf(short string, o credentialOwner) *cobra.Command {
+	return group("credential", short, a.credentialSetCommand(o), a.credentialListCommand(o), a.credentialRemoveCommand(o))
 }
 
 // credentialFlags say what kind of credential is meant.
@@ -28,26 +54,17 @@ type credentialFlags struct {
 	secretFile    string
 }
 
-func (a *app) credentialSetCommand() *cobra.Command {
+func (a *app) credentialSetCommand(o credentialOwner) *cobra.Command {
 	var r wire.CredentialRequest
 	var f credentialFlags
-	cmd := &cobra.Command{
-		Use: "set NAME ORIGIN --basic USER | --bearer | --s3 KEYID | --default-chain | --signing", Args: needs("NAME", "ORIGIN"),
-		Short: "Set a collection's credential for https://HOST[:PORT] or s3://BUCKET, or its key signing:NAME",
-		Long: "Set what a collection's items show the sources at an origin, in place of what was set before. The password, token or\n" +
-			"secret key is read from standard input or --secret-file, never from the command line, which others on this machine see.\n" +
-			"The Registry seals it with HOLDFAST_SECRET_KEY and tells it nobody again.\n\n" +
-			"Callbacks show the credential of their origin, too, and are signed with the two newest signing keys: whsec_ and the base64 of\n" +
-			"24 to 64 random bytes.\n\n" +
-			"With --default-chain a bucket is read by what the workers may read themselves: every depositor of the collection can\n" +
-			"then have any object of that bucket.",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.into(&r); err != nil {
-				return err
-			}
-			r.Origin = args[1]
-			return a.setCredential(cmd.Context(), args[0], r, f)
-		},
+	cmd := o.set
+	cmd.Args = needs("NAME", "ORIGIN")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := f.into(&r); err != nil {
+			return err
+		}
+		r.Origin = args[1]
+		return a.setCredential(cmd.Context(), o, args[0], r, f)
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.basic, "basic", "", "a user and a password, for a web server")
@@ -82,7 +99,7 @@ func (f credentialFlags) into(r *wire.CredentialRequest) error {
 	return nil
 }
 
-func (a *app) setCredential(ctx context.Context, collection string, r wire.CredentialRequest, f credentialFlags) error {
+func (a *app) setCredential(ctx context.Context, o credentialOwner, name string, r wire.CredentialRequest, f credentialFlags) error {
 	c, err := a.connect()
 	if err != nil {
 		return err
@@ -92,14 +109,14 @@ func (a *app) setCredential(ctx context.Context, collection string, r wire.Crede
 			return err
 		}
 	}
-	set, err := c.PutCredential(ctx, collection, r)
+	set, err := o.put(c, ctx, name, r)
 	if err != nil {
 		return err
 	}
 	if a.json {
 		return a.printJSON(set)
 	}
-	a.note("set: %s for %s in collection %s, sealed under key %s", set.Kind, set.Origin, collection, set.KeyID)
+	a.note("set: %s for %s in %s %s, sealed under key %s", set.Kind, set.Origin, o.noun, name, set.KeyID)
 	return nil
 }
 
@@ -128,15 +145,15 @@ func (a *app) secret(file string) (string, error) {
 	return string(raw), nil
 }
 
-func (a *app) credentialListCommand() *cobra.Command {
+func (a *app) credentialListCommand(o credentialOwner) *cobra.Command {
 	return a.clientFlags(&cobra.Command{
-		Use: "list NAME", Short: "List a collection's credentials, without their secrets", Args: needs("NAME"),
+		Use: "list NAME", Short: "List a " + o.noun + "'s credentials, without their secrets", Args: needs("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect()
 			if err != nil {
 				return err
 			}
-			all, err := c.Credentials(cmd.Context(), args[0])
+			all, err := o.list(c, cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -153,7 +170,7 @@ func credentialRow(c wire.Credential) []string {
 	return []string{c.Origin, string(c.Kind), c.Name, at, timeText(c.CreatedAt), c.CreatedBy, c.KeyID}
 }
 
-func (a *app) credentialRemoveCommand() *cobra.Command {
+func (a *app) credentialRemoveCommand(o credentialOwner) *cobra.Command {
 	return a.clientFlags(&cobra.Command{
 		Use: "remove NAME ORIGIN", Short: "Forget a credential", Args: needs("NAME", "ORIGIN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -161,10 +178,10 @@ func (a *app) credentialRemoveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := c.RemoveCredential(cmd.Context(), args[0], args[1]); err != nil {
+			if err := o.remove(c, cmd.Context(), args[0], args[1]); err != nil {
 				return err
 			}
-			a.note("removed: %s of collection %s", args[1], args[0])
+			a.note("removed: %s of %s %s", args[1], o.noun, args[0])
 			return nil
 		},
 	})

@@ -55,6 +55,9 @@ func (a *app) printQueue(q registry.QueueStatus) error {
 	if q.Damaged > 0 {
 		f.add("DAMAGED", plural(q.Damaged, "stored file", "stored files")+"; see: holdfast item list action:fixity state:failed")
 	}
+	for _, s := range q.Failing {
+		f.add("SUBSCRIPTION", s.Name+" "+failingText(s)+"; see: holdfast feed show "+s.Name)
+	}
 	if err := f.write(a.out); err != nil {
 		return err
 	}
