@@ -39,6 +39,7 @@ type desk struct {
 	recheck  time.Duration // how old the check of a stored file may get; 0: no schedule
 	uploads  time.Duration // how long uploads are kept that nobody goes on with; 0: the API's default
 	guard    source.Guard  // judges the addresses of webhooks
+	topics   forward.Queue // where events go that are for topics; nil: to the nsqds of the wake-ups
 }
 
 // DefaultCollection is the collection of submissions that name none.
@@ -95,8 +96,12 @@ func (n *Node) runDesk(ctx context.Context, d *desk, l net.Listener, q queue.Pro
 	n.run(func(ctx context.Context) { d.reoffer(ctx, n.Log, changed) })
 	webhooks := callback.New(callback.Options{Guard: d.guard, UserAgent: "Holdfast/" + n.Version})
 	n.onClose(func() error { webhooks.Close(); return nil })
+	topics := d.topics
+	if topics == nil {
+		topics = producer
+	}
 	n.run(forward.New(forward.Options{
-		Registry: d.registry, Queue: producer, Webhooks: webhooks, Keys: d.keys, Redact: api.RedactEvents, Prefix: d.prefix,
+		Registry: d.registry, Queue: topics, Webhooks: webhooks, Keys: d.keys, Redact: api.RedactEvents, Prefix: d.prefix,
 		Owner: workerID(), Log: n.Log,
 	}).Run)
 	n.run(sweep.New(d.registry, d.lease, n.Log).Run)

@@ -3,6 +3,7 @@ package node
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"github.com/holdfast/holdfast/queue/broker"
 	"github.com/holdfast/holdfast/receipt"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/forward"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/storage/dir"
 )
@@ -26,6 +28,9 @@ type UpOptions struct {
 	// Storages are preservation storages beside the folder's own, which is called registry.DefaultStorage: one of that name
 	// here is not looked at.
 	Storages []Storage
+	// NSQ is where events go that are for topics. Wake-ups never do. Without it there are none: nobody else would find the
+	// broker in this process, which keeps what nobody reads in memory.
+	NSQ NSQ
 	// Database is the Registry's address; "" is a SQLite file in Dir, which is nobody else's.
 	Database string
 	// SecretKey are the texts of keys that seal credentials, as seal.Parse takes them. They go before the folder's own key,
@@ -65,6 +70,9 @@ func (n *Node) up(ctx context.Context, o UpOptions) error {
 		prefix: o.TopicPrefix, lease: o.longestLease(), recheck: o.FixityEvery, uploads: o.UploadKeep, unpack: o.Unpack, keys: o.Sources.Keys,
 		guard: source.Guard{Allow: o.Sources.Allow},
 	}
+	if desk.topics, err = n.topics(ctx, o.NSQ); err != nil {
+		return err
+	}
 	crew := &crew{Work: o.Work}
 	if err := n.openUp(ctx, o, desk, crew); err != nil {
 		return err
@@ -89,6 +97,27 @@ func (n *Node) up(ctx context.Context, o UpOptions) error {
 	crew.queue = queue.ConsumerConfig{Addrs: []string{b.Addr()}}
 	_, err = n.runCrew(crew, registry.Stages()) // the broker is in this process
 	return err
+}
+
+// topics is what sends to topics that others read.
+func (n *Node) topics(ctx context.Context, q NSQ) (forward.Queue, error) {
+	if len(q.Addrs)+len(q.LookupAddrs) == 0 {
+		return noTopics{}, nil
+	}
+	p, err := queue.OpenProducer(context.WithoutCancel(ctx), queue.ProducerConfig{Addrs: q.Addrs, LookupAddrs: q.LookupAddrs, Log: n.Log})
+	if err != nil {
+		return nil, err
+	}
+	n.onClose(func() error { p.Close(); return nil })
+	return p, nil
+}
+
+// noTopics is where there is no nsqd that others can read from.
+type noTopics struct{}
+
+// Send implements forward.Queue.
+func (noTopics) Send(context.Context, string, ...[]byte) error {
+	return errors.New("there is no nsqd that others can read from: set HOLDFAST_NSQD_ADDR or HOLDFAST_NSQLOOKUPD_ADDRS, and start again")
 }
 
 // openUp opens everything that lies in the folder.

@@ -80,8 +80,9 @@ func (f *Forwarder) Run(ctx context.Context) {
 	defer fence.Stop()
 	again := time.NewTicker(f.Lease / 3)
 	defer again.Stop()
+	asked := false // to look anew
 	for failures := 0; ; {
-		asked := time.Now()
+		begun := time.Now()
 		turns, err := f.Registry.TakeSubscriptions(ctx, f.Owner, f.Lease)
 		switch {
 		case ctx.Err() != nil:
@@ -95,14 +96,19 @@ func (f *Forwarder) Run(ctx context.Context) {
 				f.Log.InfoContext(ctx, "subscriptions are renewed again", "failures", failures)
 			}
 			failures = 0
-			fence.Reset(time.Until(asked.Add(f.Lease * 5 / 6)))
+			fence.Reset(time.Until(begun.Add(f.Lease * 5 / 6)))
 			f.have(ctx, turns)
+			if asked {
+				f.ring()
+			}
+			asked = false
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-again.C:
 		case <-f.retake:
+			asked = true
 		}
 	}
 }
@@ -199,14 +205,20 @@ func (f *Forwarder) news(ctx context.Context, after int64) (int64, error) {
 		return after, err
 	}
 	if len(changed) > 0 {
-		ask(f.retake)
+		ask(f.retake) // which rings: what was changed shall not be told by those that do not know it
+	} else {
+		f.ring()
 	}
+	return end, nil
+}
+
+// ring tells all lines that there are events.
+func (f *Forwarder) ring() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, l := range f.lines {
 		ask(l.news)
 	}
-	return end, nil
 }
 
 // ask leaves word, unless one is waiting already.
