@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/ui"
@@ -202,10 +203,11 @@ func (q queue) QueueStatus(context.Context) (registry.QueueStatus, error) { retu
 
 func TestPages_SayWhenTheQueueStands(t *testing.T) {
 	s := newSite(t)
-	stands := queue{s.store, registry.QueueStatus{Paused: &registry.Hold{Reason: hostile, Actor: "ann"}, Accepting: registry.Accepting{Reason: "moving " + hostile, Actor: "bob"}}}
+	since := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	stands := queue{s.store, registry.QueueStatus{Failing: []registry.Subscription{{Name: hostile, Error: hostile, FailingSince: &since, Behind: 17}}, Paused: &registry.Hold{Reason: hostile, Actor: "ann"}, Accepting: registry.Accepting{Reason: "moving " + hostile, Actor: "bob"}}}
 	text := load(t, handlerOf(t, stands), "/", http.StatusOK)
 	wantTame(t, "/", text)
-	for _, want := range []string{"The queue is paused", "by ann", "Submissions are not accepted", "moving"} {
+	for _, want := range []string{"The queue is paused", "by ann", "Submissions are not accepted", "moving", "since 2026-03-01 12:00:00 UTC", "17 events of the feed wait"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q", want)
 		}
