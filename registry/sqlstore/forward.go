@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -43,19 +42,15 @@ func (t *tx) takeSubscriptions(owner string, lease time.Duration) (out []registr
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		b, err := scanSubscription(rows)
-		if err != nil {
-			return nil, err
-		}
+	all, err := scanSubscriptions(rows)
+	for _, b := range all {
 		turn := registry.SubscriptionTurn{Subscription: b, Source: source}
 		if b.NextTry != nil {
 			turn.Wait = max(0, b.NextTry.Sub(fromMicros(t.now)))
 		}
 		out = append(out, turn)
 	}
-	return out, rows.Err()
+	return out, err
 }
 
 // NoteForwarded implements registry.Forwarding.

@@ -54,7 +54,11 @@ func (s *Store) Subscriptions(ctx context.Context) ([]registry.Subscription, err
 
 // subscriptions lists some subscriptions, with how far they are behind.
 func (s *Store) subscriptions(ctx context.Context, which string) ([]registry.Subscription, error) {
-	all, err := s.scanSubscriptions(ctx, which)
+	rows, err := s.read.QueryContext(ctx, selectSubscription+which)
+	if err != nil {
+		return nil, err
+	}
+	all, err := scanSubscriptions(rows)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
@@ -79,11 +83,8 @@ func (s *Store) subscriptions(ctx context.Context, which string) ([]registry.Sub
 	return all, nil
 }
 
-func (s *Store) scanSubscriptions(ctx context.Context, which string) (all []registry.Subscription, err error) {
-	rows, err := s.read.QueryContext(ctx, selectSubscription+which)
-	if err != nil {
-		return nil, err
-	}
+// scanSubscriptions reads rows of selectSubscription to their end and closes them.
+func scanSubscriptions(rows *sql.Rows) (all []registry.Subscription, err error) {
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		b, err := scanSubscription(rows)
