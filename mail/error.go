@@ -15,6 +15,7 @@ type Error struct {
 	Err       error
 
 	doing string
+	said  string // what Err says, without the address
 }
 
 // mostShown is how many bytes of a server's answer are told to people.
@@ -27,7 +28,7 @@ func (e *Error) Error() string {
 			return ' '
 		}
 		return r
-	}, e.Err.Error())
+	}, e.said)
 	if len(said) > mostShown {
 		said = strings.ToValidUTF8(said[:mostShown], "") + "..."
 	}

@@ -19,6 +19,8 @@ import (
 	"unicode"
 
 	gomail "github.com/wneessen/go-mail"
+
+	"github.com/holdfast/holdfast/registry"
 )
 
 // Message is one mail to one address.
@@ -111,10 +113,10 @@ func (s *Sender) Send(ctx context.Context, m Message) error {
 	defer context.AfterFunc(ctx, line.hangUp)()
 	smtp, err := client.DialToSMTPClientWithContext(ctx)
 	if err != nil {
-		return s.fault(ctx, "connect to", err)
+		return s.fault(ctx, m.To, "connect to", err)
 	}
 	if err := client.SendWithSMTPClient(smtp, msg); err != nil && !msg.IsDelivered() {
-		return s.fault(ctx, "send by", err)
+		return s.fault(ctx, m.To, "send by", err)
 	}
 	_ = client.CloseWithSMTPClient(smtp) // the message is theirs, whatever comes of the farewell
 	return nil
@@ -142,8 +144,8 @@ func (s *Sender) client(l *line) (*gomail.Client, error) {
 
 // compose makes the message as it travels.
 func (s *Sender) compose(m Message) (*gomail.Msg, error) {
-	if err := CheckAddress(m.To); err != nil {
-		return nil, &Error{Server: s.Server(), Permanent: true, Err: err}
+	if to, err := registry.MailAddress(m.To); err != nil || to != m.To {
+		return nil, &Error{Server: s.Server(), Permanent: true, said: "this is no mail address", Err: err}
 	}
 	msg := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
 	msg.FromMailAddress(s.from)
@@ -160,15 +162,6 @@ func (s *Sender) compose(m Message) (*gomail.Msg, error) {
 	return msg, nil
 }
 
-// CheckAddress returns an error unless a text is one mail address, without a name. It is repeated there as it may be shown.
-func CheckAddress(text string) error {
-	a, err := mail.ParseAddress(text)
-	if err != nil || a.Address != text || a.Name != "" || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }) {
-		return fmt.Errorf("%q is not a mail address", text)
-	}
-	return nil
-}
-
 // mostSubject is how many characters of a subject are sent.
 const mostSubject = 250
 
@@ -181,12 +174,13 @@ func oneLine(text string) string {
 	return text
 }
 
-// fault is the error of a try.
-func (s *Sender) fault(ctx context.Context, doing string, err error) error {
+// fault is the error of a try to tell somebody. It is kept longer than the address may be, which is therefore masked.
+func (s *Sender) fault(ctx context.Context, to, doing string, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	e := &Error{Server: s.Server(), doing: doing, Err: err}
+	said, _, _ := strings.Cut(err.Error(), ", affected ") // which go-mail adds, and is known
+	e := &Error{Server: s.Server(), doing: doing, said: strings.ReplaceAll(said, to, registry.MaskAddress(to)), Err: err}
 	var answer *textproto.Error
 	if !errors.As(err, &answer) {
 		// go-mail keeps the answer to a recipient as a text, with its code apart.

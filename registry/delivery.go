@@ -59,13 +59,21 @@ func (c Callback) Target() string {
 	return u.Scheme + "://" + u.Host
 }
 
-// DeliverySpec is the immutable input of an item of action deliver, and names one message: that a job ended so.
+// DeliverySpec is the immutable input of an item of action deliver, and names one message: to a callback that a job ended so, or
+// by mail to one address.
 type DeliverySpec struct {
-	Subject string `json:"subject"` // the job
-	// State is Completed or Failed, and Times how often the job had been sent back before: it may fail more than once.
+	Subject string `json:"subject"` // the job; of a mail the batch, of a digest the item of action deliver itself
+	// State is what is told, and Times how often the item had been sent back before: it may fail more than once.
 	State    State    `json:"state"`
 	Times    int      `json:"times"`
-	Callback Callback `json:"callback"`
+	Callback Callback `json:"callback,omitzero"` // whom to tell, unless it is a mail
+	// Mail is what a mail tells, "" of a callback; To its address.
+	Mail    MailKind `json:"mail,omitempty"`
+	To      string   `json:"to,omitempty"`
+	Closing int64    `json:"closing,omitempty"` // of the report that it tells
+	// Period and Until are when a digest's period begins and ends, in seconds since 1970.
+	Period int64 `json:"period,omitempty"`
+	Until  int64 `json:"until,omitempty"`
 	// Again: a person wants it told once more, and why, whether it was delivered or not.
 	Again  bool   `json:"again,omitempty"`
 	Reason string `json:"reason,omitempty"`
@@ -73,6 +81,9 @@ type DeliverySpec struct {
 
 // ID is the message's: whoever is told twice knows by it.
 func (d DeliverySpec) ID() string {
+	if d.Mail != "" {
+		return d.mailID()
+	}
 	id := "msg_" + d.Subject + "_" + strings.ToLower(string(d.State))
 	if d.State == StateFailed && d.Times > 0 {
 		id += fmt.Sprintf("_%d", d.Times)
@@ -82,16 +93,46 @@ func (d DeliverySpec) ID() string {
 
 // Title says for people what the item is about.
 func (d DeliverySpec) Title() string {
+	if d.Mail != "" {
+		return "mail: " + d.mailTold()
+	}
 	return fmt.Sprintf("tell %s that job %s is %s", d.Callback.Target(), d.Subject, strings.ToLower(string(d.State)))
 }
 
 // Text says for people what is told, to whom and why.
 func (d DeliverySpec) Text() string {
 	text := fmt.Sprintf("%s that job %s is %s, message %s", d.Callback.Target(), d.Subject, strings.ToLower(string(d.State)), d.ID())
+	if d.Mail != "" {
+		text = fmt.Sprintf("%s by mail: %s, message %s", d.To, d.mailTold(), d.ID())
+	}
 	if d.Reason != "" {
 		text += ", reason: " + d.Reason
 	}
 	return text
+}
+
+// Kind says by which way the message goes: callback, or mail- and what it tells.
+func (d DeliverySpec) Kind() string {
+	if d.Mail != "" {
+		return "mail-" + string(d.Mail)
+	}
+	return "callback"
+}
+
+// Target names the receiver for people: the callback's server, or the address.
+func (d DeliverySpec) Target() string {
+	if d.Mail != "" {
+		return d.To
+	}
+	return d.Callback.Target()
+}
+
+// Masked is the message as it may be kept for ever: a mail's address is shown in part only.
+func (d DeliverySpec) Masked() DeliverySpec {
+	if d.To != "" {
+		d.To = MaskAddress(d.To)
+	}
+	return d
 }
 
 // DeliverySpecIn reads the spec of an item; ok is false when it is not about a delivery.
@@ -103,12 +144,13 @@ func DeliverySpecIn(raw json.RawMessage) (d DeliverySpec, ok bool) {
 type Delivery struct {
 	ID      string     `json:"delivery_id"` // the message's
 	Subject string     `json:"subject"`     // the item that it tells of
+	Kind    string     `json:"kind"`        // callback, mail-queued, mail-report, mail-failed, mail-safe or mail-digest
 	State   State      `json:"state"`       // that it tells
-	Target  string     `json:"target"`      // the receiver, for people
+	Target  string     `json:"target"`      // the receiver, for people: a server, or a mail address
 	Tries   int        `json:"tries"`
 	TriedAt *time.Time `json:"tried_at,omitempty"` // last
 	SentAt  *time.Time `json:"sent_at,omitempty"`
-	Status  int        `json:"http_status,omitempty"` // of the last answer; 0: none came
+	Status  int        `json:"http_status,omitempty"` // of the last answer to a callback; 0: none came
 	Error   string     `json:"error,omitempty"`       // of the last try
 	ItemID  string     `json:"item_id,omitempty"`     // of action deliver, that goes on with it, or did
 }
@@ -119,7 +161,14 @@ func (d Delivery) Text() string {
 	if d.Tries == 1 {
 		tries = "1 try"
 	}
-	text := fmt.Sprintf("%s to %s: ", d.State, d.Target)
+	told := string(d.State)
+	if kind, ok := strings.CutPrefix(d.Kind, "mail-"); ok {
+		told = "mail " + kind
+		if d.State == StateFailed {
+			told += ", which tells of failures,"
+		}
+	}
+	text := fmt.Sprintf("%s to %s: ", told, d.Target)
 	switch {
 	case d.SentAt != nil:
 		return text + fmt.Sprintf("delivered at %s, %s", d.SentAt.UTC().Format(time.DateTime), tries)
@@ -142,6 +191,9 @@ const EventDelivery = "delivery"
 // ErrNoCallback says that there is nobody to be told.
 var ErrNoCallback = errors.New("the collection has no callback")
 
+// ErrNoMail says that nobody can be told by mail.
+var ErrNoMail = errors.New("no address is to be told by mail, or the service has no mail server")
+
 // Delivering is how workers tell receivers what became of items.
 type Delivering interface {
 	// NoteDelivery notes what a try came to, with an event of the message's subject, and returns how the delivery stands. The
@@ -153,7 +205,7 @@ type Delivering interface {
 	PassOn(ctx context.Context, l Lease, message DeliverySpec) error
 }
 
-// RedeliverRequest asks that it be told again how a job ended.
+// RedeliverRequest asks that it be told again how a job ended, or what a batch's last report says.
 type RedeliverRequest struct {
 	ItemID         string `json:"item_id"`
 	Reason         string `json:"reason,omitempty"`

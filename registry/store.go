@@ -20,6 +20,7 @@ type Store interface {
 	Administering
 	Deciding
 	Delivering
+	Mailing
 	Reading
 	Attesting
 	Forwarding
@@ -72,6 +73,8 @@ type Submission struct {
 type Receipt struct {
 	BatchID   string `json:"batch_id"`
 	Duplicate bool   `json:"duplicate"` // BatchID is an earlier submission of the same content or key
+	// NoMail: the submission names addresses, and this Registry has no mail server: nobody is told.
+	NoMail bool `json:"no_mail,omitempty"`
 }
 
 // Working is what the Base worker asks: the life cycle of an attempt.
@@ -347,8 +350,10 @@ type Administering interface {
 	// Submit.
 	SearchOrphans(ctx context.Context, r OrphanRequest) (WorkItem, error)
 	// Redeliver has it told once more how a job ended, to the callback that its collection has now, by an item of action
-	// deliver, which it returns. ErrNoCallback when there is none, ErrInvalid for an item that is no job or neither completed
-	// nor failed, ErrIdempotencyConflict as for Submit.
+	// deliver, which it returns. Of a batch its last report, or why it could not be read, is mailed once more: to the addresses
+	// that its submission named and those that its collection has now, by an item each, of which the first is returned.
+	// ErrNoCallback when there is none, ErrNoMail when there is no address or no mail server, ErrInvalid for an item of which
+	// nothing is told (yet), ErrIdempotencyConflict as for Submit.
 	Redeliver(ctx context.Context, r RedeliverRequest) (WorkItem, error)
 	// SetAccepting says whether submissions are taken; a repeat replaces reason and actor. While they are not, Submit and
 	// Prepare return *NotAccepting, except to a repeat of a key that was used before, and everything under way goes on.

@@ -33,6 +33,7 @@ type Registry interface {
 	registry.Administering
 	registry.Deciding
 	registry.Delivering
+	registry.Mailing
 	registry.Reading
 	registry.Attesting
 	registry.Forwarding

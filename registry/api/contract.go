@@ -27,6 +27,11 @@ func (s *server) contractRoutes(api huma.API) {
 		return wire.Rows[registry.Delivery]{Rows: list}, err
 	})
 	ask(s, api, method("knows-object", "Say whether a record leads to an object"), byID(Registry.KnowsObject))
+	ask(s, api, method("batch-safety", "Say whether every copy of what is in a batch is right"), byID(Registry.BatchSafety))
+	ask(s, api, method("attention", "Say what waits for operators"), func(r Registry, ctx context.Context, _ wire.Nothing) (registry.Attention, error) {
+		return r.Attention(ctx)
+	})
+	ask(s, api, method("make-digest", "Make the mails to operators that are due"), Registry.MakeDigest)
 	ask(s, api, method("has-replicas", "Say whether a storage holds any version of an object"), byID(Registry.HasReplicas))
 }
 
@@ -294,7 +299,7 @@ func contractAccess(access map[string][]registry.Role) {
 	}
 	for _, name := range strings.Fields(`upload incoming batches-of submit prepare seal
 		item items count-items failures graph edges queue-status accepting holds batch-progress why events feed feed-end await-feed attempts
-		report reports report-jobs object objects deletions files file-history premis-events restorations restoration deposit-receipt receipt-keys collection collections credentials workers ping has-replicas knows-object deliveries`) {
+		report reports report-jobs object objects deletions files file-history premis-events restorations restoration deposit-receipt receipt-keys collection collections credentials workers ping has-replicas knows-object deliveries batch-safety attention make-digest`) {
 		access[contractPrefix+name] = worker
 	}
 	for _, name := range strings.Fields(`begin-upload incoming-of take-upload save-upload finish-upload drop-upload dropped-uploads

@@ -3,7 +3,6 @@ package api
 import (
 	"encoding/hex"
 	"fmt"
-	"net/mail"
 	"net/url"
 	"path"
 	"strings"
@@ -120,12 +119,11 @@ func digestOf(location string, d *registry.Digest) (*registry.Digest, []wire.Fau
 }
 
 func mailFaults(location string, addresses []string) (faults []wire.Fault) {
-	const most = 50
-	if len(addresses) > most {
+	if most := registry.MostMailAddresses; len(addresses) > most {
 		return []wire.Fault{{Location: location, Message: fmt.Sprintf("%d addresses; at most %d get a report", len(addresses), most)}}
 	}
 	for i, a := range addresses {
-		if _, err := mail.ParseAddress(a); err != nil || len(a) > maxText || textFault("", a, maxText) != nil {
+		if _, err := registry.MailAddress(a); err != nil || len(a) > maxText || textFault("", a, maxText) != nil {
 			faults = append(faults, wire.Fault{
 				Location: fmt.Sprintf("%s[%d]", location, i), Message: "it is no mail address", Found: a,
 			})

@@ -38,6 +38,7 @@ func sentinels() []sentinel {
 		{registry.ErrNotAsked, http.StatusConflict, wire.CodeConflict, "nothing was changed"},
 		{registry.ErrAsked, http.StatusConflict, wire.CodeConflict, "approve that one, or withdraw it first"},
 		{registry.ErrNoCallback, http.StatusConflict, wire.CodeConflict, "give its profile a callback first"},
+		{registry.ErrNoMail, http.StatusConflict, wire.CodeConflict, "give its profile addresses, and the service a mail server (docs/mail.md)"},
 		{registry.ErrTaken, http.StatusConflict, wire.CodeConflict, "use another identifier"},
 		{registry.ErrClaimLost, http.StatusConflict, wire.CodeConflict, "the attempt is over; write nothing more"},
 		{registry.ErrSubscriptionLost, http.StatusConflict, wire.CodeConflict, "take it again; send nothing more of what is in hand"},

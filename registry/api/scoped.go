@@ -18,7 +18,7 @@ import (
 // It has each method of registry.Reading, registry.Attesting, registry.Receiving and registry.Submitting itself, so that one that is added there does not compile
 // before somebody has thought about it here. Acts of admins and of workers are bound by role, not by collection.
 func Scoped(r Registry) Registry {
-	return scoped{Working: r, Preserving: r, Housekeeping: r, Administering: r, Deciding: r, Delivering: r, Forwarding: r, all: r}
+	return scoped{Working: r, Preserving: r, Housekeeping: r, Administering: r, Deciding: r, Delivering: r, Forwarding: r, Mailing: r, all: r}
 }
 
 type scoped struct {
@@ -29,6 +29,7 @@ type scoped struct {
 	registry.Deciding
 	registry.Delivering
 	registry.Forwarding
+	registry.Mailing
 	all Registry
 }
 

@@ -54,7 +54,7 @@ func (s *server) submit(ctx context.Context, in *submitInput) (*output[wire.Subm
 
 // receipt answers with what the batch is now, which for a duplicate may be over already.
 func (s *server) receipt(ctx context.Context, r registry.Receipt, sub registry.Submission) (*output[wire.SubmitResponse], error) {
-	answer := wire.SubmitResponse{BatchID: r.BatchID, Duplicate: r.Duplicate, State: registry.StatePending, Type: sub.Spec.Type}
+	answer := wire.SubmitResponse{BatchID: r.BatchID, Duplicate: r.Duplicate, State: registry.StatePending, Type: sub.Spec.Type, NoMail: r.NoMail}
 	it, err := s.registry.Item(ctx, r.BatchID)
 	switch {
 	case err == nil:

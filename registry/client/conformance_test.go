@@ -50,7 +50,7 @@ func postgres(t *testing.T, now func() time.Time) registry.Store {
 // backing opens the store at a URL until the test ends.
 func backing(t testing.TB, url string, now func() time.Time) *sqlstore.Store {
 	t.Helper()
-	s, err := sqlstore.Open(t.Context(), sqlstore.Options{URL: url, Now: now, ReceiptKey: sqlstoretest.ReceiptKey(t)})
+	s, err := sqlstore.Open(t.Context(), sqlstore.Options{URL: url, Now: now, ReceiptKey: sqlstoretest.ReceiptKey(t), Mail: true})
 	must(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s

@@ -26,6 +26,24 @@ func (s *Store) Deliveries(ctx context.Context, itemID string) ([]registry.Deliv
 	return list[registry.Delivery](ctx, s, "deliveries", wire.ByID{ID: itemID})
 }
 
+// BatchSafety implements registry.Mailing.
+func (s *Store) BatchSafety(ctx context.Context, batchID string) (registry.Safety, error) {
+	if err := checkKeys("look at the copies of batch", batchID); err != nil {
+		return registry.Safety{}, err
+	}
+	return call[registry.Safety](ctx, s, "batch-safety", wire.ByID{ID: batchID})
+}
+
+// Attention implements registry.Mailing.
+func (s *Store) Attention(ctx context.Context) (registry.Attention, error) {
+	return call[registry.Attention](ctx, s, "attention", wire.Nothing{})
+}
+
+// MakeDigest implements registry.Mailing.
+func (s *Store) MakeDigest(ctx context.Context, r registry.DigestRequest) (int, error) {
+	return call[int](ctx, s, "make-digest", r)
+}
+
 // Redeliver implements registry.Administering.
 func (s *Store) Redeliver(ctx context.Context, r registry.RedeliverRequest) (registry.WorkItem, error) {
 	if err := checkKeys("deliver again", r.ItemID, r.IdempotencyKey); err != nil {

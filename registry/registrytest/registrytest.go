@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Open opens an empty store whose clock is now. It registers what closes the store with t.Cleanup.
+// Open opens an empty store whose clock is now, and which makes mails. It registers what closes the store with t.Cleanup.
 type Open func(t *testing.T, now func() time.Time) registry.Store
 
 type test struct {
@@ -48,6 +48,7 @@ func topics() []topic {
 		{"fixity", fixityTests()},
 		{"restore", restoreTests()},
 		{"delivery", deliveryTests()},
+		{"mail", mailTests()},
 		{"reserve", reserveTests()},
 		{"hold", holdTests()},
 		{"held_by", heldByTests()},

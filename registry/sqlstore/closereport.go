@@ -133,7 +133,10 @@ func (c *closeReport) end(t *tx) (more bool, err error) {
 	if err := t.do(`DELETE FROM report_draft WHERE batch_id = $1 AND closing = $2`, c.batch.ID, c.batch.Closing); err != nil {
 		return false, err
 	}
-	return false, t.do(insertReport, append([]any{c.batch.ID, c.batch.Closing, t.now, c.before}, c.counts...)...)
+	if err := t.do(insertReport, append([]any{c.batch.ID, c.batch.Closing, t.now, c.before}, c.counts...)...); err != nil {
+		return false, err
+	}
+	return false, t.mailReport(c.batch)
 }
 
 // changed returns the rows of jobs that some of the next events tell of, and whether those are all events that there are. What

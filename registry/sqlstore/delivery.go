@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -36,7 +37,10 @@ func (s *Store) NoteDelivery(ctx context.Context, l registry.Lease, try registry
 		if d, err = scanDelivery(t.row(`SELECT `+deliveryColumns+` FROM delivery WHERE id = $1`, try.Message.ID())); err != nil {
 			return err
 		}
-		return t.event(try.Message.Subject, 0, registry.EventDelivery, actorWorker, d)
+		told := d
+		told.Target = try.Message.Masked().Target() // events are kept when the batch and its deliveries are not
+		told.Error = strings.ReplaceAll(told.Error, d.Target, told.Target)
+		return t.event(try.Message.Subject, 0, registry.EventDelivery, actorWorker, told)
 	})
 	if err != nil {
 		return d, fmt.Errorf("note a try to deliver %s: %w", try.Message.ID(), err)
@@ -59,15 +63,15 @@ func (t *tx) announce(m registry.DeliverySpec, carrier string) error {
 	if err != nil || carrier == "" {
 		return err
 	}
-	return t.do(`UPDATE delivery SET item_id = $2, target = $3 WHERE id = $1`, m.ID(), carrier, m.Callback.Target())
+	return t.do(`UPDATE delivery SET item_id = $2, target = $3 WHERE id = $1`, m.ID(), carrier, m.Target())
 }
 
 // insertDelivery is the statement that writes deliveryOf rows.
-var insertDelivery = insertNew(`INSERT INTO delivery (id, subject, state, target, tries, created_at, status, error, item_id)`,
-	`($1, $2, $3, $4, 0, $5, 0, '', $6)`)
+var insertDelivery = insertNew(`INSERT INTO delivery (id, subject, kind, state, target, tries, created_at, status, error, item_id)`,
+	`($1, $2, $3, $4, $5, 0, $6, 0, '', $7)`)
 
 func (t *tx) deliveryOf(m registry.DeliverySpec, carrier string) []any {
-	return []any{m.ID(), m.Subject, m.State, m.Callback.Target(), t.now, carrier}
+	return []any{m.ID(), m.Subject, m.Kind(), m.State, m.Target(), t.now, carrier}
 }
 
 // carrierOf is an item that goes on with a message about an item of a tenant and collection.
@@ -76,7 +80,7 @@ func carrierOf(tenant, collection string, m registry.DeliverySpec, actor string)
 	m.Reason = clean(m.Reason)
 	return newItem{
 		id: newID(), tenant: tenant, collection: collection, action: registry.DeliverMessage, stage: route.First(),
-		status: registry.Pending, priority: registry.DefaultPriority, name: m.Title(), actor: actor, input: m,
+		status: registry.Pending, priority: registry.DefaultPriority, name: m.Title(), actor: actor, input: m, told: m.Masked(),
 	}
 }
 
@@ -87,6 +91,16 @@ func (t *tx) carry(it registry.WorkItem, m registry.DeliverySpec, actor string) 
 		return "", err
 	}
 	return n.id, t.announce(m, n.id)
+}
+
+// carryDigest makes the item that tells operators something, and is its own subject. It is in no collection.
+func (t *tx) carryDigest(m registry.DeliverySpec) error {
+	n := carrierOf(Tenant, "", m, actorRegistry)
+	n.id = m.Subject
+	if err := t.insert(n); err != nil {
+		return err
+	}
+	return t.announce(m, n.id)
 }
 
 // PassOn implements registry.Delivering.
@@ -202,6 +216,12 @@ func (t *tx) redeliver(r registry.RedeliverRequest) (id string, err error) {
 	}
 	m := registry.DeliverySpec{Subject: it.ID, Times: it.RetryCount, Again: true, Reason: r.Reason}
 	switch {
+	case it.Action == registry.Batch:
+		now, err := t.profileNow(it.Collection)
+		if err != nil {
+			return "", err
+		}
+		return t.mailAgain(it, now, r)
 	case it.Action != registry.Ingest:
 		return "", fmt.Errorf("%w: an item of action %s is not told of", registry.ErrInvalid, it.Action)
 	case it.Status == registry.Completed, it.Status == registry.Failed && it.Stage == registry.Notify:
@@ -211,16 +231,9 @@ func (t *tx) redeliver(r registry.RedeliverRequest) (id string, err error) {
 	default:
 		return "", fmt.Errorf("%w: it is %s, and only what has completed or failed is told of", registry.ErrInvalid, it.State)
 	}
-	var profile string
-	err = t.get(`SELECT profile FROM collection WHERE mnemonic = $1`, []any{it.Collection}, &profile)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+	now, err := t.profileNow(it.Collection)
+	if err != nil {
 		return "", err
-	}
-	var now registry.Profile
-	if profile != "" {
-		if err := json.Unmarshal([]byte(profile), &now); err != nil {
-			return "", fmt.Errorf("decode profile of collection %s: %w", it.Collection, err)
-		}
 	}
 	if now.Callback == nil {
 		return "", fmt.Errorf("collection %s: %w", it.Collection, registry.ErrNoCallback)
@@ -229,11 +242,20 @@ func (t *tx) redeliver(r registry.RedeliverRequest) (id string, err error) {
 	return t.carry(it, m, r.Actor)
 }
 
-const deliveryColumns = `id, subject, state, target, tries, tried_at, sent_at, status, error, item_id`
+// profileNow is the profile that a collection has now; none of one that is not there.
+func (t *tx) profileNow(collection string) (now registry.Profile, err error) {
+	c, err := t.collectionOf(collection)
+	if errors.Is(err, registry.ErrNotFound) {
+		return now, nil
+	}
+	return c.Profile, err
+}
+
+const deliveryColumns = `id, subject, kind, state, target, tries, tried_at, sent_at, status, error, item_id`
 
 func scanDelivery(row interface{ Scan(dest ...any) error }) (d registry.Delivery, err error) {
 	var tried, sent sql.NullInt64
-	err = row.Scan(&d.ID, &d.Subject, &d.State, &d.Target, &d.Tries, &tried, &sent, &d.Status, &d.Error, &d.ItemID)
+	err = row.Scan(&d.ID, &d.Subject, &d.Kind, &d.State, &d.Target, &d.Tries, &tried, &sent, &d.Status, &d.Error, &d.ItemID)
 	if tried.Valid {
 		at := fromMicros(tried.Int64)
 		d.TriedAt = &at
@@ -247,15 +269,22 @@ func scanDelivery(row interface{ Scan(dest ...any) error }) (d registry.Delivery
 
 // Deliveries implements registry.Reading.
 func (s *Store) Deliveries(ctx context.Context, itemID string) (out []registry.Delivery, err error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT `+deliveryColumns+` FROM delivery WHERE subject = $1 ORDER BY created_at, id`, clean(itemID))
+	out, err = scanDeliveries(s.read.QueryContext(ctx, `SELECT `+deliveryColumns+` FROM delivery WHERE subject = $1 ORDER BY created_at, id`, clean(itemID)))
 	if err != nil {
 		return nil, fmt.Errorf("list deliveries of item %s: %w", itemID, err)
+	}
+	return out, nil
+}
+
+func scanDeliveries(rows *sql.Rows, err error) (out []registry.Delivery, _ error) {
+	if err != nil {
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		d, err := scanDelivery(rows)
 		if err != nil {
-			return nil, fmt.Errorf("list deliveries of item %s: %w", itemID, err)
+			return nil, err
 		}
 		out = append(out, d)
 	}

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"database/sql"
 	"encoding/json"
 	"fmt"
@@ -23,7 +24,8 @@ type newItem struct {
 	note                           string
 	code                           string // of the note of one that is born failed
 	actor                          string
-	input                          any    // the spec of actions that have one of their own; its event tells it, too
+	input                          any    // the spec of actions that have one of their own; its event tells it, too, unless
+	told                           any    // this is set, which it tells in its place
 	delay                          int64  // microseconds until it may run
 	graph                          string // "" for none
 	blockers                       int64  // requirements that are open; the caller writes their edges
@@ -122,7 +124,7 @@ func (t *tx) insert(items ...newItem) error {
 		}
 		err = t.note(entry{
 			itemID: n.id, kind: string(b.act), actor: n.actor, collection: n.collection, part: n.parent != "",
-			data: moved{Stage: n.stage, Status: n.status, Error: n.note, Class: n.class, Spec: n.input},
+			data: moved{Stage: n.stage, Status: n.status, Error: n.note, Class: n.class, Spec: cmp.Or(n.told, n.input)},
 		})
 		if err != nil {
 			return err

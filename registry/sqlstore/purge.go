@@ -82,6 +82,8 @@ func (t *tx) purgeRows(it registry.WorkItem, c registry.Command) error {
 		`DELETE FROM report_job WHERE batch_id = $1`,
 		`DELETE FROM report WHERE batch_id = $1`,
 		`DELETE FROM report_draft WHERE batch_id = $1`,
+		// Who was told of it goes with it, and so do the items that told them.
+		`DELETE FROM work_item WHERE action = 'deliver' AND status = 'completed' AND id IN (SELECT item_id FROM delivery WHERE subject = $1)`,
 		`DELETE FROM delivery WHERE subject = $1`,
 		`DELETE FROM work_item WHERE id = $1`,
 	} {

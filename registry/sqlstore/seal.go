@@ -32,6 +32,13 @@ func (t *tx) seal(graphID, actor string) error {
 		if err := t.move(it, change{act: registry.ActSeal, stage: it.Stage, status: registry.Pending, actor: actor}); err != nil {
 			return err
 		}
+		spec, err := batchSpec(it)
+		if err == nil {
+			err = t.mailQueued(it, spec)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	err = t.do(`UPDATE graph SET sealed_at = $2 WHERE id = $1`, graphID, t.now)
 	return err

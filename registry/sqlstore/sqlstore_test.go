@@ -43,7 +43,7 @@ func open(t *testing.T, path string, now func() time.Time) *sqlstore.Store {
 
 func openURL(t *testing.T, url string, now func() time.Time) *sqlstore.Store {
 	t.Helper()
-	s, err := sqlstore.Open(t.Context(), sqlstore.Options{URL: url, Now: now, ReceiptKey: sqlstoretest.ReceiptKey(t)})
+	s, err := sqlstore.Open(t.Context(), sqlstore.Options{URL: url, Now: now, ReceiptKey: sqlstoretest.ReceiptKey(t), Mail: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,6 +30,8 @@ type Options struct {
 	Log *slog.Logger     // nil: discard
 	// ReceiptKey signs the receipts of versions as they are recorded. nil: they get none.
 	ReceiptKey *receipt.Key
+	// Mail: somebody delivers mails. Otherwise none are made.
+	Mail bool
 }
 
 // Store implements registry.Store.
@@ -45,6 +47,7 @@ type Store struct {
 	woken   chan struct{}
 
 	receiptKey *receipt.Key // nil: no receipts are signed
+	mails      bool         // mails are made
 
 	news  bell // an event was written
 	taken bell // an admin took attempts away
@@ -69,7 +72,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s := &Store{
 		dialect: d, clock: dbClock{fixed: o.Now}, log: o.Log,
 		writes: make(chan *write), closed: make(chan struct{}), done: make(chan struct{}),
-		woken: make(chan struct{}, 1), receiptKey: o.ReceiptKey,
+		woken: make(chan struct{}, 1), receiptKey: o.ReceiptKey, mails: o.Mail,
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

@@ -45,7 +45,7 @@ func (t *tx) submit(sub registry.Submission) (registry.Receipt, error) {
 		return registry.Receipt{}, err
 	}
 	if id, ok, err := t.keyed(sub.IdempotencyKey, args); err != nil || ok {
-		return registry.Receipt{BatchID: id, Duplicate: ok}, err
+		return registry.Receipt{BatchID: id, Duplicate: ok, NoMail: t.noMail(sub)}, err
 	}
 	if err := t.accepting(); err != nil {
 		return registry.Receipt{}, err
@@ -53,7 +53,7 @@ func (t *tx) submit(sub registry.Submission) (registry.Receipt, error) {
 	if id, ok, err := t.sameUpload(sub, c, content); err != nil {
 		return registry.Receipt{}, err
 	} else if ok {
-		return registry.Receipt{BatchID: id, Duplicate: true}, t.answer(sub.IdempotencyKey, args, id, registry.ActSubmit, sub.Actor)
+		return registry.Receipt{BatchID: id, Duplicate: true, NoMail: t.noMail(sub)}, t.answer(sub.IdempotencyKey, args, id, registry.ActSubmit, sub.Actor)
 	}
 	needs := make([]need, len(sub.Requires))
 	for i, r := range sub.Requires {
@@ -76,8 +76,20 @@ func (t *tx) submit(sub registry.Submission) (registry.Receipt, error) {
 			return registry.Receipt{}, err
 		}
 	}
-	return registry.Receipt{BatchID: it.id}, t.answer(sub.IdempotencyKey, args, it.id, registry.ActSubmit, sub.Actor)
+	if rules := it.spec.Profile.Mail; rules != nil && rules.Queued {
+		batch, err := t.item(it.id)
+		if err != nil {
+			return registry.Receipt{}, err
+		}
+		if err := t.mailQueued(batch, it.spec); err != nil {
+			return registry.Receipt{}, err
+		}
+	}
+	return registry.Receipt{BatchID: it.id, NoMail: t.noMail(sub)}, t.answer(sub.IdempotencyKey, args, it.id, registry.ActSubmit, sub.Actor)
 }
+
+// noMail says that a submission names addresses to which nobody can send.
+func (t *tx) noMail(sub registry.Submission) bool { return len(sub.Spec.Notify) > 0 && !t.store.mails }
 
 func (t *tx) collectionOf(mnemonic string) (registry.Collection, error) {
 	c, err := scanCollection(t.row(selectCollection+`WHERE mnemonic = $1`, mnemonic))

@@ -58,6 +58,7 @@ func kinds() []kind {
 		sentinel("not-asked", registry.ErrNotAsked),
 		sentinel("asked", registry.ErrAsked),
 		sentinel("no-callback", registry.ErrNoCallback),
+		sentinel("no-mail", registry.ErrNoMail),
 		sentinel("not-found", registry.ErrNotFound),
 		sentinel("unavailable", registry.ErrUnavailable),
 		sentinel("deadline", context.DeadlineExceeded),

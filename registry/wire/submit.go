@@ -32,6 +32,7 @@ type SubmitRequest struct {
 type SubmitResponse struct {
 	BatchID   string               `json:"batch_id"`
 	Duplicate bool                 `json:"duplicate" doc:"batch_id is an earlier submission of the same content or the same key"`
+	NoMail    bool                 `json:"no_mail,omitempty" doc:"The addresses in notify are told nothing: the service has no mail server"`
 	State     registry.State       `json:"state"`
 	Type      registry.PayloadType `json:"type" doc:"As it was recognised, when that is possible already"`
 }

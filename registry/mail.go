@@ -1,0 +1,173 @@
+package registry
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/mail"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// MailKind says what a mail tells.
+type MailKind string
+
+// The kinds of mails.
+const (
+	MailQueued MailKind = "queued" // a batch was taken in
+	MailReport MailKind = "report" // what a batch's report of one closing says
+	MailFailed MailKind = "failed" // a batch could not be expanded
+	MailSafe   MailKind = "safe"   // every copy of all that was in a batch was read back: the depositor's own may go
+	MailDigest MailKind = "digest" // what waits for the operators
+)
+
+// MostMailAddresses is how many addresses a submission, or a collection, can name.
+const MostMailAddresses = 50
+
+// MailAddress returns the address in a text, which may be Name <address>, without the name. ErrInvalid when there is none, or
+// more than one.
+func MailAddress(text string) (string, error) {
+	a, err := mail.ParseAddress(text)
+	if err != nil || strings.ContainsFunc(a.Address, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }) {
+		return "", fmt.Errorf("%w: %q is no mail address", ErrInvalid, text)
+	}
+	return a.Address, nil
+}
+
+// MailAddresses are those that are told of a batch: the collection's and the submission's, each once, in this order.
+func (s Spec) MailAddresses() []string {
+	all := s.Notify
+	if s.Profile.Mail != nil {
+		all = slices.Concat(s.Profile.Mail.To, s.Notify)
+	}
+	var out []string
+	seen := map[string]bool{}
+	for _, text := range all {
+		address, err := MailAddress(text) // what is none was refused when it came
+		if key := mailbox(address); err == nil && !seen[key] {
+			seen[key] = true
+			out = append(out, address)
+		}
+	}
+	return out
+}
+
+// mailbox is an address without what makes no difference: how its domain is written.
+func mailbox(address string) string {
+	at := strings.LastIndexByte(address, '@')
+	return address[:at+1] + strings.ToLower(address[at+1:])
+}
+
+// mailID is the id of a mail: the same for the same message to the same address. The address cannot be read from it.
+func (d DeliverySpec) mailID() string {
+	about := d.Subject + "_" + string(d.Mail)
+	switch d.Mail {
+	case MailReport, MailSafe:
+		about += fmt.Sprintf("_%d", d.Closing)
+	case MailFailed:
+		about += fmt.Sprintf("_%d", d.Times)
+	case MailDigest:
+		about = fmt.Sprintf("%s_%d", d.Mail, d.Period)
+	case MailQueued:
+	}
+	sum := sha256.Sum256([]byte(mailbox(d.To)))
+	return "msg_" + about + "_" + hex.EncodeToString(sum[:8])
+}
+
+// mailTold says for people what a mail tells.
+func (d DeliverySpec) mailTold() string {
+	switch d.Mail {
+	case MailQueued:
+		return "batch " + d.Subject + " was taken in"
+	case MailReport:
+		return fmt.Sprintf("report %d of batch %s", d.Closing, d.Subject)
+	case MailFailed:
+		return "batch " + d.Subject + " could not be read"
+	case MailSafe:
+		return "batch " + d.Subject + " is safe"
+	case MailDigest:
+		return "what waits for operators"
+	}
+	return string(d.Mail)
+}
+
+// MaskAddress shows enough of a mail address to tell one from another, for what is kept longer than the address itself.
+func MaskAddress(address string) string {
+	at := strings.LastIndexByte(address, '@')
+	if at < 1 {
+		return address
+	}
+	first := []rune(address[:at])[0]
+	return string(first) + "***" + address[at:]
+}
+
+// Safety says whether every copy of what was in a batch is known to be right.
+type Safety struct {
+	Objects  int64    `json:"objects"`  // versions that the batch's completed jobs made
+	Storages []string `json:"storages"` // that each of them is to be in, by the batch's profile
+	// Missing are versions without a verified replica in one of these, Damaged objects with files that are known not to be
+	// right in some storage, Gone objects that were deleted, or are being deleted.
+	Missing int64 `json:"missing"`
+	Damaged int64 `json:"damaged"`
+	Gone    int64 `json:"gone"`
+	// VerifiedAt is when the replica that was read longest ago was read.
+	VerifiedAt time.Time `json:"verified_at,omitzero"`
+}
+
+// Safe says that the depositor's copy is not needed any more.
+func (s Safety) Safe() bool {
+	return s.Objects > 0 && len(s.Storages) > 0 && s.Missing == 0 && s.Damaged == 0 && s.Gone == 0
+}
+
+// Attention is what operators are told of beside failures, holds and deletions.
+type Attention struct {
+	// Undelivered is how many messages could not be delivered yet, or at all; Messages are some of them.
+	Undelivered int64      `json:"undelivered"`
+	Messages    []Delivery `json:"messages,omitempty"`
+	// Oldest is the batch or job that has waited longest; nil when none waits.
+	Oldest *WorkItem `json:"oldest,omitempty"`
+}
+
+// DigestRequest says to whom and how often operators are told what waits for them.
+type DigestRequest struct {
+	To []string `json:"to"`
+	// A period begins Offset after each multiple of Every since 1970, UTC.
+	Every  time.Duration `json:"every"`
+	Offset time.Duration `json:"offset"`
+}
+
+// Check returns ErrInvalid for what cannot be carried out.
+func (r DigestRequest) Check() error {
+	if len(r.To) > MostMailAddresses || r.Every < time.Minute || r.Offset < 0 {
+		return fmt.Errorf("%w: digests go to %d addresses at most, once a minute at most", ErrInvalid, MostMailAddresses)
+	}
+	for _, a := range r.To {
+		if address, err := MailAddress(a); err != nil {
+			return err
+		} else if address != a {
+			return fmt.Errorf("%w: %q is more than a mail address", ErrInvalid, a)
+		}
+	}
+	return nil
+}
+
+// Period is the period that a moment is in: its beginning and its end.
+func (r DigestRequest) Period(at time.Time) (begin, end time.Time) {
+	n := at.Add(-r.Offset).UnixMicro() / r.Every.Microseconds()
+	begin = time.UnixMicro(n * r.Every.Microseconds()).Add(r.Offset).UTC()
+	return begin, begin.Add(r.Every)
+}
+
+// Mailing is what mails are made of, and when.
+type Mailing interface {
+	// BatchSafety looks at every copy of what the completed jobs of a batch have stored. ErrNotFound for what is no batch.
+	BatchSafety(ctx context.Context, batchID string) (Safety, error)
+	// Attention looks at what waits for operators.
+	Attention(ctx context.Context) (Attention, error)
+	// MakeDigest makes a mail to each address unless this period's was made, by whichever process, and returns how many it made.
+	// ErrInvalid when [DigestRequest.Check] refuses it.
+	MakeDigest(ctx context.Context, r DigestRequest) (made int, err error)
+}

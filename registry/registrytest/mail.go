@@ -1,0 +1,427 @@
+package registrytest
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+func mailTests() []test {
+	return []test{
+		{"of_a_batch_that_is_taken_in", queuedMailed},
+		{"of_a_graph_goes_out_when_it_is_sealed", sealedMailed},
+		{"R22_of_a_report_is_made_with_it_once", reportMailed},
+		{"of_an_update_is_another_message", updateMailed},
+		{"is_suppressed_by_no_failure", failuresMailed},
+		{"of_a_batch_that_cannot_be_read", unreadMailed},
+		{"is_asked_for_again", mailedAgain},
+		{"safe_needs_every_replica", safety},
+		{"goes_with_its_batch_and_leaves_no_address", mailPurged},
+		{"digest_is_made_once_a_period", digestOnce},
+		{"digest_refuses_what_is_no_address", digestRefused},
+		{"attention_tells_what_was_not_delivered", attention},
+	}
+}
+
+// mails lists the mails about an item: what they tell, of which report, and to whom.
+func (f *fixture) mails(id string) (out []string) {
+	f.Helper()
+	for _, d := range f.deliveries(id) {
+		spec, ok := registry.DeliverySpecIn(f.item(d.ItemID).Spec)
+		if !ok || spec.ID() != d.ID || d.Target != spec.To || d.Kind != "mail-"+string(spec.Mail) || d.Subject != id || d.State != spec.State {
+			f.Errorf("delivery %+v by item %+v", d, spec)
+		}
+		text := string(spec.Mail) + " " + spec.To
+		if spec.Closing > 0 {
+			text += " " + string(rune('0'+spec.Closing)) + " " + string(spec.State)
+		}
+		out = append(out, text)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (f *fixture) mailed(id string, want ...string) {
+	f.Helper()
+	if diff := cmp.Diff(want, f.mails(id)); diff != "" {
+		f.Errorf("mails (-want +got):\n%s", diff)
+	}
+}
+
+// notifying lets a submission name addresses.
+func notifying(to ...string) func(*registry.Submission) {
+	return func(s *registry.Submission) { s.Spec.Notify = to }
+}
+
+// mailRules gives the collection mail rules.
+func (f *fixture) mailRules(m registry.MailRules) {
+	f.Helper()
+	f.collection(mnemonic, registry.Profile{Owner: owner, Mail: &m})
+}
+
+// report brings a batch, whose jobs are settled, through its report.
+func (f *fixture) report(id string) {
+	f.Helper()
+	l := f.take(registry.Report, id).Lease
+	failed := f.closeReport(l).Failed
+	if failed == 0 {
+		f.done(l)
+		return
+	}
+	f.settle(registry.Settlement{Lease: l, Outcome: registry.OutcomeDone})
+}
+
+func queuedMailed(f *fixture) {
+	f.mailRules(registry.MailRules{To: []string{"curator@example.org"}, Queued: true})
+	r, err := f.Submit(f.Context(), func() registry.Submission {
+		s := submission()
+		notifying("Ann <ann@Example.org>", "ann@example.org", "curator@EXAMPLE.org")(&s)
+		s.IdempotencyKey = f.unique("key")
+		return s
+	}())
+	f.must(err)
+	if r.NoMail {
+		f.Errorf("%+v", r)
+	}
+	f.mailed(r.BatchID, "queued ann@Example.org", "queued curator@example.org")
+	f.mailRules(registry.MailRules{To: []string{"curator@example.org"}})
+	f.mailed(f.submit(func(s *registry.Submission) { s.Force = true }))
+	for _, it := range f.carriers() {
+		if it.Collection != mnemonic || strings.Contains(it.Name, "@") {
+			f.Errorf("item %+v", it)
+		}
+	}
+}
+
+func sealedMailed(f *fixture) {
+	f.mailRules(registry.MailRules{To: []string{"curator@example.org"}, Queued: true})
+	s := submission()
+	graph, items := f.prepare("", registry.Node{Key: "a", Submission: s})
+	f.mailed(items["a"])
+	for range 2 {
+		f.must(f.Seal(f.Context(), graph, "depositor"))
+	}
+	f.mailed(items["a"], "queued curator@example.org")
+}
+
+func reportMailed(f *fixture) {
+	id, jobs := f.batch(2, notifying("ann@example.org", "bob@example.org"))
+	f.finish(jobs[0])
+	f.fail(jobs[1], registry.ContentFault)
+	f.mailed(id)
+	// The worker dies behind the report: the mails are made, and the next attempt makes no others.
+	l := f.take(registry.Report, id).Lease
+	f.closeReport(l)
+	want := []string{"report ann@example.org 1 Failed", "report bob@example.org 1 Failed"}
+	f.mailed(id, want...)
+	f.settle(registry.Settlement{Lease: l, Outcome: registry.OutcomeReleased})
+	f.report(id)
+	f.mailed(id, want...)
+	ids := map[string]bool{}
+	for _, d := range f.deliveries(id) {
+		ids[d.ID] = true
+		if strings.Contains(d.ID, "@") || strings.Contains(d.ID, "ann") {
+			f.Errorf("the id tells the address: %s", d.ID)
+		}
+	}
+	if len(ids) != 2 || len(f.carriers()) != 2 {
+		f.Errorf("%d messages by %d items, want one an address", len(ids), len(f.carriers()))
+	}
+	// Nobody is told of one that names nobody.
+	quiet, jobs := f.batch(1, func(s *registry.Submission) { s.Force = true })
+	f.finish(jobs[0])
+	f.report(quiet)
+	f.mailed(quiet)
+}
+
+func updateMailed(f *fixture) {
+	f.mailRules(registry.MailRules{To: []string{"ann@example.org"}, FailuresOnly: true, Safe: true})
+	id, jobs := f.reportable()
+	f.report(id)
+	f.command(jobs[1], registry.ActRequeue, registry.Estimate)
+	f.finish(jobs[1])
+	f.command(id, registry.ActUpdateReport, "")
+	f.report(id)
+	// Those who were told of the failure are told that it is over, although a batch that went well is not told of.
+	f.mailed(id, "report ann@example.org 1 Failed", "report ann@example.org 2 Completed", "safe ann@example.org 2 Completed")
+	ids := map[string]bool{}
+	for _, d := range f.deliveries(id) {
+		ids[d.ID] = true
+	}
+	if len(ids) != 3 {
+		f.Errorf("ids %v, want one a message", ids)
+	}
+}
+
+func failuresMailed(f *fixture) {
+	f.mailRules(registry.MailRules{To: []string{"ann@example.org"}, FailuresOnly: true})
+	id, jobs := f.batch(1)
+	f.finish(jobs[0])
+	f.report(id)
+	f.mailed(id)
+	id, jobs = f.batch(2, func(s *registry.Submission) { s.Force = true })
+	f.finish(jobs[0])
+	f.command(jobs[1], registry.ActCancel, "") // what did not complete counts, whoever stopped it
+	f.report(id)
+	f.mailed(id, "report ann@example.org 1 Failed")
+}
+
+func unreadMailed(f *fixture) {
+	f.mailRules(registry.MailRules{To: []string{"ann@example.org"}, FailuresOnly: true})
+	id := f.submit()
+	for range 2 {
+		l := f.takeItem(id).Lease
+		s := registry.Settlement{Lease: l, Outcome: registry.OutcomeFailed, Class: registry.ContentFault, Error: "no rows"}
+		f.settle(s)
+		f.settle(s) // answered with the recorded verdict (R9)
+		f.command(id, registry.ActRequeue, registry.Expand)
+	}
+	f.mailed(id, "failed ann@example.org", "failed ann@example.org")
+	all := f.deliveries(id)
+	if all[0].ID == all[1].ID || all[0].State != registry.StateFailed {
+		f.Errorf("messages %+v, want one a failure", all)
+	}
+}
+
+func mailedAgain(f *fixture) {
+	f.mailRules(registry.MailRules{To: []string{"curator@example.org"}})
+	id, jobs := f.batch(2, notifying("ann@example.org"))
+	f.finish(jobs[0])
+	f.fail(jobs[1], registry.ContentFault)
+	ask := func() (registry.WorkItem, error) {
+		return f.Redeliver(f.Context(), registry.RedeliverRequest{ItemID: id, Reason: "it was lost", Actor: "admin"})
+	}
+	_, err := ask()
+	f.is(err, registry.ErrInvalid)
+	f.report(id)
+	f.mailRules(registry.MailRules{To: []string{"new@example.org"}, FailuresOnly: true})
+	before := f.deliveries(id)
+	it, err := ask()
+	f.must(err)
+	spec, _ := registry.DeliverySpecIn(it.Spec)
+	if !spec.Again || spec.Reason != "it was lost" || spec.Closing != 1 || spec.To != "new@example.org" {
+		f.Errorf("it tells %+v", spec)
+	}
+	f.mailed(id, "report ann@example.org 1 Failed", "report curator@example.org 1 Failed", "report new@example.org 1 Failed")
+	for _, d := range f.deliveries(id) {
+		i := slices.IndexFunc(before, func(b registry.Delivery) bool { return b.ID == d.ID })
+		if moved := i >= 0 && before[i].ItemID != d.ItemID; moved != (d.Target == "ann@example.org") {
+			f.Errorf("%+v goes on with another item: %v", d, moved)
+		}
+	}
+	f.mailRules(registry.MailRules{})
+	quiet, jobs := f.batch(1, func(s *registry.Submission) { s.Force = true })
+	f.finish(jobs[0])
+	f.report(quiet)
+	_, err = f.Redeliver(f.Context(), registry.RedeliverRequest{ItemID: quiet, Actor: "admin"})
+	f.is(err, registry.ErrNoMail)
+}
+
+// safety: a version that is not in a storage, a file that is known to be damaged, and an object that is gone each keep a batch
+// from being safe.
+func safety(f *fixture) {
+	id, jobs := f.batch(2)
+	look := func() registry.Safety {
+		f.Helper()
+		s, err := f.BatchSafety(f.Context(), id)
+		f.must(err)
+		return s
+	}
+	if s := look(); s.Safe() {
+		f.Errorf("nothing is stored: %+v", s)
+	}
+	for i, job := range jobs {
+		f.bring(job, registry.Process)
+		l := f.takeItem(job).Lease
+		ark := f.locks(l, f.unique("object")).ARK
+		if i == 0 {
+			f.store(l, ark, 1, file("producer/a"))
+		}
+		f.done(l)
+		f.finish(job)
+	}
+	if s := look(); s.Safe() || s.Objects != 2 || s.Missing != 1 {
+		f.Errorf("one of two is stored: %+v", s)
+	}
+	id, jobs = f.batch(1, func(s *registry.Submission) { s.Force = true })
+	f.bring(jobs[0], registry.Process)
+	l := f.takeItem(jobs[0]).Lease
+	ark := f.locks(l, f.unique("object")).ARK
+	f.store(l, ark, 1, file("producer/a"))
+	f.done(l)
+	if s := look(); s.Safe() {
+		f.Errorf("its job has not completed: %+v", s)
+	}
+	f.finish(jobs[0])
+	s := look()
+	if !s.Safe() || s.Objects != 1 || !slices.Equal(s.Storages, []string{storageOf}) || s.VerifiedAt.IsZero() {
+		f.Errorf("all is stored: %+v", s)
+	}
+	f.clock.pass(time.Hour)
+	f.must(f.AskForCheck(f.Context(), ark, "", "admin"))
+	f.recheck(10)
+	check, _ := f.takeCheck()
+	f.found(check, registry.CheckDamaged)
+	if s := look(); s.Safe() || s.Damaged != 1 {
+		f.Errorf("a file is damaged: %+v", s)
+	}
+	f.found(check, registry.CheckGood)
+	if s := look(); !s.Safe() {
+		f.Errorf("it was mended: %+v", s)
+	}
+	f.done(check)
+	for { // the object's other files
+		c, err := f.Claim(f.Context(), f.request(registry.Fixity, ""))
+		if err != nil {
+			break
+		}
+		f.found(c.Lease, registry.CheckGood)
+		f.done(c.Lease)
+	}
+
+	deletion := f.approved(ark)
+	c := f.takeItem(deletion.ID)
+	_, err := f.LockObject(f.Context(), c.Lease, ark)
+	f.must(err)
+	_, err = f.MarkDeleting(f.Context(), c.Lease, ark, registry.Remains{Version: 1, Files: "sha256:ab"})
+	f.must(err)
+	if s := look(); s.Safe() || s.Gone != 1 {
+		f.Errorf("the object is being deleted: %+v", s)
+	}
+	_, err = f.BatchSafety(f.Context(), jobs[0])
+	f.is(err, registry.ErrNotFound)
+	_, err = f.BatchSafety(f.Context(), "none")
+	f.is(err, registry.ErrNotFound)
+}
+
+func mailPurged(f *fixture) {
+	f.mailRules(registry.MailRules{Queued: true}) // a collection's own addresses stand in the history of its profile
+	id, jobs := f.batch(1, notifying("secretary@example.org"))
+	f.finish(jobs[0])
+	f.report(id)
+	c := f.take(registry.Deliver, "")
+	m, _ := registry.DeliverySpecIn(c.Item.Spec)
+	f.noted(c.Lease, m, 0, "550 <secretary@example.org> is nobody here")
+	if d := f.noted(c.Lease, m, 0, ""); d.Target != "secretary@example.org" {
+		f.Errorf("%+v", d)
+	}
+	f.done(c.Lease)
+	_, err := f.Command(f.Context(), registry.Command{ItemID: id, Act: registry.ActPurge, Actor: "admin"})
+	f.must(err)
+	if d := f.deliveries(id); len(d) != 0 {
+		f.Errorf("deliveries %+v of a batch that was purged", d)
+	}
+	f.gone(c.Item.ID)
+	if left := f.carriers(); len(left) != 1 || left[0].Status != registry.Pending {
+		f.Errorf("items %+v, want the one that has not ended", left)
+	}
+	events, err := f.Events(f.Context(), "", 0, 500)
+	f.must(err)
+	told := 0
+	for _, e := range events {
+		if strings.Contains(string(e.Data), "secretary") {
+			f.Errorf("event %s keeps the address: %s", e.Type, e.Data)
+		}
+		if strings.Contains(string(e.Data), "s***@example.org") {
+			told++
+		}
+	}
+	if told < 4 {
+		f.Errorf("%d events name the receiver, want those of both items and both tries", told)
+	}
+}
+
+func digestOnce(f *fixture) {
+	r := registry.DigestRequest{To: []string{"ops@example.org", "duty@example.org"}, Every: 24 * time.Hour, Offset: 6 * time.Hour}
+	begin, end := r.Period(f.clock.now())
+	if begin.After(f.clock.now()) || !end.After(f.clock.now()) || begin.Hour() != 6 || end.Sub(begin) != r.Every {
+		f.Errorf("period from %v to %v", begin, end)
+	}
+	make := func() int {
+		f.Helper()
+		n, err := f.MakeDigest(f.Context(), r)
+		f.must(err)
+		return n
+	}
+	if first, again := make(), make(); first != 2 || again != 0 {
+		f.Errorf("%d and %d digests, want 2 and none", first, again)
+	}
+	f.clock.pass(end.Sub(f.clock.now()) - time.Second)
+	if n := make(); n != 0 {
+		f.Errorf("%d more in the same period", n)
+	}
+	f.clock.pass(time.Second)
+	if n := make(); n != 2 {
+		f.Errorf("%d in the next period, want 2", n)
+	}
+	ids := map[string]bool{}
+	for _, it := range f.carriers() {
+		spec, ok := registry.DeliverySpecIn(f.item(it.ID).Spec)
+		d := f.deliveries(it.ID)
+		if !ok || spec.Subject != it.ID || spec.Mail != registry.MailDigest || len(d) != 1 || d[0].Target != spec.To || d[0].Kind != "mail-digest" {
+			f.Errorf("item %+v tells %+v, deliveries %+v", it, spec, d)
+		}
+		ids[spec.ID()] = true
+	}
+	if len(ids) != 4 {
+		f.Errorf("%d messages, want 4", len(ids))
+	}
+	c := f.take(registry.Deliver, "")
+	m, _ := registry.DeliverySpecIn(c.Item.Spec)
+	f.noted(c.Lease, m, 0, "")
+	f.done(c.Lease)
+	f.state(c.Item.ID, registry.StateCompleted)
+}
+
+func digestRefused(f *fixture) {
+	for _, r := range []registry.DigestRequest{
+		{To: []string{"nobody"}, Every: time.Hour},
+		{To: []string{"Ops <ops@example.org>"}, Every: time.Hour},
+		{To: []string{"ops@example.org"}},
+		{To: []string{"ops@example.org"}, Every: time.Second},
+		{To: []string{"ops@example.org"}, Every: time.Hour, Offset: -time.Hour},
+	} {
+		n, err := f.MakeDigest(f.Context(), r)
+		f.is(err, registry.ErrInvalid)
+		if n != 0 {
+			f.Errorf("%+v: %d", r, n)
+		}
+	}
+	if n := len(f.carriers()); n != 0 {
+		f.Errorf("%d items came of it", n)
+	}
+}
+
+func attention(f *fixture) {
+	look := func() registry.Attention {
+		f.Helper()
+		a, err := f.Attention(f.Context())
+		f.must(err)
+		return a
+	}
+	if a := look(); a.Undelivered != 0 || a.Oldest != nil {
+		f.Errorf("of nothing: %+v", a)
+	}
+	f.mailRules(registry.MailRules{To: []string{"ann@example.org"}, Queued: true})
+	id := f.submit()
+	f.clock.pass(time.Minute)
+	f.submit(func(s *registry.Submission) { s.Force = true })
+	c := f.take(registry.Deliver, "")
+	m, _ := registry.DeliverySpecIn(c.Item.Spec)
+	f.noted(c.Lease, m, 0, "451 later")
+	a := look()
+	if a.Undelivered != 1 || len(a.Messages) != 1 || a.Messages[0].Error != "451 later" || a.Messages[0].Target != "ann@example.org" {
+		f.Errorf("undelivered %+v", a)
+	}
+	if a.Oldest == nil || a.Oldest.ID != id || a.Oldest.State != registry.StatePending {
+		f.Errorf("oldest %+v, want %s", a.Oldest, id)
+	}
+	f.noted(c.Lease, m, 0, "")
+	if a := look(); a.Undelivered != 0 {
+		f.Errorf("when it is delivered: %+v", a)
+	}
+}

@@ -1,0 +1,203 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// mailing is a mail about a batch, to everybody who is told of it.
+type mailing struct {
+	registry.DeliverySpec
+	to []string
+}
+
+// mail makes an item for each address that a batch is told of by mail, in the transaction that makes true what they tell. It
+// returns the ids; none when nobody is to be told or nobody can be.
+func (t *tx) mail(batch registry.WorkItem, m mailing, actor string) (ids []string, err error) {
+	if !t.store.mails {
+		return nil, nil
+	}
+	for _, to := range m.to {
+		spec := m.DeliverySpec
+		spec.Subject, spec.To = batch.ID, to
+		id, err := t.carry(batch, spec, actor)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+// mailQueued has it told that a batch was taken in.
+func (t *tx) mailQueued(batch registry.WorkItem, spec registry.Spec) error {
+	if spec.Profile.Mail == nil || !spec.Profile.Mail.Queued {
+		return nil
+	}
+	_, err := t.mail(batch, mailing{registry.DeliverySpec{Mail: registry.MailQueued, State: registry.StatePending}, spec.MailAddresses()}, actorRegistry)
+	return err
+}
+
+// mailReport has a report told, in the transaction that stores it: from then on it is what is to be told, whatever becomes of
+// the worker that made it, and a repeat finds it there. What failed is told in any case, and so is what came of that later.
+func (t *tx) mailReport(batch registry.WorkItem) error {
+	spec, err := batchSpec(batch)
+	if err != nil {
+		return err
+	}
+	to, rules := spec.MailAddresses(), spec.Profile.Mail
+	if rules == nil {
+		rules = &registry.MailRules{}
+	}
+	if len(to) == 0 || !t.store.mails {
+		return nil
+	}
+	var completed, failed, since int64
+	err = t.get(`SELECT completed, failed, since FROM report WHERE batch_id = $1 AND closing = $2`, []any{batch.ID, batch.Closing}, &completed, &failed, &since)
+	if err != nil {
+		return fmt.Errorf("read report: %w", err)
+	}
+	told := registry.DeliverySpec{Mail: registry.MailReport, State: registry.StateCompleted, Closing: batch.Closing}
+	if failed > 0 {
+		told.State = registry.StateFailed
+	}
+	if failed > 0 || since > 0 || !rules.FailuresOnly {
+		if _, err := t.mail(batch, mailing{told, to}, actorRegistry); err != nil {
+			return err
+		}
+	}
+	if rules.Safe && failed == 0 && completed > 0 {
+		told.Mail = registry.MailSafe
+		_, err = t.mail(batch, mailing{told, to}, actorRegistry)
+	}
+	return err
+}
+
+// mailFailed has it told, in the transaction in which a batch fails while it is expanded, that it did: it will not report.
+func (t *tx) mailFailed(s shift) error {
+	if s.status != registry.Failed || s.it.Action != registry.Batch || s.stage != registry.Expand || !t.store.mails {
+		return nil
+	}
+	batch, err := t.item(s.it.ID)
+	if err != nil {
+		return err
+	}
+	spec, err := batchSpec(batch)
+	if err != nil {
+		return err
+	}
+	_, err = t.mail(batch, mailing{failedMail(batch), spec.MailAddresses()}, actorRegistry)
+	return err
+}
+
+func failedMail(batch registry.WorkItem) registry.DeliverySpec {
+	return registry.DeliverySpec{Mail: registry.MailFailed, State: registry.StateFailed, Times: batch.RetryCount}
+}
+
+func batchSpec(batch registry.WorkItem) (spec registry.Spec, err error) {
+	if err := json.Unmarshal(batch.Spec, &spec); err != nil {
+		return spec, fmt.Errorf("decode spec of item %s: %w", batch.ID, err)
+	}
+	return spec, nil
+}
+
+// mailAgain has a batch's last report, or why it failed, told once more, to whom it would be told now. It returns the id of the
+// first of the items.
+func (t *tx) mailAgain(batch registry.WorkItem, profile registry.Profile, r registry.RedeliverRequest) (string, error) {
+	spec, err := batchSpec(batch)
+	if err != nil {
+		return "", err
+	}
+	spec.Profile.Mail = profile.Mail
+	again := registry.DeliverySpec{Mail: registry.MailReport, State: registry.StateCompleted}
+	var failed int64
+	err = t.get(`SELECT closing, failed FROM report WHERE batch_id = $1 ORDER BY closing DESC LIMIT 1`, []any{batch.ID}, &again.Closing, &failed)
+	switch {
+	case err != nil && !errors.Is(err, sql.ErrNoRows):
+		return "", fmt.Errorf("look for reports: %w", err)
+	case again.Closing == 0 && (batch.Status != registry.Failed || batch.Stage != registry.Expand):
+		return "", fmt.Errorf("%w: it is %s, and has no report yet", registry.ErrInvalid, batch.State)
+	case again.Closing == 0:
+		again = failedMail(batch)
+	case failed > 0: // and there is a report
+		again.State = registry.StateFailed
+	}
+	again.Again, again.Reason = true, r.Reason
+	ids, err := t.mail(batch, mailing{again, spec.MailAddresses()}, r.Actor)
+	if err != nil {
+		return "", err
+	}
+	if len(ids) == 0 {
+		return "", registry.ErrNoMail
+	}
+	return ids[0], nil
+}
+
+// digestSetting is the row that says which period's digest was made last.
+const digestSetting = "mail-digest"
+
+// MakeDigest implements registry.Mailing.
+func (s *Store) MakeDigest(ctx context.Context, r registry.DigestRequest) (made int, err error) {
+	if err := r.Check(); err != nil {
+		return 0, fmt.Errorf("make a digest: %w", err)
+	}
+	if len(r.To) == 0 || !s.mails {
+		return 0, nil
+	}
+	err = s.write(ctx, func(t *tx) error {
+		made = 0
+		begin, end := r.Period(fromMicros(t.now))
+		there, err := t.exec(`INSERT INTO setting (name, value, reason, actor, at) VALUES ($1, $2, '', $3, $4)
+			ON CONFLICT (name) DO UPDATE SET value = $2, at = $4 WHERE CAST(setting.value AS BIGINT) < CAST(CAST($2 AS TEXT) AS BIGINT)`,
+			digestSetting, strconv.FormatInt(begin.Unix(), 10), actorRegistry, t.now)
+		if err != nil || there == 0 {
+			return err
+		}
+		for _, to := range r.To {
+			m := registry.DeliverySpec{Subject: newID(), Mail: registry.MailDigest, To: to, Period: begin.Unix(), Until: end.Unix()}
+			if err := t.carryDigest(m); err != nil {
+				return err
+			}
+			made++
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("make a digest: %w", err)
+	}
+	return made, nil
+}
+
+// Attention implements registry.Mailing.
+func (s *Store) Attention(ctx context.Context) (a registry.Attention, err error) {
+	// What is not to be sent any more has an item that is done.
+	const most, untold = 20, ` FROM delivery WHERE sent_at IS NULL AND tries > 0
+		AND NOT EXISTS (SELECT 1 FROM work_item c WHERE c.id = delivery.item_id AND c.status = 'completed')`
+	if err := s.read.QueryRowContext(ctx, `SELECT COUNT(*)`+untold).Scan(&a.Undelivered); err != nil {
+		return a, fmt.Errorf("count what was not delivered: %w", err)
+	}
+	if a.Messages, err = scanDeliveries(s.read.QueryContext(ctx, `SELECT `+deliveryColumns+untold+` ORDER BY tried_at DESC, id`+limit(most))); err != nil {
+		return a, fmt.Errorf("list what was not delivered: %w", err)
+	}
+	var id string
+	err = s.read.QueryRowContext(ctx, `SELECT COALESCE((SELECT id FROM work_item WHERE status = 'pending' AND action IN ('batch', 'ingest')
+		ORDER BY created_at, seq LIMIT 1), '')`).Scan(&id)
+	if err != nil || id == "" {
+		return a, err
+	}
+	it, err := s.Item(ctx, id)
+	if errors.Is(err, registry.ErrNotFound) { // it was purged just now
+		return a, nil
+	} else if err != nil {
+		return a, err
+	}
+	it.Spec, it.Results = nil, nil
+	a.Oldest = &it
+	return a, nil
+}
