@@ -16,47 +16,16 @@ import (
 
 // Callbacks tells receivers how jobs ended, with the credentials and signing keys of the job's collection.
 type Callbacks struct {
-	Registry interface {
-		registry.Delivering
-		Deliveries(ctx context.Context, itemID string) ([]registry.Delivery, error)
-		Item(ctx context.Context, id string) (registry.WorkItem, error)
-	}
-	HTTP    *callback.Client
-	Secrets *Sources // whose credentials are those of callbacks, too
-	Now     func() time.Time
+	Registry deliveries
+	HTTP     *callback.Client
+	Secrets  *Sources // whose credentials are those of callbacks, too
+	Now      func() time.Time
 }
 
 // tell makes one try to deliver a message about a job, and notes what it came to. One that was delivered by an attempt before
 // is not sent again, unless somebody asked for that. The error says that it was not delivered.
 func (c *Callbacks) tell(ctx context.Context, item *base.Item, job registry.WorkItem, m registry.DeliverySpec) error {
-	if !m.Again {
-		if done, err := c.delivered(ctx, m); done || err != nil {
-			return err
-		}
-	}
-	status, err := c.send(ctx, job, m)
-	try := registry.DeliveryTry{Message: m, Status: status}
-	if err != nil {
-		if ctx.Err() != nil { // the try was cut off: nobody knows what came of it
-			return err
-		}
-		try.Error = err.Error()
-	}
-	if _, noted := c.Registry.NoteDelivery(ctx, item.Lease(), try); noted != nil {
-		return errors.Join(noted, err)
-	}
-	return err
-}
-
-// delivered says whether the receiver has a message already.
-func (c *Callbacks) delivered(ctx context.Context, m registry.DeliverySpec) (bool, error) {
-	all, err := c.Registry.Deliveries(ctx, m.Subject)
-	for _, d := range all {
-		if d.ID == m.ID() && d.SentAt != nil {
-			return true, nil
-		}
-	}
-	return false, err
+	return tellOnce(ctx, c.Registry, item, m, func() (int, error) { return c.send(ctx, job, m) })
 }
 
 func (c *Callbacks) send(ctx context.Context, job registry.WorkItem, m registry.DeliverySpec) (status int, err error) {

@@ -58,6 +58,7 @@ func newRig(t testing.TB, change func(d *workers.Deps)) *rig {
 		URL:        sqlstoretest.SQLiteAt(t, r.path),
 		Now:        func() time.Time { return time.Now().Add(time.Duration(r.later.Load())) },
 		ReceiptKey: sqlstoretest.ReceiptKey(t),
+		Mail:       true,
 	})
 	must(t, err)
 	t.Cleanup(func() { must(t, r.registry.Close()) })

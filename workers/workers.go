@@ -56,6 +56,9 @@ type Deps struct {
 	// Callbacks tells receivers how jobs ended.
 	Callbacks *Callbacks
 
+	// Mails tells people by mail.
+	Mails *Mails
+
 	// RestoreKeep is how long what was restored can be fetched; 0: a week.
 	RestoreKeep time.Duration
 
@@ -95,7 +98,7 @@ func All(d *Deps) []base.Handler {
 			orphans: orphans{registry: d.Registry, staging: d.Staging, interim: d.Interim, objects: d.Objects},
 		},
 		newFixity(d),
-		&Deliver{Worker: d.Policy(registry.Deliver), Callbacks: d.Callbacks},
+		&Deliver{Worker: d.Policy(registry.Deliver), Callbacks: d.Callbacks, Mails: d.Mails},
 		&Restore{
 			Worker: d.Policy(registry.Restore), Registry: d.Registry, Objects: d.Objects, Staging: d.Staging, Interim: d.Interim,
 			Version: d.Version, Keep: cmp.Or(d.RestoreKeep, defaultRestoreKeep), volume: v,
