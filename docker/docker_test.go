@@ -42,6 +42,9 @@ func TestEveryStageHasItsService(t *testing.T) {
 		if _, ok := service.Environment["HOLDFAST_SECRET_KEY"]; ok != opens {
 			t.Errorf("service %s holds HOLDFAST_SECRET_KEY: %t; those that open credentials do, and no others", stage, ok)
 		}
+		if _, ok := service.Environment["HOLDFAST_SMTP_URL"]; ok != (stage == registry.Deliver) {
+			t.Errorf("service %s holds HOLDFAST_SMTP_URL: %t; the one that sends mails does, and no other", stage, ok)
+		}
 		for _, needed := range []string{"registry", "nsqd", "nsqlookupd", "redis"} {
 			if service.DependsOn[needed].Condition != types.ServiceConditionHealthy {
 				t.Errorf("service %s does not wait until %s is healthy", stage, needed)

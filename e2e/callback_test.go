@@ -96,5 +96,5 @@ func TestCallback(t *testing.T) {
 	if m := messages()[1]; m.JobID != fails.Jobs[0].ItemID || m.JobStatus != "FAILED" || !strings.Contains(m.JobStatusMessage, "404") {
 		t.Errorf("told %+v", m)
 	}
-	says(t, "a job without a callback", h.run("item", "redeliver", s.BatchID).stderr, "not told of")
+	says(t, "a job without a callback", h.run("item", "redeliver", s.BatchID).stderr, "no mail server")
 }

@@ -18,7 +18,7 @@ import (
 // plain are the settings that may stand in a file; any other one is a secret or belongs to Parameter Store.
 var plain = strings.Fields(`HOLDFAST_LISTEN HOLDFAST_GRACE HOLDFAST_LOG_LEVEL HOLDFAST_STAGING_URL HOLDFAST_STORAGE_URL HOLDFAST_URL
 	HOLDFAST_NSQD_ADDR HOLDFAST_NSQLOOKUPD_ADDRS HOLDFAST_NAAN HOLDFAST_CONCURRENCY HOLDFAST_LEASE HOLDFAST_TOPIC_PREFIX HOLDFAST_NET_ALLOW
-	HOLDFAST_EZID_TARGET HOLDFAST_CLAMD_ADDR HOLDFAST_SIEGFRIED_URL
+	HOLDFAST_EZID_TARGET HOLDFAST_MAIL_FROM HOLDFAST_MAIL_URL HOLDFAST_MAIL_OPERATORS HOLDFAST_CLAMD_ADDR HOLDFAST_SIEGFRIED_URL
 	HOLDFAST_PER_HOST HOLDFAST_HOST_REQUESTS_PER_SECOND HOLDFAST_HOST_BYTES_PER_SECOND`)
 
 // kept are the settings that are read from Parameter Store.
@@ -67,6 +67,9 @@ func TestEveryStageHasItsTask(t *testing.T) {
 		opens := slices.Contains([]registry.Stage{registry.Expand, registry.Estimate, registry.Download, registry.Process, registry.Notify, registry.Deliver}, stage)
 		if got := secrets["HOLDFAST_SECRET_KEY"] != ""; got != opens {
 			t.Errorf("%s holds HOLDFAST_SECRET_KEY: %t; the tasks that open credentials do, and no others", file, got)
+		}
+		if got := secrets["HOLDFAST_SMTP_URL"] != ""; got != (stage == registry.Deliver) {
+			t.Errorf("%s holds HOLDFAST_SMTP_URL: %t; the task that sends mails does, and no other", file, got)
 		}
 		for _, registrys := range []string{"HOLDFAST_DATABASE_URL", "HOLDFAST_RECEIPT_KEY"} {
 			if secrets[registrys] != "" {

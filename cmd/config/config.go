@@ -62,7 +62,14 @@ type Config struct {
 	NOIDTemplate string `envconfig:"NOID_TEMPLATE" want:"a NOID template that draws at random, such as fk4{.reeeeeeeek}"`
 	EZIDURL      string `envconfig:"EZID_URL" secret:"true" want:"an http or https address with user and password, such as https://user:password@ezid.cdlib.org"`
 	EZIDTarget   string `envconfig:"EZID_TARGET" want:"an http or https address with {ark} where the ARK belongs, such as https://example.org/m/{ark}"`
-	SMTPURL      string `envconfig:"SMTP_URL" secret:"true" want:"smtp://... or smtps://..."`
+	SMTPURL      string `envconfig:"SMTP_URL" secret:"true" want:"smtp://USER:PASSWORD@HOST:PORT, which insists on STARTTLS, or smtps://...; with ?tls=none a password goes to this machine only"`
+	MailFrom     string `envconfig:"MAIL_FROM" want:"the address that mails come from, such as Holdfast <holdfast@example.org>"`
+	MailURL      string `envconfig:"MAIL_URL" want:"the http or https address at which people reach the pages"`
+
+	MailTemplates string   `envconfig:"MAIL_TEMPLATES" want:"a folder with templates that take the place of ours (docs/mail.md)"`
+	MailOperators []string `envconfig:"MAIL_OPERATORS" want:"mail addresses separated by commas"`
+	MailDigest    Rhythm   `envconfig:"MAIL_DIGEST" want:"a time of day in UTC, such as 06:00, or a duration of a minute or more, such as 12h"`
+
 	ClamdAddr    string `envconfig:"CLAMD_ADDR" want:"host:port or the path of a socket of clamd"`
 	SiegfriedURL string `envconfig:"SIEGFRIED_URL" want:"an http or https address"`
 	SecretKey    string `envconfig:"SECRET_KEY" secret:"true" want:"random text of 32 characters or more that seals credentials at rest (openssl rand -base64 32); older ones after it, separated by commas"`
@@ -92,6 +99,7 @@ const (
 	defaultFixityBytes  = 50 << 20
 	defaultUploadDays   = 7
 	defaultRestoreDays  = 7
+	defaultDigest       = 6 * time.Hour
 )
 
 // Default returns the configuration of an empty environment.
@@ -101,7 +109,8 @@ func Default() Config {
 		StagingFull: defaultFull, StagingFullUnestimated: defaultUnestimated,
 		UnpackEntries: unpack.DefaultEntries, UnpackBytes: unpack.DefaultBytes, UnpackRatio: unpack.DefaultRatio,
 		FixityDays: defaultFixityDays, FixityBytes: defaultFixityBytes, UploadDays: defaultUploadDays, RestoreDays: defaultRestoreDays,
-		NAAN: defaultNAAN, NOIDTemplate: defaultNOIDTemplate,
+		MailDigest: Rhythm{Every: 24 * time.Hour, Offset: defaultDigest},
+		NAAN:       defaultNAAN, NOIDTemplate: defaultNOIDTemplate,
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -167,7 +168,8 @@ func TestLoad_EveryNameOfTheDesign(t *testing.T) {
 	names := map[string]string{
 		"DATABASE_URL": "postgres://u:p@db/holdfast", "NSQD_ADDR": "nsqd:4150", "NSQLOOKUPD_ADDRS": "l:4161", "REDIS_URL": "redis://r:6379/0",
 		"STAGING_URL": "file:///data/staging", "STORAGE_URL": "s3://b/p?region=r", "URL": "http://r:8080", "TOKEN": "t", "NET_ALLOW": "::1",
-		"MAX_ATTEMPTS": "5", "CONCURRENCY": "2", "LEASE": "30s", "GRACE": "90s", "LISTEN": "0.0.0.0:8080", "SMTP_URL": "smtp://m:25",
+		"MAX_ATTEMPTS": "5", "CONCURRENCY": "2", "LEASE": "30s", "GRACE": "90s", "LISTEN": "0.0.0.0:8080", "SMTP_URL": "smtp://m:25", "MAIL_FROM": "Holdfast <h@example.org>",
+		"MAIL_URL": "https://h.example.org/", "MAIL_OPERATORS": "a@example.org, b@example.org", "MAIL_DIGEST": "06:30",
 		"EZID_URL": "https://user:p%40ss@ezid.cdlib.org", "EZID_TARGET": "https://example.org/m/{ark}", "NAAN": "99999", "NOID_TEMPLATE": "fk4{.reek}", "SECRET_KEY": "0123456789abcdef0123456789abcdef", "RECEIPT_KEY": "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=",
 		"STAGING_FULL": "80", "STAGING_FULL_UNESTIMATED": "70", "TOPIC_PREFIX": "test-", "CLAMD_ADDR": "clamd:3310",
 		"SIEGFRIED_URL": "http://sf:5138", "LOG_LEVEL": "warn", "UNPACK_ENTRIES": "10", "UNPACK_BYTES": "4TiB", "UNPACK_RATIO": "50", "PER_HOST": "4", "HOST_REQUESTS_PER_SECOND": "0.5", "HOST_BYTES_PER_SECOND": "10MiB",
@@ -199,6 +201,65 @@ func TestBytesAndRates(t *testing.T) {
 		var got config.Rate
 		if err := got.Decode(text); err == nil {
 			t.Errorf("%q is taken for a rate of %v", text, got)
+		}
+	}
+}
+
+func TestRhythm(t *testing.T) {
+	day := 24 * time.Hour
+	for text, want := range map[string]config.Rhythm{
+		"06:30": {day, 6*time.Hour + 30*time.Minute}, " 00:00": {day, 0}, "12h": {12 * time.Hour, 0}, "1m": {time.Minute, 0},
+	} {
+		var got config.Rhythm
+		if err := got.Decode(text); err != nil || got != want {
+			t.Errorf("%q: %v, %v; want %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "24:00", "6", "59s", "-1h", "daily"} {
+		var got config.Rhythm
+		if err := got.Decode(text); err == nil {
+			t.Errorf("%q is taken for %v", text, got)
+		}
+	}
+}
+
+// TestLoad_Mail: what is wrong with mail is said at once, at the start, and no password is repeated.
+func TestLoad_Mail(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "report.txt"), []byte("{{.Nothing"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		vars  map[string]string
+		wants []string
+	}{
+		"no sender":        {map[string]string{"SMTP_URL": "smtp://ann:hunter2@m"}, []string{"HOLDFAST_MAIL_FROM"}},
+		"digest of nobody": {map[string]string{"MAIL_OPERATORS": "ops@example.org"}, []string{"HOLDFAST_MAIL_FROM"}},
+		"all at once": {
+			map[string]string{
+				"SMTP_URL": "smtp://ann:hunter2@m?tls=none", "MAIL_FROM": "a@b.org, c@d.org", "MAIL_OPERATORS": "ops@example.org,nobody", "MAIL_URL": "h.example.org",
+				"MAIL_TEMPLATES": folder, "MAIL_DIGEST": "often",
+			},
+			[]string{"HOLDFAST_SMTP_URL", "HOLDFAST_MAIL_FROM", "HOLDFAST_MAIL_OPERATORS", "HOLDFAST_MAIL_URL", "HOLDFAST_MAIL_TEMPLATES", "report.txt", "HOLDFAST_MAIL_DIGEST"},
+		},
+	} {
+		vars := map[string]string{}
+		for n, value := range tt.vars {
+			vars["HOLDFAST_"+n] = value
+		}
+		set(t, vars)
+		_, err := config.Load(config.Default())
+		if err == nil {
+			t.Errorf("%s: taken", name)
+			continue
+		}
+		for _, want := range tt.wants {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: no word of %s: %v", name, want, err)
+			}
+		}
+		if strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: a password is repeated: %v", name, err)
 		}
 	}
 }

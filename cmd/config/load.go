@@ -11,6 +11,7 @@ import (
 	"github.com/kelseyhightower/envconfig"
 
 	"github.com/holdfast/holdfast/ezid"
+	"github.com/holdfast/holdfast/mail"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/seal"
 )
@@ -182,7 +183,7 @@ func (c Config) check() []error {
 	_, err := ezid.ParseURL(c.EZIDURL)
 	judge("EZID_URL", c.EZIDURL, err == nil)
 	judge("EZID_TARGET", c.EZIDTarget, ezid.CheckTarget(c.EZIDTarget) == nil)
-	judge("SMTP_URL", c.SMTPURL, isURL(c.SMTPURL, "smtp", "smtps"))
+	faults = append(faults, c.checkMail()...)
 	judge("CLAMD_ADDR", c.ClamdAddr, isAddr(c.ClamdAddr) || strings.HasPrefix(c.ClamdAddr, "/"))
 	judge("SIEGFRIED_URL", c.SiegfriedURL, isWeb(c.SiegfriedURL))
 	if _, err := seal.Parse(c.SecretKey); err != nil {
@@ -193,6 +194,36 @@ func (c Config) check() []error {
 	}
 	if _, err := c.Template(); err != nil {
 		faults = append(faults, err)
+	}
+	return faults
+}
+
+// checkMail judges what is said of mail.
+func (c Config) checkMail() []error {
+	var faults []error
+	judge := func(name, text string, err error) {
+		if text != "" && err != nil {
+			faults = append(faults, fault(name, text, err))
+		}
+	}
+	_, err := mail.ParseURL(c.SMTPURL)
+	judge("SMTP_URL", c.SMTPURL, err)
+	_, err = mail.ParseFrom(c.MailFrom)
+	judge("MAIL_FROM", c.MailFrom, err)
+	for _, a := range c.MailOperators {
+		address, err := registry.MailAddress(a)
+		if err == nil && address != a {
+			err = errForm
+		}
+		judge("MAIL_OPERATORS", a, err)
+	}
+	if c.MailURL != "" && !isWeb(c.MailURL) {
+		faults = append(faults, fault("MAIL_URL", c.MailURL, nil))
+	}
+	_, err = mail.LoadTemplates(c.MailTemplates)
+	judge("MAIL_TEMPLATES", c.MailTemplates, err)
+	if c.MailFrom == "" && (c.SMTPURL != "" || len(c.MailOperators) > 0) {
+		faults = append(faults, fault("MAIL_FROM", "", errors.New("mails need it")))
 	}
 	return faults
 }

@@ -135,6 +135,24 @@ func (b *Bytes) Decode(text string) error {
 	return nil
 }
 
+// Rhythm is when something is done: once in each Every, Offset after it begins.
+type Rhythm struct{ Every, Offset time.Duration }
+
+// Decode implements envconfig.Decoder.
+func (r *Rhythm) Decode(text string) error {
+	text = strings.TrimSpace(text)
+	if at, err := time.Parse("15:04", text); err == nil {
+		*r = Rhythm{Every: 24 * time.Hour, Offset: time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute}
+		return nil
+	}
+	every, err := time.ParseDuration(text)
+	if err != nil || every < time.Minute {
+		return errForm
+	}
+	*r = Rhythm{Every: every}
+	return nil
+}
+
 // Share returns the percentage as a share, 0 to 1.
 func (p Percent) Share() float64 { return float64(p) / 100 }
 

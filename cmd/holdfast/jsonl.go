@@ -17,6 +17,7 @@ type submittedLine struct {
 	Payload     string `json:"payload"`
 	BatchID     string `json:"batch_id"`
 	Duplicate   bool   `json:"duplicate"`
+	NoMail      bool   `json:"no_mail,omitempty"` // nobody is told by mail: the service has no mail server
 }
 
 type statusLine struct {

@@ -13,6 +13,7 @@ type entry struct {
 	payload   string // what was submitted; "" when it is only watched
 	target    target
 	duplicate bool
+	noMail    bool // its addresses are told nothing
 }
 
 func targetsOf(entries []entry) []target {

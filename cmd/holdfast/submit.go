@@ -153,7 +153,7 @@ func (a *app) submit(ctx context.Context, args []string, s submission) error {
 			}
 			continue
 		}
-		e := entry{payload: shown(arg), target: target{id: answer.BatchID}, duplicate: answer.Duplicate}
+		e := entry{payload: shown(arg), target: target{id: answer.BatchID}, duplicate: answer.Duplicate, noMail: answer.NoMail}
 		accepted = append(accepted, e)
 		if err := a.accepted(e, s.wait); err != nil {
 			return err
@@ -281,8 +281,11 @@ var errKept = errors.New("what was sent is kept for a week")
 
 // accepted says under which id a payload is known.
 func (a *app) accepted(e entry, wait bool) error {
+	if e.noMail {
+		a.note("warning: %s: nobody is told by mail, since the service has no mail server (docs/mail.md)", e.payload)
+	}
 	if a.json {
-		return a.printJSON(submittedLine{MessageType: "submitted", Payload: e.payload, BatchID: e.target.id, Duplicate: e.duplicate})
+		return a.printJSON(submittedLine{MessageType: "submitted", Payload: e.payload, BatchID: e.target.id, Duplicate: e.duplicate, NoMail: e.noMail})
 	}
 	what := "submitted"
 	if e.duplicate {

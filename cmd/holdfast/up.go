@@ -17,7 +17,9 @@ import (
 	"github.com/holdfast/holdfast/cmd/node"
 	"github.com/holdfast/holdfast/ezid"
 	"github.com/holdfast/holdfast/format/siegfried"
+	"github.com/holdfast/holdfast/mail"
 	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/seal"
 )
 
@@ -105,7 +107,22 @@ func work(c config.Config, template mint.Template) node.Work {
 		Unpack: c.Unpack(), FixityEvery: c.FixityDays.Duration(), FixityBytes: int64(c.FixityBytes),
 		UploadKeep:  time.Duration(c.UploadDays) * 24 * time.Hour,
 		RestoreKeep: c.RestoreDays.Duration(),
+		Mail:        mails(c),
 	}
+}
+
+// mails says how people are told by mail.
+func mails(c config.Config) node.Mail {
+	m := node.Mail{
+		On: c.MailFrom != "", Link: c.MailURL,
+		Digest: registry.DigestRequest{To: c.MailOperators, Every: c.MailDigest.Every, Offset: c.MailDigest.Offset},
+	}
+	// Load has checked both.
+	if c.SMTPURL != "" {
+		m.Sender, _ = mail.New(mail.Options{URL: c.SMTPURL, From: c.MailFrom})
+	}
+	m.Templates, _ = mail.LoadTemplates(c.MailTemplates)
+	return m
 }
 
 // names is where names are kept beside the Registry, nil when that is nowhere.

@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast/holdfast/format"
 	"github.com/holdfast/holdfast/format/siegfried"
 	"github.com/holdfast/holdfast/interim"
+	"github.com/holdfast/holdfast/mail"
 	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/queue"
@@ -46,8 +47,30 @@ type Work struct {
 	FixityBytes                         int64         // a second that checks read in this process; 0: no limit
 	UploadKeep                          time.Duration // how long the Registry keeps uploads that nobody goes on with; 0: 7 days
 	RestoreKeep                         time.Duration // how long what was restored can be fetched; 0: a week
+	Mail                                Mail
 
 	Policy func(s registry.Stage) base.Worker // nil: defaults
+}
+
+// Mail says whether and how people are told by mail. The zero value is a Holdfast without mail.
+type Mail struct {
+	On        bool            // a Registry that is a process of its own makes mails; one in `up` does when there is a Sender
+	Sender    *mail.Sender    // of this process's worker; nil: it can send none
+	Templates *mail.Templates // nil: ours
+	Link      string          // the address of the pages, for people; "": mails have no links
+	Digest    registry.DigestRequest
+}
+
+// mails is what the workers of a process tell people by.
+func (c *crew) mails() (*workers.Mails, error) {
+	templates := c.Mail.Templates
+	if templates == nil {
+		var err error
+		if templates, err = mail.LoadTemplates(""); err != nil {
+			return nil, err
+		}
+	}
+	return &workers.Mails{Registry: c.registry, Sender: c.Mail.Sender, Templates: templates, Link: c.Mail.Link, Now: time.Now}, nil
 }
 
 // Sources says how what depositors name is fetched.
@@ -138,6 +161,10 @@ func (n *Node) runCrew(c *crew, stages []registry.Stage) (listening func(context
 	}
 	receivers := callback.New(callback.Options{Guard: source.Guard{Allow: c.Sources.Allow}, UserAgent: "Holdfast/" + n.Version})
 	n.onClose(func() error { receivers.Close(); return nil })
+	mails, err := c.mails()
+	if err != nil {
+		return nil, err
+	}
 	all := workers.All(&workers.Deps{
 		Registry: c.registry, Interim: c.interim, Staging: c.staging, Volume: "staging", Objects: c.objects,
 		Template: c.Template, EZID: c.EZID, Random: rand.Reader, Version: n.Version,
@@ -145,6 +172,7 @@ func (n *Node) runCrew(c *crew, stages []registry.Stage) (listening func(context
 		Identifier: identifier, Clamd: scanner(c.ClamdAddr),
 		Source:    sources.Of,
 		Callbacks: &workers.Callbacks{Registry: c.registry, HTTP: receivers, Secrets: sources, Now: time.Now},
+		Mails:     mails,
 	})
 	all = slices.DeleteFunc(all, func(h base.Handler) bool { return !slices.Contains(stages, h.Stage()) })
 	c.queue.Log = n.Log

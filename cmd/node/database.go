@@ -11,9 +11,10 @@ import (
 	"github.com/holdfast/holdfast/registry/sqlstore"
 )
 
-// openDatabase opens the Registry's database until the node is closed. key signs receipts; nil: none are signed.
-func (n *Node) openDatabase(ctx context.Context, address string, key *receipt.Key) (*sqlstore.Store, error) {
-	s, closeAll, err := openDatabase(ctx, sqlstore.Options{URL: address, Log: n.Log, ReceiptKey: key})
+// openDatabase opens the Registry's database until the node is closed. key signs receipts; nil: none are signed. mails says
+// that somebody sends mails.
+func (n *Node) openDatabase(ctx context.Context, address string, key *receipt.Key, mails bool) (*sqlstore.Store, error) {
+	s, closeAll, err := openDatabase(ctx, sqlstore.Options{URL: address, Log: n.Log, ReceiptKey: key, Mail: mails})
 	if err == nil {
 		n.onClose(closeAll)
 	}

@@ -32,12 +32,13 @@ type desk struct {
 	registry *sqlstore.Store
 	staging  storage.Store
 	objects  ocfl.Roots
-	keys     *seal.Keys    // seal credentials; nil: none can be set
-	unpack   unpack.Limits // on what an upload may unpack to
-	prefix   string        // of topics
-	lease    time.Duration // the longest that workers are given
-	recheck  time.Duration // how old the check of a stored file may get; 0: no schedule
-	uploads  time.Duration // how long uploads are kept that nobody goes on with; 0: the API's default
+	keys     *seal.Keys             // seal credentials; nil: none can be set
+	unpack   unpack.Limits          // on what an upload may unpack to
+	prefix   string                 // of topics
+	lease    time.Duration          // the longest that workers are given
+	recheck  time.Duration          // how old the check of a stored file may get; 0: no schedule
+	digest   registry.DigestRequest // whom to tell what waits for operators; to nobody: nobody is
+	uploads  time.Duration          // how long uploads are kept that nobody goes on with; 0: the API's default
 	guard    source.Guard  // judges the addresses of webhooks
 	topics   forward.Queue // where events go that are for topics; nil: to the nsqds of the wake-ups
 }
@@ -110,9 +111,26 @@ func (n *Node) runDesk(ctx context.Context, d *desk, l net.Listener, q queue.Pro
 		Do: func(ctx context.Context) error { return d.purgeExpired(ctx, n.Log) }, Every: purgeEvery, Log: n.Log,
 		Fails: "batches cannot be purged whose retention is over", Works: "batches are purged again whose retention is over",
 	}.Run)
+	if len(d.digest.To) > 0 {
+		n.run(chore.Chore{
+			Do: func(ctx context.Context) error { return d.makeDigest(ctx, n.Log) }, Every: digestEvery, Log: n.Log,
+			Fails: "the operators' digest cannot be made", Works: "the operators' digest can be made again",
+		}.Run)
+	}
 	n.run((&api.StagingSweeper{Registry: d.registry, Staging: d.staging, Log: n.Log}).Run)
 	n.serve(l, handler)
 	return nil
+}
+
+// digestEvery is between two looks whether a digest is due.
+const digestEvery = 30 * time.Second
+
+func (d *desk) makeDigest(ctx context.Context, log *slog.Logger) error {
+	made, err := d.registry.MakeDigest(ctx, d.digest)
+	if made > 0 {
+		log.InfoContext(ctx, "operators are told what waits for them", "mails", made)
+	}
+	return err
 }
 
 // purgeEvery is between two looks for what was kept for its time, which is told in days.

@@ -26,13 +26,13 @@ func Registry(ctx context.Context, o RegistryOptions) (*Node, error) {
 	return start(ctx, o.Common, func(n *Node) error {
 		var listener net.Listener
 		d := &desk{
-			prefix: o.TopicPrefix, lease: o.longestLease(), recheck: o.FixityEvery, uploads: o.UploadKeep, unpack: o.Unpack, keys: o.Sources.Keys,
+			prefix: o.TopicPrefix, lease: o.longestLease(), recheck: o.FixityEvery, uploads: o.UploadKeep, digest: o.Mail.Digest, unpack: o.Unpack, keys: o.Sources.Keys,
 			guard: source.Guard{Allow: o.Sources.Allow},
 		}
 		needs := []need{n.listening(&listener), {
 			"HOLDFAST_DATABASE_URL", o.Database, "the Registry's database", "start it, correct the address, or prepare it by holdfast migrate",
 			func(ctx context.Context) (err error) {
-				d.registry, err = n.openDatabase(ctx, o.Database, o.ReceiptKey)
+				d.registry, err = n.openDatabase(ctx, o.Database, o.ReceiptKey, o.Mail.On)
 				return err
 			},
 		}}

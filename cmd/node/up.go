@@ -67,7 +67,7 @@ func (n *Node) up(ctx context.Context, o UpOptions) error {
 		}
 	}
 	desk := &desk{
-		prefix: o.TopicPrefix, lease: o.longestLease(), recheck: o.FixityEvery, uploads: o.UploadKeep, unpack: o.Unpack, keys: o.Sources.Keys,
+		prefix: o.TopicPrefix, lease: o.longestLease(), recheck: o.FixityEvery, uploads: o.UploadKeep, digest: o.Mail.Digest, unpack: o.Unpack, keys: o.Sources.Keys,
 		guard: source.Guard{Allow: o.Sources.Allow},
 	}
 	if desk.topics, err = n.topics(ctx, o.NSQ); err != nil {
@@ -123,7 +123,7 @@ func (noTopics) Send(context.Context, string, ...[]byte) error {
 // openUp opens everything that lies in the folder.
 func (n *Node) openUp(ctx context.Context, o UpOptions, d *desk, c *crew) error {
 	database := cmp.Or(o.Database, "sqlite:"+filepath.Join(o.Dir, "registry.db"))
-	r, err := n.openDatabase(ctx, database, o.ReceiptKey)
+	r, err := n.openDatabase(ctx, database, o.ReceiptKey, o.Mail.Sender != nil)
 	if err != nil {
 		return err
 	}
