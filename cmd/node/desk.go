@@ -39,8 +39,8 @@ type desk struct {
 	recheck  time.Duration          // how old the check of a stored file may get; 0: no schedule
 	digest   registry.DigestRequest // whom to tell what waits for operators; to nobody: nobody is
 	uploads  time.Duration          // how long uploads are kept that nobody goes on with; 0: the API's default
-	guard    source.Guard  // judges the addresses of webhooks
-	topics   forward.Queue // where events go that are for topics; nil: to the nsqds of the wake-ups
+	guard    source.Guard           // judges the addresses of webhooks
+	topics   forward.Queue          // where events go that are for topics; nil: to the nsqds of the wake-ups
 }
 
 // DefaultCollection is the collection of submissions that name none.
