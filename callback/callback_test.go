@@ -242,9 +242,13 @@ func TestError_OneCause(t *testing.T) {
 	untrusted.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	untrusted.StartTLS()
 	t.Cleanup(untrusted.Close)
-	c := client(t, callback.Options{Timeout: 100 * time.Millisecond})
+	hasty, patient := client(t, callback.Options{Timeout: 100 * time.Millisecond}), client(t, callback.Options{})
 	refused := func(address, id string) *callback.Error {
 		t.Helper()
+		c := patient
+		if address == silent {
+			c = hasty
+		}
 		_, err := c.Send(t.Context(), address, callback.Message{ID: id, At: time.Now()}, "")
 		var e *callback.Error
 		if !errors.As(err, &e) {
