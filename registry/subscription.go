@@ -236,6 +236,10 @@ func (f FeedFilter) Check() error {
 		if err := checkWord("an event's type", t); err != nil {
 			return err
 		}
+		// What workers tell has types of their own, so that not every name can be known; but no event is called like a state.
+		if slices.ContainsFunc(States(), func(s State) bool { return s.Equal(t) }) && t != string(ActPrepare) {
+			return fmt.Errorf("%w: %q is a state, not a type of event; ask for it as a state", ErrInvalid, t)
+		}
 	}
 	for _, c := range f.Collections {
 		if c == "" || len(c) > mostTarget {
