@@ -307,7 +307,7 @@ type Housekeeping interface {
 	// processes, and does a bounded amount at a time.
 	Recheck(ctx context.Context, r RecheckRequest) (Rechecked, error)
 	// PurgeExpired purges what has been kept for its time, as an admin's purge would: batches that completed, when the
-	// retention of the profile that they were submitted under is over, and completed items that only carried out something
+	// retention of the profile that they were submitted under is over, and no earlier than the same content would not repeat them, and completed items that only carried out something
 	// for others (action tidy, deliver) after 30 days. A batch waits that is covered by a hold on everything, on its collection,
 	// on itself or on one of its jobs, of which somebody is still to be told, or that cannot be purged now; it is looked at
 	// again a day later. It returns how many batches it purged or began to, those with many jobs by a bulk act. It may run in

@@ -13,7 +13,9 @@ func expireTests() []test {
 		{"keeps_what_failed_or_is_unfinished", expireUnfinished},
 		{"keeps_what_is_held", expireHeld},
 		{"as_the_profile_was_at_submission", expireFrozen},
+		{"keeps_what_would_be_repeated", expireDuplicate},
 		{"waits_for_messages", expireTold},
+		{"waits_for_messages_that_failed", expireUntold},
 		{"of_many_jobs_in_portions", expireMany},
 		{"of_what_carried_messages", expireCarriers},
 	}
@@ -32,7 +34,7 @@ func (f *fixture) expired(want int) {
 // keptFor gives the tests' collection a retention.
 func (f *fixture) keptFor(days int) {
 	f.Helper()
-	f.collection(mnemonic, registry.Profile{Owner: owner, RetentionDays: &days, Callback: &registry.Callback{URL: "https://receiver.test/", GoesOn: true, CompletedOnly: true}})
+	f.collection(mnemonic, registry.Profile{Owner: owner, RetentionDays: &days, DuplicateDays: new(int), Callback: &registry.Callback{URL: "https://receiver.test/", GoesOn: true, CompletedOnly: true}})
 }
 
 func expireCompleted(f *fixture) {
@@ -115,6 +117,36 @@ func expireFrozen(f *fixture) {
 	f.expired(1)
 	f.gone(before)
 	f.state(after, registry.StateCompleted)
+}
+
+func expireDuplicate(f *fixture) {
+	days, window := 1, 5
+	f.collection(mnemonic, registry.Profile{Owner: owner, RetentionDays: &days, DuplicateDays: &window})
+	id, _ := f.batch(1)
+	f.clock.pass(2 * day)
+	f.finish(f.children(id)[0])
+	f.done(f.take(registry.Report, id).Lease)
+	f.clock.pass(3*day - time.Second)
+	f.expired(0)
+	f.clock.pass(time.Second)
+	f.expired(1)
+}
+
+// Whoever could not be told is an admin's to see to; until then what there is to tell stays.
+func expireUntold(f *fixture) {
+	f.keptFor(1)
+	id, jobs := f.completedBatch(1)
+	_, err := f.Redeliver(f.Context(), registry.RedeliverRequest{ItemID: jobs[0], Actor: "admin"})
+	f.must(err)
+	c := f.take(registry.Deliver, "")
+	f.settle(registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Error: "no such receiver"})
+	f.clock.pass(100 * day)
+	f.expired(0)
+	f.state(id, registry.StateCompleted)
+	f.sure(c.Item.ID, registry.ActDelete)
+	f.clock.pass(day)
+	f.expired(1)
+	f.gone(append(jobs, id)...)
 }
 
 func expireTold(f *fixture) {

@@ -126,8 +126,10 @@ func (c *closeReport) end(t *tx) (more bool, err error) {
 			return false, err
 		}
 	}
+	if len(changed) > 0 {
+		c.counts = nil // otherwise they are right still, however many events others make
+	}
 	if len(changed) > 0 || !all || c.counts == nil {
-		c.counts = nil
 		return true, t.do(`UPDATE report_draft SET seen = $3 WHERE batch_id = $1 AND closing = $2`, c.batch.ID, c.batch.Closing, c.seen)
 	}
 	if err := t.do(`DELETE FROM report_draft WHERE batch_id = $1 AND closing = $2`, c.batch.ID, c.batch.Closing); err != nil {

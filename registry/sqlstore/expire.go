@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 
 const (
 	// mostExpired bounds how many items one call looks at, each in a transaction of its own (R25).
-	mostExpired = 100
+	mostExpired = 500
 	// carriedFor is how long items are kept that carried out something for others: their subjects tell what came of it.
 	carriedFor = 30 * 24 * time.Hour
 	// tryAgain is when a batch is looked at again that could not be purged, or was not purged whole.
@@ -32,7 +33,9 @@ func (t *tx) keep(it registry.WorkItem) error {
 		if spec.Profile.RetentionDays == nil {
 			return nil
 		}
-		kept = time.Duration(*spec.Profile.RetentionDays) * 24 * time.Hour
+		// While it is what the same content again would repeat it is needed.
+		known := fromMicros(t.now).Sub(it.CreatedAt)
+		kept = max(time.Duration(*spec.Profile.RetentionDays)*24*time.Hour, spec.Profile.DuplicateWindow()-known)
 	default:
 		return nil
 	}
@@ -45,20 +48,24 @@ func (s *Store) PurgeExpired(ctx context.Context) (batches int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("look for what was kept for its time: %w", err)
 	}
+	var errs []error
 	for _, id := range ids {
 		var purged bool
 		err := s.write(ctx, func(t *tx) (err error) {
 			purged, err = t.expire(id)
 			return err
 		})
-		if err != nil {
-			return batches, fmt.Errorf("purge item %s, which was kept for its time: %w", id, err)
+		if err != nil { // which must not keep the others
+			errs = append(errs, fmt.Errorf("purge item %s, which was kept for its time: %w", id, err))
 		}
 		if purged {
 			batches++
 		}
+		if ctx.Err() != nil {
+			break
+		}
 	}
-	return batches, nil
+	return batches, errors.Join(errs...)
 }
 
 // expire purges an item whose time is over, unless somebody was faster. batch says that it is a batch, and goes.
@@ -100,9 +107,9 @@ func (t *tx) wanted(batch registry.WorkItem) (bool, error) {
 		return false, fmt.Errorf("look for holds: %w", err)
 	}
 	err = t.get(`SELECT COUNT(*) FROM work_item i JOIN delivery d ON d.subject = i.id JOIN work_item c ON c.id = d.item_id
-		WHERE (i.id = $1 OR i.parent_id = $1) AND c.status IN ('prepare', 'pending', 'running')`, []any{batch.ID}, &messages)
+		WHERE (i.id = $1 OR i.parent_id = $1) AND c.status NOT IN ('completed', 'aborted', 'deleted')`, []any{batch.ID}, &messages)
 	if err != nil {
-		return false, fmt.Errorf("look for messages under way: %w", err)
+		return false, fmt.Errorf("look for messages that were not told: %w", err)
 	}
 	return holds+messages > 0, nil
 }

@@ -229,7 +229,7 @@ func (l *life) retention() []call {
 			return err
 		}), l.claim(registry.Cleanup), l.done(),
 		l.call("keep for a day", func(ctx context.Context) error {
-			return l.s.PutCollection(ctx, registry.Collection{Mnemonic: "short", Profile: registry.Profile{RetentionDays: &days}}, "admin")
+			return l.s.PutCollection(ctx, registry.Collection{Mnemonic: "short", Profile: registry.Profile{RetentionDays: &days, DuplicateDays: new(int)}}, "admin")
 		}),
 		l.call("submit what is kept for a day", func(ctx context.Context) error {
 			_, err := l.s.Submit(ctx, registry.Submission{Collection: "short", IdempotencyKey: "short"})
