@@ -23,6 +23,12 @@ func TestOrphans(t *testing.T) {
 	}
 	h.must(10, "queue", "orphans", "--storages")
 	job := h.job(s.BatchID)
+	again, code := h.submit("-q", "--force", payload)
+	if code != 0 {
+		t.Fatalf("exit %d: %+v", code, again)
+	}
+	purged := h.job(again.BatchID)
+	h.must(0, "batch", "cleanup", again.BatchID)
 	old := time.Now().Add(-30 * 24 * time.Hour)
 	place := func(key string) string {
 		path := filepath.Join(h.place("staging"), filepath.FromSlash(key))
@@ -31,9 +37,9 @@ func TestOrphans(t *testing.T) {
 		must(t, os.Chtimes(path, old, old))
 		return path
 	}
-	late, foreign := place("items/"+"0190a000-0000-7000-8000-000000000000"+"/1/late"), place("notes.txt")
+	late, foreign := place("items/"+purged.ID+"/1/late"), place("notes.txt")
 	young := place("items/" + job.ID + "/9/late") // its item has not been over for a week
-	says(t, "the list", h.must(0, "queue", "orphans").stdout, "staged", "items/0190a000-0000-7000-8000-000000000000", "there is no such item", "foreign", "notes.txt")
+	says(t, "the list", h.must(0, "queue", "orphans").stdout, "staged", "items/"+purged.ID, "its item was purged", "foreign", "notes.txt")
 	h.must(7, "queue", "orphans", "--remove") // nobody says yes
 	if _, err := os.Stat(late); err != nil {
 		t.Fatal(err)

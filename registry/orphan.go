@@ -14,7 +14,7 @@ const (
 	OrphanStaged  OrphanKind = "staged"  // what attempts of an item have staged
 	OrphanUpload  OrphanKind = "upload"  // the bytes of an upload
 	OrphanInterim OrphanKind = "interim" // interim data of an item
-	OrphanForeign OrphanKind = "foreign" // a key of the staging volume that is none of ours: never removed
+	OrphanForeign OrphanKind = "foreign" // what has a name, or an owner, that the Registry never heard of: never removed
 	OrphanObject  OrphanKind = "object"  // an object in a preservation storage that no record leads to: never removed
 )
 

@@ -32,6 +32,10 @@ type Store interface {
 type Submitting interface {
 	// UploadByID returns an upload that has ended and is stored, or ErrNotFound.
 	UploadByID(ctx context.Context, id string) (Upload, error)
+	// RetireUpload decides that the bytes of an upload go, unless a batch may need them, which is any that was submitted from it,
+	// itself apart, and is not completed, aborted or deleted: then retired is false. From then on Submit and Prepare answer as if
+	// there was no such upload. A repeat changes nothing.
+	RetireUpload(ctx context.Context, uploadID, itself string) (retired bool, err error)
 	// BatchesOf returns the batches that an upload was submitted as, the newest first, at most 100; none of an unknown one.
 	BatchesOf(ctx context.Context, uploadID string) ([]WorkItem, error)
 	// Submit makes a batch item. The collection's profile is frozen into its spec. With an idempotency key that was

@@ -40,7 +40,10 @@ func (w *Cleanup) Work(ctx context.Context, item *base.Item) error {
 		return base.Fatal(fmt.Errorf("decode spec: subject %q: %w", spec.Subject, err))
 	}
 	if spec.Orphans != nil {
-		return w.orphans.run(ctx, item, *spec.Orphans)
+		if err := w.orphans.run(ctx, item, *spec.Orphans); err != nil {
+			return err
+		}
+		return release(ctx, item, item.ID, w.Staging, w.Interim)
 	}
 	subject, err := w.Registry.Item(ctx, spec.Subject)
 	if err != nil && !errors.Is(err, registry.ErrNotFound) { // it may have been purged meanwhile

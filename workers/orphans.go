@@ -38,12 +38,23 @@ type search struct {
 	report   registry.OrphanReport
 }
 
+// removedNote begins the keys of interim data that tell what was removed.
+const removedNote = "removed "
+
 // run looks for orphans as the item says, and notes what it found with the item. What cannot be removed is told, and does not
 // keep the others from it.
 func (o *orphans) run(ctx context.Context, item *base.Item, what registry.OrphanSearch) error {
 	s := &search{
 		orphans: o, OrphanSearch: what, item: item, looked: item.Progress("looked at", "names"),
 		youngest: item.Now().Add(-what.Older), report: registry.OrphanReport{Search: what},
+	}
+	// What an attempt before has removed is not found any more, and was found all the same.
+	err := base.Each(ctx, item, removedNote, func(_ string, o registry.Orphan) error {
+		s.report.Add(o)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	for _, look := range []func(context.Context) error{s.lookAtStaging, s.lookAtInterim, s.lookAtStorages} {
 		if err := look(ctx); err != nil {
@@ -97,11 +108,23 @@ func (s *search) judge(ctx context.Context, o registry.Orphan) (err error) {
 		return nil
 	}
 	_, id, _ := strings.Cut(o.Name, "/")
+	remove := func(ctx context.Context) error { return s.staging.DeletePrefix(ctx, o.Name) }
 	switch o.Kind {
 	case registry.OrphanStaged:
-		o.Why, err = s.whyNotItems(ctx, id)
+		o.Kind, o.Why, err = s.whyNotItems(ctx, o.Kind, id)
 	case registry.OrphanUpload:
-		o.Why, err = s.whyNotUploads(ctx, id)
+		o.Kind, o.Why, err = s.whyNotUploads(ctx, id)
+		remove = func(ctx context.Context) error {
+			// Nobody can submit it any more; somebody may have, since it was looked at.
+			retired, err := s.registry.RetireUpload(ctx, id, "")
+			if err == nil && !retired {
+				err = errors.New("it was submitted meanwhile")
+			}
+			if err != nil {
+				return err
+			}
+			return s.staging.DeletePrefix(ctx, o.Name)
+		}
 	case registry.OrphanForeign:
 		o.Why = "it has no name of ours"
 	case registry.OrphanInterim, registry.OrphanObject:
@@ -109,19 +132,26 @@ func (s *search) judge(ctx context.Context, o registry.Orphan) (err error) {
 	if err != nil || o.Why == "" {
 		return err // and what was restored is removed when its time is over, by the Registry
 	}
-	return s.found(ctx, o, func(ctx context.Context) error { return s.staging.DeletePrefix(ctx, o.Name) })
+	return s.found(ctx, o, remove)
 }
 
-// whyNotItems says why an item has no right to anything any more; "" when it has.
-func (s *search) whyNotItems(ctx context.Context, id string) (string, error) {
+// unheard says of what the Registry never heard: another one may use this volume, or this one came back from a backup that is older.
+const unheard = "the Registry has never heard of its owner; another Registry may have, or this one before it was brought back from a backup"
+
+// whyNotItems says why an item has no right to something of a kind any more; "" when it has. What is of an item without any
+// event, which outlive items, is not ours to judge.
+func (s *search) whyNotItems(ctx context.Context, kind registry.OrphanKind, id string) (registry.OrphanKind, string, error) {
 	it, err := s.registry.Item(ctx, id)
-	switch {
-	case errors.Is(err, registry.ErrNotFound):
-		return "there is no such item", nil
-	case err != nil:
-		return "", err
+	if err == nil {
+		return kind, whyOver(it, s.youngest), nil
+	} else if !errors.Is(err, registry.ErrNotFound) {
+		return kind, "", err
 	}
-	return whyOver(it, s.youngest), nil
+	events, err := s.registry.Events(ctx, id, 0, 1)
+	if err == nil && len(events) == 0 {
+		return registry.OrphanForeign, unheard, nil
+	}
+	return kind, "its item was purged", err
 }
 
 // whyOver says that an item is over and since when; "" when it is not, or not for long enough. What failed or was cancelled may be
@@ -134,33 +164,34 @@ func whyOver(it registry.WorkItem, youngest time.Time) string {
 }
 
 // whyNotUploads says why nobody needs an upload any more; "" when somebody does, or still may submit it.
-func (s *search) whyNotUploads(ctx context.Context, id string) (string, error) {
+func (s *search) whyNotUploads(ctx context.Context, id string) (registry.OrphanKind, string, error) {
+	const kind = registry.OrphanUpload
 	if _, err := s.registry.IncomingByID(ctx, id); err == nil || !errors.Is(err, registry.ErrNotFound) {
-		return "", err
+		return kind, "", err
 	}
 	batches, err := s.registry.BatchesOf(ctx, id)
 	if err != nil {
-		return "", err
+		return kind, "", err
 	}
 	for _, b := range batches {
 		if needed, err := needsUpload(ctx, s.registry, b, false); needed || err != nil {
-			return "", err
+			return kind, "", err
 		}
 		if whyOver(b, s.youngest) == "" {
-			return "", nil
+			return kind, "", nil
 		}
 	}
 	if len(batches) > 0 {
-		return whyOver(batches[0], s.youngest), nil
+		return kind, whyOver(batches[0], s.youngest), nil
 	}
 	u, err := s.registry.UploadByID(ctx, id)
 	switch {
 	case errors.Is(err, registry.ErrNotFound):
-		return "there is no such upload", nil
+		return registry.OrphanForeign, unheard, nil
 	case err != nil || u.CreatedAt.After(s.youngest):
-		return "", err
+		return kind, "", err
 	}
-	return "it was never submitted", nil
+	return kind, "no batch was made of it, or it was purged", nil
 }
 
 // lookAtInterim goes through the items that have interim data.
@@ -173,14 +204,14 @@ func (s *search) lookAtInterim(ctx context.Context) error {
 		if bornAfter(id, s.youngest) {
 			continue
 		}
-		why, err := s.whyNotItems(ctx, id)
+		kind, why, err := s.whyNotItems(ctx, registry.OrphanInterim, id)
 		if err != nil {
 			return err
 		}
 		if why == "" {
 			continue
 		}
-		err = s.found(ctx, registry.Orphan{Kind: registry.OrphanInterim, Name: id, Why: why}, func(ctx context.Context) error { return s.interim.Drop(ctx, id) })
+		err = s.found(ctx, registry.Orphan{Kind: kind, Name: id, Why: why}, func(ctx context.Context) error { return s.interim.Drop(ctx, id) })
 		if err != nil {
 			return err
 		}
@@ -233,6 +264,8 @@ func (s *search) found(ctx context.Context, o registry.Orphan, remove func(conte
 		}
 		if o.Removed = err == nil; err != nil {
 			o.Error = err.Error()
+		} else if err := base.Put(ctx, s.item, removedNote+string(o.Kind)+" "+o.Name, o); err != nil {
+			return err
 		}
 	}
 	s.report.Add(o)

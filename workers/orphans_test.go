@@ -66,6 +66,16 @@ func (r *rig) uploaded(id string) {
 	put(r.t, r.staging, "uploads/"+id+"/payload")
 }
 
+// purged makes an item that was there.
+func (r *rig) purged() string {
+	r.t.Helper()
+	batch := r.submit(registry.Spec{Type: registry.FileType, URL: r.site.put("purged", "x"), Filename: "purged"})
+	r.command(batch, registry.ActAbort, "")
+	r.command(batch, registry.ActDelete, "")
+	r.command(batch, registry.ActPurge, "")
+	return batch
+}
+
 // noted makes interim data of an item.
 func (r *rig) noted(id string) {
 	r.t.Helper()
@@ -92,16 +102,17 @@ func TestOrphans(t *testing.T) {
 	file := func(name string) registry.Spec {
 		return registry.Spec{Type: registry.FileType, URL: r.site.put(name, "text of "+name), Filename: name}
 	}
-	gone, done, kept, waits, failed := uuid.Must(uuid.NewV7()).String(), r.job(file("done")), r.job(file("kept")), r.job(file("waits")), r.job(file("failed"))
+	strange, gone := uuid.Must(uuid.NewV7()).String(), r.purged()
+	done, kept, waits, failed := r.job(file("done")), r.job(file("kept")), r.job(file("waits")), r.job(file("failed"))
 	lost := r.complete(done)
 	r.advance(kept, registry.Record) // its version is announced and written, and not recorded
 	r.advance(waits, registry.Process)
 	r.advance(failed, registry.Process)
 	r.command(failed, registry.ActCancel, "")
-	for _, id := range []string{gone, done} {
+	for _, id := range []string{strange, gone, done} {
 		put(t, r.staging, "items/"+id+"/7/late")
 	}
-	for _, id := range []string{gone, done, waits, failed} {
+	for _, id := range []string{strange, gone, done, waits, failed} {
 		r.noted(id)
 	}
 	for _, id := range []string{"forgotten", "used", "given-up", "broken"} {
@@ -134,10 +145,12 @@ func TestOrphans(t *testing.T) {
 	r.wait(8 * 24 * time.Hour)
 	want := []string{
 		"foreign itemsx/y", "foreign notes.txt",
+		// Of these the Registry has never heard: another one's, or its own before it was brought back from a backup.
+		"foreign items/" + strange, "foreign " + strange, "foreign uploads/unknown",
 		"interim " + gone, "interim " + done,
 		"object " + lost.ID,
 		"staged items/" + gone, "staged items/" + done,
-		"upload uploads/forgotten", "upload uploads/given-up", "upload uploads/unknown",
+		"upload uploads/forgotten", "upload uploads/given-up",
 	}
 	slices.Sort(want)
 	before := keys(t, r.staging, "")
@@ -164,13 +177,13 @@ func TestOrphans(t *testing.T) {
 		}
 	}
 	left := slices.DeleteFunc(before, func(key string) bool {
-		return slices.ContainsFunc([]string{"items/" + gone, "items/" + done, "uploads/forgotten/", "uploads/given-up/", "uploads/unknown/"},
+		return slices.ContainsFunc([]string{"items/" + gone, "items/" + done, "uploads/forgotten/", "uploads/given-up/"},
 			func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 	})
 	if now := keys(t, r.staging, ""); !slices.Equal(now, left) {
 		t.Errorf("left are %q, want %q", now, left)
 	}
-	for id, want := range map[string]bool{gone: false, done: false, waits: true, failed: true} {
+	for id, want := range map[string]bool{strange: true, gone: false, done: false, waits: true, failed: true} {
 		n, err := r.interim.Count(t.Context(), interim.Attempt{ItemID: id, N: 99}, "")
 		if must(t, err); n > 0 != want {
 			t.Errorf("%d interim entries of %s, want some: %v", n, id, want)
@@ -211,7 +224,7 @@ func TestOrphans_NotRemoved(t *testing.T) {
 		d.Staging = stubborn{d.Staging, folder}
 	})
 	for _, id := range []string{"a", "b"} {
-		put(t, r.staging, "uploads/"+id+"/payload")
+		r.uploaded(id)
 	}
 	r.wait(2 * time.Hour)
 	search := registry.OrphanSearch{Older: time.Hour, Remove: true}
@@ -223,6 +236,89 @@ func TestOrphans_NotRemoved(t *testing.T) {
 	r.deps.Staging = r.staging
 	if report := r.orphans(search); report.Total() != 1 || !report.Found[0].Removed || len(keys(t, r.staging, "")) != 0 {
 		t.Errorf("%+v", report)
+	}
+}
+
+// cutDown is a staging volume whose worker is killed when it has removed something.
+type cutDown struct {
+	storage.Store
+	kill context.CancelFunc
+}
+
+func (d cutDown) DeletePrefix(ctx context.Context, prefix string) error {
+	err := d.Store.DeletePrefix(ctx, prefix)
+	d.kill()
+	return err
+}
+
+// A search that was killed goes on, and tells what was removed before; what was removed when it was killed it cannot have noted.
+func TestOrphans_Killed(t *testing.T) {
+	r := newRig(t, nil)
+	for _, id := range []string{"a", "b", "c", "d"} {
+		r.uploaded(id)
+	}
+	r.wait(2 * time.Hour)
+	it, err := r.registry.SearchOrphans(t.Context(), registry.OrphanRequest{Search: registry.OrphanSearch{Older: time.Hour, Remove: true}, Actor: "admin"})
+	must(t, err)
+	staging, removals := r.staging, 0
+	ctx, kill := context.WithCancel(t.Context())
+	defer kill()
+	r.deps.Staging = cutDown{staging, func() {
+		if removals++; removals == 3 {
+			kill()
+		}
+	}}
+	if v, err := r.runAs(ctx, it.ID); err == nil || v.Status != registry.Pending {
+		t.Fatalf("%+v, %v", v, err)
+	}
+	r.deps.Staging = staging
+	r.wait(time.Hour)
+	if v, err := r.run(it.ID); err != nil || v.Status != registry.Completed {
+		t.Fatalf("%+v, %v", v, err)
+	}
+	var report registry.OrphanReport
+	must(t, json.Unmarshal(r.item(it.ID).Results[registry.ResultOrphans], &report))
+	if got := names(report); len(got) != 3 || report.Counts[registry.OrphanUpload].Removed != 3 || len(keys(t, r.staging, "uploads/")) != 0 {
+		t.Errorf("%q are told of four, left are %q", got, keys(t, r.staging, "uploads/"))
+	}
+	r.nothingStaged(it.ID)
+}
+
+// submitting is a Registry in which an upload is submitted just when it has been found that nobody did.
+type submitting struct {
+	registry.Store
+	submit func()
+}
+
+func (s submitting) RetireUpload(ctx context.Context, uploadID, itself string) (bool, error) {
+	s.submit()
+	return s.Store.RetireUpload(ctx, uploadID, itself)
+}
+
+// An upload that is submitted while it is looked at stays; one that was removed cannot be submitted.
+func TestOrphans_SubmittedMeanwhile(t *testing.T) {
+	r := newRig(t, nil)
+	r.uploaded("u")
+	r.wait(2 * time.Hour)
+	var batch string
+	spec := registry.Spec{Type: registry.FileType, URL: registry.UploadURL("u"), Filename: "u"}
+	r.deps.Registry = submitting{r.registry, func() { batch = r.submit(spec) }}
+	search := registry.OrphanSearch{Older: time.Hour, Remove: true}
+	if report := r.orphans(search); len(report.Found) != 1 || report.Found[0].Removed || !strings.Contains(report.Found[0].Error, "submitted meanwhile") {
+		t.Errorf("%+v", report)
+	}
+	r.deps.Registry = r.registry
+	r.complete(r.expand(batch)[0].ID)
+
+	r.uploaded("v")
+	r.wait(2 * time.Hour)
+	if report := r.orphans(search); len(report.Found) != 1 || !report.Found[0].Removed {
+		t.Errorf("%+v", report)
+	}
+	spec.URL = registry.UploadURL("v")
+	_, err := r.registry.Submit(t.Context(), registry.Submission{Collection: collection, Spec: spec, Force: true})
+	if !errors.Is(err, registry.ErrNotFound) {
+		t.Errorf("submitted without its bytes: %v", err)
 	}
 }
 

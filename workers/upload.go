@@ -35,6 +35,14 @@ func releaseUpload(ctx context.Context, r registry.Store, staging storage.Store,
 			return needed, err
 		}
 	}
+	asks := ""
+	if itself {
+		asks = batch.ID
+	}
+	// Whoever submits it at this moment is told that it is gone, or keeps it.
+	if retired, err := r.RetireUpload(ctx, id, asks); err != nil || !retired {
+		return true, err
+	}
 	if err := staging.DeletePrefix(ctx, source.UploadKey(id)); err != nil {
 		return false, fmt.Errorf("release upload %s: %w", id, err)
 	}

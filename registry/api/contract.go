@@ -52,6 +52,10 @@ const contractPrefix = "registry-"
 
 func (s *server) submittingRoutes(api huma.API) {
 	ask(s, api, method("upload", "Show an upload"), byID(Registry.UploadByID))
+	ask(s, api, method("retire-upload", "Decide that the bytes of an upload go, unless a batch may need them"),
+		func(r Registry, ctx context.Context, in wire.Retirement) (bool, error) {
+			return r.RetireUpload(ctx, in.UploadID, in.Itself)
+		})
 	ask(s, api, method("batches-of", "List the batches that an upload was submitted as"),
 		func(r Registry, ctx context.Context, in wire.ByID) (wire.Rows[registry.WorkItem], error) {
 			list, err := r.BatchesOf(ctx, in.ID)
@@ -297,7 +301,7 @@ func contractAccess(access map[string][]registry.Role) {
 		identify intend record-files record-version lock-object mark-deleting record-deletion stored-file record-check record-restoration note-delivery pass-on recheck purge-expired offer undo-offers repeat-offers await-offers sweep`) {
 		access[id] = worker
 	}
-	for _, name := range strings.Fields(`upload incoming batches-of submit prepare seal
+	for _, name := range strings.Fields(`upload incoming retire-upload batches-of submit prepare seal
 		item items count-items failures graph edges queue-status accepting holds batch-progress why events feed feed-end await-feed attempts
 		report reports report-jobs object objects deletions files file-history premis-events restorations restoration deposit-receipt receipt-keys collection collections credentials workers ping has-replicas knows-object deliveries batch-safety attention make-digest`) {
 		access[contractPrefix+name] = worker

@@ -19,6 +19,14 @@ func (s scoped) UploadByID(ctx context.Context, id string) (registry.Upload, err
 	return u, err
 }
 
+// RetireUpload implements registry.Submitting. No depositor's operation asks for it.
+func (s scoped) RetireUpload(ctx context.Context, uploadID, itself string) (bool, error) {
+	if s.sight(ctx).limited() {
+		return false, absent("upload", uploadID)
+	}
+	return s.all.RetireUpload(ctx, uploadID, itself)
+}
+
 // BatchesOf implements registry.Submitting.
 func (s scoped) BatchesOf(ctx context.Context, uploadID string) ([]registry.WorkItem, error) {
 	v := s.sight(ctx)

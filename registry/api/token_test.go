@@ -104,7 +104,7 @@ func TestAccess_Principles(t *testing.T) {
 	// What a worker may is counted up here once more: nothing becomes a worker's by the way.
 	workers := strings.Fields(`claim renew settle list-withdrawn save-result add-jobs first-of reserve close-report apply-next
 		identify intend record-files record-version lock-object mark-deleting record-deletion stored-file record-check record-restoration note-delivery pass-on recheck purge-expired offer undo-offers repeat-offers await-offers sweep`)
-	for _, name := range strings.Fields(`upload incoming batches-of submit prepare seal item items count-items failures graph edges queue-status accepting
+	for _, name := range strings.Fields(`upload incoming retire-upload batches-of submit prepare seal item items count-items failures graph edges queue-status accepting
 		holds batch-progress why events feed feed-end await-feed attempts report reports report-jobs object objects deletions files file-history
 		premis-events restorations restoration deposit-receipt receipt-keys collection collections credentials workers ping has-replicas knows-object deliveries batch-safety attention make-digest`) {
 		workers = append(workers, "registry-"+name)

@@ -8,6 +8,11 @@ import (
 	"github.com/holdfast/holdfast/registry/wire"
 )
 
+// RetireUpload implements registry.Submitting.
+func (s *Store) RetireUpload(ctx context.Context, uploadID, itself string) (bool, error) {
+	return call[bool](ctx, s, "retire-upload", wire.Retirement{UploadID: uploadID, Itself: itself})
+}
+
 // BatchesOf implements registry.Submitting.
 func (s *Store) BatchesOf(ctx context.Context, uploadID string) ([]registry.WorkItem, error) {
 	out, err := call[wire.Rows[registry.WorkItem]](ctx, s, "batches-of", wire.ByID{ID: uploadID})

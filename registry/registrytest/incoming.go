@@ -149,6 +149,25 @@ func uploadBatches(f *fixture) {
 	if got := of("v"); !slices.Equal(got, []string{other}) {
 		f.Errorf("batches %v, want %s", got, other)
 	}
+	retires := func(upload, itself string, want bool) {
+		f.Helper()
+		for range 2 { // a repeat changes nothing
+			retired, err := f.RetireUpload(f.Context(), upload, itself)
+			f.must(err)
+			if retired != want {
+				f.Errorf("upload %s retired %v, want %v", upload, retired, want)
+			}
+		}
+	}
+	retires("u", "", false)
+	retires("v", first, false)
+	retires("u", second, true)
+	s := submission()
+	s.Spec.URL, s.Force = registry.UploadURL("u"), true
+	_, err := f.Submit(f.Context(), s)
+	f.is(err, registry.ErrNotFound)
+	f.submit(from("v"))
+	retires("unknown", "", true)
 	for _, unknown := range []string{"", "x", "u\x00"} {
 		if got := of(unknown); len(got) > 0 {
 			f.Errorf("batches %v of upload %q", got, unknown)

@@ -78,6 +78,9 @@ func (c *closeReport) copy(t *tx) (more bool, err error) {
 		WHERE true ON CONFLICT DO NOTHING`, c.batch.ID, c.batch.Closing); err != nil {
 		return false, fmt.Errorf("begin: %w", err)
 	}
+	if err := c.forget(t); err != nil {
+		return false, err
+	}
 	var last int64
 	var next, end sql.NullInt64
 	err = t.get(`SELECT copied FROM report_draft WHERE batch_id = $1 AND closing = $2`, []any{c.batch.ID, c.batch.Closing}, &last)
@@ -97,6 +100,19 @@ func (c *closeReport) copy(t *tx) (more bool, err error) {
 		return false, err
 	}
 	return true, t.do(`UPDATE report_draft SET copied = $3 WHERE batch_id = $1 AND closing = $2`, c.batch.ID, c.batch.Closing, next.Int64)
+}
+
+// forget removes a draft of an earlier closing, which a job that was sent back has kept from becoming a report.
+func (c *closeReport) forget(t *tx) error {
+	n, err := t.exec(`DELETE FROM report_draft WHERE batch_id = $1 AND closing < $2`, c.batch.ID, c.batch.Closing)
+	if err == nil && n > 0 {
+		_, err = t.exec(`DELETE FROM report_job WHERE batch_id = $1 AND closing < $2
+			AND closing NOT IN (SELECT closing FROM report WHERE batch_id = $1)`, c.batch.ID, c.batch.Closing)
+	}
+	if err != nil {
+		return fmt.Errorf("forget what was begun before: %w", err)
+	}
+	return nil
 }
 
 // copyRows copies the jobs of the rows after one, up to another.

@@ -146,6 +146,12 @@ func (t *tx) description(sub registry.Submission) (string, error) {
 		if err != nil {
 			return "", err
 		}
+		var retired bool
+		if err := t.get(`SELECT retired_at IS NOT NULL FROM upload WHERE id = $1`, []any{id}, &retired); err != nil {
+			return "", err
+		} else if retired {
+			return "", fmt.Errorf("upload %s, which nobody needed any more: %w", id, registry.ErrNotFound)
+		}
 		spec.URL, spec.SizeBytes = "digest:"+u.Digest.Algorithm+":"+u.Digest.Value, u.SizeBytes
 	}
 	return fingerprint(struct {

@@ -38,6 +38,23 @@ func (s *Store) UploadByID(ctx context.Context, id string) (registry.Upload, err
 	return scanUpload(id, s.read.QueryRowContext(ctx, selectUpload, id))
 }
 
+// RetireUpload implements registry.Submitting.
+func (s *Store) RetireUpload(ctx context.Context, uploadID, itself string) (retired bool, err error) {
+	err = s.write(ctx, func(t *tx) error {
+		var needed bool
+		err := t.get(`SELECT EXISTS (SELECT 1 FROM work_item i WHERE `+s.dialect.payloadURL()+` = $1 AND i.action = 'batch' AND i.id <> $2
+			AND i.status NOT IN ('completed', 'aborted', 'deleted'))`, []any{registry.UploadURL(clean(uploadID)), clean(itself)}, &needed)
+		if retired = !needed; err != nil || needed {
+			return err
+		}
+		return t.do(`UPDATE upload SET retired_at = COALESCE(retired_at, $2) WHERE id = $1`, clean(uploadID), t.now)
+	})
+	if err != nil {
+		return false, fmt.Errorf("retire upload %s: %w", uploadID, err)
+	}
+	return retired, nil
+}
+
 // BatchesOf implements registry.Submitting.
 func (s *Store) BatchesOf(ctx context.Context, uploadID string) ([]registry.WorkItem, error) {
 	const most = 100

@@ -152,6 +152,12 @@ type Lost struct {
 	Lost []registry.Lease `json:"lost"`
 }
 
+// Retirement asks that the bytes of an upload go.
+type Retirement struct {
+	UploadID string `json:"upload_id"`
+	Itself   string `json:"itself,omitempty"` // the batch that asks, which needs them no more
+}
+
 // Purged says how much was purged that had been kept for its time.
 type Purged struct {
 	Batches int `json:"batches"`
