@@ -179,6 +179,9 @@ type Upload struct {
 
 // Event is one thing that happened. Events are only ever added.
 type Event struct {
+	// ID names the event and no other, for ever. A Registry that was brought back from a backup gives the numbers of what it
+	// lost to other events; their ids are new.
+	ID     string `json:"id"`
 	Seq    int64  `json:"seq"`     // the feed's cursor (R17)
 	ItemID string `json:"item_id"` // or the id of the hold, token or collection that it is about
 	// Collection is the item's at that moment; "" for what is in no collection.

@@ -71,7 +71,7 @@ func TestEvents_Stream(t *testing.T) {
 	r, err := b.as(t, registry.RoleDepositor).Submit(t.Context(), wire.SubmitRequest{URL: "http://h.test/2"}, "")
 	must(t, err)
 	got := message(t, lines)
-	for _, want := range []string{fmt.Sprintf("id: %d\n", end+1), "event: submit\n", `data: {"seq":`, `"item_id":"` + r.BatchID + `"`, `"collection":"default"`, `"actor":"the depositor"`} {
+	for _, want := range []string{fmt.Sprintf("id: %d\n", end+1), "event: submit\n", `data: {"id":"`, fmt.Sprintf(`"seq":%d`, end+1), `"item_id":"` + r.BatchID + `"`, `"collection":"default"`, `"actor":"the depositor"`} {
 		if !strings.Contains(got, want) {
 			t.Errorf("message %q, want %q in it", got, want)
 		}

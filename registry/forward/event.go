@@ -3,7 +3,6 @@ package forward
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
@@ -48,7 +47,7 @@ func encode(source string, e registry.Event) ([]byte, error) {
 		t.Action, t.Stage, t.Status, t.State = p.Action, p.Stage, p.Status, registry.StateOf(p)
 	}
 	c := cloudEvent{
-		SpecVersion: "1.0", ID: strconv.FormatInt(e.Seq, 10), Source: source, Type: typePrefix + e.Type, Subject: e.ItemID, Time: e.At,
+		SpecVersion: "1.0", ID: e.ID, Source: source, Type: typePrefix + e.Type, Subject: e.ItemID, Time: e.At,
 		ContentType: "application/json", Sequence: fmt.Sprintf("%019d", e.Seq), Data: t,
 	}
 	text, err := json.Marshal(c)

@@ -3,6 +3,7 @@ package forward_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -74,9 +75,9 @@ func TestWebhook(t *testing.T) {
 			t.Errorf("message id %s", id)
 		}
 		ids[id] = true
-		for i, e := range q.events {
+		for _, e := range q.events {
 			if e.SpecVersion != "1.0" || !strings.HasPrefix(e.Source, "urn:uuid:") || e.Type != "org.holdfast."+e.Data.Type || e.Subject != e.Data.ItemID ||
-				e.DataContentType != "application/json" || e.Data.Seq != q.seqs()[i] || len(e.Sequence) != 19 {
+				e.DataContentType != "application/json" || e.ID == "" || e.ID != e.Data.ID || e.Sequence != fmt.Sprintf("%019d", e.Data.Seq) {
 				t.Errorf("event %+v", e)
 			}
 			if e.Data.Type == "submit" && (e.Data.State != "Pending" || e.Data.Action != "batch" || e.Data.Collection != "c" || e.Data.Stage != "expand") {

@@ -78,7 +78,8 @@ func (l *line) post(ctx context.Context, events []registry.Event, bodies [][]byt
 }
 
 // messageID names a request by what it carries, so that a receiver can tell a repeat from what is sent again because somebody
-// asked for that. It has no dots, which separate it from other things when it is signed.
+// asked for that. It has no dots, which separate it from other things when it is signed. Numbers of events would not do: after
+// the Registry was brought back from a backup others have them.
 func (l *line) messageID(events []registry.Event) string {
-	return fmt.Sprintf("%s_%d_%d_%d", l.turn.ID, l.turn.Rewinds, events[0].Seq, events[len(events)-1].Seq)
+	return fmt.Sprintf("%s_%d_%s_%s", l.turn.ID, l.turn.Rewinds, events[0].ID, events[len(events)-1].ID)
 }

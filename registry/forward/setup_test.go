@@ -138,8 +138,7 @@ type request struct {
 
 func (r request) seqs() (out []int64) {
 	for _, e := range r.events {
-		n, _ := strconv.ParseInt(e.ID, 10, 64)
-		out = append(out, n)
+		out = append(out, e.Data.Seq)
 	}
 	return out
 }

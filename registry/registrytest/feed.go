@@ -84,6 +84,13 @@ func feedFollowed(f *fixture) {
 	if len(whole) != total {
 		f.Fatalf("%d events in the end, want %d", len(whole), total)
 	}
+	ids := map[string]bool{}
+	for _, e := range whole {
+		if e.ID == "" || ids[e.ID] {
+			f.Errorf("event %d has the id %q, which is none of its own", e.Seq, e.ID)
+		}
+		ids[e.ID] = true
+	}
 	for r := range readers {
 		if diff := cmp.Diff(whole, seen[r]); diff != "" {
 			f.Errorf("reader %d (-all +seen):\n%s", r, diff)

@@ -20,7 +20,7 @@ const feedWindow = 10_000
 // have written.
 const feedPoll = 500 * time.Millisecond
 
-const selectEvent = `SELECT feed_seq, item_id, collection, attempt, type, actor, audit_id, at, data FROM event`
+const selectEvent = `SELECT id, feed_seq, item_id, collection, attempt, type, actor, audit_id, at, data FROM event`
 
 // Events implements registry.Reading.
 func (s *Store) Events(ctx context.Context, itemID string, after int64, limit int) ([]registry.Event, error) {
@@ -75,7 +75,7 @@ func (s *Store) events(ctx context.Context, query string, args ...any) (out []re
 		var e registry.Event
 		var at int64
 		var data string
-		err := rows.Scan(&e.Seq, &e.ItemID, &e.Collection, &e.Attempt, &e.Type, &e.Actor, &e.AuditID, &at, &data)
+		err := rows.Scan(&e.ID, &e.Seq, &e.ItemID, &e.Collection, &e.Attempt, &e.Type, &e.Actor, &e.AuditID, &at, &data)
 		if err != nil {
 			return nil, fmt.Errorf("list events: %w", err)
 		}
