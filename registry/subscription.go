@@ -2,11 +2,9 @@ package registry
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 )
@@ -124,7 +122,7 @@ type Forwarding interface {
 	ReleaseSubscriptions(ctx context.Context, owner string) error
 }
 
-// Types of events about subscriptions. Their item_id is CredentialOwner of the subscription's name.
+// Types of events about subscriptions. Their item_id is SubscriptionOwner of the subscription's name.
 const (
 	EventSubscriptionSet     = "subscription-set"
 	EventSubscriptionRemoved = "subscription-removed"
@@ -191,7 +189,7 @@ func (r SubscriptionRequest) Check() error {
 
 func checkTarget(target string) error {
 	if topic, ok := (Subscription{Target: target}).Topic(); ok {
-		return checkWord("an NSQ topic", topic)
+		return checkTopic(topic)
 	}
 	u, err := url.Parse(target)
 	switch {
@@ -201,6 +199,22 @@ func checkTarget(target string) error {
 		return fmt.Errorf("%w: a target is nsq:TOPIC, or an address of https or http", ErrInvalid)
 	case u.User != nil || strings.ContainsAny(target, "?#"):
 		return fmt.Errorf("%w: a webhook's address has no user, password, query or fragment; what its receiver asks for is set as a credential", ErrInvalid)
+	}
+	return nil
+}
+
+// checkTopic refuses the topics of wake-ups, whose readers would take events for items. Whatever stands before a wake-up's topic may
+// be the prefix of another Holdfast that shares the nsqd.
+func checkTopic(topic string) error {
+	if err := checkWord("an NSQ topic", topic); err != nil {
+		return err
+	}
+	for _, r := range routes {
+		for _, s := range r.Steps {
+			if wake := string(r.Action) + "." + string(s.Stage); strings.HasSuffix(topic, wake) {
+				return fmt.Errorf("%w: the workers' wake-ups come by the topic %s; take one that does not end so", ErrInvalid, wake)
+			}
+		}
 	}
 	return nil
 }
@@ -216,104 +230,3 @@ func checkWord(what, word string) error {
 	}
 	return nil
 }
-
-// FeedFilter takes events of the feed. Empty fields do not restrict: an empty filter takes all, those about tokens, holds and
-// refusals among them.
-type FeedFilter struct {
-	Types       []string `json:"types,omitempty"`       // only events of these types
-	Collections []string `json:"collections,omitempty"` // only events of items in these collections
-	// Actions and States take transitions only, of items of these actions, and to these states.
-	Actions []Action `json:"actions,omitempty"`
-	States  []State  `json:"states,omitempty"`
-}
-
-// Check returns ErrInvalid, with the reason, for a filter that can take nothing.
-func (f FeedFilter) Check() error {
-	if len(f.Types)+len(f.Collections) > mostFilterWords {
-		return fmt.Errorf("%w: a filter has at most %d types and collections", ErrInvalid, mostFilterWords)
-	}
-	for _, t := range f.Types {
-		if err := checkWord("an event's type", t); err != nil {
-			return err
-		}
-		// What workers tell has types of their own, so that not every name can be known; but no event is called like a state.
-		if slices.ContainsFunc(States(), func(s State) bool { return s.Equal(t) }) && t != string(ActPrepare) {
-			return fmt.Errorf("%w: %q is a state, not a type of event; ask for it as a state", ErrInvalid, t)
-		}
-	}
-	for _, c := range f.Collections {
-		if c == "" || len(c) > mostTarget {
-			return fmt.Errorf("%w: no collection is called so", ErrInvalid)
-		}
-	}
-	for _, a := range f.Actions {
-		if _, ok := RouteOf(a); !ok {
-			return fmt.Errorf("%w: there is no action %q", ErrInvalid, a)
-		}
-	}
-	for _, s := range f.States {
-		if !slices.ContainsFunc(States(), func(known State) bool { return known.Equal(string(s)) }) {
-			return fmt.Errorf("%w: there is no state %q", ErrInvalid, s)
-		}
-		if StateHeld.Equal(string(s)) {
-			return fmt.Errorf("%w: no event tells that an item is held; take the types hold and release-hold", ErrInvalid)
-		}
-	}
-	return nil
-}
-
-// Query is what the feed is asked for; what it lists has to be shown to Takes, too.
-func (f FeedFilter) Query(after int64, limit int) FeedQuery {
-	q := FeedQuery{After: after, Types: f.Types, Limit: limit}
-	if len(f.Collections) > 0 {
-		q.Within = f.Collections
-	}
-	return q
-}
-
-// Takes says whether the filter takes an event.
-func (f FeedFilter) Takes(e Event) bool {
-	if len(f.Types) > 0 && !slices.Contains(f.Types, e.Type) || len(f.Collections) > 0 && !slices.Contains(f.Collections, e.Collection) {
-		return false
-	}
-	if len(f.Actions)+len(f.States) == 0 {
-		return true
-	}
-	p, ok := e.Position()
-	return ok && (len(f.Actions) == 0 || slices.Contains(f.Actions, p.Action)) &&
-		(len(f.States) == 0 || slices.ContainsFunc(f.States, func(s State) bool { return s.Equal(string(StateOf(p))) }))
-}
-
-// Position is where an item came to by the transition that the event is, as far as that tells: nothing of holds, of how often
-// a batch was reported, or of a batch's open jobs, which are taken to be some while it waits. ok is false for an event that
-// is no transition.
-func (e Event) Position() (p Position, ok bool) {
-	var to struct {
-		Stage  Stage  `json:"stage"`
-		Status Status `json:"status"`
-	}
-	if !slices.Contains(acts, Act(e.Type)) || json.Unmarshal(e.Data, &to) != nil || !slices.Contains(Statuses(), to.Status) {
-		return p, false
-	}
-	p = Position{Stage: to.Stage, Status: to.Status, Attempt: 1}
-	if p.Action, ok = ActionOf(to.Stage); !ok {
-		return p, false
-	}
-	if slices.Contains([]Act{ActSubmit, ActSeal}, Act(e.Type)) {
-		p.Attempt = 0
-	}
-	if p.Stage == Report {
-		p.Open = 1
-	}
-	return p, true
-}
-
-// acts are those that change an item's position. The events of others may tell where it stays.
-var acts = func() (all []Act) {
-	for _, t := range transitions {
-		if t.To != "" && t.To != t.From && !slices.Contains(all, t.Act) {
-			all = append(all, t.Act)
-		}
-	}
-	return all
-}()

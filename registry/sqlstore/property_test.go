@@ -74,6 +74,7 @@ func TestProperties(t *testing.T) {
 			"update":  m.updateReport,
 			"hold":    m.hold,
 		})
+		m.checkFilters(rt)
 	})
 }
 
@@ -99,6 +100,22 @@ func (m *model) check(t *rapid.T) {
 		got := modelled{Stage: it.Stage, Status: it.Status, Attempt: it.Attempt, Tries: it.Tries, Retries: it.RetryCount}
 		if got != (modelled{Stage: want.Stage, Status: want.Status, Attempt: want.Attempt, Tries: want.Tries, Retries: want.Retries}) {
 			t.Fatalf("item %s is %+v, want %+v", id, got, *want)
+		}
+	}
+}
+
+// checkFilters: no filter is refused as taking nothing that takes an event which there is.
+func (m *model) checkFilters(t *rapid.T) {
+	events, err := m.s.Feed(t.Context(), registry.FeedQuery{Limit: 500})
+	m.must(err)
+	for _, e := range events {
+		p, ok := e.Position()
+		if !ok {
+			continue
+		}
+		exactly := registry.FeedFilter{Types: []string{e.Type}, Actions: []registry.Action{p.Action}, States: []registry.State{registry.StateOf(p)}}
+		if err := exactly.Check(); err != nil || !exactly.Takes(e) {
+			t.Fatalf("the filter of event %+v alone: %v", e, err)
 		}
 	}
 }
