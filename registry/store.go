@@ -385,7 +385,8 @@ type Administering interface {
 	// when nobody could make another token afterwards.
 	RevokeToken(ctx context.Context, id, actor string) error
 	// PutCredential keeps a credential of a collection, or of a subscription, or replaces the one of the same origin. ErrInvalid
-	// when [Credential.Check] refuses it, ErrNotFound for an unknown owner.
+	// when [Credential.Check] refuses it, ErrNotFound for an unknown owner. What a subscription is failing with is forgotten, and
+	// it is tried at once; so it is when one of its credentials is removed.
 	PutCredential(ctx context.Context, c Credential) error
 	// Credentials lists a collection's credentials by their origins, with their secrets sealed; none of an unknown one.
 	Credentials(ctx context.Context, collection string) ([]Credential, error)

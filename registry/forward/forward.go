@@ -166,6 +166,7 @@ func (f *Forwarder) release(ctx context.Context) {
 var changes = []string{
 	registry.EventSubscriptionSet, registry.EventSubscriptionRemoved, registry.EventSubscriptionRewound,
 	registry.EventSubscriptionPaused, registry.EventSubscriptionResumed,
+	registry.EventCredentialSet, registry.EventCredentialRemoved, // those of a failing one have it tried at once
 }
 
 // watch rings for all lines when there are events, and has subscriptions looked at when they were changed. However many there

@@ -390,3 +390,34 @@ func TestTooLarge(t *testing.T) {
 		t.Errorf("smaller bodies count as failures: %+v", b)
 	}
 }
+
+// TestCredentialMended: a receiver that wants signatures is told at once when the key is set, however long the next try was to wait.
+func TestCredentialMended(t *testing.T) {
+	t.Parallel()
+	s, _ := openStore(t)
+	parsed, err := callback.ParseKey(signingKey)
+	must(t, err)
+	r := receive(t, func(q *http.Request, got request) int {
+		if _, err := callback.Verify(q.Header.Get, got.body, time.Now(), time.Minute, parsed); err != nil {
+			return http.StatusUnauthorized
+		}
+		return http.StatusOK
+	})
+	subscribe(t, s, "s", r.url)
+	o := options(t, s, "one")
+	f := forward.New(o)
+	f.Gather, f.Backoff, f.BackoffMax, f.Lease = 0, time.Hour, time.Hour, time.Hour // nothing but the change has it looked at
+	run(t, f)
+	eventually(t, "a failure", func() bool { return subscription(t, s, "s").Tries == 1 })
+	key := registry.Credential{Collection: registry.SubscriptionOwner("s"), Origin: "signing:a", Kind: registry.CredentialSigning, CreatedBy: "admin"}
+	key.Sealed, err = o.Keys.Seal(signingKey, key.About()...)
+	must(t, err)
+	must(t, s.PutCredential(t.Context(), key))
+	want := seqs(t, s, nil)
+	last := want[len(want)-1]
+	r.has(last)
+	noted(t, s, last)
+	if b := subscription(t, s, "s"); !slices.Equal(r.acknowledged(), want) || b.FailingSince != nil {
+		t.Errorf("told %v, want %v; it is %+v", r.acknowledged(), want, b)
+	}
+}

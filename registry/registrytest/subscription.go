@@ -19,6 +19,7 @@ func subscriptionTests() []test {
 		{"taken_by_one", subscriptionTaken},
 		{"R16_many_take_and_one_has_each", subscriptionsContended},
 		{"a_failing_one_goes_on_failing_elsewhere", subscriptionFails},
+		{"tried_at_once_with_other_credentials", subscriptionRetried},
 		{"R17_a_rewind_is_not_undone_by_what_was_under_way", subscriptionRewound},
 		{"paused_and_resumed", subscriptionPaused},
 		{"removed_with_its_secrets", subscriptionRemoved},
@@ -130,6 +131,7 @@ func subscriptionsRefused(f *fixture) {
 		{Name: "a", Target: ""},
 		{Name: "a", Target: "nsq:"},
 		{Name: "a", Target: "nsq:a b"},
+		{Name: "a", Target: "nsq:ingest.download"},
 		{Name: "a", Target: "ftp://h.test/"},
 		{Name: "a", Target: "https:///x"},
 		{Name: "a", Target: "https://u:p@h.test/"},
@@ -219,6 +221,53 @@ func subscriptionTaken(f *fixture) {
 	f.must(f.ReleaseSubscriptions(f.Context(), "other"))
 	f.is(f.forwarded(second, 3, 1), registry.ErrSubscriptionLost)
 	f.forwardsOne(forwarder)
+}
+
+// subscriptionRetried changes credentials, which may be what a receiver missed; and those of others.
+func subscriptionRetried(f *fixture) {
+	f.subscribe("s")
+	f.subscribe("other")
+	key := func(owner string) registry.Credential {
+		c := credential("signing:one", registry.CredentialSigning)
+		c.Collection = owner
+		return c
+	}
+	mine, theirs := key(registry.SubscriptionOwner("s")), key(registry.SubscriptionOwner("other"))
+	turns := func() (s, other registry.SubscriptionTurn) {
+		f.Helper()
+		all := f.forwards(forwarder) // by name
+		if len(all) != 2 {
+			f.Fatalf("%d turns, want 2", len(all))
+		}
+		return all[1], all[0]
+	}
+	fail := func() registry.SubscriptionTurn {
+		f.Helper()
+		turn, _ := turns()
+		f.must(f.NoteUnforwarded(f.Context(), registry.SubscriptionFailure{ID: turn.ID, Turn: turn.Turn, Error: "401", Wait: time.Hour}))
+		return turn
+	}
+	for _, tt := range []struct {
+		name   string
+		change func() error
+		tried  bool
+	}{
+		{"another's key", func() error { return f.PutCredential(f.Context(), theirs) }, false},
+		{"a collection's key", func() error { return f.PutCredential(f.Context(), key(mnemonic)) }, false},
+		{"its key", func() error { return f.PutCredential(f.Context(), mine) }, true},
+		{"its key removed", func() error { return f.RemoveCredential(f.Context(), mine.Collection, mine.Origin, "admin") }, true},
+	} {
+		before := fail()
+		_, undisturbed := turns()
+		f.must(tt.change())
+		s, other := turns()
+		if tried := s.Wait == 0 && s.Tries == 0 && s.FailingSince == nil && s.Turn > before.Turn; tried != tt.tried {
+			f.Errorf("%s: tried at once %t, want %t: %+v", tt.name, tried, tt.tried, s)
+		}
+		if other.Turn != undisturbed.Turn {
+			f.Errorf("%s: one that is not failing was disturbed", tt.name)
+		}
+	}
 }
 
 // subscriptionsContended has many processes take what one of them dropped, at once.
@@ -453,6 +502,10 @@ func eventStates(f *fixture) {
 		it := f.item(id)
 		if !ok || registry.StateOf(p) != it.State || p.Stage != it.Stage || p.Status != it.Status || p.Action != it.Action {
 			f.Errorf("event %s tells %s (%+v), the item is %s", last.Type, registry.StateOf(p), p, it.State)
+		}
+		exactly := registry.FeedFilter{Types: []string{last.Type}, Actions: []registry.Action{p.Action}, States: []registry.State{it.State}}
+		if err := exactly.Check(); err != nil || !exactly.Takes(last) {
+			f.Errorf("the filter of event %s alone is refused, or does not take it: %v", last.Type, err)
 		}
 		compared++
 	}

@@ -33,6 +33,9 @@ func (t *tx) putCredential(c registry.Credential) error {
 	if err != nil {
 		return err
 	}
+	if err := t.tryAnew(c.Collection); err != nil {
+		return err
+	}
 	return t.noteCredential(c, registry.EventCredentialSet, c.CreatedBy)
 }
 
@@ -93,6 +96,9 @@ func (s *Store) RemoveCredential(ctx context.Context, collection, origin, actor 
 			return err
 		}
 		if err := t.do(`DELETE FROM credential WHERE collection = $1 AND origin = $2`, collection, origin); err != nil {
+			return err
+		}
+		if err := t.tryAnew(c.Collection); err != nil {
 			return err
 		}
 		return t.noteCredential(c, registry.EventCredentialRemoved, actor)

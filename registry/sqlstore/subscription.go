@@ -214,6 +214,16 @@ func (t *tx) noteSubscription(name, kind, actor string, data subscriptionEvent) 
 	return t.event(registry.SubscriptionOwner(name), 0, kind, actor, data)
 }
 
+// tryAnew has a failing subscription tried at once whose credentials were changed, which may be what its receiver missed. One that is
+// not failing goes on undisturbed, and so does a collection.
+func (t *tx) tryAnew(owner string) error {
+	name, ok := registry.OwningSubscription(owner)
+	if !ok {
+		return nil
+	}
+	return t.do(`UPDATE subscription SET `+anew+` WHERE name = $1 AND failing_since IS NOT NULL`, name)
+}
+
 // RemoveSubscription implements registry.Forwarding.
 func (s *Store) RemoveSubscription(ctx context.Context, name, actor string) error {
 	err := s.write(ctx, func(t *tx) error {
