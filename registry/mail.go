@@ -109,17 +109,19 @@ type Safety struct {
 	Objects  int64    `json:"objects"`  // versions that the batch's completed jobs made
 	Storages []string `json:"storages"` // that each of them is to be in, by the batch's profile
 	// Missing are versions without a verified replica in one of these, Damaged objects with files that are known not to be
-	// right in some storage, Gone objects that were deleted, or are being deleted.
+	// right in some storage, Gone objects that were deleted, or are being deleted. Leaving are objects whose deletion was asked
+	// for or approved and has not begun: they stay, or go.
 	Missing int64 `json:"missing"`
 	Damaged int64 `json:"damaged"`
 	Gone    int64 `json:"gone"`
+	Leaving int64 `json:"leaving"`
 	// VerifiedAt is when the replica that was read longest ago was read.
 	VerifiedAt time.Time `json:"verified_at,omitzero"`
 }
 
 // Safe says that the depositor's copy is not needed any more.
 func (s Safety) Safe() bool {
-	return s.Objects > 0 && len(s.Storages) > 0 && s.Missing == 0 && s.Damaged == 0 && s.Gone == 0
+	return s.Objects > 0 && len(s.Storages) > 0 && s.Missing == 0 && s.Damaged == 0 && s.Gone == 0 && s.Leaving == 0
 }
 
 // Attention is what operators are told of beside failures, holds and deletions.

@@ -66,7 +66,7 @@ func (w *Mails) tell(ctx context.Context, item *base.Item, batch registry.WorkIt
 			failed := mail.Failed{Batch: about, At: batch.UpdatedAt, Error: batch.Note, Fault: faultOf(batch.ErrorClass), Fix: registry.Fix(batch.Status, batch.ErrorClass, "", "")}
 			return mail.KindFailed, failed, nil, nil
 		case registry.MailSafe:
-			data, err := w.safe(ctx, about)
+			data, err := w.safe(ctx, about, m.Closing)
 			return mail.KindSafe, data, nil, err
 		case registry.MailReport:
 			data, files, err := w.report(ctx, batch, about, m.Closing)
@@ -143,16 +143,24 @@ func faultOf(c registry.ErrorClass) string {
 	return ""
 }
 
-// safe says that a batch is safe, when it is: it asks anew each time, since what was right may have been damaged since.
-func (w *Mails) safe(ctx context.Context, about mail.Batch) (data mail.Safe, err error) {
+// safe says that all that a report of a batch calls completed is safe, when it is: it asks anew each time, since what was right
+// may have been damaged since.
+func (w *Mails) safe(ctx context.Context, about mail.Batch, closing int64) (data mail.Safe, err error) {
 	s, err := w.Registry.BatchSafety(ctx, about.ID)
+	if err != nil {
+		return data, err
+	}
+	r, err := w.Registry.ReportOf(ctx, about.ID, closing)
 	switch {
 	case err != nil:
 		return data, err
 	case s.Gone > 0:
 		return data, unsent("an object of the batch was deleted")
+	case s.Objects != r.Completed: // of jobs that were purged nobody knows any more whether what they stored is right
+		return data, unsent(fmt.Sprintf("report %d says that %d jobs completed, and there are %d now", r.Closing, r.Completed, s.Objects))
 	case !s.Safe():
-		return data, base.Snooze(safeWait, registry.ReasonNotDue, fmt.Sprintf("of %d objects, %d replicas were not verified, and %d objects are damaged", s.Objects, s.Missing, s.Damaged))
+		return data, base.Snooze(safeWait, registry.ReasonNotDue, fmt.Sprintf("of %d objects, %d replicas were not verified, %d objects are damaged, and of %d the deletion was asked for",
+			s.Objects, s.Missing, s.Damaged, s.Leaving))
 	}
 	return mail.Safe{Batch: about, Objects: s.Objects, Storages: s.Storages, Verified: s.VerifiedAt}, nil
 }

@@ -310,6 +310,15 @@ func TestMail_Safe(t *testing.T) {
 		o.wait(time.Hour)
 	}
 	watch.damaged = 0
+	object := o.stored(batch)[0]
+	_, err := o.registry.AskDeletion(t.Context(), object, "the donor wants it back", "curator")
+	must(t, err)
+	if got := o.deliver(); len(got) != 0 || len(o.carriers()) != 1 {
+		t.Fatalf("%d mails while somebody asks to delete an object, %d wait", len(got), len(o.carriers()))
+	}
+	_, err = o.registry.WithdrawDeletion(t.Context(), object, "curator")
+	must(t, err)
+	o.wait(time.Hour)
 	got := o.deliver()
 	if len(got) != 1 || got[0].Subject != "Holdfast: batch bätch.checkm (test) is safe, your own copy may go" {
 		t.Fatalf("%+v", got)
@@ -336,6 +345,34 @@ func TestMail_Safe(t *testing.T) {
 	}
 }
 
+// TestMail_SafePurged: of a batch that is purged job by job nobody is told that it is safe, since what is wrong may be gone with the
+// jobs that are gone.
+func TestMail_SafePurged(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t, registry.MailRules{To: []string{"ann@example.org"}, Safe: true, FailuresOnly: true})
+	batch := o.manifest(nil, "a.txt", "b.txt")
+	o.settle(batch)
+	o.mails.Registry = &damaged{Store: o.registry, purged: 1}
+	if got := o.deliver(); len(got) != 0 || len(o.carriers()) != 0 {
+		t.Fatalf("%d mails of what is left, %d wait", len(got), len(o.carriers()))
+	}
+	d := o.told(batch)["mail-safe ann@example.org Completed"]
+	if d.SentAt != nil || !strings.Contains(d.Error, "not sent: report 1 says that 2 jobs completed, and there are 1 now") {
+		t.Errorf("%+v", d)
+	}
+}
+
+// stored are the objects that a batch's jobs made.
+func (o *office) stored(batch string) (arks []string) {
+	o.t.Helper()
+	jobs, err := o.registry.ReportJobs(o.t.Context(), registry.ReportQuery{BatchID: batch, Closing: 1, List: registry.ListCompleted, Limit: 500})
+	must(o.t, err)
+	for _, j := range jobs {
+		arks = append(arks, j.ARK)
+	}
+	return arks
+}
+
 func (o *office) specOf(id string) (s registry.Spec) {
 	o.t.Helper()
 	must(o.t, json.Unmarshal(o.item(id).Spec, &s))
@@ -345,11 +382,12 @@ func (o *office) specOf(id string) (s registry.Spec) {
 // damaged is a Registry that knows of copies that are not as they should be.
 type damaged struct {
 	*sqlstore.Store
-	missing, damaged, gone int64
+	missing, damaged, gone, purged int64
 }
 
 func (d *damaged) BatchSafety(ctx context.Context, id string) (registry.Safety, error) {
 	s, err := d.Store.BatchSafety(ctx, id)
+	s.Objects -= d.purged
 	s.Missing, s.Damaged, s.Gone = s.Missing+d.missing, s.Damaged+d.damaged, s.Gone+d.gone
 	return s, err
 }

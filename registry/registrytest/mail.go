@@ -221,8 +221,8 @@ func mailedAgain(f *fixture) {
 	f.is(err, registry.ErrNoMail)
 }
 
-// safety: a version that is not in a storage, a file that is known to be damaged, and an object that is gone each keep a batch
-// from being safe.
+// safety: a version that is not in a storage, a file that is known to be damaged, an object that is gone, and one that may go each
+// keep a batch from being safe.
 func safety(f *fixture) {
 	id, jobs := f.batch(2)
 	look := func() registry.Safety {
@@ -283,13 +283,39 @@ func safety(f *fixture) {
 		f.done(c.Lease)
 	}
 
+	leaving := func(what string, want int64) {
+		f.Helper()
+		if s := look(); s.Leaving != want || s.Gone != 0 || s.Safe() != (want == 0) {
+			f.Errorf("%s: %+v, want %d that may go", what, s, want)
+		}
+	}
+	_, err := f.by(asker).AskDeletion(f.Context(), ark, "because", asker)
+	f.must(err)
+	leaving("somebody asks to delete the object", 1)
+	_, err = f.by(asker).WithdrawDeletion(f.Context(), ark, asker)
+	f.must(err)
+	leaving("it was withdrawn", 0)
+	f.clock.pass(time.Second)
+	_, err = f.by(asker).AskDeletion(f.Context(), ark, "because", asker)
+	f.must(err)
+	f.clock.pass(registry.AskingLasts - time.Second)
+	leaving("nobody has approved it yet", 1)
+	f.clock.pass(time.Second)
+	leaving("it has expired", 0)
+	given := f.approved(ark)
+	leaving("it is approved", 1)
+	_, err = f.Command(f.Context(), registry.Command{ItemID: given.ID, Act: registry.ActAbort, Actor: "admin"})
+	f.must(err)
+	leaving("its item was given up", 0)
+	f.clock.pass(time.Second)
 	deletion := f.approved(ark)
 	c := f.takeItem(deletion.ID)
-	_, err := f.LockObject(f.Context(), c.Lease, ark)
+	_, err = f.LockObject(f.Context(), c.Lease, ark)
 	f.must(err)
+	leaving("its worker has the object", 1)
 	_, err = f.MarkDeleting(f.Context(), c.Lease, ark, registry.Remains{Version: 1, Files: "sha256:ab"})
 	f.must(err)
-	if s := look(); s.Safe() || s.Gone != 1 {
+	if s := look(); s.Safe() || s.Gone != 1 || s.Leaving != 0 {
 		f.Errorf("the object is being deleted: %+v", s)
 	}
 	_, err = f.BatchSafety(f.Context(), jobs[0])
