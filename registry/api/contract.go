@@ -303,14 +303,14 @@ func contractAccess(access map[string][]registry.Role) {
 	}
 	for _, name := range strings.Fields(`upload incoming retire-upload batches-of submit prepare seal
 		item items count-items failures graph edges queue-status accepting holds batch-progress why events feed feed-end await-feed attempts
-		report reports report-jobs object objects deletions files file-history premis-events restorations restoration deposit-receipt receipt-keys collection collections credentials workers ping has-replicas knows-object deliveries batch-safety attention make-digest`) {
+		report reports report-jobs object objects deletions files file-history premis-events restorations restoration deposit-receipt receipt-keys collection collections credentials workers ping has-replicas knows-object deliveries batch-safety attention`) {
 		access[contractPrefix+name] = worker
 	}
 	for _, name := range strings.Fields(`begin-upload incoming-of take-upload save-upload finish-upload drop-upload dropped-uploads
 		forget-upload command bulk request-object search-orphans redeliver ask-for-check set-accepting add-hold remove-hold put-collection
 		add-token token tokens revoke-token put-credential remove-credential profile-versions refused audit
 		put-subscription remove-subscription rewind-subscription pause-subscription resume-subscription subscriptions
-		take-subscriptions note-forwarded note-unforwarded release-subscriptions`) {
+		take-subscriptions note-forwarded note-unforwarded release-subscriptions make-digest`) {
 		access[contractPrefix+name] = []registry.Role{registry.RoleAdmin}
 	}
 }
