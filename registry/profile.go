@@ -56,6 +56,29 @@ type MailRules struct {
 	FailuresOnly bool `json:"failures_only,omitempty" doc:"No report of a batch of which nothing failed"`
 }
 
+// Masked is the profile as it may be kept for ever and be told to everybody: mail addresses are shown in part, and of a callback its
+// host only. What the profile shares with the original is left as it is.
+func (p Profile) Masked() Profile {
+	if p.Callback != nil {
+		callback := *p.Callback
+		callback.URL = callback.Target()
+		p.Callback = &callback
+	}
+	if p.Mail != nil {
+		rules := *p.Mail
+		rules.To = make([]string, len(p.Mail.To))
+		for i, text := range p.Mail.To {
+			address, err := MailAddress(text)
+			if err != nil { // what is none is refused; it is not told either
+				address = "?"
+			}
+			rules.To[i] = MaskAddress(address)
+		}
+		p.Mail = &rules
+	}
+	return p
+}
+
 // The values of [Profile.Minting]. In both cases names are drawn here, from the collection's template.
 const (
 	MintLocally = "noid" // they are known here only

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -16,12 +17,40 @@ func profileTests() []test {
 	return []test{
 		{"each_change_is_a_version", profileVersions},
 		{"versions_are_paged", profilePages},
+		{"events_keep_no_address", profileMasked},
 		{"the_same_profile_is_no_version", sameProfile},
 		{"saved_over_the_version_that_was_meant", savedOver},
 		{"of_two_admins_one_is_told", savedAtOnce},
 		{"a_batch_keeps_the_version_it_began_with", versionIsFrozen},
 		{"a_graph_keeps_the_version_it_was_prepared_with", versionOfGraph},
 		{"a_key_is_answered_whatever_the_version", keyOverVersions},
+	}
+}
+
+// profileMasked: everybody is told of a profile's change, for ever, but not whose mail addresses it has, nor where in a host its
+// callback is; the version has them.
+func profileMasked(f *fixture) {
+	p := demoAs("Demo")
+	p.Mail = &registry.MailRules{To: []string{"Ann Smith <ann.smith@example.org>"}, Safe: true}
+	p.Callback = &registry.Callback{URL: "https://receiver.test/secret/{job}", GoesOn: true}
+	f.collection("masked", p)
+	f.collection("masked", p) // a repeat changes nothing, what it is compared with is whole
+	if diff := cmp.Diff([]registry.ProfileVersion{{Collection: "masked", Version: 1, Profile: p}}, f.versions("masked"),
+		cmpopts.IgnoreFields(registry.ProfileVersion{}, "Actor", "CreatedAt")); diff != "" {
+		f.Errorf("versions (-want +got):\n%s", diff)
+	}
+	events, err := f.Events(f.Context(), "masked", 0, 500)
+	f.must(err)
+	if len(events) != 1 {
+		f.Fatalf("%d events, want one", len(events))
+	}
+	var told registry.Profile
+	f.must(json.Unmarshal(events[0].Data, &told))
+	want := demoAs("Demo")
+	want.Mail = &registry.MailRules{To: []string{"a***@example.org"}, Safe: true}
+	want.Callback = &registry.Callback{URL: "https://receiver.test", GoesOn: true}
+	if diff := cmp.Diff(want, told); diff != "" {
+		f.Errorf("the event (-want +got):\n%s", diff)
 	}
 }
 

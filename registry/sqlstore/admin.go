@@ -68,10 +68,11 @@ func (t *tx) putProfile(v registry.ProfileVersion, profile string) error {
 	if err != nil {
 		return err
 	}
+	// Events are told to every subscription, and are there when the version's row is not.
 	return t.note(entry{itemID: v.Collection, kind: "collection", actor: v.Actor, collection: v.Collection, data: struct {
 		registry.Profile
 		Version int `json:"version"`
-	}{v.Profile, v.Version}})
+	}{v.Profile.Masked(), v.Version}})
 }
 
 // ProfileVersions implements registry.Reading.
