@@ -25,7 +25,6 @@ type Mails struct {
 	Sender    *mail.Sender // nil: there is no mail server, and every mail fails
 	Templates *mail.Templates
 	Link      string // the address of the pages, for people; "": mails have no links
-	Now       func() time.Time
 }
 
 // How long a mail that says that a batch is safe waits for what is missing, or damaged.

@@ -16,16 +16,16 @@ const mostListed = 10
 // tellOperators sends the operators' digest, of what is so at this moment. One that comes too late is none: the next tells more.
 func (w *Mails) tellOperators(ctx context.Context, item *base.Item, m registry.DeliverySpec) error {
 	return w.send(ctx, item, m, func() (mail.Kind, any, []mail.Attachment, error) {
-		if !m.Again && w.Now().After(time.Unix(m.Until, 0)) {
+		if !m.Again && item.Now().After(time.Unix(m.Until, 0)) {
 			return "", nil, nil, unsent("the time of the next digest has come")
 		}
-		data, err := w.digest(ctx)
+		data, err := w.digest(ctx, item.Now())
 		return mail.KindDigest, data, nil, err
 	})
 }
 
-func (w *Mails) digest(ctx context.Context) (d mail.Digest, err error) {
-	d = mail.Digest{At: w.Now(), Link: w.Link}
+func (w *Mails) digest(ctx context.Context, at time.Time) (d mail.Digest, err error) {
+	d = mail.Digest{At: at, Link: w.Link}
 	for _, part := range []func(context.Context, *mail.Digest) error{w.failures, w.held, w.deletions, w.queue, w.attention} {
 		if err := part(ctx, &d); err != nil {
 			return d, err

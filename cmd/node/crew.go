@@ -70,7 +70,7 @@ func (c *crew) mails() (*workers.Mails, error) {
 			return nil, err
 		}
 	}
-	return &workers.Mails{Registry: c.registry, Sender: c.Mail.Sender, Templates: templates, Link: c.Mail.Link, Now: time.Now}, nil
+	return &workers.Mails{Registry: c.registry, Sender: c.Mail.Sender, Templates: templates, Link: c.Mail.Link}, nil
 }
 
 // Sources says how what depositors name is fetched.
