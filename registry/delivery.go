@@ -198,7 +198,7 @@ var ErrNoMail = errors.New("no address is to be told by mail, or the service has
 type Delivering interface {
 	// NoteDelivery notes what a try came to, with an event of the message's subject, and returns how the delivery stands. The
 	// lease's item is the subject itself or one of action deliver for it, else ErrInvalid. A message that was delivered stays
-	// so whatever comes after.
+	// so whatever comes after. Of a subject that was purged only the event is kept.
 	NoteDelivery(ctx context.Context, l Lease, try DeliveryTry) (Delivery, error)
 	// PassOn makes an item of action deliver that goes on with a message of the lease's item, its subject. A repeat makes no
 	// second one.

@@ -315,7 +315,12 @@ func deliveryPurged(f *fixture) {
 	// Whoever was about to tell it can still say so.
 	carrier := f.take(registry.Deliver, "")
 	spec, _ := registry.DeliverySpecIn(carrier.Item.Spec)
-	f.noted(carrier.Lease, spec, 200, "")
+	if d := f.noted(carrier.Lease, spec, 200, ""); d.ID != spec.ID() || d.SentAt == nil || d.Tries != 1 {
+		f.Errorf("of a purged job it notes %+v", d)
+	}
 	f.done(carrier.Lease)
 	f.state(carrier.Item.ID, registry.StateCompleted)
+	if d := f.deliveries(id); len(d) != 0 {
+		f.Errorf("deliveries %+v are there again, and nothing removes them", d)
+	}
 }

@@ -345,6 +345,14 @@ func mailPurged(f *fixture) {
 	if left := f.carriers(); len(left) != 1 || left[0].Status != registry.Pending {
 		f.Errorf("items %+v, want the one that has not ended", left)
 	}
+	c = f.take(registry.Deliver, "")
+	m, _ = registry.DeliverySpecIn(c.Item.Spec)
+	if d := f.noted(c.Lease, m, 0, "451 later"); d.Error != "451 later" || d.SentAt != nil {
+		f.Errorf("of a purged batch it notes %+v", d)
+	}
+	if d := f.deliveries(id); len(d) != 0 {
+		f.Errorf("deliveries %+v are there again, with the address", d)
+	}
 	events, err := f.Events(f.Context(), "", 0, 500)
 	f.must(err)
 	told := 0
@@ -356,8 +364,8 @@ func mailPurged(f *fixture) {
 			told++
 		}
 	}
-	if told < 4 {
-		f.Errorf("%d events name the receiver, want those of both items and both tries", told)
+	if told < 5 {
+		f.Errorf("%d events name the receiver, want those of both items and the three tries", told)
 	}
 }
 
@@ -395,6 +403,21 @@ func digestOnce(f *fixture) {
 	}
 	if len(ids) != 4 {
 		f.Errorf("%d messages, want 4", len(ids))
+	}
+	// A clock that was wrong once keeps nobody from being told when it is right again.
+	f.clock.pass(10 * 365 * 24 * time.Hour)
+	if n := make(); n != 2 {
+		f.Errorf("%d while the clock is years ahead, want 2", n)
+	}
+	for range f.carriers() { // what was made in the future is told there
+		c := f.take(registry.Deliver, "")
+		m, _ := registry.DeliverySpecIn(c.Item.Spec)
+		f.noted(c.Lease, m, 0, "")
+		f.done(c.Lease)
+	}
+	f.clock.pass(-10 * 365 * 24 * time.Hour)
+	if first, again := make(), make(); first != 2 || again != 0 {
+		f.Errorf("%d and %d when it is right again, want 2 and none", first, again)
 	}
 	c := f.take(registry.Deliver, "")
 	m, _ := registry.DeliverySpecIn(c.Item.Spec)
@@ -449,5 +472,44 @@ func attention(f *fixture) {
 	f.noted(c.Lease, m, 0, "")
 	if a := look(); a.Undelivered != 0 {
 		f.Errorf("when it is delivered: %+v", a)
+	}
+	f.done(c.Lease)
+
+	// What is not to be sent any more counts until its item is done, and never again, even when that is purged.
+	second := f.take(registry.Deliver, "")
+	m, _ = registry.DeliverySpecIn(second.Item.Spec)
+	f.noted(second.Lease, m, 0, "not sent: it is too late")
+	if a := look(); a.Undelivered != 1 {
+		f.Errorf("while its item runs: %+v", a)
+	}
+	f.done(second.Lease)
+	if a := look(); a.Undelivered != 0 {
+		f.Errorf("when its item is done: %+v", a)
+	}
+	f.clock.pass(31 * 24 * time.Hour)
+	_, err := f.PurgeExpired(f.Context())
+	f.must(err)
+	f.gone(second.Item.ID)
+	if a := look(); a.Undelivered != 0 {
+		f.Errorf("when its item is purged: %+v", a)
+	}
+	// What failed counts until somebody gives it up for good.
+	for _, act := range []registry.Act{registry.ActAbort, registry.ActDelete} {
+		subject := f.submit(func(s *registry.Submission) { s.Force = true })
+		c := f.take(registry.Deliver, "")
+		m, _ := registry.DeliverySpecIn(c.Item.Spec)
+		f.noted(c.Lease, m, 0, "550 nobody")
+		f.settle(registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Error: "550 nobody"})
+		if a := look(); a.Undelivered != 1 {
+			f.Errorf("when it failed: %+v", a)
+		}
+		_, err := f.Command(f.Context(), registry.Command{ItemID: c.Item.ID, Act: act, Actor: "admin", Confirmed: true})
+		f.must(err)
+		if a := look(); a.Undelivered != 0 || len(a.Messages) != 0 {
+			f.Errorf("after %s: %+v", act, a)
+		}
+		if d := f.deliveries(subject); len(d) != 1 || d[0].Error != "550 nobody" {
+			f.Errorf("after %s its batch has %+v", act, d)
+		}
 	}
 }

@@ -21,20 +21,8 @@ func (s *Store) NoteDelivery(ctx context.Context, l registry.Lease, try registry
 		if err := carries(it, try.Message); err != nil {
 			return err
 		}
-		if err := t.announce(try.Message, ""); err != nil {
-			return err
-		}
 		try.Error = clean(try.Error)
-		var sent sql.NullInt64
-		if try.Error == "" {
-			sent = sql.NullInt64{Int64: t.now, Valid: true}
-		}
-		err = t.do(`UPDATE delivery SET tries = tries + 1, tried_at = $2, sent_at = COALESCE(sent_at, $3), status = $4, error = $5 WHERE id = $1`,
-			try.Message.ID(), t.now, sent, try.Status, try.Error)
-		if err != nil {
-			return err
-		}
-		if d, err = scanDelivery(t.row(`SELECT `+deliveryColumns+` FROM delivery WHERE id = $1`, try.Message.ID())); err != nil {
+		if d, err = t.noteTry(try); err != nil {
 			return err
 		}
 		told := d
@@ -46,6 +34,36 @@ func (s *Store) NoteDelivery(ctx context.Context, l registry.Lease, try registry
 		return d, fmt.Errorf("note a try to deliver %s: %w", try.Message.ID(), err)
 	}
 	return d, nil
+}
+
+// noteTry notes a try in the message's row. Of an item that was purged meanwhile there is none, and none is made: nobody would remove
+// it again, and it has an address.
+func (t *tx) noteTry(try registry.DeliveryTry) (d registry.Delivery, err error) {
+	m, at := try.Message, fromMicros(t.now)
+	if _, err := t.item(m.Subject); errors.Is(err, registry.ErrNotFound) {
+		d = registry.Delivery{
+			ID: m.ID(), Subject: m.Subject, Kind: m.Kind(), State: m.State, Target: m.Target(), Tries: 1, TriedAt: &at, Status: try.Status, Error: try.Error,
+		}
+		if try.Error == "" {
+			d.SentAt = &at
+		}
+		return d, nil
+	} else if err != nil {
+		return d, err
+	}
+	if err := t.announce(m, ""); err != nil {
+		return d, err
+	}
+	var sent sql.NullInt64
+	if try.Error == "" {
+		sent = sql.NullInt64{Int64: t.now, Valid: true}
+	}
+	err = t.do(`UPDATE delivery SET tries = tries + 1, tried_at = $2, sent_at = COALESCE(sent_at, $3), status = $4, error = $5, closed_at = NULL WHERE id = $1`,
+		m.ID(), t.now, sent, try.Status, try.Error)
+	if err != nil {
+		return d, err
+	}
+	return scanDelivery(t.row(`SELECT `+deliveryColumns+` FROM delivery WHERE id = $1`, m.ID()))
 }
 
 // carries returns ErrInvalid unless an item may tell this message: it is the message's subject, or was made for it.
@@ -63,7 +81,20 @@ func (t *tx) announce(m registry.DeliverySpec, carrier string) error {
 	if err != nil || carrier == "" {
 		return err
 	}
-	return t.do(`UPDATE delivery SET item_id = $2, target = $3 WHERE id = $1`, m.ID(), carrier, m.Target())
+	return t.do(`UPDATE delivery SET item_id = $2, target = $3, closed_at = NULL WHERE id = $1`, m.ID(), carrier, m.Target())
+}
+
+// closeDeliveries notes that nobody goes on any more with what an item was to tell: it is done, or was given up for good.
+func (t *tx) closeDeliveries(s shift) error {
+	ended := s.status == registry.Aborted || s.status == registry.Deleted
+	if !ended && (s.status != registry.Completed || s.it.Action != registry.DeliverMessage) {
+		return nil
+	}
+	err := t.do(`UPDATE delivery SET closed_at = $2 WHERE closed_at IS NULL AND (item_id = $1 AND item_id <> '' OR item_id = '' AND subject = $1)`, s.it.ID, t.now)
+	if err != nil {
+		return fmt.Errorf("close deliveries of item %s: %w", s.it.ID, err)
+	}
+	return nil
 }
 
 // insertDelivery is the statement that writes deliveryOf rows.

@@ -153,9 +153,10 @@ func (s *Store) MakeDigest(ctx context.Context, r registry.DigestRequest) (made 
 	err = s.write(ctx, func(t *tx) error {
 		made = 0
 		begin, end := r.Period(fromMicros(t.now))
+		// A period that is yet to come was made when the clock was wrong.
 		there, err := t.exec(`INSERT INTO setting (name, value, reason, actor, at) VALUES ($1, $2, '', $3, $4)
-			ON CONFLICT (name) DO UPDATE SET value = $2, at = $4 WHERE CAST(setting.value AS BIGINT) < CAST(CAST($2 AS TEXT) AS BIGINT)`,
-			digestSetting, strconv.FormatInt(begin.Unix(), 10), actorRegistry, t.now)
+			ON CONFLICT (name) DO UPDATE SET value = $2, at = $4 WHERE CAST(setting.value AS BIGINT) < $5 OR CAST(setting.value AS BIGINT) >= $6`,
+			digestSetting, strconv.FormatInt(begin.Unix(), 10), actorRegistry, t.now, begin.Unix(), end.Unix())
 		if err != nil || there == 0 {
 			return err
 		}
@@ -176,9 +177,7 @@ func (s *Store) MakeDigest(ctx context.Context, r registry.DigestRequest) (made 
 
 // Attention implements registry.Mailing.
 func (s *Store) Attention(ctx context.Context) (a registry.Attention, err error) {
-	// What is not to be sent any more has an item that is done.
-	const most, untold = 20, ` FROM delivery WHERE sent_at IS NULL AND tries > 0
-		AND NOT EXISTS (SELECT 1 FROM work_item c WHERE c.id = delivery.item_id AND c.status = 'completed')`
+	const most, untold = 20, ` FROM delivery WHERE sent_at IS NULL AND closed_at IS NULL AND tries > 0`
 	if err := s.read.QueryRowContext(ctx, `SELECT COUNT(*)`+untold).Scan(&a.Undelivered); err != nil {
 		return a, fmt.Errorf("count what was not delivered: %w", err)
 	}
