@@ -81,7 +81,7 @@ func (w *Download) list(ctx context.Context, item *base.Item, f *fetcher) (downl
 			return err
 		}
 		if !ok {
-			return fmt.Errorf("the note of file %d was lost; it is fetched again", m.seq)
+			return noteLost(fmt.Sprintf("file %d", m.seq))
 		}
 		sum.Files++
 		sum.Bytes += file.SizeBytes

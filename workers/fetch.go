@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/staging"
 	"github.com/holdfast/holdfast/storage"
@@ -136,3 +138,9 @@ func (f *fetcher) part(ctx context.Context, seq int64) (*staging.Checkpoint, err
 func (f *fetcher) fileNote(seq int64) string { return f.folder + "/file/" + strconv.FormatInt(seq, 10) }
 
 func (f *fetcher) partNote(seq int64) string { return f.folder + "/part/" + strconv.FormatInt(seq, 10) }
+
+// noteLost is the verdict on a step whose interim data went while it ran: what they told of is fetched again, which costs time
+// and no try (I1).
+func noteLost(what string) error {
+	return base.Snooze(time.Second, registry.ReasonNotDue, "the note of "+what+" was lost; it is fetched again")
+}

@@ -95,7 +95,7 @@ func (w *Process) filled(ctx context.Context, item *base.Item, c contents, repor
 			return err
 		}
 		if !ok {
-			return fmt.Errorf("the note of %s was lost; it is fetched again", m.name)
+			return noteLost(m.name)
 		}
 		file.Seq = seq + m.seq
 		return list.Add(file)

@@ -251,7 +251,7 @@ func (d cutDown) DeletePrefix(ctx context.Context, prefix string) error {
 	return err
 }
 
-// A search that was killed goes on, and tells what was removed before; what was removed when it was killed it cannot have noted.
+// A search that was killed goes on, and tells what was removed before; what was removed when it was killed it may not have noted.
 func TestOrphans_Killed(t *testing.T) {
 	r := newRig(t, nil)
 	for _, id := range []string{"a", "b", "c", "d"} {
@@ -278,7 +278,7 @@ func TestOrphans_Killed(t *testing.T) {
 	}
 	var report registry.OrphanReport
 	must(t, json.Unmarshal(r.item(it.ID).Results[registry.ResultOrphans], &report))
-	if got := names(report); len(got) != 3 || report.Counts[registry.OrphanUpload].Removed != 3 || len(keys(t, r.staging, "uploads/")) != 0 {
+	if got := names(report); len(got) < 3 || report.Counts[registry.OrphanUpload].Removed != int64(len(got)) || len(slices.Compact(got)) != len(got) || len(keys(t, r.staging, "uploads/")) != 0 {
 		t.Errorf("%q are told of four, left are %q", got, keys(t, r.staging, "uploads/"))
 	}
 	r.nothingStaged(it.ID)
