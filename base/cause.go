@@ -46,13 +46,8 @@ func walkCauses(err error, known string, codes, hosts *[]string) {
 			}
 		}
 	}
-	switch u := err.(type) { //nolint:errorlint // walks the tree itself
-	case interface{ Unwrap() error }:
-		walkCauses(u.Unwrap(), known, codes, hosts)
-	case interface{ Unwrap() []error }:
-		for _, e := range u.Unwrap() {
-			walkCauses(e, known, codes, hosts)
-		}
+	for _, e := range wrapped(err) {
+		walkCauses(e, known, codes, hosts)
 	}
 }
 

@@ -1,7 +1,6 @@
 package base
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -120,15 +119,14 @@ func judge(h Handler, item *Item, err, cause error) (s registry.Settlement, ok b
 		return s, true
 	}
 	var (
-		back     *backError
-		fatal    *fatalError
-		snooze   *snoozeError
-		locked   *registry.LockedError
-		noSpace  *registry.NoSpaceError
-		mismatch *registry.IdentifierMismatch
+		back    *backError
+		fatal   *fatalError
+		snooze  *snoozeError
+		locked  *registry.LockedError
+		noSpace *registry.NoSpaceError
 	)
 	switch {
-	case contentFault(err), errors.As(err, &mismatch):
+	case ContentFault(err):
 		s.Outcome, s.Class = registry.OutcomeFailed, registry.ContentFault
 	case errors.As(err, &back):
 		s.Outcome, s.Class, s.Back = registry.OutcomeSentBack, registry.SystemFault, back.stage
@@ -159,72 +157,6 @@ func retry(s *registry.Settlement, h Handler, item *Item, err error) {
 		// Varied upwards, so that items that were sent away together do not come back together.
 		s.Delay = max(s.Delay, wait+rand.N(max(wait/10, time.Second)))
 	}
-}
-
-// remedy returns what whoever failed us knows to put it right: the first that the tree of err has to say, "" when it is
-// nothing.
-func remedy(err error) string {
-	if err == nil {
-		return ""
-	}
-	if r, ok := err.(interface{ Remedy() string }); ok {
-		if say := r.Remedy(); say != "" {
-			return say
-		}
-	}
-	switch u := err.(type) { //nolint:errorlint // walks the tree itself
-	case interface{ Unwrap() error }:
-		return remedy(u.Unwrap())
-	case interface{ Unwrap() []error }:
-		for _, e := range u.Unwrap() {
-			if say := remedy(e); say != "" {
-				return say
-			}
-		}
-	}
-	return ""
-}
-
-// asksToWait returns how long whoever failed us wants to be left alone (Retry-After): the longest wish in the tree of err.
-func asksToWait(err error) time.Duration {
-	if err == nil {
-		return 0
-	}
-	var wait time.Duration
-	if w, ok := err.(interface{ AsksToWait() time.Duration }); ok {
-		wait = w.AsksToWait()
-	}
-	switch u := err.(type) { //nolint:errorlint // walks the tree itself
-	case interface{ Unwrap() error }:
-		wait = max(wait, asksToWait(u.Unwrap()))
-	case interface{ Unwrap() []error }:
-		for _, e := range u.Unwrap() {
-			wait = max(wait, asksToWait(e))
-		}
-	}
-	return wait
-}
-
-// contentFault tells whether any error in the tree of err says that the deposit is at fault. errors.As would stop at
-// the first that has an opinion. An error that says so because its reading was cancelled is not believed.
-func contentFault(err error) bool {
-	if err == nil {
-		return false
-	}
-	if f, ok := err.(interface{ ContentFault() bool }); ok && f.ContentFault() {
-		return !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
-	}
-	switch u := err.(type) { //nolint:errorlint // walks the tree itself
-	case interface{ Unwrap() error }:
-		return contentFault(u.Unwrap())
-	case interface{ Unwrap() []error }:
-		for _, e := range u.Unwrap() {
-			if contentFault(e) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // cleanText returns an error's text fit for every database and every reader: valid UTF-8 without NUL, of at most

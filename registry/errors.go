@@ -77,6 +77,9 @@ type IdentifierMismatch struct {
 	Given   string `json:"given"` // the ARK the submission names
 }
 
+// ContentFault marks the deposit as at fault.
+func (e *IdentifierMismatch) ContentFault() bool { return true }
+
 // ErrorCode says so in one word, which failures are grouped by.
 func (e *IdentifierMismatch) ErrorCode() string { return "identifier-mismatch" }
 

@@ -96,7 +96,7 @@ func (w *Process) unpacked(ctx context.Context, item *base.Item, got downloaded)
 // few.
 func noteFaults(item *base.Item, err error) error {
 	refusal := intake.ContainerRefusal(err)
-	if refusal == nil || !contentFault(err) {
+	if refusal == nil || !base.ContentFault(err) {
 		return err
 	}
 	return errors.Join(err, item.Event("container-refused", refusal.Report))
@@ -107,7 +107,7 @@ func noteFaults(item *base.Item, err error) error {
 // all other cases the next attempt goes on after it. It returns err, with its own.
 func (w *Process) giveUp(ctx context.Context, item *base.Item, err error) error {
 	var full *registry.NoSpaceError
-	useless := contentFault(err) || errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrNoSpace) || errors.As(err, &full)
+	useless := base.ContentFault(err) || errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrNoSpace) || errors.As(err, &full)
 	if !useless || ctx.Err() != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func result[T any](item *base.Item, name, missing string) (v T, err error) {
 
 // blame makes sure that the depositor is not blamed for what happened to the bytes here (R6).
 func (w *Process) blame(ctx context.Context, item *base.Item, got downloaded, err error) error {
-	if !contentFault(err) || ctx.Err() != nil {
+	if !base.ContentFault(err) || ctx.Err() != nil {
 		return err
 	}
 	if damage := w.examine(ctx, item, got); damage != nil {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/staging"
 )
@@ -38,7 +38,7 @@ func (f *faults) keep(err error) error {
 	defer f.mu.Unlock()
 	var away *source.Error
 	switch {
-	case contentFault(err):
+	case base.ContentFault(err):
 		if len(f.content) < named {
 			f.content = append(f.content, err)
 		} else {
@@ -78,13 +78,6 @@ func (f *faults) err(stop error) error {
 	default:
 		return nil
 	}
-}
-
-// contentFault says whether the deposit is at fault.
-func contentFault(err error) bool {
-	var fault interface{ ContentFault() bool }
-	var mismatch *registry.IdentifierMismatch
-	return errors.As(err, &fault) && fault.ContentFault() || errors.As(err, &mismatch)
 }
 
 // told joins errors and says how many are left out.

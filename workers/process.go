@@ -81,7 +81,7 @@ func (w *Process) Work(ctx context.Context, item *base.Item) error {
 // plan prepares a version and announces it. It returns the plan that holds: an earlier attempt's, if that got so far.
 func (w *Process) plan(ctx context.Context, item *base.Item) (plan, error) {
 	d, err := w.read(ctx, item)
-	if contentFault(err) && ctx.Err() == nil {
+	if base.ContentFault(err) && ctx.Err() == nil {
 		// Staging may have given other bytes than it has, just once: nobody is blamed for what only one reading shows (R6).
 		d, err = w.read(ctx, item)
 	}

@@ -284,7 +284,7 @@ func (t *tx) profileNow(collection string) (now registry.Profile, err error) {
 
 const deliveryColumns = `id, subject, kind, state, target, tries, tried_at, sent_at, status, error, item_id`
 
-func scanDelivery(row interface{ Scan(dest ...any) error }) (d registry.Delivery, err error) {
+func scanDelivery(row scanner) (d registry.Delivery, err error) {
 	var tried, sent sql.NullInt64
 	err = row.Scan(&d.ID, &d.Subject, &d.Kind, &d.State, &d.Target, &d.Tries, &tried, &sent, &d.Status, &d.Error, &d.ItemID)
 	if tried.Valid {
@@ -300,24 +300,9 @@ func scanDelivery(row interface{ Scan(dest ...any) error }) (d registry.Delivery
 
 // Deliveries implements registry.Reading.
 func (s *Store) Deliveries(ctx context.Context, itemID string) (out []registry.Delivery, err error) {
-	out, err = scanDeliveries(s.read.QueryContext(ctx, `SELECT `+deliveryColumns+` FROM delivery WHERE subject = $1 ORDER BY created_at, id`, clean(itemID)))
+	out, err = scanAll(scanDelivery)(s.read.QueryContext(ctx, `SELECT `+deliveryColumns+` FROM delivery WHERE subject = $1 ORDER BY created_at, id`, clean(itemID)))
 	if err != nil {
 		return nil, fmt.Errorf("list deliveries of item %s: %w", itemID, err)
 	}
 	return out, nil
-}
-
-func scanDeliveries(rows *sql.Rows, err error) (out []registry.Delivery, _ error) {
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		d, err := scanDelivery(rows)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, d)
-	}
-	return out, rows.Err()
 }

@@ -162,20 +162,27 @@ func (t *tx) item(id string) (registry.WorkItem, error) {
 	return it, nameHolds(t.query, &it)
 }
 
-// scanItems reads the rows of itemColumns that a query gave, and closes them: the next statement may come at once.
-func scanItems(rows *sql.Rows, err error) (out []registry.WorkItem, _ error) {
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }() // after an error, which counts
-	for rows.Next() {
-		it, err := scanItem(rows)
-		if err != nil {
-			return nil, err
+// scanAll returns what reads the rows that a query gave, each by scan, and closes them: the next statement may come at once.
+func scanAll[T any](scan func(scanner) (T, error)) func(*sql.Rows, error) ([]T, error) {
+	return func(rows *sql.Rows, failed error) (out []T, err error) {
+		if failed != nil {
+			return nil, failed
 		}
-		out = append(out, it)
+		defer func() { err = errors.Join(err, rows.Close()) }()
+		for rows.Next() {
+			one, err := scan(rows)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, one)
+		}
+		return out, rows.Err()
 	}
-	return out, errors.Join(rows.Err(), rows.Close())
+}
+
+// scanItems reads the rows of itemColumns that a query gave, and closes them.
+func scanItems(rows *sql.Rows, err error) ([]registry.WorkItem, error) {
+	return scanAll(scanItem)(rows, err)
 }
 
 // items reads the items that a query of itemColumns selects, with their holds.

@@ -115,7 +115,7 @@ func (t *tx) learn(it *registry.WorkItem, se registry.Settlement) error {
 		}
 		it.Results[name] = value
 	}
-	if se.Results == nil && se.SizeBytes == nil && se.Files == nil && se.DoneBytes == nil && se.DoneFiles == nil && se.PriorityAdd == 0 {
+	if len(se.Results) == 0 && se.SizeBytes == nil && se.Files == nil && se.DoneBytes == nil && se.DoneFiles == nil && se.PriorityAdd == 0 {
 		return t.tell(*it, se)
 	}
 	set(&it.SizeBytes, se.SizeBytes)
@@ -125,10 +125,8 @@ func (t *tx) learn(it *registry.WorkItem, se registry.Settlement) error {
 	if it.Priority >= 0 { // what an operator put in front of everything stays there
 		it.Priority += se.PriorityAdd
 	}
-	if len(se.Results) > 0 || se.SizeBytes != nil || se.Files != nil || se.DoneBytes != nil || se.DoneFiles != nil || se.PriorityAdd != 0 {
-		if err := t.writeLearnt(it); err != nil {
-			return err
-		}
+	if err := t.writeLearnt(it); err != nil {
+		return err
 	}
 	if se.DoneBytes != nil {
 		if err := t.staged(it.ID); err != nil {
