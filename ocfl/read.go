@@ -42,7 +42,7 @@ func (r *Root) readHeader(ctx context.Context, base, key string) (Object, error)
 	defer in.Close()
 	object, err := decodeHeader(in)
 	if err != nil {
-		return Object{}, fmt.Errorf("read %q: %w", key, err)
+		return Object{Key: base}, fmt.Errorf("read %q: %w", key, err)
 	}
 	object.Key = base
 	return object, nil

@@ -11,7 +11,7 @@ import (
 )
 
 func (a *app) storageCommand() *cobra.Command {
-	return group("storage", "Prepare preservation storage", a.storageInitCommand())
+	return group("storage", "Prepare preservation storage", a.storageInitCommand(), a.storageAcceptCommand())
 }
 
 func (a *app) storageInitCommand() *cobra.Command {
@@ -50,5 +50,37 @@ func (a *app) storageInit(ctx context.Context, address string) error {
 		text = "storage root made: layout %s\n"
 	}
 	_, err = fmt.Fprintf(a.out, text, layout)
+	return err
+}
+
+func (a *app) storageAcceptCommand() *cobra.Command {
+	var registry string
+	cmd := &cobra.Command{
+		Use: "accept ADDRESS --registry NAME", Short: "Let a Registry work beside objects that it does not know",
+		Long: "Note in the storage root at an address that a Registry may work there, although it does not know the objects that are\n" +
+			"there. A Registry with an empty database does not start on such a storage: its database was most likely lost, or is\n" +
+			"another one, and should be restored. What it says then names the Registry. The objects stay as they are, and this\n" +
+			"Registry never lists, checks or exports them.",
+		Args: needs("ADDRESS"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.storageAccept(cmd.Context(), args[0], registry)
+		},
+	}
+	cmd.Flags().StringVar(&registry, "registry", "", "the Registry, as its refusal to start names it: urn:uuid:...")
+	return cmd
+}
+
+func (a *app) storageAccept(ctx context.Context, address, registry string) error {
+	if registry == "" {
+		return usage("--registry is missing: start the Registry, and it says what it is called")
+	}
+	c, err := config.Load(config.Default())
+	if err != nil {
+		return err
+	}
+	if err := node.AcceptStorage(ctx, a.common(c), address, registry); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.out, "accepted: the Registry %s may work in this storage\n", registry)
 	return err
 }

@@ -42,6 +42,9 @@ func Registry(ctx context.Context, o RegistryOptions) (*Node, error) {
 		if err := n.meet(ctx, needs); err != nil {
 			return err
 		}
+		if err := found.judge(ctx, n, d.registry); err != nil {
+			return err
+		}
 		var err error
 		if d.objects, err = found.complete(ctx, n, d.registry.HasReplicas); err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/storage"
@@ -110,6 +111,102 @@ func (f *foundRoots) complete(ctx context.Context, n *Node, known func(ctx conte
 	}
 	return f.roots, n.meet(ctx, needs)
 }
+
+// records is what the Registry's own database tells of storages.
+type records interface {
+	HadReplicas(ctx context.Context, storage string) (bool, error)
+	KnowsObject(ctx context.Context, id string) (bool, error)
+	Source(ctx context.Context) (string, error)
+}
+
+// errStrangeStorage says that a storage holds what a Registry does not know.
+var errStrangeStorage = errors.New("it holds objects that the Registry does not know")
+
+// judge refuses storages that hold objects of which this Registry, which never recorded anything there, knows nothing: its
+// database is new, or another's, and what is preserved there would be unknown to it for ever.
+//
+// An object is announced in the database before its first byte is written. So the storage is looked at first and the database
+// second, and the first object found decides: what another process is just storing is known by then, although it is not recorded.
+func (f *foundRoots) judge(ctx context.Context, n *Node, known records) error {
+	source, err := known.Source(ctx)
+	if err != nil {
+		return err
+	}
+	var needs []need
+	for i, s := range f.storages {
+		root := f.roots[i].Root
+		if root == nil {
+			continue
+		}
+		fix := "restore the Registry's database from its backup, or correct the addresses; an empty database never learns of these objects: " +
+			"to begin with one beside them all the same, run: holdfast storage accept " + quoted(s.Address) + " --registry " + source
+		needs = append(needs, need{settingStorage, s.Address, s.what(), fix, func(ctx context.Context) error {
+			had, err := known.HadReplicas(ctx, s.Name)
+			if had || err != nil {
+				return err
+			}
+			strange, err := stranger(ctx, root, known)
+			if strange == "" || err != nil {
+				return err
+			}
+			accepted, err := root.Accepts(ctx, source)
+			if err == nil && !accepted {
+				err = fmt.Errorf("%w, such as %s", errStrangeStorage, strange)
+			} else if err == nil {
+				n.Log.WarnContext(ctx, "storage holds objects that this Registry does not know, and was accepted all the same", "storage", s.Name, "such_as", strange)
+			}
+			return err
+		}})
+	}
+	return n.meet(ctx, needs)
+}
+
+// stranger names the first object of a root if it is not known; "" when it is, or there is none.
+func stranger(ctx context.Context, root *ocfl.Root, known records) (string, error) {
+	for object, err := range root.Objects(ctx) {
+		switch {
+		case err != nil && object.Key == "":
+			return "", err
+		case err != nil:
+			return "what lies in " + object.Key, nil //nolint:nilerr // it is an object, although its inventory is damaged
+		}
+		is, err := known.KnowsObject(ctx, object.ID)
+		if is || err != nil {
+			return "", err
+		}
+		return object.ID, nil
+	}
+	return "", nil
+}
+
+// quoted is an address as a shell takes it.
+func quoted(address string) string {
+	if strings.ContainsAny(address, " &?*'\"\\$;<>()|`~#!{}[]") {
+		return "'" + strings.ReplaceAll(address, "'", `'\''`) + "'"
+	}
+	return address
+}
+
+// AcceptStorage notes in the storage root at an address that the Registry of that name may work there, although it does not
+// know the objects that are there.
+func AcceptStorage(ctx context.Context, c Common, address, registry string) error {
+	n, err := start(ctx, c, func(n *Node) error {
+		root, _, err := n.findRoot(ctx, address)
+		if err == nil && root == nil {
+			err = errNoRoot
+		}
+		if err == nil {
+			err = root.Accept(ctx, registry)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("accept the storage at %s: %w", storageName(address), err)
+	}
+	return n.Close() //nolint:contextcheck // it closes although ctx may be over
+}
+
+var errNoRoot = errors.New("there is no storage root; an empty storage needs no consent")
 
 // InitStorage makes a storage root at an address, in a folder or bucket that is there and empty, and says in which layout. A
 // root that is there already stays as it is: made is false.

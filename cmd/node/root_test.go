@@ -7,11 +7,13 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/storage"
 )
 
 // opened opens the storage root at an address as a process does, whose Registry says so of its replicas.
@@ -97,5 +99,100 @@ func TestOpenRoot_NotMounted(t *testing.T) {
 	}
 	if _, _, err := InitStorage(t.Context(), Common{Log: slog.New(slog.DiscardHandler)}, "file://"+other); !errors.Is(err, ocfl.ErrLayout) {
 		t.Errorf("a folder that is not empty: %v", err)
+	}
+}
+
+// told is what a Registry's database knows.
+type told struct {
+	had     bool
+	objects []string
+	err     error
+}
+
+const testSource = "urn:uuid:6f1d1bb2-96a5-4c46-a30a-7a5e0a1d6a11"
+
+func (k told) HadReplicas(context.Context, string) (bool, error) { return k.had, k.err }
+func (k told) Source(context.Context) (string, error)            { return testSource, nil }
+
+func (k told) KnowsObject(_ context.Context, id string) (bool, error) {
+	return slices.Contains(k.objects, id), k.err
+}
+
+// TestStorageOfAnother: a Registry that never recorded anything in a storage starts there only when it knows what it finds: nothing at
+// all, what it has announced (its first start was killed half-way, or another process stores the first object), or when a person said so.
+func TestStorageOfAnother(t *testing.T) {
+	t.Parallel()
+	quiet := Common{Log: slog.New(slog.DiscardHandler)}
+	n := &Node{Common: quiet}
+	var all []Storage
+	for _, name := range []string{registry.DefaultStorage, "second"} {
+		all = append(all, Storage{name, "file://" + t.TempDir()})
+		if _, _, err := InitStorage(t.Context(), quiet, all[len(all)-1].Address); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var found foundRoots
+	if err := n.meet(t.Context(), found.find(n, all)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, closes := range n.closers {
+			if err := closes(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	judge := func(known told) error { return found.judge(t.Context(), n, known) }
+	if err := judge(told{}); err != nil {
+		t.Errorf("storages without objects: %v", err)
+	}
+
+	second := found.roots[1].Root
+	const id = "ark:/99999/fk4stranger"
+	folder, err := second.ObjectKey(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(name, content string) {
+		t.Helper()
+		if _, err := storage.Put(t.Context(), second.Store(), folder+name, []byte(content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("/0=ocfl_object_1.1", "ocfl_object_1.1\n")
+	put("/v1/content/a", "a")
+	if err := judge(told{}); err != nil {
+		t.Errorf("an object whose first version is not committed: %v", err)
+	}
+	put("/inventory.json", `{"id":"`+id+`","type":"https://ocfl.io/1.1/spec/#inventory","digestAlgorithm":"sha512","head":"v1","contentDirectory":"content"`)
+	err = judge(told{})
+	var refused *NeedError
+	if !errors.Is(err, errStrangeStorage) || !errors.As(err, &refused) || !strings.Contains(err.Error(), `"second"`) || strings.Contains(err.Error(), `"storage"`) ||
+		!strings.Contains(err.Error(), id) || !strings.Contains(refused.Fix, "backup") || !strings.Contains(refused.Fix, "holdfast storage accept "+all[1].Address+" --registry "+testSource) {
+		t.Errorf("a strange object: %v, want which storage, which object and what to do", err)
+	}
+	for name, known := range map[string]told{"announced": {objects: []string{id}}, "recorded": {had: true}} {
+		if err := judge(known); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := judge(told{err: registry.ErrUnavailable}); !errors.Is(err, registry.ErrUnavailable) {
+		t.Errorf("nobody can say: %v", err)
+	}
+	for _, bad := range []string{"", "source", "urn:uuid:../../../../../../../../../../../../x"} {
+		if err := AcceptStorage(t.Context(), quiet, all[1].Address, bad); !errors.Is(err, ocfl.ErrRegistryName) {
+			t.Errorf("accepted for %q: %v", bad, err)
+		}
+	}
+	if err := AcceptStorage(t.Context(), quiet, "file://"+t.TempDir(), testSource); !errors.Is(err, errNoRoot) {
+		t.Errorf("accepted without a root: %v", err)
+	}
+	for range 2 {
+		if err := AcceptStorage(t.Context(), quiet, all[1].Address, testSource); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := judge(told{}); err != nil {
+		t.Errorf("accepted: %v", err)
 	}
 }

@@ -150,6 +150,9 @@ func (n *Node) openUp(ctx context.Context, o UpOptions, d *desk, c *crew) error 
 	if err := n.meet(ctx, found.find(n, all)); err != nil {
 		return err
 	}
+	if err := found.judge(ctx, n, r); err != nil {
+		return err
+	}
 	roots, err := found.complete(ctx, n, r.HasReplicas)
 	d.objects, c.objects = roots, roots
 	return err

@@ -27,6 +27,8 @@ func (s *Store) TakeSubscriptions(ctx context.Context, owner string, lease time.
 	return out, nil
 }
 
+const selectSource = `SELECT value FROM setting WHERE name = 'source'`
+
 func (t *tx) takeSubscriptions(owner string, lease time.Duration) (out []registry.SubscriptionTurn, err error) {
 	// Writing transactions take turns, so that what is tested here stays true until it is written (R16).
 	err = t.do(`UPDATE subscription SET turn = CASE WHEN owner = $1 THEN turn ELSE turn + 1 END, owner = $1, lease_until = $3
@@ -35,7 +37,7 @@ func (t *tx) takeSubscriptions(owner string, lease time.Duration) (out []registr
 		return nil, err
 	}
 	var source string
-	if err := t.get(`SELECT value FROM setting WHERE name = 'source'`, nil, &source); err != nil {
+	if err := t.get(selectSource, nil, &source); err != nil {
 		return nil, fmt.Errorf("read what this Registry is called: %w", err)
 	}
 	rows, err := t.query(selectSubscription+`WHERE owner = $1 ORDER BY name`, owner)

@@ -1,0 +1,83 @@
+package e2e
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+)
+
+// TestEmptyDatabase_StorageHoldsObjects: with its database lost, Holdfast does not begin a new one in silence beside what is preserved.
+// It names the storage, an object and both ways on, and changes nothing there; with the database back it starts, and with a
+// person's consent it works beside the objects.
+func TestEmptyDatabase_StorageHoldsObjects(t *testing.T) {
+	t.Parallel()
+	h := up(t)
+	path := filepath.Join(t.TempDir(), "a.txt")
+	if err := os.WriteFile(path, []byte("alpha"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, code := h.submit(path)
+	if code != 0 || len(s.Jobs) != 1 {
+		t.Fatalf("exit=%d summary=%+v", code, s)
+	}
+	kept := s.Jobs[0].ObjectID
+	h.stop()
+	move := func(from, to string) {
+		t.Helper()
+		found, err := filepath.Glob(filepath.Join(h.dir, from+"*"))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%v, %v is the database", found, err)
+		}
+		for _, f := range found {
+			if err := os.Rename(f, filepath.Join(h.dir, to+filepath.Base(f)[len(from):])); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	move("registry.db", "lost.db")
+	before := files(t, filepath.Join(h.dir, "storage"))
+	start := func() result {
+		t.Helper()
+		cmd := exec.Command(binary, "up", "--dir", h.dir, "--listen", "127.0.0.1:0")
+		cmd.Env = h.environment()
+		return h.finish(cmd)
+	}
+	refused := start()
+	if refused.code != 2 {
+		t.Errorf("up ended with %d, want 2", refused.code)
+	}
+	says(t, "the start", refused.stderr, "HOLDFAST_STORAGE_URL", `storage "storage"`, filepath.Join(h.dir, "storage"), "objects that the Registry does not know",
+		kept, "from its backup", "holdfast storage accept")
+	if after := files(t, filepath.Join(h.dir, "storage")); !maps.Equal(after, before) {
+		t.Errorf("the start changed the storage: it has %d files, had %d", len(after), len(before))
+	}
+
+	move("registry.db", "new.db")
+	move("lost.db", "registry.db")
+	h.start()
+	h.must(0, "object", "verify", kept)
+	h.stop()
+	move("registry.db", "lost.db")
+
+	accept := regexp.MustCompile(`storage accept (\S+) --registry (urn:uuid:[0-9a-f-]{36})`).FindStringSubmatch(start().stderr)
+	if accept == nil {
+		t.Fatal("it does not say how to go on")
+	}
+	says(t, "without the Registry's name", h.runIn("", "storage", "accept", accept[1]).stderr, "--registry is missing")
+	said := h.runIn("", "storage", "accept", accept[1], "--registry", accept[2])
+	if said.code != 0 {
+		t.Fatalf("storage accept ended with %d: %s", said.code, said.stderr)
+	}
+	for range 2 { // before and after something is recorded
+		h.start()
+		h.must(4, "object", "show", kept)
+		if _, code := h.submit(path, "--force"); code != 0 {
+			t.Errorf("a submission ended with %d", code)
+		}
+		h.stop()
+	}
+	says(t, "the storage", h.runIn("", "check", filepath.Join(h.dir, "storage")).stdout, "valid")
+}
