@@ -580,7 +580,9 @@ type Object struct {
 	Damaged    int64           `json:"damaged,omitempty"`
 	CheckAsked *time.Time      `json:"check_asked_at,omitempty"`
 	Versions   []ObjectVersion `json:"versions,omitempty"`
-	Deletion   *Deletion       `json:"deletion,omitempty"` // the last one that was asked for; not in lists
+	// Announced is the version that is being written and not recorded yet, 0 when there is none. Lists leave it out.
+	Announced int       `json:"announced_version,omitempty"`
+	Deletion  *Deletion `json:"deletion,omitempty"` // the last one that was asked for; not in lists
 }
 
 // ObjectVersion is one recorded version of an object.
@@ -591,5 +593,7 @@ type ObjectVersion struct {
 	SizeBytes  int64     `json:"size_bytes"`
 	CreatedAt  time.Time `json:"created_at"`
 	RecordedAt time.Time `json:"recorded_at"`
-	Replicas   []Replica `json:"replicas"` // by storage
+	// Inventory is ALGORITHM:HEX of the version's OCFL inventory, as recorded; "" of one that was recorded before it was noted.
+	Inventory string    `json:"inventory,omitempty"`
+	Replicas  []Replica `json:"replicas"` // by storage
 }

@@ -35,7 +35,8 @@ func (a *app) checkCommand() *cobra.Command {
 		Use: "check PATH...", Short: "Judge files and folders as a submission would, and verify receipts, without a running Holdfast",
 		Long: "Judge manifests, bags, containers, OCFL objects and OCFL storage roots by the very rules that a submission is judged\n" +
 			"by, and name everything that is wrong with them. Nothing is sent anywhere. PATH is a file, a folder, or the address of\n" +
-			"an object or a storage root in a bucket, s3://BUCKET/PREFIX?... The exit code is 0 when all are valid, else 6.\n\n" +
+			"an object or a storage root in a bucket, s3://BUCKET/PREFIX?... The exit code is 0 when all are valid, else 6.\n" +
+			"An object is compared with the inventory beside its files; `object verify` compares it with what the Registry recorded.\n\n" +
 			"A signed deposit receipt is verified: signature, list of files, chain of events, and with --against every file in a folder.",
 		Example: "  holdfast check batch.checkm --remote\n  holdfast check bag.zip --json\n  holdfast check receipt.jsonl --key keys.pem --against exported/",
 		Args:    needs("PATH..."),

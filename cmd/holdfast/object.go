@@ -321,7 +321,7 @@ func (a *app) eachOf(ctx context.Context, ids []string, all bool, do func(id str
 func (a *app) verifyCommand() *cobra.Command {
 	var whole bool
 	cmd := &cobra.Command{
-		Use: "verify ID...|--all", Short: "Read every byte of objects again and compare it with what was recorded",
+		Use: "verify ID...|--all", Short: "Read every byte of objects again and compare it with the digests and versions that the Registry recorded",
 		Args: someOrAll(&whole),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.verify(cmd.Context(), args, whole) },
 	}
@@ -352,7 +352,6 @@ func (a *app) verify(ctx context.Context, ids []string, whole bool) error {
 	if err != nil {
 		return err
 	}
-	a.note("verified %s, %s, %s: %s sound, %s damaged", plural(v.objects, "object", "objects"), plural(v.files, "file", "files"),
-		sizeText(v.bytes), registry.CountText(v.objects-v.damaged), registry.CountText(v.damaged))
+	a.note("%s", v.text())
 	return asError(v.code())
 }

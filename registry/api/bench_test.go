@@ -268,13 +268,15 @@ func (b *bench) preserve(t testing.TB, ark string, files map[string]string) (bat
 	b.settle(t, registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeDone, Results: map[string]json.RawMessage{"version": json.RawMessage("1")}})
 	c = b.claim(t, registry.Record)
 	must(t, b.store.RecordFiles(ctx, c.Lease, ark, 1, rows))
+	algorithm, digest, err := b.objects.Sidecar(ctx, ark, "v1/inventory.json")
+	must(t, err)
 	var size int64
 	for _, row := range rows {
 		size += row.SizeBytes
 	}
 	must(t, b.store.RecordVersion(ctx, c.Lease, registry.VersionRecord{
 		ObjectID: ark, Version: 1, Collection: cmp.Or(b.collection, "default"), Title: "A title" + b.mark, Files: int64(len(rows)), SizeBytes: size, CreatedAt: time.Now(),
-		Replicas: b.replicas(), Events: []registry.Premis{{ID: "e1" + b.mark, ObjectID: ark, Version: 1, Type: "ingestion", At: time.Now()}},
+		Inventory: algorithm + ":" + digest, Replicas: b.replicas(), Events: []registry.Premis{{ID: "e1" + b.mark, ObjectID: ark, Version: 1, Type: "ingestion", At: time.Now()}},
 	}))
 	b.settle(t, registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeDone})
 	b.settle(t, registry.Settlement{Lease: b.claim(t, registry.Notify).Lease, Outcome: registry.OutcomeDone})
@@ -288,18 +290,27 @@ func (b *bench) preserve(t testing.TB, ark string, files map[string]string) (bat
 // commit writes version 1 of an object and returns its inventory rows.
 func (b *bench) commit(t testing.TB, ark string, files map[string]string) (rows []registry.File) {
 	t.Helper()
+	return b.write(t, ark, files, "m", time.Now())
+}
+
+func sha512Of(text string) string {
+	sum := sha512.Sum512([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+func (b *bench) write(t testing.TB, ark string, files map[string]string, message string, created time.Time) (rows []registry.File) {
+	t.Helper()
 	inv, err := ocfl.New(ark, "")
 	must(t, err)
 	var list []ocfl.File
 	for name, text := range files {
-		sum := sha512.Sum512([]byte(text))
-		digest := hex.EncodeToString(sum[:])
+		digest := sha512Of(text)
 		if _, err := storage.Put(t.Context(), b.staging, "test/"+digest, []byte(text)); err != nil && !errors.Is(err, storage.ErrExists) {
 			t.Fatal(err)
 		}
 		list = append(list, ocfl.File{Path: name, Digest: digest, Size: int64(len(text))})
 	}
-	inv, _, err = ocfl.NewVersion(inv, ocfl.Change{Files: ocfl.Files(list), Message: "m", Created: time.Now()})
+	inv, _, err = ocfl.NewVersion(inv, ocfl.Change{Files: ocfl.Files(list), Message: message, Created: created})
 	must(t, err)
 	must(t, b.objects.Commit(t.Context(), inv, func(f ocfl.ContentFile) (storage.Store, string, error) {
 		return b.staging, "test/" + f.Digest, nil

@@ -134,8 +134,9 @@ func (s *server) premis(ctx context.Context, in *premisInput) (*output[registry.
 	return page(events), nil
 }
 
-// verify reads every byte of every replica of an object, one after the other, and compares what is in storage with what was
-// recorded.
+// verify reads every byte of every replica of an object, one after the other, and compares what is in storage with the digests and
+// versions that the Registry recorded. Where these cannot be read any more, what the bytes come to by their own inventory is
+// told, and that it is no more than that.
 func (s *server) verify(ctx context.Context, in *ObjectID) (*output[wire.VerifyReport], error) {
 	o, err := s.readable(ctx, in.ID)
 	if err != nil {
@@ -145,7 +146,7 @@ func (s *server) verify(ctx context.Context, in *ObjectID) (*output[wire.VerifyR
 	if err != nil {
 		return nil, err
 	}
-	v := wire.VerifyReport{ObjectID: o.ID, Recorded: o.Head, Valid: len(heads) > 0, Replicas: []wire.VerifyReplica{}, Faults: []wire.VerifyFault{}}
+	v := wire.VerifyReport{ObjectID: o.ID, Recorded: o.Head, Valid: len(heads) > 0, Against: wire.AgainstRecord, Replicas: []wire.VerifyReplica{}, Faults: []wire.VerifyFault{}}
 	for i, h := range heads {
 		r, faults, err := s.verifyReplica(ctx, o, h)
 		if err != nil {
@@ -155,6 +156,9 @@ func (s *server) verify(ctx context.Context, in *ObjectID) (*output[wire.VerifyR
 			v.Version = r.Version
 		}
 		v.Valid = v.Valid && r.Valid
+		if r.Against != wire.AgainstRecord {
+			v.Against = r.Against
+		}
 		v.Files, v.Bytes = v.Files+r.Files, v.Bytes+r.Bytes
 		v.Replicas, v.Faults = append(v.Replicas, r), append(v.Faults, faults...)
 	}

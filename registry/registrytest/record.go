@@ -26,6 +26,7 @@ func recordTests() []test {
 		{"a_version_has_one_receipt_for_ever", oneReceipt},
 		{"what_is_not_whole_is_not_signed", notWhole},
 		{"a_storage_that_holds_replicas_is_known", storageKnown},
+		{"inventories_and_announced_versions_are_told", inventoriesTold},
 	}
 }
 
@@ -342,4 +343,34 @@ func storageKnown(f *fixture) {
 	f.must(f.RecordDeletion(f.Context(), c.Lease, ark, nil))
 	holds(registry.DefaultStorage, false)
 	knows(ark, true)
+}
+
+// An object tells the recorded digests of its versions' inventories, and which version is being written.
+func inventoriesTold(f *fixture) {
+	c := f.processing(2)
+	var ark string
+	for i, inventory := range []string{"sha512:ab", ""} {
+		l := c[i].Lease
+		ark = f.identify(l, registry.IdentifyRequest{Owner: owner, LocalIDs: []string{"x"}, Proposed: "ark:/99999/p"}).ARK
+		f.intend(l, ark, i+1, `{}`)
+		if i > 0 {
+			o, err := f.Object(f.Context(), ark)
+			f.must(err)
+			if o.Announced != i+1 || o.Head != i {
+				f.Errorf("announced=%d head=%d, want %d and %d", o.Announced, o.Head, i+1, i)
+			}
+		}
+		files := []registry.File{file(fmt.Sprintf("producer/%d", i))}
+		f.must(f.RecordFiles(f.Context(), l, ark, i+1, files))
+		v := versionRecord(f, l, ark, i+1, files)
+		v.Inventory, v.Files, v.SizeBytes = inventory, int64(i+1), 5*int64(i+1)
+		f.must(f.RecordVersion(f.Context(), l, v))
+		f.done(l)
+		f.finish(c[i].Item.ID)
+	}
+	o, err := f.Object(f.Context(), ark)
+	f.must(err)
+	if o.Announced != 0 || len(o.Versions) != 2 || o.Versions[0].Inventory != "sha512:ab" || o.Versions[1].Inventory != "" {
+		f.Errorf("object %+v, want the inventory of version 1 and nothing announced", o)
+	}
 }

@@ -44,7 +44,51 @@ func (s *Store) Object(ctx context.Context, id string) (registry.Object, error) 
 	if all[0].Deletion, err = s.deletionOf(ctx, id); err != nil {
 		return o, err
 	}
+	if err := s.addInventories(ctx, &all[0]); err != nil {
+		return o, err
+	}
 	return all[0], s.addChecks(ctx, &all[0])
+}
+
+// addInventories fills in the recorded digests of the versions' inventories, and which version is being written.
+func (s *Store) addInventories(ctx context.Context, o *registry.Object) (err error) {
+	err = s.read.QueryRowContext(ctx, `SELECT COALESCE(MAX(version), 0) FROM object_version
+		WHERE object_id = $1 AND status = 'intended'`, o.ID).Scan(&o.Announced)
+	if err != nil {
+		return fmt.Errorf("look up what is announced of %s: %w", o.ID, err)
+	}
+	if len(o.Versions) == 0 {
+		return nil
+	}
+	paths := make([]any, len(o.Versions))
+	versions := map[string]*registry.ObjectVersion{}
+	for i := range o.Versions {
+		path := inventoryPath(o.Versions[i].Version)
+		versions[path], paths[i] = &o.Versions[i], []byte(path)
+	}
+	var w where
+	w.add("object_id = ?", o.ID)
+	w.add("content_path IN (?"+strings.Repeat(", ?", len(paths)-1)+")", paths...)
+	rows, err := s.read.QueryContext(ctx, `SELECT content_path, digests FROM stored_file`+w.String(), w.args...)
+	if err != nil {
+		return fmt.Errorf("look up the inventories of %s: %w", o.ID, err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var path []byte
+		var text string
+		if err := rows.Scan(&path, &text); err != nil {
+			return fmt.Errorf("look up the inventories of %s: %w", o.ID, err)
+		}
+		digests, err := decodeDigests(text)
+		if err != nil {
+			return fmt.Errorf("%s of %s: %w", path, o.ID, err)
+		}
+		for algorithm, digest := range digests {
+			versions[string(path)].Inventory = algorithm + ":" + digest
+		}
+	}
+	return rows.Err()
 }
 
 // addLocalIDs fills in the local ids of objects, sorted.

@@ -40,9 +40,12 @@ func (t *tx) noteInventory(v registry.VersionRecord) error {
 		return nil // not known: a store of the tests
 	}
 	return t.noteStored(v.ObjectID, v.Version, registry.File{
-		ContentPath: fmt.Sprintf("v%d/inventory.json", v.Version), SizeBytes: -1, Digests: map[string]string{algorithm: digest},
+		ContentPath: inventoryPath(v.Version), SizeBytes: -1, Digests: map[string]string{algorithm: digest},
 	})
 }
+
+// inventoryPath is where a version's own inventory lies, below the object's folder.
+func inventoryPath(version int) string { return fmt.Sprintf("v%d/inventory.json", version) }
 
 // StoredFile implements registry.Preserving.
 func (s *Store) StoredFile(ctx context.Context, l registry.Lease) (f registry.StoredFile, err error) {

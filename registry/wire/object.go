@@ -5,7 +5,8 @@ import "time"
 // VerifyReport is what reading every byte of an object again came to.
 type VerifyReport struct {
 	ObjectID string          `json:"object_id"`
-	Valid    bool            `json:"valid"`
+	Valid    bool            `json:"valid" doc:"All of it is as the record, or where that could not be read the inventory, says"`
+	Against  VerifiedAgainst `json:"against" enum:"record,inventory" doc:"What the bytes in storage were compared with: what the Registry recorded, or, where that could not be read, only the inventory that lies beside them"`
 	Version  int             `json:"version" doc:"The newest version that every replica has; 0 when it cannot be told"`
 	Recorded int             `json:"recorded_version" doc:"The newest version that the Registry has recorded"`
 	Files    int             `json:"files" doc:"Content files that were read, in all replicas"`
@@ -15,14 +16,26 @@ type VerifyReport struct {
 	At       time.Time       `json:"at"`
 }
 
+// VerifiedAgainst is what the bytes in storage were compared with.
+type VerifiedAgainst string
+
+// What bytes are compared with.
+const (
+	// AgainstRecord is the digests and versions that the Registry has recorded, which nobody changes who can only write to storage.
+	AgainstRecord VerifiedAgainst = "record"
+	// AgainstInventory is the inventory that lies beside the files, alone: whoever can write the files can write it, too.
+	AgainstInventory VerifiedAgainst = "inventory"
+)
+
 // VerifyReplica is what it came to in one storage.
 type VerifyReplica struct {
-	Storage  string `json:"storage"`
-	Valid    bool   `json:"valid"`
-	Version  int    `json:"version" doc:"The newest version there; 0 when it cannot be told"`
-	Recorded int    `json:"recorded_version" doc:"The newest version that the Registry has recorded there"`
-	Files    int    `json:"files" doc:"Content files that were read"`
-	Bytes    int64  `json:"bytes" doc:"And their size"`
+	Storage  string          `json:"storage"`
+	Valid    bool            `json:"valid"`
+	Against  VerifiedAgainst `json:"against" enum:"record,inventory" doc:"As above, of the bytes there"`
+	Version  int             `json:"version" doc:"The newest version there; 0 when it cannot be told"`
+	Recorded int             `json:"recorded_version" doc:"The newest version that the Registry has recorded there"`
+	Files    int             `json:"files" doc:"Content files that were read"`
+	Bytes    int64           `json:"bytes" doc:"And their size"`
 }
 
 // VerifyFault is one thing that is not as it should be.
