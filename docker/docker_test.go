@@ -35,16 +35,6 @@ func TestEveryStageHasItsService(t *testing.T) {
 		if token := service.Environment["HOLDFAST_TOKEN"]; token != nil && *token != "the "+string(stage)+" token" {
 			t.Errorf("service %s has the token %q, want one of its own", stage, *token)
 		}
-		if _, ok := service.Environment["HOLDFAST_DATABASE_URL"]; ok {
-			t.Errorf("service %s holds HOLDFAST_DATABASE_URL, which is the Registry's alone", stage)
-		}
-		opens := slices.Contains([]registry.Stage{registry.Expand, registry.Estimate, registry.Download, registry.Process, registry.Notify, registry.Deliver}, stage)
-		if _, ok := service.Environment["HOLDFAST_SECRET_KEY"]; ok != opens {
-			t.Errorf("service %s holds HOLDFAST_SECRET_KEY: %t; those that open credentials do, and no others", stage, ok)
-		}
-		if _, ok := service.Environment["HOLDFAST_SMTP_URL"]; ok != (stage == registry.Deliver) {
-			t.Errorf("service %s holds HOLDFAST_SMTP_URL: %t; the one that sends mails does, and no other", stage, ok)
-		}
 		for _, needed := range []string{"registry", "nsqd", "nsqlookupd", "redis"} {
 			if service.DependsOn[needed].Condition != types.ServiceConditionHealthy {
 				t.Errorf("service %s does not wait until %s is healthy", stage, needed)
@@ -54,6 +44,23 @@ func TestEveryStageHasItsService(t *testing.T) {
 	for name, service := range project.Services {
 		if len(service.Command) > 0 && service.Command[0] == "worker" && !slices.Contains(registry.Stages(), registry.Stage(name)) {
 			t.Errorf("service %s is a worker of no stage", name)
+		}
+	}
+}
+
+// TestServicesHoldTheirSecretsAlone: each service is given the secrets that its role uses, and no other.
+func TestServicesHoldTheirSecretsAlone(t *testing.T) {
+	all := config.AllSecrets()
+	for name, service := range load(t, withTokens()).Services.Filter(isOurs) {
+		stages := make([]registry.Stage, 0, len(service.Command)-1)
+		for _, stage := range service.Command[1:] {
+			stages = append(stages, registry.Stage(stage))
+		}
+		used := config.Secrets(service.Command[0], stages...)
+		for _, secret := range all {
+			if _, has := service.Environment[secret]; has != slices.Contains(used, secret) {
+				t.Errorf("service %s has %s: %t; its role uses %v", name, secret, has, used)
+			}
 		}
 	}
 }
@@ -180,7 +187,7 @@ func TestTokensAreMade(t *testing.T) {
 			t.Errorf("tokens.sh makes none for %s", stage)
 		}
 	}
-	if !strings.Contains(string(text), " registry token create --database --name ") {
+	if !strings.Contains(string(text), " registry token create --database --again --name ") {
 		t.Error("tokens.sh does not make them in the database")
 	}
 	if info, err := os.Stat("tokens.sh"); err != nil || info.Mode()&0o111 == 0 {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast/holdfast/cmd/config"
 	"github.com/holdfast/holdfast/registry"
 )
 
@@ -64,18 +65,6 @@ func TestEveryStageHasItsTask(t *testing.T) {
 				t.Errorf("%s has no %s, without which a worker does not start", file, needed)
 			}
 		}
-		opens := slices.Contains([]registry.Stage{registry.Expand, registry.Estimate, registry.Download, registry.Process, registry.Notify, registry.Deliver}, stage)
-		if got := secrets["HOLDFAST_SECRET_KEY"] != ""; got != opens {
-			t.Errorf("%s holds HOLDFAST_SECRET_KEY: %t; the tasks that open credentials do, and no others", file, got)
-		}
-		if got := secrets["HOLDFAST_SMTP_URL"] != ""; got != (stage == registry.Deliver) {
-			t.Errorf("%s holds HOLDFAST_SMTP_URL: %t; the task that sends mails does, and no other", file, got)
-		}
-		for _, registrys := range []string{"HOLDFAST_DATABASE_URL", "HOLDFAST_RECEIPT_KEY"} {
-			if secrets[registrys] != "" {
-				t.Errorf("%s holds %s, which is the Registry's alone", file, registrys)
-			}
-		}
 		if !slices.Contains(task.Tags, tag{"capacity-provider", "FARGATE_SPOT"}) {
 			t.Errorf("%s is not meant for Fargate Spot", file)
 		}
@@ -83,6 +72,44 @@ func TestEveryStageHasItsTask(t *testing.T) {
 	for file := range tasks {
 		if !slices.Contains(want, file) {
 			t.Errorf("%s is the task of no stage", file)
+		}
+	}
+}
+
+// TestContainersHoldTheirSecretsAlone: each container is given the secrets that its role uses, and no other.
+func TestContainersHoldTheirSecretsAlone(t *testing.T) {
+	all := config.AllSecrets()
+	for file, task := range load(t) {
+		for _, c := range task.ContainerDefinitions {
+			stages := make([]registry.Stage, 0, len(c.Command)-1)
+			for _, stage := range c.Command[1:] {
+				stages = append(stages, registry.Stage(stage))
+			}
+			used := config.Secrets(c.Command[0], stages...)
+			for _, name := range all {
+				// The addresses of buckets hold no secret here: the task's role opens them.
+				if slices.Contains(plain, name) {
+					continue
+				}
+				has := slices.ContainsFunc(c.Secrets, func(s secret) bool { return s.Name == name })
+				if has != slices.Contains(used, name) {
+					t.Errorf("%s: container %s has %s: %t; its role uses %v", file, c.Name, name, has, used)
+				}
+			}
+		}
+	}
+}
+
+// TestRegistryIsToldWhatItUses: it is given the NAAN of its first collection, and asks for no parameter that only workers use:
+// a parameter that is named and absent keeps the task from starting.
+func TestRegistryIsToldWhatItUses(t *testing.T) {
+	server := load(t)["registry.json"].ContainerDefinitions[1]
+	if !slices.ContainsFunc(server.Environment, func(v variable) bool { return v.Name == "HOLDFAST_NAAN" && v.Value == "${HOLDFAST_NAAN}" }) {
+		t.Error("the Registry has no HOLDFAST_NAAN, so that its first collection would have the NAAN for tests")
+	}
+	for _, s := range server.Secrets {
+		if !slices.Contains(config.Secrets("registry"), s.Name) {
+			t.Errorf("the Registry asks for %s, which it does not use", s.Name)
 		}
 	}
 }

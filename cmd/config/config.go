@@ -23,22 +23,23 @@ import (
 const Prefix = "HOLDFAST"
 
 // Config is the configuration (design section 8). The names are those of the tags behind HOLDFAST_; what a value must
-// look like is in the tag want, and secret values are never repeated in messages.
+// look like is in the tag want, and secret values are never repeated in messages. The tag for says which roles use a
+// secret: registry, migrate, worker (every stage), or single stages.
 type Config struct {
 	URL   string `envconfig:"URL" want:"an http or https address, such as http://127.0.0.1:8080"`
-	Token string `envconfig:"TOKEN" secret:"true" want:"a bearer token"`
+	Token string `envconfig:"TOKEN" secret:"true" for:"worker" want:"a bearer token"`
 
 	Listen   string     `envconfig:"LISTEN" want:"an address to listen on, such as 127.0.0.1:8080"`
 	LogLevel slog.Level `envconfig:"LOG_LEVEL" want:"debug, info, warn or error"`
 	Grace    Duration   `envconfig:"GRACE" want:"a duration above 0, such as 25s"`
 
-	DatabaseURL     string   `envconfig:"DATABASE_URL" secret:"true" want:"sqlite:PATH or postgres://..."`
+	DatabaseURL     string   `envconfig:"DATABASE_URL" secret:"true" for:"registry migrate" want:"sqlite:PATH or postgres://..."`
 	NSQDAddrs       []string `envconfig:"NSQD_ADDR" want:"host:port of nsqd, or of several, separated by commas"`
 	NSQLookupdAddrs []string `envconfig:"NSQLOOKUPD_ADDRS" want:"host:port of each nsqlookupd, separated by commas"`
 	TopicPrefix     string   `envconfig:"TOPIC_PREFIX" want:"letters, digits, '.', '_' and '-', at most 32"`
-	RedisURL        string   `envconfig:"REDIS_URL" secret:"true" want:"redis://... or rediss://..."`
-	StagingURL      string   `envconfig:"STAGING_URL" secret:"true" want:"file:///dir or s3://bucket/prefix?..."`
-	StorageURL      string   `envconfig:"STORAGE_URL" secret:"true" want:"file:///dir or s3://bucket/prefix?..., or several, each NAME=ADDRESS but the one called storage"`
+	RedisURL        string   `envconfig:"REDIS_URL" secret:"true" for:"worker" want:"redis://... or rediss://..."`
+	StagingURL      string   `envconfig:"STAGING_URL" secret:"true" for:"registry worker" want:"file:///dir or s3://bucket/prefix?..."`
+	StorageURL      string   `envconfig:"STORAGE_URL" secret:"true" for:"registry worker" want:"file:///dir or s3://bucket/prefix?..., or several, each NAME=ADDRESS but the one called storage"`
 
 	NetAllow               Networks `envconfig:"NET_ALLOW" want:"networks or addresses separated by commas, such as 10.0.0.0/8,127.0.0.1"`
 	PerHost                Count    `envconfig:"PER_HOST" want:"a whole number from 1 to 1000"`
@@ -60,9 +61,9 @@ type Config struct {
 
 	NAAN         string `envconfig:"NAAN" want:"a name assigning authority number, such as 99999"`
 	NOIDTemplate string `envconfig:"NOID_TEMPLATE" want:"a NOID template that draws at random, such as fk4{.reeeeeeeek}"`
-	EZIDURL      string `envconfig:"EZID_URL" secret:"true" want:"an http or https address with user and password, such as https://user:password@ezid.cdlib.org"`
+	EZIDURL      string `envconfig:"EZID_URL" secret:"true" for:"process record delete" want:"an http or https address with user and password, such as https://user:password@ezid.cdlib.org"`
 	EZIDTarget   string `envconfig:"EZID_TARGET" want:"an http or https address with {ark} where the ARK belongs, such as https://example.org/m/{ark}"`
-	SMTPURL      string `envconfig:"SMTP_URL" secret:"true" want:"smtp://USER:PASSWORD@HOST:PORT, which insists on STARTTLS, or smtps://...; with ?tls=none a password goes to this machine only"`
+	SMTPURL      string `envconfig:"SMTP_URL" secret:"true" for:"deliver" want:"smtp://USER:PASSWORD@HOST:PORT, which insists on STARTTLS, or smtps://...; with ?tls=none a password goes to this machine only"`
 	MailFrom     string `envconfig:"MAIL_FROM" want:"the address that mails come from, such as Holdfast <holdfast@example.org>"`
 	MailURL      string `envconfig:"MAIL_URL" want:"the http or https address at which people reach the pages"`
 
@@ -72,8 +73,8 @@ type Config struct {
 
 	ClamdAddr    string `envconfig:"CLAMD_ADDR" want:"host:port or the path of a socket of clamd"`
 	SiegfriedURL string `envconfig:"SIEGFRIED_URL" want:"an http or https address"`
-	SecretKey    string `envconfig:"SECRET_KEY" secret:"true" want:"random text of 32 characters or more that seals credentials at rest (openssl rand -base64 32); older ones after it, separated by commas"`
-	ReceiptKey   string `envconfig:"RECEIPT_KEY" secret:"true" want:"the base64 of 32 random bytes that signs receipts (openssl rand -base64 32)"`
+	SecretKey    string `envconfig:"SECRET_KEY" secret:"true" for:"registry expand estimate download process notify deliver" want:"random text of 32 characters or more that seals credentials at rest (openssl rand -base64 32); older ones after it, separated by commas"`
+	ReceiptKey   string `envconfig:"RECEIPT_KEY" secret:"true" for:"registry" want:"the base64 of 32 random bytes that signs receipts (openssl rand -base64 32)"`
 
 	// Of all stages; Stages has what is said of one.
 	Policy

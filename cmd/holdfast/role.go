@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -31,6 +32,7 @@ func (a *app) registryCommand() *cobra.Command {
 		Args: needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.role(cmd.Context(), "registry", wait, config.DefaultListen, config.RegistryNeeds, func(ctx context.Context, c config.Config, o node.Common, w node.Work) (*node.Node, error) {
+				warnOfSecrets(ctx, o.Log, "registry")
 				receipts, _ := c.Receipts() // Load has checked it
 				n, err := node.Registry(ctx, node.RegistryOptions{Common: o, Work: w, Places: places(c), NSQ: nsq(c), Database: c.DatabaseURL, ReceiptKey: receipts})
 				if err != nil {
@@ -62,6 +64,7 @@ func (a *app) workerCommand() *cobra.Command {
 				return err
 			}
 			return a.role(cmd.Context(), "worker", wait, "", config.WorkerNeeds, func(ctx context.Context, c config.Config, o node.Common, w node.Work) (*node.Node, error) {
+				warnOfSecrets(ctx, o.Log, "worker", serve...)
 				n, err := node.Worker(ctx, node.WorkerOptions{
 					Common: o, Work: w, Places: places(c), NSQ: nsq(c), Stages: serve,
 					Registry: c.URL, Token: c.Token, Redis: c.RedisURL,
@@ -107,6 +110,7 @@ func (a *app) brokerCommand() *cobra.Command {
 		Args: needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.role(cmd.Context(), "broker", 0, "127.0.0.1:4151", nil, func(ctx context.Context, _ config.Config, common node.Common, _ node.Work) (*node.Node, error) {
+				warnOfSecrets(ctx, common.Log, "broker")
 				o.Common = common
 				for name, address := range map[string]string{"--http-address": listen, "--tcp-address": o.TCP} {
 					if address != "" && !config.IsListen(address) {
@@ -163,6 +167,13 @@ func (a *app) role(
 		return err
 	}
 	return a.attend(ctx, n)
+}
+
+// warnOfSecrets logs which secrets the process was given that it does not use: whoever takes it over would have them, too.
+func warnOfSecrets(ctx context.Context, log *slog.Logger, role string, stages ...registry.Stage) {
+	if names := config.Unneeded(role, stages...); len(names) > 0 {
+		log.WarnContext(ctx, "this process was given secrets that it does not use; take them out of its environment", "settings", names)
+	}
 }
 
 // ready says on standard output that a role is ready.
