@@ -27,10 +27,13 @@ func (a *app) tokenCommand() *cobra.Command {
 func (a *app) tokenCreateCommand() *cobra.Command {
 	var r wire.TokenRequest
 	var expires, database string
+	var again bool
 	cmd := &cobra.Command{
 		Use: "create --name NAME --role ROLE", Short: "Make a token; its secret is printed this once", Args: needs(),
 		Long: "Make a token and print its secret, this once. Only an admin may; the first admin's token is made with --database, which\n" +
-			"needs no token and no Registry that runs, but the right to write to the database.",
+			"needs no token and no Registry that runs, but the right to write to the database. A name is given once; for somebody who\n" +
+			"needs another token, --again takes the first of NAME-2, NAME-3 and so on that is free. The one before stays good until\n" +
+			"it is revoked.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			at, err := expiry(expires, time.Now())
 			if err != nil {
@@ -38,12 +41,13 @@ func (a *app) tokenCreateCommand() *cobra.Command {
 			}
 			r.ExpiresAt = at
 			if cmd.Flags().Changed("database") {
-				return a.createTokenIn(cmd.Context(), database, r)
+				return a.createTokenIn(cmd.Context(), database, r, again)
 			}
-			return a.createToken(cmd.Context(), r)
+			return a.createToken(cmd.Context(), r, again)
 		},
 	}
 	cmd.Flags().StringVar(&r.Name, "name", "", "whose it is; it stands in the history with every act, and is never given again")
+	cmd.Flags().BoolVar(&again, "again", false, "when the name has been given before, take the first of NAME-2, NAME-3 ... that is free")
 	cmd.Flags().StringVar(&r.Role, "role", "", "depositor, viewer, operator, admin or worker")
 	cmd.Flags().StringSliceVar(&r.Collections, "collection", nil, "depositor: a collection that the token is good for; may be given again")
 	cmd.Flags().StringVar(&expires, "expires", "", "when it ends: a span (12h, 90d) or a time (2027-01-31T00:00:00Z); never when not given")
@@ -56,7 +60,7 @@ func (a *app) tokenCreateCommand() *cobra.Command {
 const configured = "HOLDFAST_DATABASE_URL"
 
 // createTokenIn makes a token without a Registry, which has none before the first.
-func (a *app) createTokenIn(ctx context.Context, database string, r wire.TokenRequest) (err error) {
+func (a *app) createTokenIn(ctx context.Context, database string, r wire.TokenRequest, again bool) (err error) {
 	c, err := config.Load(config.Default())
 	if err != nil {
 		return err
@@ -73,11 +77,42 @@ func (a *app) createTokenIn(ctx context.Context, database string, r wire.TokenRe
 		return err
 	}
 	defer func() { err = errors.Join(err, closeAll()) }()
-	made, err := api.MakeToken(ctx, s, r, "holdfast token create")
+	return a.makeToken(r, again, func(r wire.TokenRequest) (wire.TokenResponse, error) {
+		made, err := api.MakeToken(ctx, s, r, "holdfast token create")
+		if errors.Is(err, registry.ErrNameTaken) {
+			err = fix(err, nameTakenAdvice)
+		}
+		return made, err
+	})
+}
+
+const nameTakenAdvice = "give another name, or --again to have a number appended to this one"
+
+// mostTokens bounds how many tokens --again gives somebody.
+const mostTokens = 1000
+
+// makeToken has a token made and prints it. With again, a name that is taken gets the first number that is free.
+func (a *app) makeToken(r wire.TokenRequest, again bool, makeOne func(wire.TokenRequest) (wire.TokenResponse, error)) error {
+	made, err := makeOne(r)
+	name := r.Name
+	for n := 2; again && isNameTaken(err) && n <= mostTokens; n++ {
+		r.Name = name + "-" + strconv.Itoa(n)
+		made, err = makeOne(r)
+	}
 	if err != nil {
 		return err
 	}
-	return a.tellToken(made)
+	if err := a.tellToken(made); err != nil || made.Token.Name == strings.TrimSpace(name) {
+		return err
+	}
+	a.note("%s has tokens from before, which stay good; revoke those that nobody uses: %s", clean(name), a.commandLine("token list"))
+	return nil
+}
+
+// isNameTaken says whether the database, or the Registry's answer, says that the name has been given.
+func isNameTaken(err error) bool {
+	var p *wire.Problem
+	return errors.Is(err, registry.ErrNameTaken) || errors.As(err, &p) && p.Code == wire.CodeNameTaken
 }
 
 // expiry reads when a token ends, nil for never.
@@ -107,16 +142,12 @@ func expiry(text string, now time.Time) (*time.Time, error) {
 	return &at, nil
 }
 
-func (a *app) createToken(ctx context.Context, r wire.TokenRequest) error {
+func (a *app) createToken(ctx context.Context, r wire.TokenRequest, again bool) error {
 	c, err := a.connect()
 	if err != nil {
 		return err
 	}
-	made, err := c.CreateToken(ctx, r)
-	if err != nil {
-		return err
-	}
-	return a.tellToken(made)
+	return a.makeToken(r, again, func(r wire.TokenRequest) (wire.TokenResponse, error) { return c.CreateToken(ctx, r) })
 }
 
 func (a *app) tellToken(made wire.TokenResponse) error {
