@@ -23,6 +23,7 @@ func settleTests() []test {
 		{"retry_waits", retryWaits},
 		{"R24_repeated_snoozes_share_an_attempt_row", snoozesShareRow},
 		{"I11_a_release_is_not_counted", releaseIsNotCounted},
+		{"a_stopping_worker_leaves_no_note", releaseLeavesNoNote},
 		{"R06_what_was_spoilt_goes_back_and_comes_to_an_end", sentBack},
 		{"results_are_merged", resultsMerged},
 		{"SaveResult_sets_once", saveResultOnce},
@@ -278,6 +279,28 @@ func snoozesShareRow(f *fixture) {
 	f.done(f.takeItem(id).Lease)
 	if got := len(f.attemptsOf(id)) - before; got != 2 {
 		f.Errorf("%d attempt rows after the next stage, want 2", got)
+	}
+}
+
+// That a worker stopped is told by its attempt, not by the item, which another worker may have by then. A failure that counts stays told.
+func releaseLeavesNoNote(f *fixture) {
+	id := f.job(registry.Download)
+	const stopping = "worker is stopping"
+	f.settle(registry.Settlement{Lease: f.takeItem(id).Lease, Outcome: registry.OutcomeReleased, Error: stopping})
+	if got := f.item(id); got.Note != "" || got.ErrorClass != "" {
+		f.Errorf("released: note %q (%s), want none", got.Note, got.ErrorClass)
+	}
+	f.settle(registry.Settlement{Lease: f.takeItem(id).Lease, Outcome: registry.OutcomeRetry, Class: registry.SystemFault, Error: "timeout"})
+	f.settle(registry.Settlement{Lease: f.takeItem(id).Lease, Outcome: registry.OutcomeReleased, Error: stopping})
+	c := f.takeItem(id)
+	if got := f.item(id); got.Note != "timeout" || got.ErrorClass != registry.SystemFault {
+		f.Errorf("running again: note %q (%s), want that of the failure that counts", got.Note, got.ErrorClass)
+	}
+	f.settle(registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeReleased, Error: stopping})
+	attempts, err := f.Attempts(f.Context(), id)
+	f.must(err)
+	if last := attempts[len(attempts)-1]; last.Outcome != registry.OutcomeReleased || last.Error != stopping {
+		f.Errorf("last attempt: %s, %q; want it to tell why it ended", last.Outcome, last.Error)
 	}
 }
 

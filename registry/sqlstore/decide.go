@@ -39,7 +39,11 @@ func (t *tx) decide(it registry.WorkItem, se registry.Settlement) (change, error
 	case registry.OutcomeSentBack:
 		return t.sendBack(it, route, se, c)
 	case registry.OutcomeReleased:
-		c.act = registry.ActRelease
+		// That a worker stopped is no news of the item: a failure that still counts stays noted, and nothing else.
+		c.act, c.reason, c.note = registry.ActRelease, se.Error, ""
+		if it.Tries > 0 {
+			c.note, c.class = it.Note, it.ErrorClass
+		}
 		return c, nil
 	case registry.OutcomeFailed:
 		c.act, c.status, c.class = registry.ActFail, registry.Failed, se.Class
