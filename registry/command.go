@@ -107,6 +107,7 @@ type StageQueue struct {
 	Waiting     int64      `json:"waiting"` // for time, room, a lock or other items
 	Held        int64      `json:"held"`
 	Running     int64      `json:"running"`
+	Rung        int64      `json:"rung"`     // messages sent to NSQ for them and not answered yet; at most two for each slot
 	Capacity    int        `json:"capacity"` // slots of live workers that are neither held nor stopping
 	Free        int        `json:"free"`
 	OldestReady *time.Time `json:"oldest_ready,omitempty"` // since when the one that waits longest could run

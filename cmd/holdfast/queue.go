@@ -70,11 +70,24 @@ func (a *app) printQueue(q registry.QueueStatus) error {
 		{name: "waiting", right: true},
 		{name: "held", right: true},
 		{name: "running", right: true},
-		{name: "slots", right: true},
+		{name: "rung", right: true},
 		{name: "free", right: true},
 		{name: "oldest ready"},
 	}}
-	return l.print(a, whole(q.Stages))
+	if err := l.print(a, whole(q.Stages)); err != nil {
+		return err
+	}
+	for _, s := range q.Stages {
+		if s.Ready == 0 || s.Capacity > 0 {
+			continue
+		}
+		if _, err := fmt.Fprintf(a.out, "\n%s: %s ready, and no worker serves this stage.\nThey wait in the Registry. NSQ has %s for them, and gets the next when\n"+
+			"these are answered: the depth of a topic is not the number of items that wait.\nTo serve them: holdfast worker %s\n",
+			s.Stage, plural(s.Ready, "item is", "items are"), plural(s.Rung, "message", "messages"), s.Stage); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sinceText is since when somebody has stopped something, and why.
@@ -88,8 +101,8 @@ func stageRow(s registry.StageQueue) []string {
 		oldest = timeText(*s.OldestReady)
 	}
 	return []string{
-		string(s.Stage), registry.CountText(s.Ready), registry.CountText(s.Waiting), registry.CountText(s.Held), registry.CountText(s.Running),
-		registry.CountText(int64(s.Capacity)), registry.CountText(int64(s.Free)), oldest,
+		string(s.Stage), registry.CountText(s.Ready), registry.CountText(s.Waiting), registry.CountText(s.Held), registry.CountText(s.Running), registry.CountText(s.Rung),
+		fmt.Sprintf("%d of %d", s.Free, s.Capacity), oldest,
 	}
 }
 

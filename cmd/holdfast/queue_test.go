@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -156,4 +157,45 @@ func holdsByName(t *testing.T, in func(...string) result) {
 		in(step.release...).wants(t, exitNotFound)
 	}
 	in("watch", batch).wants(t, exitOK)
+}
+
+// TestQueueStatus_WorkersAway: what waits and what NSQ was sent stand side by side, and it is said why they differ.
+func TestQueueStatus_WorkersAway(t *testing.T) {
+	out := newBuffer()
+	a := &app{out: out, err: newBuffer()}
+	err := a.printQueue(registry.QueueStatus{Accepting: registry.Accepting{On: true}, Stages: []registry.StageQueue{
+		{Stage: registry.Download, Ready: 5000, Rung: 2},
+		{Stage: registry.Process, Ready: 3, Rung: 2, Capacity: 4, Free: 1},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"RUNG", "download: 5,000 items are ready, and no worker serves this stage", "NSQ has 2 messages for them", "holdfast worker download"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the status does not say %q:\n%s", want, out)
+		}
+	}
+	if strings.Contains(out.String(), "process:") {
+		t.Errorf("a stage that has workers is explained:\n%s", out)
+	}
+	for line := range strings.Lines(out.String()) {
+		if len([]rune(strings.TrimSuffix(line, "\n"))) > 80 {
+			t.Errorf("wider than 80 columns: %s", line)
+		}
+	}
+}
+
+// TestDocs_Stages: the reference names every stage that a worker can serve.
+func TestDocs_Stages(t *testing.T) {
+	text, err := os.ReadFile("../../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(text), "\nThe stages are ")
+	list, _, found := strings.Cut(list, ";")
+	for _, stage := range registry.Stages() {
+		if !strings.Contains(list, "`"+string(stage)+"`") {
+			t.Errorf("docs/cli.md does not list the stage %s (list found: %t)", stage, found)
+		}
+	}
 }

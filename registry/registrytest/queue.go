@@ -12,6 +12,7 @@ func queueTests() []test {
 	return []test{
 		{"status_counts_every_waiting_item_once", queueCounts},
 		{"status_of_an_empty_queue", queueEmpty},
+		{"status_tells_messages_from_items", queueRung},
 		{"pause_lets_steps_end_and_nothing_start", queuePause},
 		{"not_accepting_refuses_what_is_new", notAccepting},
 		{"accepting_is_told_with_its_first_time", acceptingTold},
@@ -89,6 +90,29 @@ func queueCounts(f *fixture) {
 	f.clock.pass(2 * time.Minute) // the workers are gone
 	if got := f.stageQueue(registry.Estimate); got.Capacity != 0 || got.Free != 0 {
 		f.Errorf("estimate %+v, want no live slots", got)
+	}
+}
+
+// While a stage has no workers, all items wait in the Registry and a few messages in NSQ.
+func queueRung(f *fixture) {
+	f.batch(6)
+	if got := f.stageQueue(registry.Estimate); got.Ready != 6 || got.Rung != 0 {
+		f.Errorf("estimate %+v, want 6 ready and nothing rung for", got)
+	}
+	const window = 2
+	if got := f.offered(window); len(got) != window {
+		f.Fatalf("%d messages are due, want %d", len(got), window)
+	}
+	if got := f.stageQueue(registry.Estimate); got.Ready != 6 || got.Rung != window || got.Capacity != 0 {
+		f.Errorf("estimate %+v, want 6 ready, %d messages and no slot", got, window)
+	}
+	f.take(registry.Estimate, "")
+	if got := f.stageQueue(registry.Estimate); got.Ready != 5 || got.Rung != window-1 {
+		f.Errorf("estimate %+v, want 5 ready and %d message: the other one was answered", got, window-1)
+	}
+	f.clock.pass(time.Hour)
+	if got := f.stageQueue(registry.Estimate); got.Rung != 0 {
+		f.Errorf("estimate %+v, want no message that is still waited for", got)
 	}
 }
 

@@ -44,6 +44,9 @@ func (s *Store) queueStatus(ctx context.Context) (q registry.QueueStatus, err er
 	if err := s.addRunning(ctx, &q); err != nil {
 		return q, err
 	}
+	if err := s.addRung(ctx, &q); err != nil {
+		return q, err
+	}
 	f, err := s.fleet(ctx)
 	if err != nil {
 		return q, err
@@ -189,6 +192,17 @@ func (s *Store) addGroups(ctx context.Context, q *registry.QueueStatus, holds []
 		}
 	}
 	return rows.Err()
+}
+
+// addRung counts the messages that are waited for (R19), as the relay does.
+func (s *Store) addRung(ctx context.Context, q *registry.QueueStatus) error {
+	for i := range q.Stages {
+		err := s.read.QueryRowContext(ctx, selectRung, q.Stages[i].Stage, micros(s.now())).Scan(&q.Stages[i].Rung)
+		if err != nil {
+			return fmt.Errorf("stage %s: %w", q.Stages[i].Stage, err)
+		}
+	}
+	return nil
 }
 
 func (s *Store) addRunning(ctx context.Context, q *registry.QueueStatus) (err error) {
