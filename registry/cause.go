@@ -71,12 +71,14 @@ type FailureGroup struct {
 	Note   string `json:"note"`
 	// Act is what puts them right, as [Reading.Why] says it of the example.
 	Act string `json:"act"`
+	// Refused says that they are rows of manifests that were refused: they never ran, and cannot be requeued.
+	Refused bool `json:"refused,omitempty"`
 }
 
 // Requeue returns the query by which the group's items are asked to be requeued in bulk: those of q that have its cause. ok is
-// false where that helps none of them: batches, whose jobs have to be requeued.
+// false where that helps none of them: refused rows, and batches, whose jobs have to be requeued.
 func (g FailureGroup) Requeue(q Query) (match Query, ok bool) {
-	if g.Fingerprint == "" || g.Class == JobsFault {
+	if g.Fingerprint == "" || g.Class == JobsFault || g.Refused {
 		return Query{}, false
 	}
 	match.Terms = append(append(match.Terms, q.Terms...), Term{Field: "cause", Value: g.Fingerprint})

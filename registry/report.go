@@ -89,8 +89,8 @@ func (q ReportQuery) Check() error {
 // Fix says what puts right that an item did not complete: what the producer corrects, or what an admin does. It is the one
 // place where that is said, for reports, mails, lists of failures and the answer to why. code is what happened in one word
 // and remedy what the worker knew; either may be "". It is "" for what needs nothing.
-func Fix(status Status, class ErrorClass, code, remedy string) string {
-	switch status {
+func Fix(p Position, class ErrorClass, code, remedy string) string {
+	switch p.Status {
 	case Cancelled:
 		return "nothing, or an admin requeues it"
 	case Aborted, Deleted:
@@ -100,6 +100,8 @@ func Fix(status Status, class ErrorClass, code, remedy string) string {
 		return ""
 	}
 	switch {
+	case p.Refused():
+		return "the producer corrects the row and submits it alone, in a new batch"
 	case class == ContentFault:
 		return contentFix(code)
 	case class == JobsFault:

@@ -22,7 +22,7 @@ func TestFix(t *testing.T) {
 		{"running", registry.Running, "", "", "wait", ""},
 		{"a wrong digest", registry.Failed, registry.ContentFault, "digest-mismatch", "", "the producer compares the file with the original, corrects the file or its digest, and submits it again"},
 		{"a missing file", registry.Failed, registry.ContentFault, "http-404", "put it there", "the producer puts the file there or corrects its address, and submits it again"},
-		{"a bad row", registry.Failed, registry.ContentFault, "E007", "", "the producer corrects the deposit and submits it again"},
+		{"a bad payload", registry.Failed, registry.ContentFault, "E007", "", "the producer corrects the deposit and submits it again"},
 		{"a bad container", registry.Failed, registry.ContentFault, "unpack-format", "", "the producer packs the container anew and submits it again"},
 		{"the system, unknown", registry.Failed, registry.SystemFault, "http-404", "", "an admin looks at the cause and requeues the item"},
 		{"the system, known", registry.Failed, registry.SystemFault, "ezid-away", "see that EZID is up", "see that EZID is up, then requeue the item"},
@@ -31,12 +31,16 @@ func TestFix(t *testing.T) {
 		{"deleted", registry.Deleted, "", "", "", "nothing, or the producer submits it again"},
 		{"aborted", registry.Aborted, "", "", "", "nothing, or the producer submits it again"},
 	} {
-		got := registry.Fix(tt.status, tt.class, tt.code, tt.remedy)
+		got := registry.Fix(registry.Position{Status: tt.status, Attempt: 1}, tt.class, tt.code, tt.remedy)
 		if got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 		if content := tt.class == registry.ContentFault; content != strings.HasPrefix(got, "the producer ") {
 			t.Errorf("%s: %q tells the wrong one to act", tt.name, got)
 		}
+	}
+	want := "the producer corrects the row and submits it alone, in a new batch"
+	if got := registry.Fix(registry.Position{Status: registry.Failed}, registry.ContentFault, "digest", ""); got != want {
+		t.Errorf("a refused row: %q, want %q", got, want)
 	}
 }

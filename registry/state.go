@@ -81,6 +81,10 @@ type Position struct {
 	Held    bool
 }
 
+// Refused says that the item failed before it ever ran: it is a row of a manifest that breaks a rule. What the row says was never
+// understood, so it can never run.
+func (p Position) Refused() bool { return p.Status == Failed && p.Attempt == 0 }
+
 // StateOf derives the state that people see.
 func StateOf(p Position) State {
 	switch p.Status {

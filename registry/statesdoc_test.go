@@ -135,7 +135,7 @@ func ways(r registry.Route, at registry.Stage, t registry.Transition) (fresh []b
 	if t.From == "" {
 		claimed, unclaimed = false, true
 	}
-	if unclaimed && at == r.First() {
+	if unclaimed && !t.Claimed && at == r.First() {
 		fresh = append(fresh, true)
 	}
 	if claimed {

@@ -63,6 +63,8 @@ type Transition struct {
 	Held bool
 	// Open limits the transition to items that have open prerequisites.
 	Open bool
+	// Claimed limits the transition to items that a worker has had at least once: what was refused before it ever ran never runs.
+	Claimed bool
 	// Ours says that neither seed document has it.
 	Ours bool
 }
@@ -90,7 +92,7 @@ func table() []Transition {
 		{Act: ActSendBack, From: Running, To: Pending, Move: Back, By: "worker", Actions: []Action{Ingest}, Stages: []Stage{Process, Record}, Ours: true},
 		{Act: ActLose, From: Running, To: Pending, By: "registry", Ours: true},
 		{Act: ActLose, From: Running, To: Failed, By: "registry", Ours: true},
-		{Act: ActRequeue, From: Failed, To: Pending, Move: Back, By: "admin"},
+		{Act: ActRequeue, From: Failed, To: Pending, Move: Back, By: "admin", Claimed: true},
 		{Act: ActRequeue, From: Cancelled, To: Pending, Move: Back, By: "admin", Ours: true},
 		{Act: ActPrepare, From: "", To: Prepare, By: "depositor", Ours: true},
 		{Act: ActSeal, From: Prepare, To: Pending, By: "depositor", Ours: true},
@@ -146,7 +148,11 @@ func Refuse(p Position, act Act, to Status) *TransitionError {
 	if p.Status == "" {
 		from = stateNew
 	}
-	return &TransitionError{Act: act, From: from, To: target(p, act, to), Allowed: AllowedActs(p)}
+	e := &TransitionError{Act: act, From: from, To: target(p, act, to), Allowed: AllowedActs(p)}
+	if act == ActRequeue && p.Refused() {
+		e.Why = "its row was refused when the batch was read, and such a row never runs; submit the corrected row in a new batch"
+	}
+	return e
 }
 
 // What people see where there is no item yet, or no longer.
@@ -197,7 +203,7 @@ func AdminActs() []Act {
 
 // Concerns says whether the transition leads away from p.
 func (t Transition) Concerns(p Position) bool {
-	return t.From == p.Status && (p.Held || !t.Held) && (p.Open > 0 || !t.Open) &&
+	return t.From == p.Status && (p.Held || !t.Held) && (p.Open > 0 || !t.Open) && (p.Attempt > 0 || !t.Claimed) &&
 		(t.Actions == nil || slices.Contains(t.Actions, p.Action)) && (t.Stages == nil || slices.Contains(t.Stages, p.Stage))
 }
 
@@ -221,6 +227,7 @@ type TransitionError struct {
 	From    State  `json:"from"` // as people see them
 	To      State  `json:"to"`
 	Allowed []Act  `json:"allowed"`
+	Why     string `json:"why,omitempty"` // the reason, and what to do instead, where that is more than the states say
 }
 
 // Error names the change and what may be done instead.
@@ -233,5 +240,9 @@ func (e *TransitionError) Error() string {
 	if len(acts) > 0 {
 		allowed = strings.Join(acts, ", ")
 	}
-	return fmt.Sprintf("state change (%s -> %s) is not allowed; allowed here: %s", e.From, e.To, allowed)
+	text := fmt.Sprintf("state change (%s -> %s) is not allowed; allowed here: %s", e.From, e.To, allowed)
+	if e.Why != "" {
+		text = e.Why + "; " + text
+	}
+	return text
 }

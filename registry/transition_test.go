@@ -47,7 +47,7 @@ func TestCheckAct(t *testing.T) {
 		{registry.Batch, registry.ActUpdateReport, registry.Completed, registry.Pending, false},
 	} {
 		route, _ := registry.RouteOf(tt.action)
-		err := registry.CheckAct(registry.Position{Action: tt.action, Stage: route.First(), Status: tt.from}, tt.act, tt.to)
+		err := registry.CheckAct(registry.Position{Action: tt.action, Stage: route.First(), Status: tt.from, Attempt: 1}, tt.act, tt.to)
 		if (err == nil) != tt.ok {
 			t.Errorf("%s of %s: (%s -> %s) gives %v, want allowed=%v", tt.act, tt.action, tt.from, tt.to, err, tt.ok)
 		}
@@ -68,8 +68,8 @@ func TestCheckAct_limits(t *testing.T) {
 	}{
 		{registry.Position{Action: registry.Ingest, Status: registry.Pending, Held: true}, registry.ActDelete, registry.Deleted, true},
 		{registry.Position{Action: registry.Ingest, Status: registry.Pending}, registry.ActUnhold, registry.Pending, false},
-		{registry.Position{Action: registry.Batch, Stage: registry.Report, Status: registry.Failed}, registry.ActUpdateReport, registry.Pending, true},
-		{registry.Position{Action: registry.Batch, Stage: registry.Expand, Status: registry.Failed}, registry.ActUpdateReport, registry.Pending, false},
+		{registry.Position{Action: registry.Batch, Stage: registry.Report, Status: registry.Failed, Attempt: 1}, registry.ActUpdateReport, registry.Pending, true},
+		{registry.Position{Action: registry.Batch, Stage: registry.Expand, Status: registry.Failed, Attempt: 1}, registry.ActUpdateReport, registry.Pending, false},
 		{registry.Position{Action: registry.Batch, Stage: registry.Expand, Status: registry.Running}, registry.ActCancel, registry.Cancelled, true},
 		{registry.Position{Action: registry.Batch, Stage: registry.Report, Status: registry.Pending, Open: 1}, registry.ActCancel, registry.Pending, true},
 		{registry.Position{Action: registry.Batch, Stage: registry.Report, Status: registry.Pending, Open: 1}, registry.ActCancel, registry.Cancelled, false},
@@ -107,16 +107,17 @@ func TestAllowedActs(t *testing.T) {
 		{registry.Position{Action: registry.Ingest, Status: registry.Pending}, []registry.Act{cancel, abort, priority, hold}},
 		{registry.Position{Action: registry.Ingest, Status: registry.Pending, Held: true}, []registry.Act{cancel, abort, remove, priority, hold, unhold}},
 		{registry.Position{Action: registry.Ingest, Status: registry.Running}, []registry.Act{cancel, abort, priority, hold}},
-		{registry.Position{Action: registry.Ingest, Status: registry.Failed}, []registry.Act{requeue, abort, remove, priority, hold}},
+		{registry.Position{Action: registry.Ingest, Status: registry.Failed, Attempt: 1}, []registry.Act{requeue, abort, remove, priority, hold}},
+		{registry.Position{Action: registry.Ingest, Status: registry.Failed}, []registry.Act{abort, remove, priority, hold}}, // a refused row
 		{registry.Position{Action: registry.Ingest, Status: registry.Cancelled}, []registry.Act{requeue, abort, remove}},
 		{registry.Position{Action: registry.Ingest, Status: registry.Aborted}, []registry.Act{remove}},
 		{registry.Position{Action: registry.Ingest, Status: registry.Completed}, nil},
 		{registry.Position{Action: registry.Ingest, Status: registry.Deleted}, nil},
 		{registry.Position{Action: registry.Batch, Stage: registry.Report, Status: registry.Pending}, []registry.Act{abort, priority, hold}},
-		{registry.Position{Action: registry.Batch, Stage: registry.Report, Status: registry.Failed}, []registry.Act{requeue, abort, update, remove, priority, hold}},
-		{registry.Position{Action: registry.Batch, Stage: registry.Expand, Status: registry.Failed}, []registry.Act{requeue, abort, remove, priority, hold}},
+		{registry.Position{Action: registry.Batch, Stage: registry.Report, Status: registry.Failed, Attempt: 1}, []registry.Act{requeue, abort, update, remove, priority, hold}},
+		{registry.Position{Action: registry.Batch, Stage: registry.Expand, Status: registry.Failed, Attempt: 1}, []registry.Act{requeue, abort, remove, priority, hold}},
 		{registry.Position{Action: registry.Batch, Status: registry.Completed}, []registry.Act{purge}},
-		{registry.Position{Action: registry.Tidy, Status: registry.Failed}, []registry.Act{requeue, priority, hold}},
+		{registry.Position{Action: registry.Tidy, Status: registry.Failed, Attempt: 1}, []registry.Act{requeue, priority, hold}},
 	} {
 		if tt.p.Stage == "" {
 			route, _ := registry.RouteOf(tt.p.Action)

@@ -111,7 +111,7 @@ func (s *site) fill(t testing.TB) (batchID string, jobs []registry.WorkItem) {
 	l := s.claim(t, registry.Expand)
 	_, err := s.store.AddJobs(ctx, l, []registry.NewJob{
 		{Row: 1, Name: "good " + hostile, Spec: registry.Spec{URL: "http://h.test/1", LocalIDs: []string{hostile}}},
-		{Row: 2, Name: "bad " + hostile, Fault: "404 for " + hostile, Class: registry.ContentFault},
+		{Row: 2, Name: "bad " + hostile},
 	})
 	must(t, err)
 	s.settle(t, l, registry.OutcomeDone)
@@ -137,6 +137,9 @@ func (s *site) fill(t testing.TB) (batchID string, jobs []registry.WorkItem) {
 	must(t, s.settleErr(t, registry.Settlement{
 		Lease: l, Outcome: registry.OutcomeRetry, Error: "again: " + hostile, Class: registry.SystemFault, MaxAttempts: 5, Delay: time.Hour,
 		Results: map[string]json.RawMessage{"version": json.RawMessage("1")},
+	}))
+	must(t, s.settleErr(t, registry.Settlement{
+		Lease: s.claim(t, registry.Estimate), Outcome: registry.OutcomeFailed, Error: "404 for " + hostile, Class: registry.ContentFault, MaxAttempts: 5,
 	}))
 	submit("waiting")
 	page, err := s.store.Items(ctx, registry.ItemQuery{ParentID: batchID})

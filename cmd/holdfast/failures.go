@@ -88,13 +88,11 @@ func failureRow(g registry.FailureGroup) []string {
 	return []string{registry.CountText(g.Count), string(g.Stage), string(g.Class), title, timeText(g.First), timeText(g.Last), g.ItemID}
 }
 
-// showRemedy says what puts a group right, and how it is sent again.
+// showRemedy says what puts a group right, and how it is sent again where it can be.
 func (a *app) showRemedy(g registry.FailureGroup, q registry.Query) error {
-	match, ok := g.Requeue(q)
-	if !ok {
-		return nil
+	_, err := fmt.Fprintf(a.out, "\n%s: %s\n  %s\n", plural(g.Count, "item", "items"), clean(g.Title()), clean(g.Act))
+	if match, ok := g.Requeue(q); ok && err == nil {
+		_, err = fmt.Fprintf(a.out, "  %s\n", a.commandLine("item requeue", "--match", quoted(match.String())))
 	}
-	_, err := fmt.Fprintf(a.out, "\n%s: %s\n  %s\n  %s\n", plural(g.Count, "item", "items"), clean(g.Title()), clean(g.Act),
-		a.commandLine("item requeue", "--match", quoted(match.String())))
 	return err
 }

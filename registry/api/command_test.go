@@ -16,12 +16,15 @@ func failedJobs(t *testing.T, b *bench, n int) (batch string, jobs []string) {
 	c := b.claim(t, registry.Expand)
 	rows := make([]registry.NewJob, n)
 	for i := range rows {
-		rows[i] = registry.NewJob{Row: int64(i + 1), Fault: "bad row"}
+		rows[i] = registry.NewJob{Row: int64(i + 1)}
 	}
 	_, err = b.store.AddJobs(t.Context(), c.Lease, rows)
 	must(t, err)
 	_, err = b.store.Settle(t.Context(), registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeDone})
 	must(t, err)
+	for range rows {
+		b.settle(t, registry.Settlement{Lease: b.claim(t, registry.Estimate).Lease, Outcome: registry.OutcomeFailed, Class: registry.ContentFault, Error: "bad"})
+	}
 	page, err := b.store.Items(t.Context(), registry.ItemQuery{ParentID: r.BatchID})
 	must(t, err)
 	for _, it := range page.Rows {

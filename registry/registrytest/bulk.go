@@ -68,16 +68,11 @@ func (f *fixture) apply(id string) registry.BulkProgress {
 // failed makes n jobs that have failed.
 func (f *fixture) failed(n int) []string {
 	f.Helper()
-	id := f.submit()
-	c := f.takeItem(id)
-	jobs := newJobs(n)
-	for i := range jobs {
-		jobs[i].Fault = "bad row"
+	_, jobs := f.batch(n)
+	for _, id := range jobs {
+		f.fail(id, registry.ContentFault)
 	}
-	_, err := f.AddJobs(f.Context(), c.Lease, jobs)
-	f.must(err)
-	f.done(c.Lease)
-	return f.children(id)
+	return jobs
 }
 
 func bulkRequeue(f *fixture) {

@@ -203,7 +203,7 @@ func reportJobs(f *fixture) {
 		{
 			Row: 5, State: registry.StateFailed, Stage: registry.Estimate, Error: "line 5 is wrong", Class: registry.ContentFault, Code: "E007",
 			Cause: registry.CauseOf(registry.Estimate, registry.ContentFault, "E007", "", "line 5 is wrong").Fingerprint(),
-			Fix:   "the producer corrects the deposit and submits it again",
+			Fix:   "the producer corrects the row and submits it alone, in a new batch",
 		},
 	}
 	for i := range want {

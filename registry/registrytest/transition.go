@@ -55,6 +55,9 @@ func places() (all []place) {
 			add(registry.Pending, "held", act(registry.ActHold))
 			add(registry.Running, "", func(f *fixture, id string) { f.takeItem(id) })
 			add(registry.Failed, "", fail)
+			if r.Action == registry.Ingest && step.Stage == r.First() {
+				all = append(all, place{r.Action, step.Stage, registry.Failed, "refused", (*fixture).refusedRow})
+			}
 			if _, more := r.Next(step.Stage); !more {
 				add(registry.Completed, "", func(f *fixture, id string) { f.finish(id) })
 			}
@@ -77,6 +80,17 @@ func places() (all []place) {
 		}
 	}
 	return all
+}
+
+// refusedRow makes a job of a row that was refused.
+func (f *fixture) refusedRow() string {
+	f.Helper()
+	id := f.submit()
+	c := f.takeItem(id)
+	_, err := f.AddJobs(f.Context(), c.Lease, []registry.NewJob{{Row: 1, Name: "bad", Fault: "a bad row", Code: "digest"}})
+	f.must(err)
+	f.done(c.Lease)
+	return f.children(id)[0]
 }
 
 // standing makes an item that is pending at a stage and could be claimed.

@@ -107,11 +107,21 @@ func scanReportJob(row scanner) (registry.JobResult, error) {
 		return registry.JobResult{}, err
 	}
 	it.State = registry.StateOf(it.Position())
+	if !refusedRow(it) {
+		it.Attempt = 1 // how many it had is not kept, and only that it had any counts
+	}
 	it.Spec = json.RawMessage(spec)
 	if err := json.Unmarshal([]byte(state), &it.Results); err != nil {
 		return registry.JobResult{}, fmt.Errorf("decode results of item %s: %w", it.ID, err)
 	}
 	j, err := registry.JobResultOf(it)
-	j.Code, j.Cause, j.Fix, j.Change = code, cause, registry.Fix(it.Status, it.ErrorClass, code, remedy), change
+	j.Code, j.Cause, j.Fix, j.Change = code, cause, registry.Fix(it.Position(), it.ErrorClass, code, remedy), change
 	return j, err
+}
+
+// refusedRow says of a job of a report whether it is a row that was refused. No worker settles the first stage of a job on its
+// content, so what failed there on content is a row that never ran.
+func refusedRow(it registry.WorkItem) bool {
+	route, _ := registry.RouteOf(it.Action)
+	return it.Status == registry.Failed && it.ErrorClass == registry.ContentFault && it.Stage == route.First()
 }

@@ -52,7 +52,7 @@ func (s *Store) whySettled(ctx context.Context, it registry.WorkItem, w *registr
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil // it was purged meanwhile
 	}
-	w.Act = registry.Fix(it.Status, it.ErrorClass, code, remedy)
+	w.Act = registry.Fix(it.Position(), it.ErrorClass, code, remedy)
 	return err
 }
 
