@@ -91,7 +91,7 @@ func (e *NotAccepting) Error() string {
 // QueueStatus is the whole queue at a glance.
 type QueueStatus struct {
 	Accepting Accepting    `json:"accepting"`
-	Paused    *Hold        `json:"paused,omitempty"` // the hold on everything
+	Paused    *Hold        `json:"paused,omitempty"` // the hold on everything, or on all deposits
 	Running   int64        `json:"running"`
 	Holds     int          `json:"holds"`
 	Damaged   int64        `json:"damaged"` // stored files that are known not to be right in some storage

@@ -9,11 +9,13 @@ import (
 // HoldScope is what a hold covers.
 type HoldScope string
 
-// The hold scopes. A hold covers an item at whatever stage it would next start; a running step goes on.
+// The hold scopes. A hold covers an item at whatever stage it would next start; a running step goes on. Those of ingest, collection
+// and batch cover what takes deposits in ([Route.Deposit]). Acts of admins, messages and housekeeping go on under them.
 const (
 	HoldAll        HoldScope = "all"        // everything; its key is ""
+	HoldIngest     HoldScope = "ingest"     // every deposit that is being taken in; its key is ""
 	HoldStage      HoldScope = "stage"      // key: the stage
-	HoldCollection HoldScope = "collection" // key: the mnemonic
+	HoldCollection HoldScope = "collection" // key: the mnemonic; covers its deposits
 	HoldVolume     HoldScope = "volume"     // key: a storage volume, or the staging volume; covers the stages that write to it
 	HoldBatch      HoldScope = "batch"      // key: the batch's id; covers it and its jobs
 	HoldItem       HoldScope = "item"       // key: the item's id
@@ -22,8 +24,11 @@ const (
 
 // HoldScopes returns every scope in a fixed order.
 func HoldScopes() []HoldScope {
-	return []HoldScope{HoldAll, HoldStage, HoldCollection, HoldVolume, HoldBatch, HoldItem, HoldWorker}
+	return []HoldScope{HoldAll, HoldIngest, HoldStage, HoldCollection, HoldVolume, HoldBatch, HoldItem, HoldWorker}
 }
+
+// Keyless says that the scope is one thing, so that a hold of it has no key.
+func (s HoldScope) Keyless() bool { return s == HoldAll || s == HoldIngest }
 
 // Hold is a reason why items may not start.
 type Hold struct {
@@ -44,14 +49,16 @@ func (h Hold) Covers(it WorkItem) bool {
 	switch h.Scope {
 	case HoldAll:
 		return true
+	case HoldIngest:
+		return takesIn(stage)
 	case HoldStage:
 		return h.Key == string(stage)
 	case HoldCollection:
-		return h.Key == it.Collection
+		return takesIn(stage) && h.Key == it.Collection
 	case HoldVolume:
 		return h.coversVolume(it, stage)
 	case HoldBatch:
-		return h.Key == it.ID || h.Key == it.ParentID
+		return takesIn(stage) && (h.Key == it.ID || h.Key == it.ParentID)
 	case HoldItem:
 		return h.Key == it.ID
 	case HoldWorker:

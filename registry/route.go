@@ -83,6 +83,9 @@ type Route struct {
 	Action  Action
 	Version int  // frozen into an item's spec at submit, so that a changed route never moves an item under way (R27)
 	Object  bool // its items are about a preserved object: their spec is an [ObjectSpec]
+	// Deposit: its items take deposits in, and holds on the queue, on a collection and on a batch are about these alone. Acts of
+	// admins, messages and housekeeping are held by what names them: their stage, the volume they write to, or the item.
+	Deposit bool
 	Steps   []Step
 }
 
@@ -97,11 +100,11 @@ func Routes() []Route {
 
 // routes are asked of for every row that is read and every act that is checked.
 var routes = []Route{
-	{Action: Batch, Version: 1, Steps: []Step{
+	{Action: Batch, Version: 1, Deposit: true, Steps: []Step{
 		{Stage: Expand, State: StateProcessing},
 		{Stage: Report, State: StateReporting, Gated: true},
 	}},
-	{Action: Ingest, Version: 2, Steps: []Step{
+	{Action: Ingest, Version: 2, Deposit: true, Steps: []Step{
 		{Stage: Estimate, State: StateEstimating, NeverFails: true, Gated: true},
 		{Stage: Provision, State: StateProvisioning, Gated: true, Writes: StagingVolume},
 		{Stage: Download, State: StateDownloading, Gated: true, Writes: StagingVolume},
@@ -154,6 +157,21 @@ func ActionOf(s Stage) (a Action, ok bool) {
 		}
 	}
 	return "", false
+}
+
+// DepositStages returns the stages of the routes that take deposits in, in route order.
+func DepositStages() []Stage {
+	return slices.DeleteFunc(Stages(), func(s Stage) bool { return !takesIn(s) })
+}
+
+// takesIn says that the step of a stage belongs to the taking in of a deposit.
+func takesIn(s Stage) bool {
+	for _, r := range routes {
+		if _, ok := r.Step(s); ok {
+			return r.Deposit
+		}
+	}
+	return false
 }
 
 // writes says to which kind of volume the step of a stage writes.

@@ -48,7 +48,7 @@ func holdURL(h registry.Hold) string {
 		return "/batches/" + h.Key
 	case registry.HoldItem:
 		return "/items/" + h.Key
-	case registry.HoldAll, registry.HoldStage, registry.HoldCollection, registry.HoldVolume, registry.HoldWorker:
+	case registry.HoldAll, registry.HoldIngest, registry.HoldStage, registry.HoldCollection, registry.HoldVolume, registry.HoldWorker:
 	}
 	return ""
 }

@@ -41,8 +41,11 @@ func (a *app) queueStatusCommand() *cobra.Command {
 func (a *app) printQueue(q registry.QueueStatus) error {
 	var f facts
 	state := "running"
-	if q.Paused != nil {
-		state = "paused " + sinceText(q.Paused.CreatedAt, q.Paused.Actor, q.Paused.Reason)
+	if p := q.Paused; p != nil {
+		state = "paused " + sinceText(p.CreatedAt, p.Actor, p.Reason)
+		if p.Scope == registry.HoldAll {
+			state = "everything " + state
+		}
 	}
 	f.add("queue", state)
 	accepting := "yes"
@@ -108,12 +111,22 @@ func stageRow(s registry.StageQueue) []string {
 
 func (a *app) queuePauseCommand() *cobra.Command {
 	var reason string
+	var all bool
 	cmd := &cobra.Command{
-		Use: "pause --reason TEXT", Short: "Let nothing more start; what runs goes on", Args: needs(),
+		Use: "pause [--all] --reason TEXT", Short: "Let no deposit start its next step; what runs goes on", Args: needs(),
+		Long: "Let no batch and no job start its next step until `queue resume`. What runs goes on, and so do acts of admins, mails and other\n" +
+			"messages, checks and restores of what is stored, and tidying. --all pauses these, too. To pause one kind of them hold its\n" +
+			"stage: `hold add --scope stage --key STAGE`, with apply (acts on many items), delete (of objects), deliver (mails and callbacks),\n" +
+			"fixity, restore or cleanup (tidying).",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.addHold(cmd.Context(), registry.Hold{Scope: registry.HoldAll, Reason: reason})
+			h := registry.Hold{Scope: registry.HoldIngest, Reason: reason}
+			if all {
+				h.Scope = registry.HoldAll
+			}
+			return a.addHold(cmd.Context(), h)
 		},
 	}
+	cmd.Flags().BoolVar(&all, "all", false, "pause everything: acts of admins, messages and housekeeping, too")
 	reasonFlag(cmd, &reason)
 	return a.clientFlags(cmd)
 }
@@ -126,17 +139,39 @@ func reasonFlag(cmd *cobra.Command, reason *string) {
 func (a *app) queueResumeCommand() *cobra.Command {
 	return a.clientFlags(&cobra.Command{
 		Use: "resume", Short: "Let the queue go on after pause or drain", Args: needs(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.removeHold(cmd.Context(), registry.HoldAll, "")
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.resume(cmd.Context()) },
 	})
+}
+
+// resume takes both kinds of pause away.
+func (a *app) resume(ctx context.Context) error {
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	released := 0
+	for _, scope := range []registry.HoldScope{registry.HoldAll, registry.HoldIngest} {
+		err := c.RemoveHold(ctx, scope, "", "")
+		switch {
+		case err == nil:
+			released++
+			a.note("released: %s", scope)
+		case !errors.Is(err, registry.ErrNotFound):
+			return err
+		}
+	}
+	if released == 0 {
+		a.note("the queue is not paused")
+		return exitNotFound
+	}
+	return nil
 }
 
 func (a *app) queueDrainCommand() *cobra.Command {
 	var reason string
 	var timeout time.Duration
 	cmd := &cobra.Command{
-		Use: "drain --reason TEXT", Short: "Pause the queue, and wait until nothing runs any more", Args: needs(),
+		Use: "drain --reason TEXT", Short: "Pause everything, and wait until nothing runs any more", Args: needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.drain(cmd.Context(), reason, timeout) },
 	}
 	reasonFlag(cmd, &reason)

@@ -89,8 +89,35 @@ func TestQueue(t *testing.T) {
 	in("queue", "resume").wants(t, exitOK)
 	in("queue", "pause").wants(t, exitUsage).says(t, "body.reason")
 
+	pausedForDeposits(t, in)
 	notAccepting(t, in)
 	holdsByName(t, in)
+}
+
+// pausedForDeposits: while the queue and a collection are held, an act on many items is carried out; only --all keeps that, too.
+func pausedForDeposits(t *testing.T, in func(...string) result) {
+	t.Helper()
+	file := writeFile(t, filepath.Join(t.TempDir(), "paused.txt"), "paused")
+	in("queue", "pause", "--reason", "look first").wants(t, exitOK)
+	in("collection", "hold", "default", "--reason", "look first").wants(t, exitOK)
+	batch := strings.TrimSpace(in("submit", file).wants(t, exitOK).out)
+	in("watch", batch).wants(t, exitHeld)
+	cancel := strings.TrimSpace(in("item", "cancel", "--match", "id:"+batch, "--yes").wants(t, exitOK).out)
+	in("watch", cancel).wants(t, exitOK)
+	if r := in("item", "show", batch, "--json").wants(t, exitOK); !strings.Contains(r.out, `"state":"Cancelled"`) {
+		t.Errorf("cancelled while the queue is paused:\n%s", r.out)
+	}
+	in("queue", "pause", "--all", "--reason", "everything").wants(t, exitOK)
+	if r := in("queue", "status").wants(t, exitOK); !strings.Contains(r.out, "everything paused since ") {
+		t.Errorf("status:\n%s", r.out)
+	}
+	requeue := strings.TrimSpace(in("item", "requeue", "--match", "id:"+batch, "--yes").wants(t, exitOK).out)
+	in("watch", requeue).wants(t, exitHeld)
+	in("queue", "resume").wants(t, exitOK).says(t, "released: all", "released: ingest")
+	in("watch", requeue).wants(t, exitOK)
+	in("queue", "resume").wants(t, exitNotFound).says(t, "the queue is not paused")
+	in("collection", "release", "default").wants(t, exitOK)
+	in("watch", batch).wants(t, exitOK)
 }
 
 // interruptedDrain: Ctrl-C ends the waiting and not the pause.

@@ -42,9 +42,9 @@ func checkScope(in string, scope registry.HoldScope, key string) []wire.Fault {
 	switch {
 	case !slices.Contains(registry.HoldScopes(), scope):
 		return []wire.Fault{{Location: in + ".scope", Message: fmt.Sprintf("%q is not one of %v", scope, registry.HoldScopes())}}
-	case scope == registry.HoldAll && key != "":
-		return []wire.Fault{{Location: in + ".key", Message: "a hold on all has no key"}}
-	case scope != registry.HoldAll && key == "":
+	case scope.Keyless() && key != "":
+		return []wire.Fault{{Location: in + ".key", Message: fmt.Sprintf("a hold on %s has no key", scope)}}
+	case !scope.Keyless() && key == "":
 		return []wire.Fault{{Location: in + ".key", Message: fmt.Sprintf("missing: which %s?", scope)}}
 	case scope == registry.HoldStage:
 		return oneOf(in+".key", registry.Stage(key), registry.Stages())
@@ -78,7 +78,7 @@ func (s *server) addHold(ctx context.Context, in *addHoldInput) (*output[registr
 		_, err = s.registry.Item(ctx, h.Key)
 	case registry.HoldVolume:
 		err = s.volumeExists(ctx, h.Key)
-	case registry.HoldAll, registry.HoldStage, registry.HoldWorker: // a worker may be held before it starts
+	case registry.HoldAll, registry.HoldIngest, registry.HoldStage, registry.HoldWorker: // a worker may be held before it starts
 	}
 	if err != nil {
 		return nil, err

@@ -163,7 +163,7 @@ func (s scoped) Holds(ctx context.Context) ([]registry.Hold, error) {
 	}
 	return kept(holds, func(h registry.Hold) (bool, error) {
 		switch h.Scope {
-		case registry.HoldAll, registry.HoldStage:
+		case registry.HoldAll, registry.HoldIngest, registry.HoldStage:
 			return len(v.within()) > 0, nil
 		case registry.HoldCollection:
 			return v.sees(h.Key), nil

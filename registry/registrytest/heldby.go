@@ -239,7 +239,7 @@ func sameRule(f *fixture) {
 	random := rand.New(rand.NewPCG(3, 1)) //nolint:gosec // a test that can be repeated
 	f.collection("tapes", registry.Profile{Storages: []string{"tape", "cold"}})
 	keys := map[registry.HoldScope][]string{
-		registry.HoldAll: {""}, registry.HoldCollection: {mnemonic, "tapes", "none"}, registry.HoldWorker: {"worker-1"},
+		registry.HoldAll: {""}, registry.HoldIngest: {""}, registry.HoldCollection: {mnemonic, "tapes", "none"}, registry.HoldWorker: {"worker-1"},
 		registry.HoldVolume: {registry.DefaultStorage, registry.DefaultStaging, "tape", "cold", "col", "none"}, registry.HoldBatch: {"none"}, registry.HoldItem: {"none"},
 	}
 	for _, stage := range registry.Stages() {
@@ -263,6 +263,7 @@ func sameRule(f *fixture) {
 		f.takeItem(jobs[1])
 		keys[registry.HoldItem] = append(keys[registry.HoldItem], jobs...)
 	}
+	keys[registry.HoldItem] = append(keys[registry.HoldItem], f.duties()...)
 	scopes := registry.HoldScopes()
 	for range 80 {
 		var holds []registry.Hold

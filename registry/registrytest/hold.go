@@ -1,6 +1,8 @@
 package registrytest
 
 import (
+	"time"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast/holdfast/registry"
@@ -10,6 +12,8 @@ func holdTests() []test {
 	return []test{
 		{"lock_collection", holdEachScope},
 		{"lock_ingest", holdAll},
+		{"a_pause_and_holds_on_collections_and_batches_are_about_deposits_alone", holdDeposits},
+		{"acts_on_many_items_are_carried_out_while_the_queue_is_paused", actWhilePaused},
 		{"two_holds_are_released_together", twoHolds},
 		{"a_running_step_goes_on", holdWhileRunning},
 		{"a_repeat_replaces_reason_and_actor", holdRepeated},
@@ -40,6 +44,7 @@ func holdEachScope(f *fixture) {
 		free  []string
 	}{
 		{registry.HoldAll, "", []string{batch, jobs[0], jobs[1], apart}, nil},
+		{registry.HoldIngest, "", []string{batch, jobs[0], jobs[1], apart}, nil},
 		{registry.HoldStage, "estimate", jobs, []string{batch, apart}},
 		{registry.HoldCollection, mnemonic, []string{batch, jobs[0], jobs[1]}, []string{apart}},
 		{registry.HoldCollection, "other", []string{apart}, []string{batch, jobs[0]}},
@@ -99,6 +104,72 @@ func holdAll(f *fixture) {
 	f.take(registry.Expand, later)
 }
 
+// duties makes an item of each kind that takes no deposit in, and that can wait under a hold.
+func (f *fixture) duties() (ids []string) {
+	f.Helper()
+	for _, action := range registry.ObjectActions() {
+		ids = append(ids, f.about(action, f.object()).ID)
+	}
+	given := f.job(registry.Provision)
+	ids = append(ids, f.bulk(registry.ActCancel, "id:"+given).ID)
+	f.sure(given, registry.ActAbort)
+	ids = append(ids, f.tidyOf(given).ID)
+	f.clock.pass(time.Hour)
+	f.fail(f.toldJob(receiver(), registry.Download), registry.SystemFault)
+	return append(ids, f.carriers()[0].ID)
+}
+
+// holdDeposits: what is no deposit starts under the holds of deposits, and is kept by those of its own.
+func holdDeposits(f *fixture) {
+	ids := f.duties()
+	batch := f.submit()
+	deposits := []registry.Hold{{Scope: registry.HoldIngest}, {Scope: registry.HoldCollection, Key: mnemonic}, {Scope: registry.HoldBatch, Key: batch}}
+	for _, h := range deposits {
+		f.hold(h.Scope, h.Key)
+		f.state(batch, registry.StateHeld)
+	}
+	seen := map[registry.Action]bool{}
+	for _, id := range ids {
+		it := f.item(id)
+		seen[it.Action] = true
+		f.heldBy(id, "", "")
+		for _, h := range []registry.Hold{{Scope: registry.HoldAll}, {Scope: registry.HoldStage, Key: string(it.Stage)}, {Scope: registry.HoldItem, Key: id}} {
+			f.hold(h.Scope, h.Key)
+			if got := f.refusedOrOther(it.Stage, id); got != registry.ReasonHeld {
+				f.Errorf("%s under %s %s: claim: %s, want held", it.Action, h.Scope, h.Key, got)
+			}
+			f.release(h.Scope, h.Key)
+		}
+		f.take(it.Stage, id)
+	}
+	for _, r := range registry.Routes() {
+		if !r.Deposit && !seen[r.Action] {
+			f.Errorf("no item of action %s was tried", r.Action)
+		}
+	}
+	if got := f.refused(registry.Expand, batch).Reason; got != registry.ReasonHeld {
+		f.Errorf("the batch: %s, want held", got)
+	}
+}
+
+// actWhilePaused: what an admin asks of many items, or of a batch with its jobs, comes true although nothing is taken in.
+func actWhilePaused(f *fixture) {
+	_, jobs := f.batch(2)
+	gone, its := f.batch(2)
+	f.hold(registry.HoldIngest, "")
+	f.hold(registry.HoldCollection, mnemonic)
+	f.apply(f.bulk(registry.ActCancel, "id:"+jobs[0]).ID)
+	f.state(jobs[0], registry.StateCancelled)
+	f.state(jobs[1], registry.StateHeld)
+	f.command(gone, registry.ActAbort, "")
+	f.carriedOut()
+	f.sure(gone, registry.ActDelete)
+	f.carriedOut()
+	for _, id := range append(its, gone) {
+		f.state(id, registry.StateDeleted)
+	}
+}
+
 func twoHolds(f *fixture) {
 	id := f.submit()
 	f.hold(registry.HoldCollection, mnemonic)
@@ -150,6 +221,7 @@ func noHold(f *fixture) {
 	f.is(f.RemoveHold(f.Context(), registry.HoldItem, "a\x00\xff", "admin"), registry.ErrNotFound)
 	for _, h := range []registry.Hold{
 		{Scope: registry.HoldAll, Key: "x"},
+		{Scope: registry.HoldIngest, Key: "x"},
 		{Scope: registry.HoldItem},
 		{Scope: "nonsense", Key: "x"},
 		{},

@@ -135,7 +135,7 @@ func objectItemHeld(f *fixture) {
 	for _, action := range registry.ObjectActions() {
 		route, _ := registry.RouteOf(action)
 		id := f.about(action, ark).ID
-		holds := []registry.Hold{{Scope: registry.HoldCollection, Key: mnemonic}}
+		holds := []registry.Hold{{Scope: registry.HoldAll}, {Scope: registry.HoldStage, Key: string(route.First())}, {Scope: registry.HoldItem, Key: id}}
 		switch route.Steps[0].Writes {
 		case registry.StorageVolume, registry.AllStorages:
 			holds = append(holds, registry.Hold{Scope: registry.HoldVolume, Key: storageOf})

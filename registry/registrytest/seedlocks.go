@@ -11,8 +11,9 @@ import (
 // with its owner in the ingest service), each as what it is here: a hold, or a row of table lock.
 func seedLockTests() []test {
 	return []test{
-		// /locks/queue/ingest: a hold on everything.
-		{"lock_ingest_is_a_hold_on_all", seedHold(registry.HoldAll, "")},
+		// /locks/queue/ingest: a hold on all deposits.
+		{"lock_ingest_is_a_hold_on_ingest", seedHold(registry.HoldIngest, "")},
+		{"a_hold_on_all_is_a_lock_ingest_that_covers_more", seedHold(registry.HoldAll, "")},
 		// /locks/collections/MNEMONIC: a hold on the collection.
 		{"lock_collection_is_a_hold_on_the_collection", seedHold(registry.HoldCollection, mnemonic)},
 		// The storage node: a hold on the volume.

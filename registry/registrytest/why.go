@@ -67,9 +67,14 @@ func whyHeldCases() []whyCase {
 	return []whyCase{
 		{"held_paused", func(f *fixture) string {
 			id := f.submit()
-			f.later(registry.HoldAll, "")
+			f.later(registry.HoldIngest, "")
 			return id
 		}, held, []string{"queue paused by admin since 2026-03-01T12:01:00Z (look at it)"}, "admin", time.Minute, "resume the queue"},
+		{"held_everything", func(f *fixture) string {
+			id := f.submit()
+			f.later(registry.HoldAll, "")
+			return id
+		}, held, []string{"everything is paused by admin since 2026-03-01T12:01:00Z (look at it)"}, "admin", time.Minute, "resume the queue"},
 		{"held_stage", func(f *fixture) string {
 			id := f.submit()
 			f.later(registry.HoldStage, "expand")

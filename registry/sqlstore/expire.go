@@ -100,7 +100,7 @@ func (t *tx) expire(id string) (batch bool, err error) {
 // wanted says that a hold covers a batch or one of its jobs, or that somebody is still to be told of them.
 func (t *tx) wanted(batch registry.WorkItem) (bool, error) {
 	var holds, messages int
-	err := t.get(`SELECT COUNT(*) FROM hold h WHERE h.scope = 'all' OR h.scope = 'collection' AND h.key = $2
+	err := t.get(`SELECT COUNT(*) FROM hold h WHERE h.scope IN ('all', 'ingest') OR h.scope = 'collection' AND h.key = $2
 		OR h.scope IN ('batch', 'item') AND h.key = $1
 		OR h.scope = 'item' AND EXISTS (SELECT 1 FROM work_item j WHERE j.id = h.key AND j.parent_id = $1)`, []any{batch.ID, batch.Collection}, &holds)
 	if err != nil {

@@ -40,7 +40,7 @@ func nameHolds(query func(string, ...any) (*sql.Rows, error), items ...*registry
 		marks[i] = "$" + strconv.Itoa(i+1)
 	}
 	// There may be many holds on single items, so only those of these items are read.
-	rows, err := query(selectHold+`WHERE scope IN ('all', 'stage', 'collection', 'volume')
+	rows, err := query(selectHold+`WHERE scope IN ('all', 'ingest', 'stage', 'collection', 'volume')
 		OR (scope IN ('batch', 'item') AND key IN (`+strings.Join(marks, ", ")+`)) ORDER BY created_at, scope, key`, keys...)
 	if err != nil {
 		return fmt.Errorf("look up holds: %w", err)

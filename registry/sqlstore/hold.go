@@ -15,9 +15,9 @@ func checkHold(h registry.Hold) error {
 		return fmt.Errorf("%w: the key is too long, or no text", registry.ErrInvalid)
 	}
 	switch h.Scope {
-	case registry.HoldAll:
+	case registry.HoldAll, registry.HoldIngest:
 		if h.Key != "" {
-			return fmt.Errorf("%w: a hold on everything has no key", registry.ErrInvalid)
+			return fmt.Errorf("%w: a hold on %s has no key", registry.ErrInvalid, h.Scope)
 		}
 		return nil
 	case registry.HoldVolume:
@@ -127,7 +127,8 @@ func (t *tx) holdApart(h registry.Hold) (int64, error) {
 	}
 	apart, err := t.exec(`INSERT INTO hold (scope, key, reason, actor, created_at)
 		SELECT 'item', i.id, CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS BIGINT) FROM work_item i
-		WHERE i.tenant = $1 AND i.collection = $2 AND i.status IN ('prepare', 'pending') AND NOT `+heldBy+`
+		WHERE i.tenant = $1 AND i.collection = $2 AND i.status IN ('prepare', 'pending')
+			AND i.stage IN `+names(registry.DepositStages())+` AND NOT `+heldBy+`
 		ON CONFLICT (scope, key) DO NOTHING`,
 		Tenant, h.Key, clean("released one by one; was held: "+h.Reason), h.Actor, micros(h.CreatedAt))
 	if err != nil {

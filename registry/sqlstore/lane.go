@@ -20,7 +20,7 @@ const mostLooked = 2 * groupWrites
 func shut(alias string) string {
 	return `EXISTS (SELECT 1 FROM hold h WHERE h.scope = 'all'
 	OR (h.scope = 'stage' AND h.key = ` + alias + `.stage)
-	OR (h.scope = 'collection' AND h.key = ` + alias + `.collection)
+	OR (` + alias + `.stage IN ` + names(registry.DepositStages()) + ` AND (h.scope = 'ingest' OR (h.scope = 'collection' AND h.key = ` + alias + `.collection)))
 	OR (h.scope = 'volume' AND h.key = '` + registry.DefaultStaging + `' AND ` + alias + `.stage IN ` + stagingStages + `))`
 }
 

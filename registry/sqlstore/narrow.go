@@ -239,7 +239,7 @@ func (s *Store) heldAt(ctx context.Context, w *where) (conds []string, known boo
 		case registry.HoldStage:
 			conds = append(conds, w.bind("i.stage = ? AND i.status = 'pending'", h.Key))
 		case registry.HoldCollection:
-			for _, stage := range registry.Stages() {
+			for _, stage := range registry.DepositStages() {
 				conds = append(conds, w.bind("i.collection = ? AND "+atPlace(place{stage, registry.Pending}), h.Key))
 			}
 		case registry.HoldBatch:
@@ -247,7 +247,7 @@ func (s *Store) heldAt(ctx context.Context, w *where) (conds []string, known boo
 		case registry.HoldItem:
 			conds = append(conds, w.bind("i.id = ?", h.Key))
 		case registry.HoldWorker: // keeps no item back, only one worker
-		case registry.HoldAll, registry.HoldVolume:
+		case registry.HoldAll, registry.HoldIngest, registry.HoldVolume:
 			w.args = w.args[:before]
 			return nil, false, nil
 		}

@@ -58,13 +58,13 @@ func (s *Store) queueStatus(ctx context.Context) (q registry.QueueStatus, err er
 	return q, nil
 }
 
-// paused returns the hold on everything, nil when there is none, and the number of holds of any scope.
+// paused returns the hold on everything, else that on all deposits, nil when there is neither, and the number of holds of any scope.
 func (s *Store) paused(ctx context.Context) (*registry.Hold, int, error) {
 	var n int
 	if err := s.read.QueryRowContext(ctx, `SELECT COUNT(*) FROM hold`).Scan(&n); err != nil {
 		return nil, 0, err
 	}
-	rows, err := s.read.QueryContext(ctx, selectHold+`WHERE scope = 'all'`)
+	rows, err := s.read.QueryContext(ctx, selectHold+`WHERE scope IN ('all', 'ingest') ORDER BY scope`)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -91,7 +91,7 @@ const heldApart = `CASE WHEN i.id IN (SELECT key FROM hold WHERE scope IN ('item
 
 // sharedHolds are the holds that cover groups of rows alike.
 func (s *Store) sharedHolds(ctx context.Context) ([]registry.Hold, error) {
-	rows, err := s.read.QueryContext(ctx, selectHold+`WHERE scope IN ('all', 'stage', 'collection', 'volume')`)
+	rows, err := s.read.QueryContext(ctx, selectHold+`WHERE scope IN ('all', 'ingest', 'stage', 'collection', 'volume')`)
 	if err != nil {
 		return nil, fmt.Errorf("look up holds: %w", err)
 	}

@@ -120,7 +120,7 @@ func (t *tx) putBack(scope registry.HoldScope, key string) error {
 			return err
 		}
 	case registry.HoldVolume:
-	case registry.HoldAll, registry.HoldStage, registry.HoldCollection, registry.HoldWorker:
+	case registry.HoldAll, registry.HoldIngest, registry.HoldStage, registry.HoldCollection, registry.HoldWorker:
 		return nil // they set nothing aside
 	}
 	err := t.do(`INSERT INTO putback (scope, key, after_id) VALUES ($1, $2, '')

@@ -108,6 +108,8 @@ func holdSentence(h registry.Hold, it registry.WorkItem) string {
 	what := "held"
 	switch h.Scope {
 	case registry.HoldAll:
+		what = "everything is paused"
+	case registry.HoldIngest:
 		what = "queue paused"
 	case registry.HoldStage, registry.HoldCollection, registry.HoldVolume, registry.HoldWorker:
 		what = fmt.Sprintf("%s %s is held", h.Scope, h.Key)
@@ -121,7 +123,7 @@ func holdSentence(h registry.Hold, it registry.WorkItem) string {
 }
 
 func releaseAct(h registry.Hold) string {
-	if h.Scope == registry.HoldAll {
+	if h.Scope.Keyless() {
 		return "resume the queue"
 	}
 	return fmt.Sprintf("release the hold on %s %s", h.Scope, h.Key)
