@@ -37,12 +37,13 @@ func (a *app) checkCommand() *cobra.Command {
 			"by, and name everything that is wrong with them. Nothing is sent anywhere. PATH is a file, a folder, or the address of\n" +
 			"an object or a storage root in a bucket, s3://BUCKET/PREFIX?... The exit code is 0 when all are valid, else 6.\n" +
 			"An object is compared with the inventory beside its files; `object verify` compares it with what the Registry recorded.\n\n" +
-			"A signed deposit receipt is verified: signature, list of files, chain of events, and with --against every file in a folder.",
+			"A signed deposit receipt is verified: signature, list of files, chain of events, and with --against every file in a folder.\n" +
+			"An OCFL object is judged by OCFL's rules, too, when a receipt is held against it.",
 		Example: "  holdfast check batch.checkm --remote\n  holdfast check bag.zip --json\n  holdfast check receipt.jsonl --key keys.pem --against exported/",
 		Args:    needs("PATH..."),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.check(cmd.Context(), args, c) },
 	}
-	cmd.Flags().StringVar(&c.typ, "type", string(registry.AutoType), "judge it as `TYPE`: auto, file, container, bag, object-manifest, batch-manifest, container-batch-manifest, single-file-batch-manifest, ocfl-object, ocfl-root")
+	cmd.Flags().StringVar(&c.typ, "type", string(registry.AutoType), "judge it as `TYPE`: auto, file, container, bag, object-manifest, batch-manifest, container-batch-manifest, single-file-batch-manifest, ocfl-object, ocfl-root, receipt")
 	cmd.Flags().StringVar(&c.profile, "profile", "", "judge bags by the BagIt profile in `FILE`, too")
 	cmd.Flags().BoolVar(&c.remote, "remote", false, "also ask for every file that a manifest or a bag's fetch.txt names, without fetching it")
 	cmd.Flags().StringArrayVar(&c.keys, "key", nil, "whose signature on receipts is trusted: a public key in hex, or a `FILE` of keys in PEM; may be given several times")
@@ -60,7 +61,7 @@ type checkLine struct {
 
 func (a *app) check(ctx context.Context, paths []string, c check) error {
 	t := registry.PayloadType(c.typ)
-	if t != intake.OCFLObject && t != intake.OCFLRoot {
+	if t != intake.OCFLObject && t != intake.OCFLRoot && t != receiptType {
 		var err error
 		if t, err = typeOf(c.typ); err != nil {
 			return err
@@ -86,8 +87,8 @@ func (a *app) check(ctx context.Context, paths []string, c check) error {
 	}
 	var codes []outcome
 	for _, path := range paths {
-		if receipt, err := isReceipt(path); err == nil && (receipt || c.against != "" || len(keys) > 0) {
-			code, err := a.checkReceipt(path, c.against, keys)
+		if receipt, err := isReceipt(path); t == receiptType || err == nil && (receipt || c.against != "" || len(keys) > 0) {
+			code, err := a.checkReceipt(ctx, path, c.against, keys)
 			if err != nil {
 				code = outcome(codeOf(err))
 				a.complain(fmt.Errorf("check %s: %w", path, err))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/holdfast/holdfast/receipt"
+	"github.com/holdfast/holdfast/registry"
 )
 
 // receiptVerdict is what `check RECEIPT --json` prints.
@@ -25,10 +27,14 @@ type receiptVerdict struct {
 	Key      string          `json:"key"`
 	Against  string          `json:"against,omitempty"`
 	Compared int64           `json:"compared,omitempty"` // files of the folder
+	LeftOut  int64           `json:"left_out,omitempty"` // files of the receipt, Holdfast's own, that an export may be without
 	Errors   int64           `json:"errors"`
 	Faults   []receipt.Fault `json:"faults"`
 	ExitCode int             `json:"exit_code"`
 }
+
+// receiptType is the --type of receipts: what a damaged one that no longer begins as one has to be called.
+const receiptType registry.PayloadType = "receipt"
 
 // isReceipt says whether a file begins as receipts do, of whatever format.
 func isReceipt(path string) (_ bool, err error) {
@@ -67,7 +73,7 @@ func trustedKeys(args []string) ([]receipt.PublicKey, error) {
 }
 
 // checkReceipt verifies a receipt, against a folder unless that is "".
-func (a *app) checkReceipt(path, against string, keys []receipt.PublicKey) (_ outcome, err error) {
+func (a *app) checkReceipt(ctx context.Context, path, against string, keys []receipt.PublicKey) (_ outcome, err error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return exitFailed, cause(err)
@@ -86,12 +92,12 @@ func (a *app) checkReceipt(path, against string, keys []receipt.PublicKey) (_ ou
 	if err != nil {
 		return exitFailed, err
 	}
-	v := receiptVerdict{Path: path, Type: "receipt", Against: against, Faults: r.Faults}
+	v := receiptVerdict{Path: path, Type: string(receiptType), Against: against, Faults: r.Faults}
 	if c != nil {
-		if err := c.finish(r); err != nil {
+		if err := c.finish(ctx, r); err != nil {
 			return exitFailed, err
 		}
-		v.Compared, v.Faults = c.compared, r.Faults
+		v.Compared, v.LeftOut, v.Faults = c.compared, c.leftOut, r.Faults
 	}
 	h := r.Header
 	v.Valid, v.Trusted, v.Errors = r.Valid(), r.Trusted, r.Total
@@ -123,6 +129,9 @@ func (a *app) printReceipt(v receiptVerdict, h receipt.Header) error {
 	}
 	if v.Compared > 0 {
 		lines = append(lines, fmt.Sprintf("  %s in %s read and compared", plural(v.Compared, "file", "files"), clean(v.Against)))
+	}
+	if v.LeftOut > 0 {
+		lines = append(lines, fmt.Sprintf("  %s not in it: an export may be without Holdfast's own (--system)", plural(v.LeftOut, "file is", "files are")))
 	}
 	switch {
 	case v.Trusted && v.Valid:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/holdfast/holdfast/bagit"
 	"github.com/holdfast/holdfast/fixity"
+	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/parcel"
 	"github.com/holdfast/holdfast/receipt"
 )
@@ -26,6 +28,7 @@ type comparison struct {
 	compared int64
 	ours     int64    // of Holdfast's own files, those that are there
 	missing  []string // and those that are not: an export may be without them
+	leftOut  int64    // how many these are, when it has none of them
 }
 
 func compareWith(folder string) (*comparison, error) {
@@ -62,6 +65,7 @@ func (c *comparison) file(f receipt.File) error {
 	info, err := c.root.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && ours:
+		c.leftOut++
 		if len(c.missing) < mostMissing {
 			c.missing = append(c.missing, name)
 		}
@@ -117,11 +121,12 @@ func (c *comparison) digest(name, algorithm, want string) (wrong, err error) {
 }
 
 // finish looks for what the receipt does not have, once all that it has was compared.
-func (c *comparison) finish(r *receipt.Result) error {
+func (c *comparison) finish(ctx context.Context, r *receipt.Result) error {
 	if c.ocfl {
-		return c.inventory(r)
+		return errors.Join(c.inventory(r), c.object(ctx, r))
 	}
 	if c.ours > 0 {
+		c.leftOut = 0
 		for _, name := range c.missing {
 			r.Add(receipt.Fault{Where: "file " + receipt.EscapePath(name), Message: "it is missing in " + c.folder})
 		}
@@ -159,6 +164,22 @@ func (c *comparison) inventory(r *receipt.Result) error {
 		}
 		c.compared++
 		break // all replicas have one inventory
+	}
+	return nil
+}
+
+// object judges the OCFL object by OCFL's own rules: the receipt is of one version, and says nothing of the others, of the files
+// that make it an object, or of files that nobody knows.
+func (c *comparison) object(ctx context.Context, r *receipt.Result) error {
+	report, err := ocfl.ValidateFS(ctx, c.root.FS(), ocfl.ValidateOptions{})
+	if err != nil {
+		return err
+	}
+	for _, f := range report.Errors() {
+		r.Add(receipt.Fault{Where: "object", Message: f.String()})
+	}
+	if id := r.Header.Object; report.ID != "" && report.ID != id && id != "" {
+		r.Add(receipt.Fault{Where: "object", Message: fmt.Sprintf("in %s lies %s, and the receipt is of %s", c.folder, report.ID, id)})
 	}
 	return nil
 }
