@@ -48,7 +48,7 @@ func (a *app) batchShowCommand() *cobra.Command {
 		},
 	}
 	limitFlag(cmd, &limit)
-	return a.clientFlags(cmd)
+	return a.clientFlags(a.takesIDs(registry.Batch, cmd))
 }
 
 // batchLine is a batch as `batch show --json` prints it.

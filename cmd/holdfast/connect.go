@@ -24,23 +24,31 @@ func (a *app) clientFlags(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// connect finds the service that a client command is about: the folder that was named, else the environment, else the
-// default folder.
+// connect returns a client of the service that a command is about.
 func (a *app) connect() (*client.Client, error) {
-	c, err := config.Load(config.Default())
+	at, err := a.service()
 	if err != nil {
 		return nil, err
+	}
+	return client.New(at.URL, at.Token, client.Options{UserAgent: "holdfast/" + version}), nil
+}
+
+// service finds the service that a command is about: the folder that was named, else the environment, else the default folder.
+func (a *app) service() (node.Client, error) {
+	c, err := config.Load(config.Default())
+	if err != nil {
+		return node.Client{}, err
 	}
 	at := node.Client{URL: c.URL, Token: c.Token}
 	if a.dir != "" || c.URL == "" {
 		if at, err = a.clientOf(a.dir); err != nil {
-			return nil, err
+			return at, err
 		}
 	}
 	if at.Token == "" {
-		return nil, fix(&usageError{errors.New("HOLDFAST_URL is set, but HOLDFAST_TOKEN is not")}, "set it, or use --dir DIR of a running `holdfast up`")
+		return at, fix(&usageError{errors.New("HOLDFAST_URL is set, but HOLDFAST_TOKEN is not")}, "set it, or use --dir DIR of a running `holdfast up`")
 	}
-	return client.New(at.URL, at.Token, client.Options{UserAgent: "holdfast/" + version}), nil
+	return at, nil
 }
 
 // clientOf reads what `up` left in its folder, the default one when dir is "".

@@ -23,6 +23,11 @@ func (a *app) eventsCommand() *cobra.Command {
 			if q.After < client.FromNow {
 				return &usageError{errors.New("--after must be the number of an event, or 0 for all")}
 			}
+			whole, err := a.wholeID(cmd.Context(), "", q.ItemID)
+			if err != nil {
+				return err
+			}
+			q.ItemID = whole
 			if follow {
 				return a.followEvents(cmd.Context(), q)
 			}
@@ -44,7 +49,7 @@ func (a *app) listEvents(ctx context.Context, q registry.FeedQuery) error {
 		return err
 	}
 	l := lister[registry.Event]{none: "no events", row: feedRow, columns: []column{
-		{name: "no", right: true}, {name: "time"}, {name: "event"}, {name: "item"}, {name: "by"}, {name: "what"},
+		{name: "no", right: true}, {name: "time"}, {name: "event"}, {name: "item", id: true}, {name: "by", spare: 1}, {name: "what", below: 3},
 	}}
 	return l.print(a, func(yield func(registry.Event) error) (bool, error) {
 		return eachRow(ctx, q.Limit, func(ctx context.Context, after string, limit int) (registry.Page[registry.Event], error) {

@@ -25,6 +25,9 @@ func (a *app) itemFailuresCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if q, err = a.wholeQuery(cmd.Context(), q); err != nil {
+				return err
+			}
 			return a.showFailures(cmd.Context(), c, q, limit)
 		},
 	}
@@ -52,14 +55,12 @@ func (a *app) batchFailuresCommand() *cobra.Command {
 		},
 	}
 	limitFlag(cmd, &limit)
-	return a.clientFlags(cmd)
+	return a.clientFlags(a.takesIDs(registry.Batch, cmd))
 }
 
 // showFailures prints the groups, and below them what puts each right and the command that requeues it.
 func (a *app) showFailures(ctx context.Context, c *client.Client, q registry.Query, limit int) error {
-	l := lister[registry.FailureGroup]{none: "nothing has failed", row: failureRow, columns: []column{
-		{name: "count", right: true}, {name: "stage"}, {name: "class"}, {name: "cause", flex: true}, {name: "since"}, {name: "last", spare: 1}, {name: "example"},
-	}}
+	l := lister[registry.FailureGroup]{none: "nothing has failed", row: failureRow, columns: failureColumns()}
 	var groups []registry.FailureGroup
 	err := l.print(a, func(yield func(registry.FailureGroup) error) (bool, error) {
 		return eachRow(ctx, limit, func(ctx context.Context, after string, size int) (registry.Page[registry.FailureGroup], error) {
@@ -78,6 +79,12 @@ func (a *app) showFailures(ctx context.Context, c *client.Client, q registry.Que
 		}
 	}
 	return nil
+}
+
+func failureColumns() []column {
+	return []column{
+		{name: "count", right: true}, {name: "stage"}, {name: "class"}, {name: "cause", flex: true, below: 4}, {name: "since"}, {name: "last", spare: 1}, {name: "example", id: true},
+	}
 }
 
 func failureRow(g registry.FailureGroup) []string {

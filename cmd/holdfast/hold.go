@@ -81,6 +81,9 @@ func (a *app) addHold(ctx context.Context, h registry.Hold) error {
 	if err != nil {
 		return err
 	}
+	if h.Key, err = a.holdKey(ctx, h.Scope, h.Key); err != nil {
+		return err
+	}
 	if err := c.AddHold(ctx, h); err != nil {
 		return err
 	}
@@ -105,11 +108,30 @@ func (a *app) removeHold(ctx context.Context, scope registry.HoldScope, key stri
 	if err != nil {
 		return err
 	}
+	if key, err = a.holdKey(ctx, scope, key); err != nil {
+		return err
+	}
 	if err := c.RemoveHold(ctx, scope, key, ""); err != nil {
 		return err
 	}
 	a.note("released: %s", holdName(scope, key))
 	return nil
+}
+
+// holdKey is the key of a hold, in whole where it is an id.
+func (a *app) holdKey(ctx context.Context, scope registry.HoldScope, key string) (string, error) {
+	if scope != registry.HoldBatch && scope != registry.HoldItem {
+		return key, nil
+	}
+	return a.wholeID(ctx, itemsOf(scope), key)
+}
+
+// itemsOf is the action of the items that a hold of this scope can be on, "" for any.
+func itemsOf(scope registry.HoldScope) registry.Action {
+	if scope == registry.HoldBatch {
+		return registry.Batch
+	}
+	return ""
 }
 
 // holdCommands are hold and release of things of one scope, named by their ids.
@@ -118,7 +140,7 @@ func (a *app) holdCommands(scope registry.HoldScope) []*cobra.Command {
 	hold := &cobra.Command{
 		Use: "hold ID... --reason TEXT", Short: fmt.Sprintf("Keep each %s from starting its next step (- reads ids from standard input)", scope), Args: needs("ID..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.eachHold(cmd.Context(), args, "held", func(c *client.Client, id string) error {
+			return a.eachHold(cmd.Context(), scope, args, "held", func(c *client.Client, id string) error {
 				return c.AddHold(cmd.Context(), registry.Hold{Scope: scope, Key: id, Reason: reason})
 			})
 		},
@@ -127,7 +149,7 @@ func (a *app) holdCommands(scope registry.HoldScope) []*cobra.Command {
 	release := &cobra.Command{
 		Use: "release ID...", Short: fmt.Sprintf("Let each %s go that no other hold covers (- reads ids from standard input)", scope), Args: needs("ID..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.eachHold(cmd.Context(), args, "released", func(c *client.Client, id string) error {
+			return a.eachHold(cmd.Context(), scope, args, "released", func(c *client.Client, id string) error {
 				return releaseOne(cmd.Context(), c, scope, id)
 			})
 		},
@@ -154,8 +176,8 @@ func releaseOne(ctx context.Context, c *client.Client, scope registry.HoldScope,
 }
 
 // eachHold does the same for several ids. One that cannot be done does not keep the others from it.
-func (a *app) eachHold(ctx context.Context, args []string, done string, do func(*client.Client, string) error) error {
-	ids, err := a.ids(args)
+func (a *app) eachHold(ctx context.Context, scope registry.HoldScope, args []string, done string, do func(*client.Client, string) error) error {
+	ids, err := a.ids(ctx, itemsOf(scope), args)
 	if err != nil {
 		return err
 	}

@@ -55,20 +55,12 @@ func (a *app) listItems(ctx context.Context, q registry.ItemQuery, none string) 
 	if err != nil {
 		return err
 	}
-	l := lister[registry.WorkItem]{none: none, row: itemRow, columns: []column{
-		{name: "id"},
-		{name: "action", spare: 1},
-		{name: "state"},
-		{name: "collection", spare: 2},
-		{name: "size", right: true, spare: 3},
-		{name: "updated", spare: 4},
-		{name: "name", flex: true},
-		{name: "note", flex: true},
-	}}
+	if q.Match, err = a.wholeQuery(ctx, q.Match); err != nil {
+		return err
+	}
+	l := lister[registry.WorkItem]{none: none, row: itemRow, columns: itemColumns()}
 	if q.Action == registry.Batch {
-		l.row, l.columns = batchRow, []column{
-			{name: "id"}, {name: "state"}, {name: "collection", spare: 1}, {name: "updated", spare: 2}, {name: "name", flex: true}, {name: "note", flex: true},
-		}
+		l.row, l.columns = batchRow, batchColumns()
 	}
 	return l.print(a, func(yield func(registry.WorkItem) error) (bool, error) {
 		return eachRow(ctx, q.Limit, func(ctx context.Context, after string, limit int) (registry.Page[registry.WorkItem], error) {
@@ -76,6 +68,30 @@ func (a *app) listItems(ctx context.Context, q registry.ItemQuery, none string) 
 			return c.Items(ctx, q)
 		}, yield)
 	})
+}
+
+func itemColumns() []column {
+	return []column{
+		{name: "id", id: true},
+		{name: "action", spare: 1},
+		{name: "state"},
+		{name: "collection", spare: 2},
+		{name: "size", right: true, spare: 3},
+		{name: "updated", spare: 4},
+		{name: "name", flex: true},
+		{name: "note", flex: true, below: 2},
+	}
+}
+
+func batchColumns() []column {
+	return []column{
+		{name: "id", id: true},
+		{name: "state"},
+		{name: "collection", spare: 1},
+		{name: "updated", spare: 2},
+		{name: "name", flex: true},
+		{name: "note", flex: true, below: 2},
+	}
 }
 
 func itemRow(it registry.WorkItem) []string {
@@ -105,7 +121,7 @@ func (a *app) itemShowCommand() *cobra.Command {
 		Use: "show ID", Short: "Show an item and the attempts of workers at it", Args: needs("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.showItem(cmd.Context(), args[0]) },
 	}
-	return a.clientFlags(cmd)
+	return a.clientFlags(a.takesIDs("", cmd))
 }
 
 func (a *app) showItem(ctx context.Context, id string) error {
@@ -137,7 +153,7 @@ func (a *app) showItem(ctx context.Context, id string) error {
 		return err
 	}
 	l := lister[registry.Attempt]{row: attemptRow, columns: []column{
-		{name: "attempt", right: true}, {name: "stage"}, {name: "started"}, {name: "ended", spare: 1}, {name: "outcome"}, {name: "worker"}, {name: "error"}, // which is read here
+		{name: "attempt", right: true}, {name: "stage"}, {name: "started"}, {name: "ended", spare: 1}, {name: "outcome"}, {name: "worker", spare: 2}, {name: "error", below: 20}, // which is read here
 	}}
 	return l.print(a, whole(attempts))
 }
@@ -232,7 +248,7 @@ func (a *app) itemHistoryCommand() *cobra.Command {
 				return err
 			}
 			l := lister[registry.Event]{none: "nothing yet", row: eventRow, columns: []column{
-				{name: "time"}, {name: "event"}, {name: "attempt", right: true}, {name: "by"}, {name: "what"},
+				{name: "time"}, {name: "event"}, {name: "attempt", right: true}, {name: "by", spare: 1}, {name: "what", below: 3},
 			}}
 			return l.print(a, func(yield func(registry.Event) error) (bool, error) {
 				return eachRow(cmd.Context(), limit, historyPage(c, args[0]), yield)
@@ -240,7 +256,7 @@ func (a *app) itemHistoryCommand() *cobra.Command {
 		},
 	}
 	limitFlag(cmd, &limit)
-	return a.clientFlags(cmd)
+	return a.clientFlags(a.takesIDs("", cmd))
 }
 
 func eventRow(e registry.Event) []string {
@@ -322,7 +338,7 @@ func (a *app) itemWhyCommand() *cobra.Command {
 			return f.write(a.out)
 		},
 	}
-	return a.clientFlags(cmd)
+	return a.clientFlags(a.takesIDs("", cmd))
 }
 
 // steering are the commands that ask acts of items.
@@ -355,7 +371,7 @@ func (a *app) steering() []*cobra.Command {
 
 // command asks the same act of several items. One that refuses does not keep the others from it.
 func (a *app) command(ctx context.Context, args []string, command registry.Command) error {
-	ids, err := a.ids(args)
+	ids, err := a.ids(ctx, "", args)
 	if err != nil {
 		return err
 	}
@@ -393,8 +409,9 @@ func (a *app) command(ctx context.Context, args []string, command registry.Comma
 	return asError(together(codes))
 }
 
-// ids returns the ids that are given; - stands for those on standard input, one a word.
-func (a *app) ids(args []string) ([]string, error) {
+// ids returns the ids that are given, in whole; - stands for those on standard input, one a word. They are of batches only when
+// action says so. One that means nothing, or several items, keeps all of them from being used.
+func (a *app) ids(ctx context.Context, action registry.Action, args []string) ([]string, error) {
 	var ids []string
 	for _, arg := range args {
 		if arg != "-" {
@@ -415,6 +432,13 @@ func (a *app) ids(args []string) ([]string, error) {
 		return nil, usage("no ids were given")
 	case slices.Contains(ids, ""):
 		return nil, usage("an id is empty")
+	}
+	for i, id := range ids {
+		whole, err := a.wholeID(ctx, action, id)
+		if err != nil {
+			return nil, err
+		}
+		ids[i] = whole
 	}
 	return ids, nil
 }

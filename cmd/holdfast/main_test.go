@@ -82,7 +82,16 @@ func TestUsage(t *testing.T) {
 		args []string
 		says []string
 	}{
-		{"unknown command", []string{"sumbit", "x"}, []string{`unknown command "sumbit"`, "holdfast --help"}},
+		{"unknown command", []string{"frobnicate", "--dir", "x"}, []string{`unknown command "frobnicate"`, "holdfast --help"}},
+		{"misspelt", []string{"sumbit", "a b"}, []string{`unknown command "sumbit"`, "`holdfast submit 'a b'`"}},
+		{"misspelt below", []string{"item", "lst"}, []string{"`holdfast item list`"}},
+		{"retry", []string{"retry", "01a20514", "--dir", "d"}, []string{"`holdfast item requeue 01a20514 --dir d`"}},
+		{"status", []string{"status"}, []string{"`holdfast queue status`"}},
+		{"why", []string{"why", "01a20514"}, []string{"`holdfast item why 01a20514`"}},
+		{"failures", []string{"failures", "--dir", "d"}, []string{"`holdfast item failures --dir d`", "`holdfast batch failures --dir d`"}},
+		{"report", []string{"report", "01a20514"}, []string{"`holdfast batch report 01a20514`"}},
+		{"requeue of a batch", []string{"batch", "requeue", "01a20514"}, []string{"`holdfast item requeue 01a20514`"}},
+		{"id too short", []string{"item", "show", "01a"}, []string{"8 characters"}},
 		{"group alone", []string{"batch"}, []string{"one of list, show, report, failures, update-report, delete, cleanup, hold, release must follow"}},
 		{"unknown below", []string{"item", "explode"}, []string{`unknown command "explode"`, "requeue"}},
 		{"unknown flag", []string{"submit", "--colection", "x", "y"}, []string{"--colection", "holdfast submit --help"}},

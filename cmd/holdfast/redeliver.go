@@ -37,5 +37,5 @@ func (a *app) redeliverCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why; it is kept with the act")
-	return a.clientFlags(cmd)
+	return a.clientFlags(a.takesIDs("", cmd))
 }

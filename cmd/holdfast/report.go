@@ -51,7 +51,7 @@ func (a *app) batchReportCommand() *cobra.Command {
 	f.BoolVar(&o.changed, "changed", false, "only what changed since the report before, and what has still failed")
 	f.BoolVar(&o.csv, "csv", false, "print the jobs as CSV")
 	f.BoolVar(&o.list, "list", false, "list the batch's reports")
-	return a.clientFlags(cmd)
+	return a.clientFlags(a.takesIDs(registry.Batch, cmd))
 }
 
 // query is which jobs of a report are asked for.
@@ -144,12 +144,12 @@ func reportSections(r registry.BatchReport) []reportSection {
 		title: "Not completed", query: registry.ReportQuery{List: registry.ListFailed},
 		columns: []column{
 			{name: "row", right: true},
-			{name: "item"},
+			{name: "item", id: true},
 			{name: "state"},
 			{name: "stage", spare: 2},
 			{name: "name", flex: true},
-			{name: "error", flex: true},
-			{name: "fix", flex: true},
+			{name: "error", flex: true, below: 8},
+			{name: "fix", flex: true, below: 4},
 		},
 		row: func(j registry.JobResult) []string {
 			return []string{
@@ -161,8 +161,8 @@ func reportSections(r registry.BatchReport) []reportSection {
 		title: "Completed", query: registry.ReportQuery{List: registry.ListCompleted},
 		columns: []column{
 			{name: "row", right: true},
-			{name: "item"},
-			{name: "ark", spare: 1},
+			{name: "item", id: true},
+			{name: "ark"},
 			{name: "version", right: true, spare: 2},
 			{name: "name", flex: true},
 			{name: "local ids", flex: true},

@@ -87,20 +87,13 @@ func (a *app) endings(ctx context.Context, c *client.Client, entries []entry, se
 	return nil
 }
 
-// errorsTold is how many errors are told in full.
-const errorsTold = 20
-
 // resultTable prints what became of every job, and of batches that have none.
 func (a *app) resultTable(ctx context.Context, c *client.Client, entries []entry, seen []registry.BatchProgress) error {
 	t := newTable(a.out, width(a.out), jobColumns()...)
-	var failed []registry.JobResult // whose errors are told in full, since a terminal may have no room for them
 	for i, e := range entries {
 		rows := 0
 		err := eachJob(ctx, c, e.target, func(j registry.JobResult) error {
 			rows++
-			if t.limit > 0 && j.Error != "" && len(failed) < errorsTold {
-				failed = append(failed, j)
-			}
 			return t.row(jobRow(j)...)
 		})
 		if err != nil {
@@ -115,9 +108,6 @@ func (a *app) resultTable(ctx context.Context, c *client.Client, entries []entry
 	}
 	if err := t.end(); err != nil {
 		return err
-	}
-	for _, j := range failed {
-		a.note("%s: %s", j.ItemID, clean(classed(j.Error, j.Class)))
 	}
 	for i, p := range seen {
 		switch {
@@ -140,7 +130,7 @@ func (a *app) resultTable(ctx context.Context, c *client.Client, entries []entry
 
 func jobColumns() []column {
 	return []column{
-		{name: "item"}, {name: "state"}, {name: "ark", spare: 1}, {name: "version", right: true, spare: 2}, {name: "name", flex: true}, {name: "error", flex: true},
+		{name: "item", id: true}, {name: "state"}, {name: "ark"}, {name: "version", right: true, spare: 1}, {name: "name", flex: true}, {name: "error", flex: true, below: 8},
 	}
 }
 

@@ -43,6 +43,15 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && !a.started {
+		// A flag after an unknown command is unknown, too, and says nothing to whoever typed it.
+		at := strings.Count(cmd.CommandPath(), " ")
+		if at < len(args) {
+			if guess := a.guessed(cmd, args[at], args[at+1:]); guess != nil {
+				err = guess
+			}
+		}
+	}
+	if err != nil && !a.started && !as[*fixError](err) {
 		err = fix(&usageError{err}, "see "+cmd.CommandPath()+" --help")
 	}
 	a.complain(err)
@@ -64,7 +73,7 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(
 		a.upCommand(), a.registryCommand(), a.workerCommand(), a.brokerCommand(), a.submitCommand(), a.checkCommand(), a.receiptKeysCommand(), a.watchCommand(),
 		a.batchCommand(), a.itemCommand(), a.objectCommand(), a.collectionCommand(), a.holdCommand(), a.queueCommand(), a.feedCommand(),
-		a.graphCommand(), a.eventsCommand(), a.auditCommand(), a.tokenCommand(),
+		a.graphCommand(), a.eventsCommand(), a.auditCommand(), a.tokenCommand(), a.loginCommand(),
 		a.healthCommand(), a.migrateCommand(), a.storageCommand(), a.versionCommand(), a.benchCommand(),
 	)
 	return root

@@ -127,6 +127,11 @@ func (a *app) submit(ctx context.Context, args []string, s submission) error {
 	if err != nil {
 		return err
 	}
+	for i, r := range s.request.Requires {
+		if s.request.Requires[i].ItemID, err = a.wholeID(ctx, "", r.ItemID); err != nil {
+			return err
+		}
+	}
 	var accepted []entry
 	var codes []outcome
 	for _, arg := range args {

@@ -7,11 +7,14 @@ import (
 	"strings"
 )
 
-// column is one column of a table.
+// column is one column of a table. What a terminal is too narrow for is shown in fewer columns, in this order: text goes
+// below its row, ids lose their ends, columns that can be spared are left out, and others are shortened.
 type column struct {
 	name  string
 	right bool // numbers
+	id    bool // an item's id: what is left of it is still enough to name the item by
 	flex  bool // may be shortened to fit the terminal; identifiers may not, for they are copied
+	below int  // above 0: text, which goes below its row, in as many lines at most
 	spare int  // above 0: left out on a terminal that is too narrow for all, the highest first
 }
 
@@ -30,7 +33,9 @@ type table struct {
 	w       *bufio.Writer
 	limit   int // columns of the terminal; 0: no limit
 	columns []column
-	hidden  []bool // of the columns: left out
+	hidden  []bool // of the columns: left out of the row
+	under   bool   // text is below the rows
+	short   bool   // ids are without their ends
 	pending [][]string
 	widths  []int
 }
@@ -71,13 +76,10 @@ func (t *table) begin() error {
 	head := make([]string, len(t.columns))
 	for i, c := range t.columns {
 		head[i] = strings.ToUpper(c.name)
-		t.widths[i] = cells(head[i])
-		for _, row := range t.pending {
-			t.widths[i] = max(t.widths[i], cells(row[i]))
-		}
+		t.measure(i)
 	}
 	t.fit()
-	if err := t.write(head); err != nil {
+	if err := t.line(head); err != nil {
 		return err
 	}
 	for _, row := range t.pending {
@@ -89,11 +91,39 @@ func (t *table) begin() error {
 	return nil
 }
 
-// fit makes the table no wider than the terminal: it leaves out what can be spared, then it shortens the widest of the
-// columns that may be shortened.
+// measure finds the width of a column.
+func (t *table) measure(i int) {
+	t.widths[i] = cells(t.columns[i].name)
+	for _, row := range t.pending {
+		t.widths[i] = max(t.widths[i], cells(t.cell(i, row[i])))
+	}
+}
+
+// cell is a value as it is shown in a column.
+func (t *table) cell(i int, value string) string {
+	if t.short && t.columns[i].id {
+		return shortID(value)
+	}
+	return value
+}
+
+// fit makes the table no wider than the terminal.
 func (t *table) fit() {
-	if t.limit <= 0 {
+	if t.limit <= 0 || t.total(math.MaxInt) <= t.limit {
 		return
+	}
+	for i, c := range t.columns {
+		if c.below > 0 {
+			t.under, t.hidden[i] = true, true
+		}
+	}
+	if t.total(math.MaxInt) > t.limit && t.toldApart() {
+		t.short = true
+		for i, c := range t.columns {
+			if c.id {
+				t.measure(i)
+			}
+		}
 	}
 	for t.total(flexGood) > t.limit && t.leaveOut() {
 	}
@@ -142,12 +172,71 @@ func (t *table) leaveOut() bool {
 	return first >= 0
 }
 
+// toldApart says that the rows' ids are still different without their ends.
+func (t *table) toldApart() bool {
+	whole := map[string]string{}
+	for _, row := range t.pending {
+		for i, c := range t.columns {
+			if !c.id {
+				continue
+			}
+			if other, ok := whole[shortID(row[i])]; ok && other != row[i] {
+				return false
+			}
+			whole[shortID(row[i])] = row[i]
+		}
+	}
+	return true
+}
+
+// write writes a row, and what goes below it.
 func (t *table) write(values []string) error {
+	if err := t.line(values); err != nil || !t.under {
+		return err
+	}
+	for i, c := range t.columns {
+		if c.below == 0 || values[i] == "" {
+			continue
+		}
+		lines := wrapped(c.name+": "+values[i], t.limit-len(belowIndent), c.below)
+		if _, err := t.w.WriteString(belowIndent + strings.Join(lines, "\n"+belowIndent) + "\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// belowIndent stands before what is below a row.
+const belowIndent = "    "
+
+// wrapped is text in lines of at most width columns, and of at most most of them: the last one says by an ellipsis that there
+// is more. A word that is longer than a line, such as an address, is not broken: it is there to be copied.
+func wrapped(text string, width, most int) []string {
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		switch {
+		case line == "":
+			line = word
+		case cells(line)+1+cells(word) <= width:
+			line += " " + word
+		case len(lines) == most-1:
+			return append(lines, cut(line+" "+word, width))
+		default:
+			lines, line = append(lines, line), word
+		}
+	}
+	return append(lines, line)
+}
+
+// line writes one line of cells.
+func (t *table) line(values []string) error {
 	var line strings.Builder
 	for i, v := range values {
 		if t.hidden[i] {
 			continue
 		}
+		v = t.cell(i, v)
 		if t.limit > 0 && t.columns[i].flex {
 			v = cut(v, t.widths[i])
 		}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -140,6 +141,26 @@ func sources(c config.Config) node.Sources {
 	return node.Sources{
 		Allow: c.NetAllow, PerHost: int(c.PerHost), RequestsPerSecond: float64(c.HostRequests), BytesPerSecond: int(c.HostBytes), Keys: keys,
 	}
+}
+
+func (a *app) loginCommand() *cobra.Command {
+	return a.clientFlags(&cobra.Command{
+		Use: "login", Short: "Print the link by which a browser is logged in to the pages", Args: needs(),
+		Long: "Print the link by which a browser is logged in to the pages, as the one that this command would speak for. The link holds\n" +
+			"the token: give it to nobody.",
+		RunE: func(*cobra.Command, []string) error {
+			at, err := a.service()
+			if err != nil {
+				return err
+			}
+			link := loginLink(strings.TrimSuffix(at.URL, "/"), at.Token)
+			if a.json {
+				return a.printJSON(map[string]string{"link": link})
+			}
+			_, err = fmt.Fprintln(a.out, link)
+			return err
+		},
+	})
 }
 
 // greet says where it is. These two lines are what scripts wait for.

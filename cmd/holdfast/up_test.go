@@ -186,11 +186,39 @@ func TestEndToEnd(t *testing.T) {
 	}
 	in("health").wants(t, exitOK)
 
+	t.Run("short ids", func(t *testing.T) { shortIDs(t, in, s) })
 	t.Run("export", func(t *testing.T) { exported(t, in, ark, want) })
 	t.Run("refusals", func(t *testing.T) { refusals(t, in) })
 	t.Run("held", func(t *testing.T) { heldThenReleased(t, in) })
 	t.Run("address", func(t *testing.T) { mixed(t, in) })
 	t.Run("damage", func(t *testing.T) { damaged(t, in, dir, ark) })
+}
+
+// The beginning of an id stands for it everywhere, and one that could be several lists them.
+func shortIDs(t *testing.T, in func(...string) result, s summary) {
+	batch, job := s.BatchID, s.Jobs[0].ItemID
+	for _, args := range [][]string{
+		{"batch", "show", batch[:shownID]},
+		{"batch", "report", strings.ToUpper(batch[:shownID])},
+		{"batch", "report", batch[:shownID], "--list"},
+		{"item", "show", batch[:shownID]},
+		{"item", "history", batch[:shownID]},
+		{"item", "why", job[:shownID]},
+		{"item", "list", "--batch", batch[:shownID]},
+		{"item", "list", "batch:" + batch[:shownID]},
+		{"events", "--item", batch[:shownID]},
+		{"watch", job[:shownID]},
+	} {
+		if r := in(append(args, "--json")...).wants(t, exitOK); !strings.Contains(r.out, batch) && !strings.Contains(r.out, job) {
+			t.Errorf("%v printed %q, want what is of batch %s", args, r.out, batch)
+		}
+	}
+	in("batch", "failures", batch[:shownID]).wants(t, exitOK)
+	// A command of batches means batches only, one of items any.
+	in("batch", "show", batch[:13], "--json").wants(t, exitOK)
+	in("item", "show", batch[:8]).wants(t, exitUsage).says(t, "give more", batch, job)
+	in("item", "cancel", batch[:8]).wants(t, exitUsage).says(t, batch, job)
+	in("item", "show", "00000000").wants(t, exitNotFound).says(t, "00000000", "item list")
 }
 
 func exported(t *testing.T, in func(...string) result, ark string, want map[string]string) {

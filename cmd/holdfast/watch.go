@@ -15,7 +15,7 @@ func (a *app) watchCommand() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, args []string) error { return a.watch(cmd.Context(), args) },
 	}
 	a.progressFlags(cmd)
-	return a.clientFlags(cmd)
+	return a.clientFlags(a.takesIDs("", cmd))
 }
 
 func (a *app) watch(ctx context.Context, ids []string) error {
