@@ -67,6 +67,10 @@ func (it WorkItem) Position() Position {
 	}
 }
 
+// FailedItself says that the item has failed for what is its own, and not for what its jobs did: a batch whose manifest could not
+// be read, or whose report could not be made.
+func (it WorkItem) FailedItself() bool { return it.Status == Failed && it.ErrorClass != JobsFault }
+
 // Route is the route that the item takes: that of its action with its own optional steps. ok is false for an unknown action.
 func (it WorkItem) Route() (r Route, ok bool) {
 	r, ok = RouteOf(it.Action)

@@ -33,6 +33,32 @@ type ReportDifference struct {
 	Unchanged    int64 `json:"unchanged"`
 }
 
+// NoReport says why a batch that was never reported has no report, and whether one is still to come. What does not come by
+// itself names what brings it.
+func NoReport(batch WorkItem) (why string, coming bool) {
+	note := ""
+	if batch.Note != "" {
+		note = " (" + batch.Note + ")"
+	}
+	switch batch.Status {
+	case Failed:
+		if !batch.FailedItself() {
+			break // that it says it has failed is what its report says
+		}
+		what := "it failed when its report was to be made"
+		if batch.Stage == Expand {
+			what = "it failed before it had jobs"
+		}
+		return what + note + ", and no report will come unless it is requeued", false
+	case Cancelled:
+		return "it was cancelled" + note + ", and no report will come unless it is requeued", false
+	case Aborted, Deleted:
+		return "it is " + strings.ToLower(string(batch.State)) + note + ", and no report will come", false
+	case Prepare, Pending, Running, Completed:
+	}
+	return "a report is made when every job is settled", true
+}
+
 // JobChange is what changed of a job since the report before. Each job of a report that has a difference has one.
 type JobChange string
 

@@ -20,6 +20,7 @@ type batchPage struct {
 	Progress registry.BatchProgress
 	Why      registry.Why
 	Report   *registry.BatchReport
+	NoReport string // why there is none and none will come
 	Failures failures
 	Jobs     []jobRow
 	Next     string
@@ -48,7 +49,11 @@ func (p *pages) batch(r *http.Request) (page, error) {
 	if b.Progress, err = p.registry.BatchProgress(ctx, id); err != nil {
 		return page{}, err
 	}
-	if b.Progress.Failed > 0 {
+	if it.FailedItself() {
+		if b.Failures, err = p.failuresOf(ctx, registry.Query{Terms: []registry.Term{{Field: "id", Value: id}}}); err != nil {
+			return page{}, err
+		}
+	} else if b.Progress.Failed > 0 {
 		if b.Failures, err = p.failuresOf(ctx, registry.Query{Terms: []registry.Term{{Field: "batch", Value: id}}}); err != nil {
 			return page{}, err
 		}
@@ -61,6 +66,9 @@ func (p *pages) batch(r *http.Request) (page, error) {
 		if report, err := p.registry.ReportOf(ctx, id, 0); err == nil {
 			b.Report = &report
 		}
+	}
+	if why, coming := registry.NoReport(it); b.Report == nil && !coming {
+		b.NoReport = why
 	}
 	jobs, err := p.registry.Items(ctx, registry.ItemQuery{ParentID: id, After: r.URL.Query().Get("after"), Limit: 100})
 	if err != nil {

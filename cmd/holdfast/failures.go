@@ -28,7 +28,7 @@ func (a *app) itemFailuresCommand() *cobra.Command {
 			if q, err = a.wholeQuery(cmd.Context(), q); err != nil {
 				return err
 			}
-			return a.showFailures(cmd.Context(), c, q, limit)
+			return a.showFailures(cmd.Context(), c, "nothing has failed", limit, q)
 		},
 	}
 	f.flag(cmd, "batch", "batch", "only the jobs of this batch")
@@ -41,7 +41,7 @@ func (a *app) itemFailuresCommand() *cobra.Command {
 func (a *app) batchFailuresCommand() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
-		Use: "failures ID", Short: "Group a batch's failed jobs by what made them fail, and show how to requeue each group", Args: needs("ID"),
+		Use: "failures ID", Short: "Group a batch's failed jobs by what made them fail, or show why the batch itself did, and how to requeue each group", Args: needs("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect()
 			if err != nil {
@@ -51,7 +51,15 @@ func (a *app) batchFailuresCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.showFailures(cmd.Context(), c, registry.Query{Terms: []registry.Term{{Field: "batch", Value: batch.ID}}}, limit)
+			queries := []registry.Query{{Terms: []registry.Term{{Field: "batch", Value: batch.ID}}}}
+			if batch.FailedItself() {
+				queries = append([]registry.Query{{Terms: []registry.Term{{Field: "id", Value: batch.ID}}}}, queries...)
+			}
+			none := "nothing has failed"
+			if why, coming := registry.NoReport(batch); !coming {
+				none += "; " + why
+			}
+			return a.showFailures(cmd.Context(), c, none, limit, queries...)
 		},
 	}
 	limitFlag(cmd, &limit)
@@ -59,22 +67,32 @@ func (a *app) batchFailuresCommand() *cobra.Command {
 }
 
 // showFailures prints the groups, and below them what puts each right and the command that requeues it.
-func (a *app) showFailures(ctx context.Context, c *client.Client, q registry.Query, limit int) error {
-	l := lister[registry.FailureGroup]{none: "nothing has failed", row: failureRow, columns: failureColumns()}
-	var groups []registry.FailureGroup
-	err := l.print(a, func(yield func(registry.FailureGroup) error) (bool, error) {
-		return eachRow(ctx, limit, func(ctx context.Context, after string, size int) (registry.Page[registry.FailureGroup], error) {
-			return c.Failures(ctx, registry.ItemQuery{Match: q, After: after, Limit: size})
-		}, func(g registry.FailureGroup) error {
-			groups = append(groups, g)
-			return yield(g)
-		})
+func (a *app) showFailures(ctx context.Context, c *client.Client, none string, limit int, queries ...registry.Query) error {
+	l := lister[registry.FailureGroup]{none: none, row: failureRow, columns: failureColumns()}
+	type found struct {
+		registry.FailureGroup
+		by registry.Query
+	}
+	var groups []found
+	err := l.print(a, func(yield func(registry.FailureGroup) error) (more bool, err error) {
+		for _, q := range queries {
+			left, err := eachRow(ctx, limit, func(ctx context.Context, after string, size int) (registry.Page[registry.FailureGroup], error) {
+				return c.Failures(ctx, registry.ItemQuery{Match: q, After: after, Limit: size})
+			}, func(g registry.FailureGroup) error {
+				groups = append(groups, found{g, q})
+				return yield(g)
+			})
+			if more = more || left; err != nil {
+				return more, err
+			}
+		}
+		return more, nil
 	})
 	if err != nil || a.json {
 		return err
 	}
 	for _, g := range groups {
-		if err := a.showRemedy(g, q); err != nil {
+		if err := a.showRemedy(g.FailureGroup, g.by); err != nil {
 			return err
 		}
 	}

@@ -72,7 +72,7 @@ func (o reportOptions) query(r registry.BatchReport) registry.ReportQuery {
 func (a *app) report(ctx context.Context, c *client.Client, id string, o reportOptions) error {
 	r, err := c.ReportOf(ctx, id, o.closing)
 	if errors.Is(err, registry.ErrNotFound) {
-		return fix(err, "a report is made when every job is settled; `"+a.commandLine("watch", id)+"` waits for it")
+		return a.noReport(ctx, c, id, err)
 	} else if err != nil {
 		return err
 	}
@@ -99,6 +99,21 @@ func (a *app) report(ctx context.Context, c *client.Client, id string, o reportO
 		return nil
 	}
 	return a.reportText(ctx, c, r, q)
+}
+
+// noReport adds to the error that says why there is no report what helps: to wait for it, or to see what is wrong with the batch.
+func (a *app) noReport(ctx context.Context, c *client.Client, id string, err error) error {
+	batch, unknown := c.Batch(ctx, id)
+	if unknown != nil {
+		return err
+	}
+	switch _, coming := registry.NoReport(batch); {
+	case coming:
+		return fix(err, "`"+a.commandLine("watch", id)+"` waits for it")
+	case batch.Status == registry.Failed:
+		return fix(err, "`"+a.commandLine("batch failures", id)+"` says what puts it right")
+	}
+	return err
 }
 
 // reportText prints a report for people: its figures, what has completed since the report before, what failed with what to do
@@ -251,7 +266,14 @@ func differenceText(r registry.BatchReport) string {
 
 // listReports lists a batch's reports, newest first.
 func (a *app) listReports(ctx context.Context, c *client.Client, id string) error {
-	return reportList().print(a, func(yield func(registry.BatchReport) error) (bool, error) {
+	batch, err := c.Batch(ctx, id)
+	if err != nil {
+		return err
+	}
+	l := reportList()
+	why, _ := registry.NoReport(batch)
+	l.none = "no report: " + why
+	return l.print(a, func(yield func(registry.BatchReport) error) (bool, error) {
 		return eachRow(ctx, 0, reportsPage(c, id), yield)
 	})
 }
@@ -272,6 +294,5 @@ func reportList() lister[registry.BatchReport] {
 				differenceText(r),
 			}
 		},
-		none: "no report yet; it is made when every job is settled",
 	}
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -92,10 +93,16 @@ func (s *server) report(ctx context.Context, in *ReportInput) (*output[registry.
 }
 
 func (s *server) reportOf(ctx context.Context, id string, closing int64) (registry.BatchReport, error) {
-	if _, err := s.batchOf(ctx, id); err != nil {
+	batch, err := s.batchOf(ctx, id)
+	if err != nil {
 		return registry.BatchReport{}, err
 	}
-	return s.registry.ReportOf(ctx, id, closing)
+	r, err := s.registry.ReportOf(ctx, id, closing)
+	if closing == 0 && errors.Is(err, registry.ErrNotFound) {
+		why, _ := registry.NoReport(batch)
+		return r, notFound("batch %s has no report: %s", id, why)
+	}
+	return r, err
 }
 
 type reportsInput struct {
