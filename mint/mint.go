@@ -39,8 +39,8 @@ const (
 	CheckNone Check = iota
 	// CheckOK says that the last character is the check character of what stands before it.
 	CheckOK
-	// CheckMismatch says that it is not. That is worth a warning and never a refusal: many ARKs carry no check
-	// character, and some minters compute it over a string that begins with "ark:/".
+	// CheckMismatch says that it is not. Of an ARK that others assigned that means nothing: many carry no check
+	// character, and some minters compute it over a string that begins with "ark:/". Template.Mistyped judges our own.
 	CheckMismatch
 )
 

@@ -52,6 +52,9 @@ func (w *Process) describe(ctx context.Context, item *base.Item, c contents) (de
 		if err != nil {
 			return d, base.Content(err)
 		}
+		if err := w.ARKs.Judge(ctx, ark, spec.Profile); err != nil {
+			return d, err
+		}
 		d.metadata.PrimaryID = ark.ObjectID()
 	}
 	if s.DublinCore != nil {

@@ -31,6 +31,7 @@ const (
 type Expand struct {
 	base.Worker
 	Registry registry.Working
+	ARKs     intake.ARKs // judges supplied names
 	payloads payloads
 }
 
@@ -145,7 +146,11 @@ func (w *Expand) expand(ctx context.Context, item *base.Item, m manifest, e expa
 			progress.Add(1)
 			return nil
 		}
-		jobs = append(jobs, e.job(item, row, faults))
+		j := e.job(item, row, faults)
+		if err := w.judgeARK(ctx, row, &j); err != nil {
+			return err
+		}
+		jobs = append(jobs, j)
 		if len(jobs) < jobsAtOnce {
 			return nil
 		}
@@ -175,6 +180,23 @@ func (e expansion) job(item *base.Item, row checkm.Row, faults []checkm.Fault) r
 		j.Name = fmt.Sprintf("line %d", row.Line)
 	}
 	return j
+}
+
+// ruleMistyped is the rule that a row breaks whose ARK is mistyped.
+const ruleMistyped = "primary-identifier"
+
+// judgeARK makes a job whose row has a mistyped ARK one that failed.
+func (w *Expand) judgeARK(ctx context.Context, row checkm.Row, j *registry.NewJob) error {
+	ark, err := mint.ParseARK(j.Spec.PrimaryID)
+	if err != nil || j.Fault != "" {
+		return nil //nolint:nilerr // it has none, or a wrong one, which is a fault of its row already
+	}
+	err = w.ARKs.Judge(ctx, ark, j.Spec.Profile)
+	if wrong := (*intake.MistypedError)(nil); errors.As(err, &wrong) {
+		j.Class, j.Code, j.Fault = registry.ContentFault, ruleMistyped, fmt.Sprintf("line %d: %s; fix: %s", row.Line, wrong.Error(), wrong.Remedy())
+		return nil
+	}
+	return err
 }
 
 // priority is Merritt's: the larger the batch, the later its jobs. What the submission or its collection's profile asked

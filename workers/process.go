@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/ezid"
 	"github.com/holdfast/holdfast/format"
+	"github.com/holdfast/holdfast/intake"
 	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
@@ -35,6 +36,7 @@ type Process struct {
 	Registry registry.Store
 	Objects  ocfl.Roots
 	Template mint.Template
+	ARKs     intake.ARKs // judges supplied names
 	Names    names
 	Random   io.Reader
 	Version  string // of the program

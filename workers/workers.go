@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast/holdfast/clamd"
 	"github.com/holdfast/holdfast/ezid"
 	"github.com/holdfast/holdfast/format"
+	"github.com/holdfast/holdfast/intake"
 	"github.com/holdfast/holdfast/interim"
 	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/ocfl"
@@ -73,8 +74,9 @@ func All(d *Deps) []base.Handler {
 	p := payloads{sources: d.Source, staging: d.Staging, buffers: &staging.Buffers{}}
 	s := scanner{clamd: d.Clamd, staging: d.Staging}
 	v := volume{registry: d.Registry, staging: d.Staging, name: d.Volume, full: d.StagingFull}
+	arks := intake.ARKs{Template: d.Template, Objects: d.Registry}
 	return []base.Handler{
-		&Expand{Worker: d.Policy(registry.Expand), Registry: d.Registry, payloads: p},
+		&Expand{Worker: d.Policy(registry.Expand), Registry: d.Registry, ARKs: arks, payloads: p},
 		&Report{Worker: d.Policy(registry.Report), Registry: d.Registry, Staging: d.Staging, Interim: d.Interim},
 		&Estimate{Worker: d.Policy(registry.Estimate), payloads: p},
 		&Provision{Worker: d.Policy(registry.Provision), volume: v, Unestimated: d.StagingFullUnestimated},
@@ -82,7 +84,7 @@ func All(d *Deps) []base.Handler {
 		&Scan{Worker: d.Policy(registry.Scan), scanner: s},
 		&Process{
 			Worker: d.Policy(registry.Process), Registry: d.Registry, Objects: d.Objects,
-			Template: d.Template, Names: names{d.EZID}, Random: d.Random, Version: d.Version, Unpack: d.Unpack,
+			Template: d.Template, ARKs: arks, Names: names{d.EZID}, Random: d.Random, Version: d.Version, Unpack: d.Unpack,
 			Identifier: d.Identifier, payloads: p, volume: v, scanner: s,
 		},
 		&Replicate{Worker: d.Policy(registry.Replicate), Objects: d.Objects},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/callback"
+	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/queue"
 	"github.com/holdfast/holdfast/registry"
@@ -34,6 +35,7 @@ type desk struct {
 	objects  ocfl.Roots
 	keys     *seal.Keys             // seal credentials; nil: none can be set
 	unpack   unpack.Limits          // on what an upload may unpack to
+	template mint.Template          // that names are drawn from
 	prefix   string                 // of topics
 	lease    time.Duration          // the longest that workers are given
 	recheck  time.Duration          // how old the check of a stored file may get; 0: no schedule
@@ -48,7 +50,7 @@ const DefaultCollection = "default"
 
 // prepare takes back what an earlier process had in hand, and sees to it that there is a collection. alone says that no
 // worker of an earlier process can be left.
-func (d *desk) prepare(ctx context.Context, log *slog.Logger, naan string, alone bool) error {
+func (d *desk) prepare(ctx context.Context, log *slog.Logger, alone bool) error {
 	if alone {
 		lost, err := d.registry.Reclaim(ctx)
 		if err != nil {
@@ -68,7 +70,7 @@ func (d *desk) prepare(ctx context.Context, log *slog.Logger, naan string, alone
 	}
 	return d.registry.PutCollection(ctx, registry.Collection{Mnemonic: DefaultCollection, Profile: registry.Profile{
 		Name:  "Default collection",
-		Owner: "ark:/" + naan + "/owner", Collections: []string{"ark:/" + naan + "/default"},
+		Owner: "ark:/" + d.template.NAAN + "/owner", Collections: []string{"ark:/" + d.template.NAAN + "/default"},
 	}}, "holdfast")
 }
 
@@ -166,7 +168,7 @@ func (n *Node) handler(d *desk) (http.Handler, error) {
 		return nil, fmt.Errorf("prepare the pages: %w", err)
 	}
 	return api.New(api.Options{
-		Registry: d.registry, Staging: d.staging, Objects: d.objects, Keys: d.keys, Log: n.Log, Version: n.Version, Unpack: d.unpack, UI: pages, Done: n.streams,
+		Registry: d.registry, Staging: d.staging, Objects: d.objects, Template: d.template, Keys: d.keys, Log: n.Log, Version: n.Version, Unpack: d.unpack, UI: pages, Done: n.streams,
 		UploadKeep: d.uploads,
 	})
 }

@@ -26,7 +26,8 @@ func Registry(ctx context.Context, o RegistryOptions) (*Node, error) {
 	return start(ctx, o.Common, func(n *Node) error {
 		var listener net.Listener
 		d := &desk{
-			prefix: o.TopicPrefix, lease: o.longestLease(), recheck: o.FixityEvery, uploads: o.UploadKeep, digest: o.Mail.Digest, unpack: o.Unpack, keys: o.Sources.Keys,
+			template: o.Template,
+			prefix:   o.TopicPrefix, lease: o.longestLease(), recheck: o.FixityEvery, uploads: o.UploadKeep, digest: o.Mail.Digest, unpack: o.Unpack, keys: o.Sources.Keys,
 			guard: source.Guard{Allow: o.Sources.Allow},
 		}
 		needs := []need{n.listening(&listener), {
@@ -50,7 +51,7 @@ func Registry(ctx context.Context, o RegistryOptions) (*Node, error) {
 			return err
 		}
 		// Workers are processes of their own and may be at work, so that only their leases tell.
-		if err := d.prepare(ctx, n.Log, o.Template.NAAN, false); err != nil {
+		if err := d.prepare(ctx, n.Log, false); err != nil {
 			return err
 		}
 		return n.runDesk(ctx, d, listener, queue.ProducerConfig{Addrs: o.Addrs, LookupAddrs: o.LookupAddrs})

@@ -67,7 +67,7 @@ func (n *Node) up(ctx context.Context, o UpOptions) error {
 		}
 	}
 	desk := &desk{
-		prefix: o.TopicPrefix, lease: o.longestLease(), recheck: o.FixityEvery, uploads: o.UploadKeep, digest: o.Mail.Digest, unpack: o.Unpack, keys: o.Sources.Keys,
+		template: o.Template, prefix: o.TopicPrefix, lease: o.longestLease(), recheck: o.FixityEvery, uploads: o.UploadKeep, digest: o.Mail.Digest, unpack: o.Unpack, keys: o.Sources.Keys,
 		guard: source.Guard{Allow: o.Sources.Allow},
 	}
 	if desk.topics, err = n.topics(ctx, o.NSQ); err != nil {
@@ -77,7 +77,7 @@ func (n *Node) up(ctx context.Context, o UpOptions) error {
 	if err := n.openUp(ctx, o, desk, crew); err != nil {
 		return err
 	}
-	if err := desk.prepare(ctx, n.Log, o.Template.NAAN, o.Database == ""); err != nil {
+	if err := desk.prepare(ctx, n.Log, o.Database == ""); err != nil {
 		return err
 	}
 	if n.token, err = folder.client(ctx, desk.registry, n.url); err != nil {

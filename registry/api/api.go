@@ -15,6 +15,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/holdfast/holdfast/intake"
+	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/wire"
@@ -45,6 +47,7 @@ type Options struct {
 	Staging  storage.Store // where uploads are kept
 	Objects  ocfl.Roots    // the preserved objects, by storage
 	Log      *slog.Logger
+	Template mint.Template    // that names are drawn from; without a NAAN the check characters of supplied ARKs are not judged
 	Version  string           // of the program
 	Keys     *seal.Keys       // seal credentials; nil: none can be set
 	Unpack   unpack.Limits    // on what an upload may unpack to when it is judged; the zero value has defaults
@@ -65,8 +68,9 @@ type Options struct {
 
 // server is what all handlers share. It has no state but that of the uploads under way.
 type server struct {
-	registry    Registry // limited to what the request's token may see
-	all         Registry // for what must be known whoever asks; nothing of it is shown
+	registry    Registry    // limited to what the request's token may see
+	all         Registry    // for what must be known whoever asks; nothing of it is shown
+	arks        intake.ARKs // judges supplied names
 	staging     storage.Store
 	objects     ocfl.Roots
 	keys        *seal.Keys
@@ -106,6 +110,7 @@ func newServer(o Options) (*server, error) {
 		registry: Scoped(o.Registry), all: o.Registry, staging: o.Staging, objects: o.Objects, keys: o.Keys, log: o.Log, version: o.Version, unpack: o.Unpack, ui: o.UI,
 		now: o.Now, idle: o.UploadIdle, done: o.Done, keepAlive: o.KeepAlive, access: access(), inUse: newInUse(), receivers: newReceivers(),
 		keepUploads: o.UploadKeep, judgements: newJudgements(o.Done),
+		arks: intake.ARKs{Template: o.Template, Objects: o.Registry},
 	}
 	if s.now == nil {
 		s.now = time.Now

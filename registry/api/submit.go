@@ -2,10 +2,13 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/holdfast/holdfast/intake"
+	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/wire"
 )
@@ -36,11 +39,14 @@ func (s *server) submit(ctx context.Context, in *submitInput) (*output[wire.Subm
 	if sub.Collection == "" {
 		sub.Collection = wire.DefaultCollection
 	}
-	if _, err := s.collectionOf(ctx, sub.Collection); err != nil {
+	c, err := s.collectionOf(ctx, sub.Collection)
+	if err != nil {
+		return nil, err
+	}
+	if err = s.judgeARK(ctx, in.Body.ARK, c.Profile); err != nil {
 		return nil, err
 	}
 	var receipt registry.Receipt
-	var err error
 	if id := in.Body.UploadID; id != "" {
 		receipt, err = s.submitUpload(ctx, id, &sub)
 	} else {
@@ -144,4 +150,17 @@ func localIDFaults(ids []string) (faults []wire.Fault) {
 		}
 	}
 	return faults
+}
+
+// judgeARK refuses a supplied ARK, which is one, when it is mistyped.
+func (s *server) judgeARK(ctx context.Context, text string, p registry.Profile) error {
+	ark, err := mint.ParseARK(text)
+	if err != nil {
+		return nil //nolint:nilerr // none is given: a wrong one was refused before
+	}
+	err = s.arks.Judge(ctx, ark, p)
+	if wrong := (*intake.MistypedError)(nil); errors.As(err, &wrong) {
+		return invalid("the ARK is mistyped", wire.Fault{Location: "body.ark", Message: wrong.Error() + "; " + wrong.Remedy(), Found: text})
+	}
+	return err
 }

@@ -11,7 +11,9 @@ import (
 	"testing"
 
 	"github.com/holdfast/holdfast/checkm"
+	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/api"
 	"github.com/holdfast/holdfast/registry/wire"
 	"github.com/holdfast/holdfast/source"
 )
@@ -337,4 +339,27 @@ func sharedCases(t *testing.T) string {
 	}
 	t.Skip("shared/cases is not beside this checkout")
 	return ""
+}
+
+// A supplied ARK of the form of ours with a wrong check character is refused with the one that was probably meant; an object that has such
+// a name all the same can still be named.
+func TestSubmit_MistypedARK(t *testing.T) {
+	template, err := mint.ParseTemplate("99999/fk4{.reeeeeeeek}")
+	must(t, err)
+	b := newBench(t, func(_ *bench, o *api.Options) { o.Template = template })
+	meant, wrong, old := "ark:/99999/fk4bcdfghjk", "ark:/99999/fk4bcdfghkj", "ark:/99999/fk4bcdfghjzz"
+	meant += string(mint.CheckChar("99999/fk4bcdfghjk"))
+	wrong += meant[len(meant)-1:]
+	b.preserve(t, old, map[string]string{"producer/a": "alpha"})
+	c := b.as(t, registry.RoleDepositor)
+	_, err = c.Submit(t.Context(), wire.SubmitRequest{URL: "https://example.org/a", Type: "file", ARK: wrong}, "")
+	p := problemOf(t, err, http.StatusUnprocessableEntity, wire.CodeInvalid)
+	if len(p.Faults) != 1 || p.Faults[0].Location != "body.ark" || !strings.Contains(p.Faults[0].Message, meant) {
+		t.Errorf("errors %+v, want %s named", p.Faults, meant)
+	}
+	for _, ark := range []string{meant, old, "ark:/99999/fk4one", "ark:/13030/xf93gt2r", ""} {
+		if _, err := c.Submit(t.Context(), wire.SubmitRequest{URL: "https://example.org/" + ark, Type: "file", ARK: ark}, ""); err != nil {
+			t.Errorf("%q: %v", ark, err)
+		}
+	}
 }
