@@ -13,6 +13,9 @@ const headLen = 3072
 // Unknown is the media type of content that says nothing of itself.
 const Unknown = "application/octet-stream"
 
+// Empty is the media type of content that there is none of.
+const Empty = "application/x-empty"
+
 // Agent is the library that knows the media types, with its version.
 const Agent = "mimetype v1.4.16"
 
@@ -34,8 +37,12 @@ func (h *Head) MIME(name, said string) string { return MIME(h.head, name, said) 
 
 // MIME is the media type of a file that begins with head, of which no more than 3 KiB are looked at. The content decides.
 // Where it says nothing, said does, the depositor's word, if there is any. Where it fits several types, as plain text and
-// zip archives do, the extension of name tells them apart.
+// zip archives do, the extension of name tells them apart. Without content there is nothing to tell by: that is Empty, whatever
+// is said.
 func MIME(head []byte, name, said string) string {
+	if len(head) == 0 {
+		return Empty
+	}
 	found := mimetype.Detect(head[:min(len(head), headLen)])
 	if found.Is(Unknown) && said != "" {
 		return said

@@ -30,7 +30,7 @@ func TestMIME(t *testing.T) {
 		{"JSON that is cut off", []byte(`{"a": [1`), "a.json", "", "application/json"},
 		{"zip", zip, "a.zip", "", "application/zip"},
 		{"document in a zip", zip, "a.docx", "", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"},
-		{"empty", nil, "a.csv", "", "text/csv"},
+		{"empty, whatever its name and word", nil, "a.csv", "text/csv", "application/x-empty"},
 	} {
 		if got := format.MIME(tt.head, tt.file, tt.said); got != tt.want {
 			t.Errorf("%s: type=%q, want %q", tt.name, got, tt.want)

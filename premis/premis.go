@@ -122,17 +122,18 @@ const (
 	Hardware     AgentType = "hardware"
 )
 
-// ExecutingProgram and Implementer are the roles of agents that Holdfast writes: the software that did it, and who had it done.
+// The roles of agents that Holdfast writes: the software that did it, who had it done, and who allowed it.
 const (
 	ExecutingProgram = "executing program"
 	Implementer      = "implementer"
+	Authorizer       = "authorizer"
 )
 
 // Agent is who did or was answerable for an event: a worker, a person, an institution.
 type Agent struct {
 	IDs     []Identifier // at least one
 	Names   []string
-	Type    AgentType
-	Version string // of the software
+	Type    AgentType // must be given
+	Version string    // of the software
 	Notes   []string
 }

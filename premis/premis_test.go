@@ -242,6 +242,9 @@ func TestWriter_Refuses(t *testing.T) {
 		{"event of a far year", "eventDateTime", ev(func(v *premis.Event) { v.Time = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC) })},
 		{"empty detail", "eventDetail", ev(func(v *premis.Event) { v.Details = []string{""} })},
 		{"note not UTF-8", "eventOutcomeDetailNote", ev(func(v *premis.Event) { v.Notes = []string{"\xff"} })},
+		{"agent without a type", "agentType", func(w *premis.Writer) error {
+			return w.WriteAgent(&premis.Agent{IDs: []premis.Identifier{worker}, Names: []string{"x"}})
+		}},
 		{"agent without an id", "agentIdentifier", func(w *premis.Writer) error { return w.WriteAgent(&premis.Agent{Names: []string{"x"}}) }},
 	}
 	plain, _ := document(t, func(w *premis.Writer) error { return w.WriteObject(file()) })

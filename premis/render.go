@@ -168,7 +168,7 @@ func (e *emitter) agent(a *Agent) {
 	e.nested("agent", func() {
 		e.identifiers("agentIdentifier", a.IDs, 1)
 		e.each("agentName", a.Names)
-		e.optional("agentType", string(a.Type), vocabulary("agentType", agentTypes, a.Type.URI())...)
+		e.leaf("agentType", string(a.Type), vocabulary("agentType", agentTypes, a.Type.URI())...)
 		e.optional("agentVersion", a.Version)
 		e.each("agentNote", a.Notes)
 	})

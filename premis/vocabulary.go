@@ -174,7 +174,7 @@ func (t AgentType) URI() string {
 }
 
 func agentRoleURI(role string) string {
-	codes := map[string]string{ExecutingProgram: "exe", Implementer: "imp"}
+	codes := map[string]string{ExecutingProgram: "exe", Implementer: "imp", Authorizer: "aut"}
 	if codes[role] == "" {
 		return ""
 	}

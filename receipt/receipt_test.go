@@ -2,6 +2,7 @@ package receipt_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/hex"
 	"errors"
@@ -273,9 +274,18 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// What docs/receipt.md shows is what can be done.
+// What docs/receipt.md shows runs as it is written there, for objects of either digest.
 func TestDocs(t *testing.T) {
 	t.Parallel()
+	for _, algorithm := range []string{"sha512", "sha256"} {
+		t.Run(algorithm, func(t *testing.T) {
+			t.Parallel()
+			testDocs(t, algorithm)
+		})
+	}
+}
+
+func testDocs(t *testing.T, algorithm string) {
 	for _, tool := range []string{"sh", "openssl", "sha256sum", "sha512sum", "sed", "grep"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skipf("%s is not here; it is needed to run what docs/receipt.md shows", tool)
@@ -290,8 +300,8 @@ func TestDocs(t *testing.T) {
 	if !ok {
 		t.Fatal("docs/receipt.md has no script")
 	}
-	text := string(exported(t))
-	run := func(text string) (string, error) {
+	text := string(exported(t, algorithm))
+	run := func(text, alpha string) (string, error) {
 		dir := t.TempDir()
 		must := func(err error) {
 			t.Helper()
@@ -302,41 +312,48 @@ func TestDocs(t *testing.T) {
 		must(os.WriteFile(filepath.Join(dir, "receipt.jsonl"), []byte(text), 0o644))
 		must(os.WriteFile(filepath.Join(dir, "key.pem"), []byte(key(t, keyText).Public().PEM()), 0o644))
 		must(os.MkdirAll(filepath.Join(dir, "exported", "sub"), 0o755))
-		must(os.WriteFile(filepath.Join(dir, "exported", "a.txt"), []byte("alpha"), 0o644))
+		must(os.WriteFile(filepath.Join(dir, "exported", "a.txt"), []byte(alpha), 0o644))
 		must(os.WriteFile(filepath.Join(dir, "exported", "sub", "b.txt"), nil, 0o644))
 		cmd := exec.Command("sh", "-e", "-c", script)
 		cmd.Dir = dir
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
-	if out, err := run(text); err != nil {
+	if out, err := run(text, "alpha"); err != nil {
 		t.Errorf("a valid receipt: %v\n%s", err, out)
+	}
+	if out, err := run(text, "alphb"); err == nil {
+		t.Errorf("a file with another content passed:\n%s", out)
 	}
 	for name, changed := range map[string]string{
 		"header": strings.Replace(text, `"version":1`, `"version":2`, 1),
 		"file":   strings.Replace(text, `"size":0`, `"size":1`, 1),
 		"event":  strings.Replace(text, "stored", "sorted", 1),
 	} {
-		if out, err := run(changed); err == nil {
+		if out, err := run(changed, "alpha"); err == nil {
 			t.Errorf("a changed %s passed:\n%s", name, out)
 		}
 	}
 }
 
-func sha512Of(text string) string {
+func digestOf(algorithm, text string) string {
+	if algorithm == "sha256" {
+		sum := sha256.Sum256([]byte(text))
+		return hex.EncodeToString(sum[:])
+	}
 	sum := sha512.Sum512([]byte(text))
 	return hex.EncodeToString(sum[:])
 }
 
 // exported is the receipt of a version whose files TestDocs writes.
-func exported(t testing.TB) []byte {
+func exported(t testing.TB, algorithm string) []byte {
 	t.Helper()
 	var m receipt.Manifest
 	var body bytes.Buffer
 	for _, f := range []receipt.File{
-		{Path: "producer/a.txt", Size: 5, Digests: map[string]string{"sha512": sha512Of("alpha")}, Content: "v1/content/producer/a.txt"},
-		{Path: "producer/sub/b.txt", Size: 0, Digests: map[string]string{"sha512": sha512Of("")}, Content: "v1/content/producer/sub/b.txt"},
-		{Path: "system/mrt-erc.txt", Size: 4, Digests: map[string]string{"sha512": sha512Of("erc:")}, Content: "v1/content/system/mrt-erc.txt"},
+		{Path: "producer/a.txt", Size: 5, Digests: map[string]string{algorithm: digestOf(algorithm, "alpha")}, Content: "v1/content/producer/a.txt"},
+		{Path: "producer/sub/b.txt", Size: 0, Digests: map[string]string{algorithm: digestOf(algorithm, "")}, Content: "v1/content/producer/sub/b.txt"},
+		{Path: "system/mrt-erc.txt", Size: 4, Digests: map[string]string{algorithm: digestOf(algorithm, "erc:")}, Content: "v1/content/system/mrt-erc.txt"},
 	} {
 		body.Write(m.Add(f))
 	}
@@ -355,7 +372,7 @@ func exported(t testing.TB) []byte {
 // FuzzVerify: whatever comes in, Verify ends, and what it calls valid is a receipt of exactly these bytes.
 func FuzzVerify(f *testing.F) {
 	f.Add(sample(f))
-	f.Add(exported(f))
+	f.Add(exported(f, "sha512"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var again bytes.Buffer
 		r, err := receipt.Verify(bytes.NewReader(text), receipt.Options{File: func(f receipt.File) error { again.Write(f.Line()); return nil }})

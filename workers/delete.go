@@ -75,7 +75,7 @@ func (w *Delete) Work(ctx context.Context, item *base.Item) error {
 		}
 	}
 	return w.Registry.RecordDeletion(ctx, item.Lease(), d.ObjectID, []registry.Premis{{
-		ID: premis.EventID(item.ID, string(premis.Deletion), "").Value, ObjectID: d.ObjectID, Version: d.Last.Version, ItemID: item.ID,
+		ID: premis.EventID(item.ID, string(premis.Deletion), "").Value, ObjectID: d.ObjectID, ItemID: item.ID, // of no one version: all are gone
 		Type: string(premis.Deletion), At: item.Now(), Agent: "Holdfast " + w.Version, Outcome: "success",
 		Detail: fmt.Sprintf("asked for by %s, approved by %s: %s", d.AskedBy, d.ApprovedBy, d.Reason),
 	}})

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -38,7 +39,10 @@ func (s *server) premisRoute(api huma.API, mux *http.ServeMux) {
 // included in the versions that have it, then the events and who did them. It holds a page of rows at a time.
 func (s *server) writePREMIS(ctx context.Context, w io.Writer, o registry.Object) error {
 	out := premis.NewWriter(w)
-	d := &premisDocument{server: s, object: o, out: out, agents: map[string]bool{}}
+	d := &premisDocument{server: s, object: o, out: out, agents: map[premis.Identifier]*premis.Agent{}}
+	if o.Gone == registry.DeletionDeleted && o.Deletion != nil {
+		d.deleted = []premis.Identifier{premis.EventID(o.Deletion.ItemID, string(premis.Deletion), "")}
+	}
 	if err := d.entities(); err != nil {
 		return err
 	}
@@ -48,8 +52,10 @@ func (s *server) writePREMIS(ctx context.Context, w io.Writer, o registry.Object
 	if err := d.events(ctx); err != nil {
 		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(d.agents)) {
-		if err := out.WriteAgent(agentOf(name)); err != nil {
+	for _, id := range slices.SortedFunc(maps.Keys(d.agents), func(a, b premis.Identifier) int {
+		return cmp.Or(strings.Compare(a.Type, b.Type), strings.Compare(a.Value, b.Value))
+	}) {
+		if err := out.WriteAgent(d.agents[id]); err != nil {
 			return err
 		}
 	}
@@ -60,10 +66,16 @@ type premisDocument struct {
 	server *server
 	object registry.Object
 	out    *premis.Writer
-	agents map[string]bool // by what events call them
+	agents map[premis.Identifier]*premis.Agent
+	// deleted is the event that took the object from every storage, as links have it; none of one that is there.
+	deleted []premis.Identifier
 }
 
-const localID = "local"
+// The types of identifiers that are ours alone.
+const (
+	localID   = "local"
+	accountID = "account" // of people
+)
 
 func (d *premisDocument) ark() premis.Identifier {
 	return premis.Identifier{Type: "ARK", Value: d.object.ARK}
@@ -90,10 +102,12 @@ func (d *premisDocument) entities() error {
 	for _, v := range d.object.Versions {
 		o := &premis.Object{
 			Category: premis.Representation, IDs: []premis.Identifier{d.version(v.Version)},
-			Relationships: []premis.Relationship{premis.Represents(d.ark())},
+			Relationships: []premis.Relationship{premis.Represents(d.ark())}, Events: d.deleted,
 		}
-		for _, r := range v.Replicas {
-			o.Storage = append(o.Storage, premis.Storage{Location: d.place(r.Storage)})
+		if d.deleted == nil {
+			for _, r := range v.Replicas {
+				o.Storage = append(o.Storage, premis.Storage{Location: d.place(r.Storage)})
+			}
 		}
 		if err := d.out.WriteObject(o); err != nil {
 			return err
@@ -157,7 +171,10 @@ func (d *premisDocument) writeFile(f registry.File, until int) error {
 	}
 	o := &premis.Object{
 		Category: premis.File, IDs: []premis.Identifier{d.file(f)}, OriginalName: strings.TrimPrefix(f.Path, "producer/"), Characteristics: c,
-		Storage: []premis.Storage{{Location: premis.Identifier{Type: "OCFL content path", Value: receipt.EscapePath(f.ContentPath)}}},
+		Events: d.deleted,
+	}
+	if d.deleted == nil {
+		o.Storage = []premis.Storage{{Location: premis.Identifier{Type: "OCFL content path", Value: receipt.EscapePath(f.ContentPath)}}}
 	}
 	for v := f.Version; v <= until; v++ {
 		o.Relationships = append(o.Relationships, premis.IncludedIn(d.version(v)))
@@ -198,36 +215,59 @@ func (d *premisDocument) events(ctx context.Context) error {
 }
 
 func (d *premisDocument) event(e registry.Premis) error {
-	about := d.ark()
-	if e.Version > 0 && e.Version <= d.object.Head {
-		about = d.version(e.Version)
-	}
 	v := &premis.Event{
 		ID: premis.Identifier{Type: premis.UUIDType, Value: e.ID}, Type: premis.EventType(premis.Text(e.Type)), Time: e.At,
-		Outcome: premis.Outcome(premis.Text(e.Outcome)), Objects: []premis.Link{{ID: about}},
+		Outcome: premis.Outcome(premis.Text(e.Outcome)), Objects: d.about(e),
 	}
 	if text := premis.Text(e.Detail); strings.TrimSpace(text) != "" {
 		v.Details = []string{text}
 	}
 	if name := premis.Text(e.Agent); strings.TrimSpace(name) != "" {
-		d.agents[name] = true
-		agent := agentOf(name)
-		role := premis.Implementer
-		if agent.Type == premis.Software {
-			role = premis.ExecutingProgram
+		v.Agents = []premis.Link{d.link(softwareOf(name), premis.ExecutingProgram)}
+	}
+	if slices.Contains(d.deleted, v.ID) {
+		for role, name := range map[string]string{premis.Implementer: d.object.Deletion.AskedBy, premis.Authorizer: d.object.Deletion.ApprovedBy} {
+			if name = premis.Text(name); strings.TrimSpace(name) != "" {
+				v.Agents = append(v.Agents, d.link(personOf(name), role))
+			}
 		}
-		v.Agents = []premis.Link{{ID: agent.IDs[0], Roles: []string{role}}}
+		slices.SortFunc(v.Agents, func(a, b premis.Link) int { return strings.Compare(a.Roles[0], b.Roles[0]) })
 	}
 	return d.out.WriteEvent(v)
 }
 
-// agentOf describes who did an event. Software is called by its name and version; all others are somebody who asked for it.
-func agentOf(name string) *premis.Agent {
-	a := &premis.Agent{IDs: []premis.Identifier{{Type: localID, Value: name}}, Names: []string{name}}
-	for _, software := range []string{"Holdfast", "ClamAV", "siegfried"} {
-		if version, ok := strings.CutPrefix(name, software+" "); ok {
-			a.Type, a.Names, a.Version = premis.Software, []string{software}, version
+// about links what an event was done to: a version, or the object; of a deletion, the object and all its versions.
+func (d *premisDocument) about(e registry.Premis) []premis.Link {
+	if premis.EventType(e.Type) == premis.Deletion {
+		links := []premis.Link{{ID: d.ark()}}
+		for _, v := range d.object.Versions {
+			links = append(links, premis.Link{ID: d.version(v.Version)})
 		}
+		return links
+	}
+	if e.Version > 0 && e.Version <= d.object.Head {
+		return []premis.Link{{ID: d.version(e.Version)}}
+	}
+	return []premis.Link{{ID: d.ark()}}
+}
+
+// link links an agent, which the document then has.
+func (d *premisDocument) link(a *premis.Agent, role string) premis.Link {
+	d.agents[a.IDs[0]] = a
+	return premis.Link{ID: a.IDs[0], Roles: []string{role}}
+}
+
+// softwareOf describes the agent of an event, which a program recorded that calls itself by its name and version. People are in
+// no event's agent.
+func softwareOf(name string) *premis.Agent {
+	a := &premis.Agent{IDs: []premis.Identifier{{Type: localID, Value: name}}, Names: []string{name}, Type: premis.Software}
+	if program, version, ok := strings.Cut(name, " "); ok && program != "" && strings.ContainsAny(version, "0123456789") {
+		a.Names, a.Version = []string{program}, version
 	}
 	return a
+}
+
+// personOf describes who decided something, by the name of their account.
+func personOf(name string) *premis.Agent {
+	return &premis.Agent{IDs: []premis.Identifier{{Type: accountID, Value: name}}, Names: []string{name}, Type: premis.Person}
 }

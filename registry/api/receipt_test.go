@@ -7,12 +7,14 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/holdfast/holdfast/premis"
 	"github.com/holdfast/holdfast/premis/premistest"
 	"github.com/holdfast/holdfast/receipt"
 	"github.com/holdfast/holdfast/registry"
@@ -244,7 +246,7 @@ func TestPREMIS_AnyHistory(t *testing.T) {
 		}
 		agents[a.Find("agentIdentifier", "agentIdentifierValue")[0].Text] = kind
 	}
-	if diff := cmp.Diff(map[string]string{"Holdfast 1": "software", "ClamAV 1.0.7": "software", "somebody \ufffd": ""}, agents); diff != "" {
+	if diff := cmp.Diff(map[string]string{"Holdfast 1": "software", "ClamAV 1.0.7": "software", "somebody \ufffd": "software"}, agents); diff != "" {
 		t.Errorf("agents (-want +got):\n%s", diff)
 	}
 	for path, want := range map[string]string{"formatRegistryName": "PRONOM", "formatRegistryKey": "fmt/18"} {
@@ -254,5 +256,60 @@ func TestPREMIS_AnyHistory(t *testing.T) {
 	}
 	if got := len(root.Find("event")); got != len(events) {
 		t.Errorf("%d events, want %d", got, len(events))
+	}
+}
+
+// A deletion takes all versions, and leaves no place where anything would be; who asked for it and who allowed it are people.
+func TestPREMIS_Deleted(t *testing.T) {
+	t.Parallel()
+	document := func(gone registry.DeletionStatus) *premistest.Node {
+		b := newBench(t, func(_ *bench, o *api.Options) {
+			at := []registry.Replica{{Storage: registry.DefaultStorage}}
+			o.Registry = &altered{
+				Registry: o.Registry,
+				object: &registry.Object{
+					ID: objectARK, ARK: objectARK, Head: 2, Gone: gone, Versions: []registry.ObjectVersion{{Version: 1, Replicas: at}, {Version: 2, Replicas: at}},
+					Deletion: &registry.Deletion{ItemID: "item", Status: gone, AskedBy: "one", ApprovedBy: "two"},
+				},
+				files: []registry.File{{Path: "producer/a", Version: 1, ContentPath: "c", Digests: map[string]string{"sha512": "aa"}}},
+				events: []registry.Premis{
+					{ID: "0", ObjectID: objectARK, Version: 1, Type: "ingestion", At: time.Now(), Agent: "Holdfast 1.0"},
+					{ID: premis.EventID("item", "deletion", "").Value, ObjectID: objectARK, Version: 2, Type: "deletion", At: time.Now(), Agent: "Holdfast 1.0"},
+				},
+			}
+		})
+		body, err := b.as(t, registry.RoleViewer).PREMIS(t.Context(), objectARK)
+		must(t, err)
+		root, err := premistest.Read(body)
+		must(t, errors.Join(err, body.Close()))
+		must(t, premistest.Validate(root))
+		return root
+	}
+	texts := func(nodes []*premistest.Node) (out []string) {
+		for _, n := range nodes {
+			out = append(out, n.Text)
+		}
+		return out
+	}
+	if root := document(registry.DeletionDeleting); len(root.Find("object", "storage")) != 3 || len(root.Find("object", "linkingEventIdentifier")) != 0 {
+		t.Error("an object that is being deleted is where it was")
+	}
+	root := document(registry.DeletionDeleted)
+	if places := root.Find("object", "storage"); len(places) != 0 {
+		t.Errorf("%d places of what is deleted", len(places))
+	}
+	deletion := premis.EventID("item", "deletion", "").Value
+	if got := texts(root.Find("object", "linkingEventIdentifier", "linkingEventIdentifierValue")); !slices.Equal(got, []string{deletion, deletion, deletion}) {
+		t.Errorf("versions and file name the events %v", got)
+	}
+	event := root.Find("event")[1]
+	if got := texts(event.Find("linkingObjectIdentifier", "linkingObjectIdentifierValue")); !slices.Equal(got, []string{objectARK, objectARK + "/v1", objectARK + "/v2"}) {
+		t.Errorf("it is about %v", got)
+	}
+	if got := texts(event.Find("linkingAgentIdentifier", "linkingAgentRole")); !slices.Equal(got, []string{"authorizer", "executing program", "implementer"}) {
+		t.Errorf("roles %v", got)
+	}
+	if got := texts(root.Find("agent", "agentType")); !slices.Equal(got, []string{"person", "person", "software"}) {
+		t.Errorf("agents %v", got)
 	}
 }
