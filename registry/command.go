@@ -33,16 +33,22 @@ func (e *ConfirmationNeeded) Error() string {
 
 // PastNoReturn refuses to stop an item that has announced a version of an object: that is only rolled forward (R7).
 type PastNoReturn struct {
-	ItemID   string `json:"item_id"`
-	Act      Act    `json:"act"`
-	ObjectID string `json:"object_id"`
-	Version  int    `json:"version"` // 0: it deletes the object
+	ItemID    string `json:"item_id"`
+	Act       Act    `json:"act"`
+	ObjectID  string `json:"object_id"`
+	Version   int    `json:"version"`             // 0: it deletes the object
+	Preserved bool   `json:"preserved,omitempty"` // the version is recorded, and stays
+	Allowed   []Act  `json:"allowed,omitempty"`
 }
 
 // Error says what can be done instead.
 func (e *PastNoReturn) Error() string {
 	if e.Version == 0 {
 		return fmt.Sprintf("%s of item %s: past the point of no return: it is deleting %s, which is only carried on", e.Act, e.ItemID, e.ObjectID)
+	}
+	if e.Preserved {
+		return fmt.Sprintf("%s of item %s: past the point of no return: version %d of %s is preserved and stays; allowed here: %s",
+			e.Act, e.ItemID, e.Version, e.ObjectID, actsText(e.Allowed))
 	}
 	return fmt.Sprintf("%s of item %s: past the point of no return: it is version %d of %s, which is only rolled forward; let it complete, then delete the object",
 		e.Act, e.ItemID, e.Version, e.ObjectID)

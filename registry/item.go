@@ -51,6 +51,13 @@ type WorkItem struct {
 	AllowedActs      []Act      `json:"allowed_acts,omitempty"`
 	HeldBy           *Hold      `json:"held_by,omitempty"`  // the oldest hold that covers it; nil: none
 	GraphID          string     `json:"graph_id,omitempty"` // of an item that was prepared with others
+	// Commitment is how far the item is with what it changes in storage: a job whose object is preserved says so here, whatever
+	// became of the job.
+	Commitment Commitment `json:"commitment,omitempty"`
+	// The acts that are allowed follow from these, too; whoever asks the API is told the acts.
+	OwnHold  bool `json:"-"`
+	Unsealed bool `json:"-"`
+	JobsLeft bool `json:"-"`
 
 	CreatedBy  string     `json:"created_by,omitempty"`
 	CreatedAt  time.Time  `json:"created_at"`
@@ -64,6 +71,7 @@ func (it WorkItem) Position() Position {
 	return Position{
 		Action: it.Action, Stage: it.Stage, Status: it.Status, Attempt: it.Attempt, Open: it.BlockerCount,
 		Closing: it.Closing, Held: it.HeldBy != nil || it.State == StateHeld,
+		OwnHold: it.OwnHold, Commitment: it.Commitment, Tells: it.tells(), Unsealed: it.Unsealed, JobsLeft: it.JobsLeft,
 	}
 }
 

@@ -79,11 +79,30 @@ type Position struct {
 	Open    int64 // prerequisites not yet satisfied
 	Closing int64 // batches: how often the last job has settled; above 1 the report is an update
 	Held    bool
+	// What follows decides only which acts may be asked.
+	OwnHold    bool // a hold is on the item itself, or on the batch that it is
+	Commitment Commitment
+	Tells      bool // a receiver is to be told that it completed
+	Unsealed   bool // it belongs to a graph that is not whole yet
+	JobsLeft   bool // deleted batches: some of their jobs are neither completed nor deleted
 }
 
 // Refused says that the item failed before it ever ran: it is a row of a manifest that breaks a rule. What the row says was never
 // understood, so it can never run.
 func (p Position) Refused() bool { return p.Status == Failed && p.Attempt == 0 }
+
+// Commitment is how far an item is with what it changes in storage. It decides which acts may be asked of it, and is read from
+// what the item has announced and recorded.
+type Commitment string
+
+// The commitments.
+const (
+	Uncommitted Commitment = "" // nothing in storage is its own yet
+	// Announced: it has announced a version of an object that nobody sees yet, or has begun to delete one. It is only carried on (R7).
+	Announced Commitment = "announced"
+	// Preserved: its version of an object is recorded. The object stays, whatever becomes of the item.
+	Preserved Commitment = "preserved"
+)
 
 // StateOf derives the state that people see.
 func StateOf(p Position) State {

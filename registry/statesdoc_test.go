@@ -33,6 +33,7 @@ var why = map[registry.Act]string{
 	registry.ActPriority: "Merritt sets a priority once. Here it can be changed as long as the item may run again.",
 	registry.ActHold:     "Merritt holds only what is Pending. Here a hold may be set at any stage and takes effect when the item would next start; a step that runs goes on.",
 	registry.ActUnhold:   "See hold.",
+	registry.ActGiveUp:   "A receiver that is gone for good keeps a job from completing although its object is preserved. An admin ends the tries: the job completes, and says who gave up and why. In Merritt such a job fails and is deleted.",
 }
 
 // absent are the changes of the seeds that this state machine does not have.
@@ -88,7 +89,7 @@ func edges(r registry.Route) []edge {
 			}
 			for _, fresh := range ways(r, step.Stage, t) {
 				for _, from := range positions(r.Action, step.Stage, t.From, fresh) {
-					if from.Held = t.Held; from.Open > 0 && t.Act == registry.ActClaim || from.Open == 0 && t.Open {
+					if from.Held, from.OwnHold, from.Tells = t.Held || t.OwnHold, t.OwnHold, t.Tells; from.Open > 0 && t.Act == registry.ActClaim || from.Open == 0 && t.Open {
 						continue // it waits for its jobs; it has none to wait for
 					}
 					for _, at := range targets(r, step.Stage, t) {
@@ -219,8 +220,10 @@ what neither has. Who: an admin's acts are asked for by people; the others happe
 it is released. A running step goes on. Failed items keep the stage they failed in; a requeue leads to that stage or an
 earlier one, and its tries start anew.
 
-Three things the table does not show. **Past the point of no return**: a job that has announced a version of an object is
-only rolled forward; cancel, abort and delete of it are refused. **Confirmation**: a delete with consequences (a depositor who
+Four things the table does not show. **Past the point of no return**: a job that has announced a version of an object is
+only rolled forward; cancel, abort and delete of it are refused. **Preserved**: once its version is recorded, the object stays whatever becomes
+of the job, and its item says so (` + "`commitment`" + `). What is left of a preserved job that failed can be deleted; at ` + "`notify`" + ` its delivery can be given up,
+and a requeue aims it at the callback that its collection has then. **Confirmation**: a delete with consequences (a depositor who
 is not told, staged bytes that go) is refused until they are confirmed. **Batches**: what is cancelled, aborted or deleted
 as a batch happens to the batch at once and to its jobs by a bulk act.
 `)

@@ -35,6 +35,8 @@ const (
 	ActPriority Act = "priority"     // an admin changes when an item's turn is
 	ActHold     Act = "hold"         // an admin keeps an item, or a batch with its jobs, from starting
 	ActUnhold   Act = "release-hold" // that hold is taken away
+	// ActGiveUp: an admin ends the tries to tell a job's receiver that it completed. The job completes, and says that nobody was told.
+	ActGiveUp Act = "give-up"
 )
 
 // Move says how an act changes the stage.
@@ -59,8 +61,14 @@ type Transition struct {
 	Actions []Action
 	// Stages limits the transition to items that stand in one of these; nil: all.
 	Stages []Stage
-	// Held limits the transition to items that a hold covers.
-	Held bool
+	// Commitments limits the transition to items that have come so far; nil: all.
+	Commitments []Commitment
+	// Held limits the transition to items that a hold covers, OwnHold to those that have one of their own.
+	Held, OwnHold bool
+	// Tells limits the transition to items whose receiver is still to be told.
+	Tells bool
+	// Sealed limits the transition to items whose graph, if they have one, is whole; JobsDone to batches none of whose jobs is left.
+	Sealed, JobsDone bool
 	// Open limits the transition to items that have open prerequisites.
 	Open bool
 	// Claimed limits the transition to items that a worker has had at least once: what was refused before it ever ran never runs.
@@ -79,6 +87,8 @@ var transitions = table()
 func table() []Transition {
 	// What an item has left in staging goes in any case, so nobody may stop that; and a report that is due goes out.
 	all, early := actionsBut(Tidy), stagesBut(Report)
+	// Past the announcement an item is only carried on (R7). Once its object is preserved, what is left of it may be deleted.
+	free, safe := []Commitment{Uncommitted}, []Commitment{Uncommitted, Preserved}
 	return []Transition{
 		{Act: ActSubmit, From: "", To: Pending, By: "depositor"},
 		{Act: ActReject, From: "", To: Failed, By: "worker", Actions: []Action{Ingest}},
@@ -92,30 +102,30 @@ func table() []Transition {
 		{Act: ActSendBack, From: Running, To: Pending, Move: Back, By: "worker", Actions: []Action{Ingest}, Stages: []Stage{Process, Record}, Ours: true},
 		{Act: ActLose, From: Running, To: Pending, By: "registry", Ours: true},
 		{Act: ActLose, From: Running, To: Failed, By: "registry", Ours: true},
-		{Act: ActRequeue, From: Failed, To: Pending, Move: Back, By: "admin", Claimed: true},
-		{Act: ActRequeue, From: Cancelled, To: Pending, Move: Back, By: "admin", Ours: true},
+		{Act: ActRequeue, From: Failed, To: Pending, Move: Back, By: "admin", Claimed: true, Sealed: true},
+		{Act: ActRequeue, From: Cancelled, To: Pending, Move: Back, By: "admin", Sealed: true, Ours: true},
 		{Act: ActPrepare, From: "", To: Prepare, By: "depositor", Ours: true},
 		{Act: ActSeal, From: Prepare, To: Pending, By: "depositor", Ours: true},
-		{Act: ActCancel, From: Prepare, To: Cancelled, By: "admin", Actions: all, Ours: true},
-		{Act: ActCancel, From: Pending, To: Cancelled, By: "admin", Actions: all, Stages: early, Ours: true},
-		{Act: ActCancel, From: Running, To: Cancelled, By: "admin", Actions: all, Stages: early, Ours: true},
+		{Act: ActCancel, From: Prepare, To: Cancelled, By: "admin", Actions: all, Commitments: free, Ours: true},
+		{Act: ActCancel, From: Pending, To: Cancelled, By: "admin", Actions: all, Commitments: free, Stages: early, Ours: true},
+		{Act: ActCancel, From: Running, To: Cancelled, By: "admin", Actions: all, Commitments: free, Stages: early, Ours: true},
 		// A batch that waits for its jobs reports what became of them when they are stopped: its jobs are cancelled, it goes on.
 		{Act: ActCancel, From: Pending, To: Pending, By: "admin", Actions: []Action{Batch}, Stages: []Stage{Report}, Open: true, Ours: true},
-		{Act: ActAbort, From: Prepare, To: Aborted, By: "admin", Actions: all, Ours: true},
-		{Act: ActAbort, From: Pending, To: Aborted, By: "admin", Actions: all, Ours: true},
-		{Act: ActAbort, From: Running, To: Aborted, By: "admin", Actions: all, Ours: true},
-		{Act: ActAbort, From: Failed, To: Aborted, By: "admin", Actions: all, Ours: true},
-		{Act: ActAbort, From: Cancelled, To: Aborted, By: "admin", Actions: all, Ours: true},
+		{Act: ActAbort, From: Prepare, To: Aborted, By: "admin", Actions: all, Commitments: free, Ours: true},
+		{Act: ActAbort, From: Pending, To: Aborted, By: "admin", Actions: all, Commitments: free, Ours: true},
+		{Act: ActAbort, From: Running, To: Aborted, By: "admin", Actions: all, Commitments: free, Ours: true},
+		{Act: ActAbort, From: Failed, To: Aborted, By: "admin", Actions: all, Commitments: free, Ours: true},
+		{Act: ActAbort, From: Cancelled, To: Aborted, By: "admin", Actions: all, Commitments: free, Ours: true},
 		{Act: ActUpdateReport, From: Failed, To: Pending, By: "admin", Actions: []Action{Batch}, Stages: []Stage{Report}},
-		{Act: ActDelete, From: Failed, To: Deleted, By: "admin", Actions: all},
-		{Act: ActDelete, From: Pending, To: Deleted, By: "admin", Actions: all, Held: true},
-		{Act: ActDelete, From: Prepare, To: Deleted, By: "admin", Actions: all, Ours: true},
-		{Act: ActDelete, From: Cancelled, To: Deleted, By: "admin", Actions: all, Ours: true},
-		{Act: ActDelete, From: Aborted, To: Deleted, By: "admin", Actions: all, Ours: true},
+		{Act: ActDelete, From: Failed, To: Deleted, By: "admin", Actions: all, Commitments: safe},
+		{Act: ActDelete, From: Pending, To: Deleted, By: "admin", Actions: all, Commitments: safe, Held: true},
+		{Act: ActDelete, From: Prepare, To: Deleted, By: "admin", Actions: all, Commitments: safe, Ours: true},
+		{Act: ActDelete, From: Cancelled, To: Deleted, By: "admin", Actions: all, Commitments: safe, Ours: true},
+		{Act: ActDelete, From: Aborted, To: Deleted, By: "admin", Actions: all, Commitments: safe, Ours: true},
 		{Act: ActPurge, From: Completed, To: "", By: "admin", Actions: []Action{Batch}},
-		{Act: ActPurge, From: Deleted, To: "", By: "admin", Actions: []Action{Batch}},
+		{Act: ActPurge, From: Deleted, To: "", By: "admin", Actions: []Action{Batch}, JobsDone: true},
 		{Act: ActPurge, From: Completed, To: "", By: "admin", Actions: append(ObjectActions(), Bulk, Tidy, DeliverMessage), Ours: true},
-		{Act: ActPurge, From: Deleted, To: "", By: "admin", Actions: append(ObjectActions(), Bulk), Ours: true},
+		{Act: ActPurge, From: Deleted, To: "", By: "admin", Actions: append(ObjectActions(), Bulk, DeliverMessage), Ours: true},
 		{Act: ActPriority, From: Prepare, To: Prepare, By: "admin", Ours: true},
 		{Act: ActPriority, From: Pending, To: Pending, By: "admin", Ours: true},
 		{Act: ActPriority, From: Running, To: Running, By: "admin", Ours: true},
@@ -124,10 +134,13 @@ func table() []Transition {
 		{Act: ActHold, From: Pending, To: Pending, By: "admin"},
 		{Act: ActHold, From: Running, To: Running, By: "admin", Ours: true},
 		{Act: ActHold, From: Failed, To: Failed, By: "admin", Ours: true},
-		{Act: ActUnhold, From: Prepare, To: Prepare, By: "admin", Held: true, Ours: true},
-		{Act: ActUnhold, From: Pending, To: Pending, By: "admin", Held: true},
-		{Act: ActUnhold, From: Running, To: Running, By: "admin", Held: true, Ours: true},
-		{Act: ActUnhold, From: Failed, To: Failed, By: "admin", Held: true, Ours: true},
+		{Act: ActUnhold, From: Prepare, To: Prepare, By: "admin", OwnHold: true, Ours: true},
+		{Act: ActUnhold, From: Pending, To: Pending, By: "admin", OwnHold: true},
+		{Act: ActUnhold, From: Running, To: Running, By: "admin", OwnHold: true, Ours: true},
+		{Act: ActUnhold, From: Failed, To: Failed, By: "admin", OwnHold: true, Ours: true},
+		{Act: ActGiveUp, From: Failed, To: Pending, By: "admin", Actions: []Action{Ingest}, Stages: []Stage{Notify}, Tells: true, Ours: true},
+		{Act: ActGiveUp, From: Pending, To: Pending, By: "admin", Actions: []Action{Ingest}, Stages: []Stage{Notify}, Tells: true, Ours: true},
+		{Act: ActGiveUp, From: Running, To: Running, By: "admin", Actions: []Action{Ingest}, Stages: []Stage{Notify}, Tells: true, Ours: true},
 	}
 }
 
@@ -203,7 +216,9 @@ func AdminActs() []Act {
 
 // Concerns says whether the transition leads away from p.
 func (t Transition) Concerns(p Position) bool {
-	return t.From == p.Status && (p.Held || !t.Held) && (p.Open > 0 || !t.Open) && (p.Attempt > 0 || !t.Claimed) &&
+	return t.From == p.Status && (p.Held || !t.Held) && (p.OwnHold || !t.OwnHold) && (p.Open > 0 || !t.Open) &&
+		(p.Attempt > 0 || !t.Claimed) && (p.Tells || !t.Tells) && !(p.Unsealed && t.Sealed) && !(p.JobsLeft && t.JobsDone) &&
+		(t.Commitments == nil || slices.Contains(t.Commitments, p.Commitment)) &&
 		(t.Actions == nil || slices.Contains(t.Actions, p.Action)) && (t.Stages == nil || slices.Contains(t.Stages, p.Stage))
 }
 
@@ -232,17 +247,21 @@ type TransitionError struct {
 
 // Error names the change and what may be done instead.
 func (e *TransitionError) Error() string {
-	acts := make([]string, len(e.Allowed))
-	for i, a := range e.Allowed {
-		acts[i] = string(a)
-	}
-	allowed := "nothing"
-	if len(acts) > 0 {
-		allowed = strings.Join(acts, ", ")
-	}
-	text := fmt.Sprintf("state change (%s -> %s) is not allowed; allowed here: %s", e.From, e.To, allowed)
+	text := fmt.Sprintf("state change (%s -> %s) is not allowed; allowed here: %s", e.From, e.To, actsText(e.Allowed))
 	if e.Why != "" {
 		text = e.Why + "; " + text
 	}
 	return text
+}
+
+// actsText lists acts for people.
+func actsText(all []Act) string {
+	if len(all) == 0 {
+		return "nothing"
+	}
+	acts := make([]string, len(all))
+	for i, a := range all {
+		acts[i] = string(a)
+	}
+	return strings.Join(acts, ", ")
 }

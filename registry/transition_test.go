@@ -105,7 +105,17 @@ func TestAllowedActs(t *testing.T) {
 	}{
 		{registry.Position{Action: registry.Ingest, Status: registry.Prepare}, []registry.Act{cancel, abort, remove, priority, hold}},
 		{registry.Position{Action: registry.Ingest, Status: registry.Pending}, []registry.Act{cancel, abort, priority, hold}},
-		{registry.Position{Action: registry.Ingest, Status: registry.Pending, Held: true}, []registry.Act{cancel, abort, remove, priority, hold, unhold}},
+		{registry.Position{Action: registry.Ingest, Status: registry.Pending, Held: true, OwnHold: true}, []registry.Act{cancel, abort, remove, priority, hold, unhold}},
+		{registry.Position{Action: registry.Ingest, Status: registry.Pending, Held: true}, []registry.Act{cancel, abort, remove, priority, hold}},
+		{registry.Position{Action: registry.Ingest, Status: registry.Failed, Attempt: 1, Commitment: registry.Announced}, []registry.Act{requeue, priority, hold}},
+		{registry.Position{Action: registry.Ingest, Status: registry.Failed, Attempt: 1, Commitment: registry.Preserved}, []registry.Act{requeue, remove, priority, hold}},
+		{
+			registry.Position{Action: registry.Ingest, Stage: registry.Notify, Status: registry.Failed, Attempt: 1, Commitment: registry.Preserved, Tells: true},
+			[]registry.Act{requeue, remove, priority, hold, registry.ActGiveUp},
+		},
+		{registry.Position{Action: registry.Ingest, Status: registry.Running, Commitment: registry.Preserved}, []registry.Act{priority, hold}},
+		{registry.Position{Action: registry.Batch, Status: registry.Deleted, JobsLeft: true}, nil},
+		{registry.Position{Action: registry.Batch, Status: registry.Cancelled, Unsealed: true}, []registry.Act{abort, remove}},
 		{registry.Position{Action: registry.Ingest, Status: registry.Running}, []registry.Act{cancel, abort, priority, hold}},
 		{registry.Position{Action: registry.Ingest, Status: registry.Failed, Attempt: 1}, []registry.Act{requeue, abort, remove, priority, hold}},
 		{registry.Position{Action: registry.Ingest, Status: registry.Failed}, []registry.Act{abort, remove, priority, hold}}, // a refused row

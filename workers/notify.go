@@ -27,10 +27,12 @@ func (w *Notify) Stage() registry.Stage { return registry.Notify }
 
 // Work implements base.Handler.
 func (w *Notify) Work(ctx context.Context, item *base.Item) error {
-	if to := item.Spec().Profile.Callback; to != nil {
-		if err := w.tell(ctx, item, *to); err != nil {
-			return err
-		}
+	to, err := item.Receiver()
+	if err == nil && to != nil {
+		err = w.tell(ctx, item, *to)
+	}
+	if err != nil {
+		return err
 	}
 	return release(ctx, item, item.ID, w.Staging, w.Interim)
 }

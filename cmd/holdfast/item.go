@@ -173,6 +173,10 @@ func itemFacts(it registry.WorkItem) *facts {
 	f.add("id", it.ID)
 	f.add("name", it.Name)
 	f.add("state", fmt.Sprintf("%s (%s, %s)", it.State, it.Stage, it.Status))
+	f.add("outcome", it.OutcomeText())
+	if u, ok := it.Untold(); ok {
+		f.add("given up", u.Text())
+	}
 	f.add("held by", heldText(it.HeldBy))
 	if it.ErrorClass == "" {
 		f.add("note", it.Note)
@@ -350,6 +354,7 @@ func (a *app) steering() []*cobra.Command {
 		a.actCommand("cancel", "Stop items, also while they run; they may be requeued", registry.ActCancel, nil),
 		a.actCommand("abort", "End items for good, and what waits for their success", registry.ActAbort, nil),
 		a.actCommand("delete", "Give up items that failed or are held; what was stored stays", registry.ActDelete, nil),
+		a.actCommand("give-up", "Give up telling the receiver of jobs whose objects are preserved: they complete, not told", registry.ActGiveUp, nil),
 		a.actCommand("priority", "Change when items have their turn", registry.ActPriority, func(cmd *cobra.Command, c *registry.Command) {
 			cmd.Flags().Func("to", "the new priority `N`, lower first; below 0 goes before everything else", func(text string) error {
 				n, err := strconv.Atoi(text)

@@ -79,7 +79,9 @@ func answerTo(err error) (p *wire.Problem, known bool) {
 		p.Consequences = confirm.Consequences
 		return p, true
 	case errors.As(err, &late):
-		return wire.NewProblem(http.StatusConflict, wire.CodePastNoReturn, err.Error()), true
+		p := wire.NewProblem(http.StatusConflict, wire.CodePastNoReturn, err.Error())
+		p.AllowedActs = late.Allowed
+		return p, true
 	case errors.As(err, &graph):
 		return wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeGraph, "nothing was submitted; correct what the errors name",
 			graphFault("body.requires", graph)), true

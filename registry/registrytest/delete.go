@@ -143,7 +143,6 @@ func deletedNotReported(f *fixture) {
 	f.intend(l, ark, 1, `{}`)
 	f.hold(registry.HoldBatch, id)
 	f.sure(id, registry.ActDelete)
-	f.release(registry.HoldBatch, id)
 	f.carriedOut()
 	f.record(l, ark, 1)
 	f.done(l)

@@ -18,6 +18,11 @@ func deliveryTests() []test {
 		{"of_a_failure_is_made_once_a_failure", failureToldOnce},
 		{"goes_to_the_callback_of_now_when_it_is_asked_for", redelivered},
 		{"cannot_be_asked_for_in_vain", redeliverRefused},
+		{"is_given_up_and_the_job_completes", givenUp},
+		{"that_was_given_up_is_told_all_the_same", toldAfterAll},
+		{"goes_to_the_callback_of_now_when_its_job_is_requeued", aimedAnew},
+		{"of_a_preserved_job_ends_with_what_is_left_of_the_job", remainsDeleted},
+		{"ends_when_the_batch_is_deleted", untoldBatchDeleted},
 		{"goes_with_its_item", deliveryPurged},
 	}
 }

@@ -112,13 +112,17 @@ func noCancelAfterIntent(f *fixture) {
 	f.settle(registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeReleased})
 	f.pastNoReturn(c.Item.ID, registry.ActCancel, ark)
 	f.pastNoReturn(c.Item.ID, registry.ActAbort, ark)
+	f.fail(c.Item.ID, registry.SystemFault)
+	f.pastNoReturn(c.Item.ID, registry.ActAbort, ark)
+	f.pastNoReturn(c.Item.ID, registry.ActDelete, ark)
+	f.command(c.Item.ID, registry.ActRequeue, "")
 	l := f.takeItem(c.Item.ID).Lease
 	f.pastNoReturn(c.Item.ID, registry.ActCancel, ark)
 	f.record(l, ark, 1)
 	f.done(l)
 	f.pastNoReturn(c.Item.ID, registry.ActAbort, ark)
 	f.fail(c.Item.ID, registry.SystemFault)
-	f.pastNoReturn(c.Item.ID, registry.ActDelete, ark)
+	f.pastNoReturn(c.Item.ID, registry.ActAbort, ark)
 	f.command(c.Item.ID, registry.ActRequeue, "")
 	f.finish(c.Item.ID)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/holdfast/holdfast/registry"
@@ -188,6 +189,10 @@ func (t *tx) applyOne(bulk registry.WorkItem, spec registry.BulkSpec, it registr
 	}
 	if spec.Parent != "" && spec.Act == registry.ActDelete && !it.Status.Settled() {
 		stop := c
+		if it.Commitment == registry.Preserved && slices.Contains(it.AllowedActs, registry.ActGiveUp) {
+			stop.Act = registry.ActGiveUp // its object stays, and it completes
+			return t.carryOut(it, stop)
+		}
 		stop.Act = registry.ActAbort
 		if err := t.carryOut(it, stop); err != nil {
 			return err

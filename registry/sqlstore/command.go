@@ -82,6 +82,8 @@ func (t *tx) carryOut(it registry.WorkItem, c registry.Command) error {
 		return t.holdOne(it, c)
 	case registry.ActPriority:
 		return t.prioritise(it, c)
+	case registry.ActGiveUp:
+		return t.endTelling(it, c)
 	default:
 		return refusal(it, c.Act, it.Status)
 	}
@@ -113,6 +115,11 @@ func (t *tx) requeue(it registry.WorkItem, c registry.Command) error {
 	}
 	// An item that is sent further back is to be looked at anew. Where it failed it goes on from the last checkpoint: what was
 	// wrong was never noted as done.
+	if it.Stage == registry.Notify && ch.stage == it.Stage {
+		if err := t.aim(it, c.Actor); err != nil {
+			return err
+		}
+	}
 	if it.Attempt > 0 && ch.stage != it.Stage {
 		if err := t.setResult(it, registry.ResultRecheck, json.RawMessage(strconv.FormatInt(it.Attempt, 10))); err != nil {
 			return err
@@ -126,10 +133,7 @@ func (t *tx) requeue(it registry.WorkItem, c registry.Command) error {
 
 // stop ends an item where it stands, and the attempt at it if it runs.
 func (t *tx) stop(it registry.WorkItem, c registry.Command, to registry.Status) error {
-	if err := check(it, c.Act, to); err != nil {
-		return err
-	}
-	if err := t.noReturn(it, c.Act); err != nil {
+	if err := t.may(it, c.Act, to); err != nil {
 		return err
 	}
 	ch := changeBy(it, c, to)
@@ -145,7 +149,7 @@ func (t *tx) stop(it registry.WorkItem, c registry.Command, to registry.Status) 
 		return err
 	}
 	if to == registry.Aborted {
-		if err := t.tidy(it, c.Actor); err != nil {
+		if err := errors.Join(t.endHold(it, c.Actor), t.tidy(it, c.Actor)); err != nil {
 			return err
 		}
 		if err := t.abortDependents(it, c.Reason, c.Actor); err != nil {

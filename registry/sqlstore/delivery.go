@@ -40,7 +40,8 @@ func (s *Store) NoteDelivery(ctx context.Context, l registry.Lease, try registry
 // it again, and it has an address.
 func (t *tx) noteTry(try registry.DeliveryTry) (d registry.Delivery, err error) {
 	m, at := try.Message, fromMicros(t.now)
-	if _, err := t.item(m.Subject); errors.Is(err, registry.ErrNotFound) {
+	subject, err := t.item(m.Subject)
+	if errors.Is(err, registry.ErrNotFound) {
 		d = registry.Delivery{
 			ID: m.ID(), Subject: m.Subject, Kind: m.Kind(), State: m.State, Target: m.Target(), Tries: 1, TriedAt: &at, Status: try.Status, Error: try.Error,
 		}
@@ -57,6 +58,11 @@ func (t *tx) noteTry(try registry.DeliveryTry) (d registry.Delivery, err error) 
 	var sent sql.NullInt64
 	if try.Error == "" {
 		sent = sql.NullInt64{Int64: t.now, Valid: true}
+		if m.State == registry.StateCompleted && m.Mail == "" {
+			if err := t.toldAfterAll(subject); err != nil {
+				return d, err
+			}
+		}
 	}
 	err = t.do(`UPDATE delivery SET tries = tries + 1, tried_at = $2, sent_at = COALESCE(sent_at, $3), status = $4, error = $5, closed_at = NULL WHERE id = $1`,
 		m.ID(), t.now, sent, try.Status, try.Error)

@@ -101,7 +101,20 @@ func stagesWhere(is func(registry.Step) bool) string {
 var itemColumns = `i.id, i.tenant, i.collection, COALESCE(i.parent_id, ''), i.row_no, i.action, i.stage, i.status,
 	i.priority, i.name, i.spec, i.state, i.size_bytes, i.files, i.done_bytes, i.done_files, i.blocker_count, i.closing,
 	i.attempt, i.tries, i.retry_count, i.error_class, i.note, i.created_by, i.graph_id, i.created_at, i.updated_at, i.run_at,
-	i.finished_at, i.volume, i.other_storages, i.optional, (i.status IN ('prepare', 'pending', 'running') AND ` + heldNext + `)`
+	i.finished_at, i.volume, i.other_storages, i.optional, (i.status IN ('prepare', 'pending', 'running') AND ` + heldNext + `),
+	` + commitment + `, (i.status IN ('prepare', 'pending', 'running', 'failed') AND EXISTS (
+		SELECT 1 FROM hold h WHERE h.scope IN ('item', 'batch') AND h.key = i.id)),
+	(i.graph_id <> '' AND i.status IN ('failed', 'cancelled') AND EXISTS (SELECT 1 FROM graph g WHERE g.id = i.graph_id AND g.sealed_at IS NULL)),
+	(i.action = 'batch' AND i.status = 'deleted' AND (SELECT COUNT(*) FROM work_item j WHERE j.parent_id = i.id
+		AND j.status IN ('prepare', 'pending', 'running', 'failed', 'cancelled', 'aborted')) > 0)`
+
+// commitment is the [registry.Commitment] of a row i of work_item.
+const commitment = `CASE i.action
+	WHEN 'ingest' THEN COALESCE((SELECT CASE MIN(v.status) WHEN 'recorded' THEN 'preserved' WHEN 'intended' THEN 'announced' ELSE '' END
+		FROM object_version v WHERE v.item_id = i.id), '')
+	WHEN 'delete' THEN CASE WHEN EXISTS (SELECT 1 FROM deletion d WHERE d.item_id = i.id AND d.item_id <> '' AND d.status <> 'approved')
+		THEN 'announced' ELSE '' END
+	ELSE '' END`
 
 var selectItem = `SELECT ` + itemColumns + ` FROM work_item i `
 
@@ -121,7 +134,7 @@ func scanItem(row scanner) (registry.WorkItem, error) {
 	err := row.Scan(&it.ID, &it.Tenant, &it.Collection, &it.ParentID, &it.Row, &it.Action, &it.Stage, &it.Status,
 		&it.Priority, &it.Name, &spec, &state, &it.SizeBytes, &it.Files, &it.DoneBytes, &it.DoneFiles, &it.BlockerCount,
 		&it.Closing, &it.Attempt, &it.Tries, &it.RetryCount, &it.ErrorClass, &it.Note, &it.CreatedBy, &it.GraphID, &created, &updated,
-		&runAt, &finished, &first, &others, &optional, &held)
+		&runAt, &finished, &first, &others, &optional, &held, &it.Commitment, &it.OwnHold, &it.Unsealed, &it.JobsLeft)
 	if err != nil {
 		return it, err
 	}

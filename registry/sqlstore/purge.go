@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -9,6 +10,9 @@ import (
 // purge removes an item's rows for good. A batch goes with its jobs, which must all be completed or deleted: at once when
 // they are few, otherwise by a bulk act. Events, attempts, commands and the inventory stay (R28).
 func (t *tx) purge(it registry.WorkItem, c registry.Command) error {
+	if err := t.jobsDone(it, c); err != nil {
+		return err
+	}
 	if err := check(it, c.Act, ""); err != nil {
 		return err
 	}
@@ -34,6 +38,26 @@ func (t *tx) purge(it registry.WorkItem, c registry.Command) error {
 	return t.purgeRows(it, c)
 }
 
+// jobsDone refuses the purge of a deleted batch whose jobs were not all deleted with it, and names some of them.
+func (t *tx) jobsDone(it registry.WorkItem, c registry.Command) error {
+	if !it.JobsLeft {
+		return nil
+	}
+	const named = 3
+	left, err := t.items(selectItem+`WHERE i.parent_id = $1 AND i.status NOT IN ('completed', 'deleted') ORDER BY i.row_no`+limit(named+1), it.ID)
+	if err != nil {
+		return fmt.Errorf("look for jobs that are left: %w", err)
+	}
+	var names []string
+	for _, job := range left[:min(named, len(left))] {
+		names = append(names, fmt.Sprintf("%s (%s)", job.ID, job.State))
+	}
+	if len(left) > named {
+		names = append(names, "and more")
+	}
+	return fmt.Errorf("jobs of it are neither completed nor deleted: %s; delete them, or let them complete, first: %w", strings.Join(names, ", "), refusal(it, c.Act, ""))
+}
+
 // purgeable refuses a purge of what somebody still works on, has announced or waits for.
 func (t *tx) purgeable(it registry.WorkItem, c registry.Command) error {
 	const family = `(SELECT id FROM work_item WHERE id = $1 OR parent_id = $1)`
@@ -41,7 +65,8 @@ func (t *tx) purgeable(it registry.WorkItem, c registry.Command) error {
 		{`SELECT COUNT(*) FROM work_item WHERE parent_id = $1 AND status NOT IN ('completed', 'deleted')`, "%s not completed or deleted"},
 		{`SELECT COUNT(*) FROM attempt WHERE finished_at IS NULL AND item_id IN ` + family, "%s still held by a worker"},
 		{`SELECT COUNT(*) FROM object_version WHERE status = 'intended' AND item_id IN ` + family, "%s with an object that is not recorded"},
-		{`SELECT COUNT(*) FROM work_dep WHERE satisfied_at IS NULL AND requires_id IN ` + family, "%s that others wait for"},
+		{`SELECT COUNT(*) FROM work_dep d WHERE d.satisfied_at IS NULL AND d.requires_id IN ` + family + ` AND EXISTS (SELECT 1 FROM work_item w
+			WHERE w.id = d.item_id AND w.status NOT IN ('completed', 'aborted', 'deleted'))`, "%s that others wait for"},
 	} {
 		var n int64
 		if err := t.get(obstacle.query, []any{it.ID}, &n); err != nil {

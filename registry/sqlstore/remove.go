@@ -10,10 +10,7 @@ import (
 
 // remove gives an item up. A batch's jobs follow by a bulk act of their own.
 func (t *tx) remove(it registry.WorkItem, c registry.Command) error {
-	if err := check(it, c.Act, registry.Deleted); err != nil {
-		return err
-	}
-	if err := t.noReturn(it, c.Act); err != nil {
+	if err := t.may(it, c.Act, registry.Deleted); err != nil {
 		return err
 	}
 	if !c.Confirmed {
@@ -36,10 +33,23 @@ func (t *tx) remove(it registry.WorkItem, c registry.Command) error {
 			return err
 		}
 	}
-	if err := t.abortDependents(it, c.Reason, c.Actor); err != nil {
+	if err := errors.Join(t.endHold(it, c.Actor), t.abortDependents(it, c.Reason, c.Actor)); err != nil {
 		return err
 	}
 	return t.family(it, c)
+}
+
+// endHold takes away the hold on an item that is given up for good: what of its jobs is only carried on would be held by it for ever.
+func (t *tx) endHold(it registry.WorkItem, actor string) error {
+	if !it.OwnHold {
+		return nil
+	}
+	for _, scope := range []registry.HoldScope{registry.HoldItem, registry.HoldBatch} {
+		if err := t.removeHold(scope, it.ID, actor); err != nil && !errors.Is(err, registry.ErrNotFound) {
+			return fmt.Errorf("release the hold on item %s: %w", it.ID, err)
+		}
+	}
+	return nil
 }
 
 // consequences are what a delete cannot take back, a sentence each.
@@ -58,8 +68,38 @@ func (t *tx) consequences(it registry.WorkItem) ([]string, error) {
 			out = append(out, fmt.Sprintf("batch %s is not completed: its depositor will not be told of this job", it.ParentID))
 		}
 	}
+	kept, err := t.keptOf(it)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, kept...)
 	if it.DoneBytes > 0 && it.Status != registry.Aborted {
 		out = append(out, bytesText(it.DoneBytes)+" in staging go")
+	}
+	return out, nil
+}
+
+// keptOf says what stays of a job whose object is preserved, and what of it nobody is told or does any more.
+func (t *tx) keptOf(it registry.WorkItem) (out []string, err error) {
+	if it.Commitment != registry.Preserved {
+		return nil, nil
+	}
+	var object string
+	var version int
+	err = t.get(`SELECT object_id, version FROM object_version WHERE item_id = $1 AND status = 'recorded'`, []any{it.ID}, &object, &version)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, fmt.Sprintf("version %d of %s is preserved and stays", version, object))
+	to, err := it.Receiver()
+	if err != nil {
+		return nil, err
+	}
+	if to != nil {
+		out = append(out, to.Target()+" is not told that it is preserved")
+	}
+	if it.Stage != registry.Notify {
+		out = append(out, "what its job had still to do after that is not done, such as making its name public")
 	}
 	return out, nil
 }
@@ -74,13 +114,19 @@ func (t *tx) consequencesOfBatch(it registry.WorkItem) (out []string, err error)
 	} else {
 		out = append(out, "the depositor is not notified of this")
 	}
-	var gone, open, kept, staged, bytes int64
-	err = t.get(`SELECT COUNT(CASE WHEN status NOT IN ('completed', 'deleted') THEN 1 END),
-			COUNT(CASE WHEN status IN ('prepare', 'pending', 'running') THEN 1 END),
-			COUNT(CASE WHEN status = 'completed' THEN 1 END),
-			COUNT(CASE WHEN status NOT IN ('completed', 'deleted', 'aborted') AND done_bytes > 0 THEN 1 END),
-			COALESCE(SUM(CASE WHEN status NOT IN ('completed', 'deleted', 'aborted') THEN done_bytes ELSE 0 END), 0)
-		FROM work_item WHERE parent_id = $1`, []any{it.ID}, &gone, &open, &kept, &staged, &bytes)
+	// What has begun to store its object is only carried on, and what is preserved completes when it is still at work.
+	const open, left = `j.status IN ('prepare', 'pending', 'running')`, `j.status NOT IN ('completed', 'deleted')`
+	const goes = left + ` AND NOT (j.commitment = 'announced' OR j.commitment = 'preserved' AND ` + open + `)`
+	var gone, stopped, carried, finishing, untold, kept, staged, bytes int64
+	err = t.get(`SELECT COUNT(CASE WHEN `+goes+` THEN 1 END), COUNT(CASE WHEN `+goes+` AND `+open+` THEN 1 END),
+			COUNT(CASE WHEN `+left+` AND j.commitment = 'announced' THEN 1 END),
+			COUNT(CASE WHEN j.commitment = 'preserved' AND `+open+` THEN 1 END),
+			COUNT(CASE WHEN j.commitment = 'preserved' AND `+left+` AND NOT `+open+` THEN 1 END),
+			COUNT(CASE WHEN j.status = 'completed' THEN 1 END),
+			COUNT(CASE WHEN `+goes+` AND j.status <> 'aborted' AND j.done_bytes > 0 THEN 1 END),
+			COALESCE(SUM(CASE WHEN `+goes+` AND j.status <> 'aborted' THEN j.done_bytes ELSE 0 END), 0)
+		FROM (SELECT i.status, i.done_bytes, `+commitment+` AS commitment FROM work_item i WHERE i.parent_id = $1) j`, []any{it.ID},
+		&gone, &stopped, &carried, &finishing, &untold, &kept, &staged, &bytes)
 	if err != nil {
 		return nil, err
 	}
@@ -89,8 +135,8 @@ func (t *tx) consequencesOfBatch(it registry.WorkItem) (out []string, err error)
 		if gone > 1 {
 			text = count(gone, "job") + " are deleted"
 		}
-		if open > 0 {
-			text += fmt.Sprintf(", %d of them stopped first", open)
+		if stopped > 0 {
+			text += fmt.Sprintf(", %d of them stopped first", stopped)
 		}
 		out = append(out, text)
 	}
@@ -100,7 +146,27 @@ func (t *tx) consequencesOfBatch(it registry.WorkItem) (out []string, err error)
 	if kept > 0 {
 		out = append(out, fmt.Sprintf("what %s stored stays", count(kept, "completed job")))
 	}
+	if untold > 0 {
+		out = append(out, either(untold, "the object of 1 job that did not complete is preserved and stays",
+			"the objects of %d jobs that did not complete are preserved and stay"))
+	}
+	if finishing > 0 {
+		out = append(out, either(finishing, "1 job whose object is preserved already completes; its receiver is not told",
+			"%d jobs whose objects are preserved already complete; their receivers are not told"))
+	}
+	if carried > 0 {
+		out = append(out, either(carried, "1 job is past the point of no return: it is not deleted, and its version is carried on",
+			"%d jobs are past the point of no return: they are not deleted, and their versions are carried on"))
+	}
 	return out, nil
+}
+
+// either is the sentence about one, or about several with their number in it.
+func either(n int64, one, several string) string {
+	if n == 1 {
+		return one
+	}
+	return fmt.Sprintf(several, n)
 }
 
 // bytesText is a size for people.

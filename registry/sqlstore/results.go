@@ -33,7 +33,9 @@ func (t *tx) setResult(it registry.WorkItem, name string, value json.RawMessage)
 	if it.Results == nil {
 		it.Results = map[string]json.RawMessage{}
 	}
-	it.Results[name] = value
+	if it.Results[name] = value; value == nil {
+		delete(it.Results, name)
+	}
 	state, err := json.Marshal(it.Results)
 	if err != nil {
 		return fmt.Errorf("encode results: %w", err)

@@ -83,17 +83,24 @@ func (s *Store) withdrawn(ctx context.Context, worker string, after int64) (out 
 	return out, next, rows.Err()
 }
 
-// noReturn refuses to stop an item that has announced a version, or has begun to delete an object: that can only be rolled forward (R7).
-func (t *tx) noReturn(it registry.WorkItem, act registry.Act) error {
-	p := &registry.PastNoReturn{ItemID: it.ID, Act: act}
-	err := t.get(`SELECT object_id, version FROM object_version WHERE item_id = $1
+// may returns nil when an act may be asked of an item. Of one that could be asked if it had not announced a version, or begun to delete an
+// object, it says so (R7).
+func (t *tx) may(it registry.WorkItem, act registry.Act, to registry.Status) error {
+	err := check(it, act, to)
+	uncommitted := it
+	uncommitted.Commitment = registry.Uncommitted
+	if err == nil || check(uncommitted, act, to) != nil {
+		return err
+	}
+	p := &registry.PastNoReturn{ItemID: it.ID, Act: act, Preserved: it.Commitment == registry.Preserved, Allowed: it.AllowedActs}
+	err = t.get(`SELECT object_id, version FROM object_version WHERE item_id = $1
 		UNION ALL SELECT object_id, 0 FROM deletion WHERE item_id = $1 AND status <> 'approved' ORDER BY 2 LIMIT 1`, []any{it.ID},
 		&p.ObjectID, &p.Version)
 	switch {
 	case err == nil:
 		return p
 	case errors.Is(err, sql.ErrNoRows):
-		return nil
+		return refusal(it, act, to)
 	}
 	return fmt.Errorf("look for a version of item %s: %w", it.ID, err)
 }

@@ -72,7 +72,7 @@ type Problem struct {
 	Faults []Fault `json:"errors,omitempty" doc:"Every single thing that is wrong"`
 	// Total counts the faults; it is above len(Faults) when there are too many to list.
 	Total int64 `json:"errors_total,omitempty" doc:"How many errors there are, when not all are listed"`
-	// AllowedActs are what may be asked of the item instead, with CodeTransition.
+	// AllowedActs are what may be asked of the item instead, with CodeTransition and CodePastNoReturn.
 	AllowedActs []registry.Act `json:"allowed_acts,omitempty" doc:"What may be asked of the item instead"`
 	// Consequences are what an act would take along, a sentence each, with CodeConfirm.
 	Consequences []string `json:"consequences,omitempty" doc:"What the act would take along; confirm it to go on"`
