@@ -23,6 +23,8 @@ type Layout interface {
 	description() string
 	// extension is the name that the configuration gives.
 	extension() string
+	// shares says whether several identifiers may have one folder.
+	shares() bool
 }
 
 // Names of the layouts that this package knows.
@@ -53,6 +55,8 @@ func (*HashedNTuple) description() string {
 }
 
 func (l *HashedNTuple) extension() string { return l.ExtensionName }
+
+func (*HashedNTuple) shares() bool { return false }
 
 // Check implements Layout with the constraints of the extension.
 func (l *HashedNTuple) Check() error {
@@ -94,7 +98,7 @@ func (l *HashedNTuple) Path(id string) (string, error) {
 }
 
 // FlatOmitPrefix is extension 0006: each object's folder is what follows the last Delimiter in its identifier, directly
-// below the root. An identifier without the delimiter is used whole. Two identifiers may have one path; Commit refuses the
+// below the root. An identifier without the delimiter is used whole. Two identifiers may have one path; Admit and Commit refuse the
 // second.
 type FlatOmitPrefix struct {
 	ExtensionName string `json:"extensionName"`
@@ -114,6 +118,8 @@ func (*FlatOmitPrefix) description() string {
 }
 
 func (l *FlatOmitPrefix) extension() string { return l.ExtensionName }
+
+func (*FlatOmitPrefix) shares() bool { return true }
 
 // Check implements Layout.
 func (l *FlatOmitPrefix) Check() error {

@@ -208,6 +208,9 @@ type IdentifyRequest struct {
 	// Refused is the item's name as it was settled, which EZID has given to somebody else: it is forgotten, with the local ids
 	// that led to it, and Proposed takes its place, unless a version was announced under it.
 	Refused string `json:"refused,omitempty"`
+	// Folders are further locks that the item needs, each beginning with "folder:": of folders in storages that another object could
+	// be given, too. They are known once the ARK is, so they come with a second request.
+	Folders []string `json:"folders,omitempty"`
 }
 
 // Identity is an object's name as it was settled.

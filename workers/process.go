@@ -134,6 +134,12 @@ func (w *Process) identify(ctx context.Context, item *base.Item, d description) 
 		Owner: spec.Profile.Owner, Supplied: d.metadata.PrimaryID, LocalIDs: d.metadata.LocalIDs,
 		Existing: spec.Mode == registry.Update, EZID: spec.Profile.Minting == registry.MintEZID,
 	}
+	if ask.Supplied != "" {
+		// Before it is bound to anything.
+		if err := w.admit(ctx, item, ask.Supplied, -1, true); err != nil {
+			return registry.Identity{}, err
+		}
+	}
 	const tries = 10
 	for range tries {
 		var err error
@@ -146,8 +152,8 @@ func (w *Process) identify(ctx context.Context, item *base.Item, d description) 
 		} else if err != nil {
 			return id, err
 		}
-		if id.EZIDItem == "" || id.Head > 0 {
-			return id, nil
+		if id, err = w.settled(ctx, item, ask, id); err != nil || id.EZIDItem == "" || id.Head > 0 {
+			return id, err
 		}
 		// EZID has it before the version is planned, so that nothing is written under a name that it refuses.
 		err = w.Names.reserve(ctx, item, id)

@@ -23,6 +23,7 @@ func lockTests() []test {
 		{"R01_no_wake_up_is_lost_before_the_snooze", noLostWakeUp},
 		{"R01_a_waiter_that_settles_lets_the_next_one_go", waiterSettles},
 		{"R01_an_open_intent_keeps_its_lock", intentKeepsLock},
+		{"R01_a_folder_that_two_objects_would_have_is_a_lock", folderLock},
 		{"R11_one_of_many_gets_it", lockRace},
 		{"lock_store", lockStore},
 	}
@@ -294,6 +295,26 @@ func settleUnlocks(f *fixture) {
 		f.done(l)
 		f.finish(l.ItemID)
 	}
+}
+
+// A folder's lock is taken with the others, kept and freed as they are.
+func folderLock(f *fixture) {
+	c := f.processing(2)
+	ask := func(i int, ark string) error {
+		_, err := f.Identify(f.Context(), c[i].Lease, registry.IdentifyRequest{Owner: "o", Supplied: ark, Folders: []string{"folder:storage:X"}})
+		return err
+	}
+	f.must(ask(0, "ark:/99999/X"))
+	f.must(ask(0, "ark:/99999/X"))
+	locked := new(registry.LockedError)
+	if err := ask(1, "ark:/12345/X"); !errors.As(err, &locked) || locked.ItemID != c[0].Item.ID {
+		f.Fatalf("identify: %v, want that %s has the folder", err, c[0].Item.ID)
+	}
+	f.snooze(c[1].Lease)
+	f.refusedAt(registry.Process, registry.ReasonLocked, c[1])
+	f.settle(registry.Settlement{Lease: c[0].Lease, Outcome: registry.OutcomeFailed, Class: registry.ContentFault, Error: "no"})
+	c[1] = f.take(registry.Process, c[1].Item.ID)
+	f.must(ask(1, "ark:/12345/X"))
 }
 
 func noLostWakeUp(f *fixture) {

@@ -38,7 +38,8 @@ func (s *Store) Identify(ctx context.Context, l registry.Lease, r registry.Ident
 
 // identify returns a lock's holder apart from an error, so that the item's place in the lock's queue is kept.
 func (t *tx) identify(it registry.WorkItem, r registry.IdentifyRequest) (registry.Identity, *registry.LockedError, error) {
-	keys := make([]string, 0, len(r.LocalIDs)+1)
+	keys := make([]string, 0, len(r.LocalIDs)+len(r.Folders)+1)
+	keys = append(keys, r.Folders...)
 	for _, local := range r.LocalIDs {
 		keys = append(keys, localKey(r.Owner, local))
 	}
