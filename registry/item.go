@@ -43,6 +43,8 @@ type WorkItem struct {
 	Attempt      int64 `json:"attempt"`     // the fencing token; only grows
 	Tries        int   `json:"tries"`       // counted failures in this stage
 	RetryCount   int   `json:"retry_count"` // times an admin sent it back
+	// NextTry is derived: what an item waits for whose step failed on a system fault; nil for any other.
+	NextTry *NextTry `json:"next_try,omitempty"`
 
 	ErrorClass       ErrorClass `json:"error_class,omitempty"`
 	Note             string     `json:"note,omitempty"`

@@ -38,7 +38,8 @@ type JobResult struct {
 	Row      int64      `json:"row"`
 	Name     string     `json:"name"`
 	State    State      `json:"state"`
-	Stage    Stage      `json:"stage,omitempty"` // where it stands, or failed; "" when it has completed
+	NextTry  *NextTry   `json:"next_try,omitempty"` // of a job that waits for one
+	Stage    Stage      `json:"stage,omitempty"`    // where it stands, or failed; "" when it has completed
 	ARK      string     `json:"ark"`
 	ObjectID string     `json:"object_id"`
 	Version  int        `json:"version"`
@@ -56,7 +57,7 @@ type JobResult struct {
 // JobResultOf says what has become of a job, in the one form that lists, reports and summaries share. Of the item it
 // needs spec, results, state, status, stage and what identifies it. The error says that spec or results cannot be decoded.
 func JobResultOf(it WorkItem) (JobResult, error) {
-	j := JobResult{ItemID: it.ID, Row: it.Row, Name: it.Name, State: it.State, Error: it.Note, Class: it.ErrorClass}
+	j := JobResult{ItemID: it.ID, Row: it.Row, Name: it.Name, State: it.State, NextTry: it.NextTry, Error: it.Note, Class: it.ErrorClass}
 	if it.Status != Completed {
 		j.Stage = it.Stage
 	}

@@ -220,6 +220,10 @@ what neither has. Who: an admin's acts are asked for by people; the others happe
 it is released. A running step goes on. Failed items keep the stage they failed in; a requeue leads to that stage or an
 earlier one, and its tries start anew.
 
+**Waiting for a retry** is told beside the state: of an item whose step failed on a system fault and waits for its next try,
+nothing runs, so people are not told the step's name but "Retry at 18:23, attempt 3 of 5" (` + "`next_try`" + ` in the API). Its
+state stays that in which it goes on. When it is held, it is Held.
+
 Four things the table does not show. **Past the point of no return**: a job that has announced a version of an object is
 only rolled forward; cancel, abort and delete of it are refused. **Preserved**: once its version is recorded, the object stays whatever becomes
 of the job, and its item says so (` + "`commitment`" + `). What is left of a preserved job that failed can be deleted; at ` + "`notify`" + ` its delivery can be given up,

@@ -19,7 +19,7 @@ func (p *pages) funcs() template.FuncMap {
 	return template.FuncMap{
 		"bytes": formatBytes, "count": formatCount, "moment": moment, "stamp": stamp, "ago": p.ago, "since": p.since,
 		"tone": tone, "mark": mark, "objectURL": objectURL, "deletionURL": deletionURL, "decides": decides, "contentURL": contentURL, "details": details, "short": short,
-		"capital": capital, "counted": counted, "label": label, "holdURL": holdURL,
+		"capital": capital, "counted": counted, "label": label, "stateText": p.stateText, "holdURL": holdURL,
 	}
 }
 
@@ -75,6 +75,9 @@ func moment(t time.Time) string {
 
 // stamp is a time for machines.
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// stateText is an item's state to be read, times in UTC.
+func (p *pages) stateText(it registry.WorkItem) string { return it.StateText(p.now().UTC()) }
 
 // ago is how long ago something was.
 func (p *pages) ago(t time.Time) string {

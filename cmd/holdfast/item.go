@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -100,12 +101,12 @@ func itemRow(it registry.WorkItem) []string {
 		size = sizeText(it.SizeBytes)
 	}
 	return []string{
-		it.ID, string(it.Action), string(it.State), it.Collection, size, timeText(it.UpdatedAt), it.Name, noteText(it),
+		it.ID, string(it.Action), it.StateText(time.Now()), it.Collection, size, timeText(it.UpdatedAt), it.Name, noteText(it),
 	}
 }
 
 func batchRow(it registry.WorkItem) []string {
-	return []string{it.ID, string(it.State), it.Collection, timeText(it.UpdatedAt), it.Name, noteText(it)}
+	return []string{it.ID, it.StateText(time.Now()), it.Collection, timeText(it.UpdatedAt), it.Name, noteText(it)}
 }
 
 // noteText is what there is to know of an item in one column: which hold stops it, else its note.
@@ -172,7 +173,7 @@ func itemFacts(it registry.WorkItem) *facts {
 	f := &facts{}
 	f.add("id", it.ID)
 	f.add("name", it.Name)
-	f.add("state", fmt.Sprintf("%s (%s, %s)", it.State, it.Stage, it.Status))
+	f.add("state", fmt.Sprintf("%s (%s, %s)", it.StateText(time.Now()), it.Stage, it.Status))
 	f.add("outcome", it.OutcomeText())
 	if u, ok := it.Untold(); ok {
 		f.add("given up", u.Text())

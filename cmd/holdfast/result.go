@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"strconv"
+	"time"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/client"
@@ -135,7 +136,7 @@ func jobColumns() []column {
 }
 
 func jobRow(j registry.JobResult) []string {
-	return []string{j.ItemID, string(j.State), j.ARK, versionText(j.Version), j.Name, classed(j.Error, j.Class)}
+	return []string{j.ItemID, j.StateText(time.Now()), j.ARK, versionText(j.Version), j.Name, classed(j.Error, j.Class)}
 }
 
 // versionText is a version's number, "" for none.

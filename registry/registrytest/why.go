@@ -8,7 +8,7 @@ import (
 )
 
 func whyTests() []test {
-	tests := []test{{"unknown", whyUnknown}, {"each_item_of_a_life", whyLife}}
+	tests := []test{{"unknown", whyUnknown}, {"each_item_of_a_life", whyLife}, {"next_try", whyNextTry}}
 	for _, c := range whyCases() {
 		tests = append(tests, test{c.name, c.check})
 	}

@@ -106,7 +106,7 @@ var itemColumns = `i.id, i.tenant, i.collection, COALESCE(i.parent_id, ''), i.ro
 		SELECT 1 FROM hold h WHERE h.scope IN ('item', 'batch') AND h.key = i.id)),
 	(i.graph_id <> '' AND i.status IN ('failed', 'cancelled') AND EXISTS (SELECT 1 FROM graph g WHERE g.id = i.graph_id AND g.sealed_at IS NULL)),
 	(i.action = 'batch' AND i.status = 'deleted' AND (SELECT COUNT(*) FROM work_item j WHERE j.parent_id = i.id
-		AND j.status IN ('prepare', 'pending', 'running', 'failed', 'cancelled', 'aborted')) > 0)`
+		AND j.status IN ('prepare', 'pending', 'running', 'failed', 'cancelled', 'aborted')) > 0), ` + mostTries
 
 // commitment is the [registry.Commitment] of a row i of work_item.
 const commitment = `CASE i.action
@@ -115,6 +115,11 @@ const commitment = `CASE i.action
 	WHEN 'delete' THEN CASE WHEN EXISTS (SELECT 1 FROM deletion d WHERE d.item_id = i.id AND d.item_id <> '' AND d.status <> 'approved')
 		THEN 'announced' ELSE '' END
 	ELSE '' END`
+
+// mostTries is how many tries the step of a row i has that waits for its next one, 0 when that is not known, and -1 when the
+// row waits for nothing, or for something else.
+const mostTries = `CASE WHEN i.status = 'pending' AND i.tries > 0 AND i.wait_reason = '' AND i.blocker_count = 0
+	THEN COALESCE((SELECT t.max_attempts FROM attempt t WHERE t.item_id = i.id AND t.n = i.attempt), 0) ELSE -1 END`
 
 var selectItem = `SELECT ` + itemColumns + ` FROM work_item i `
 
@@ -130,11 +135,12 @@ func scanItem(row scanner) (registry.WorkItem, error) {
 		created, updated, runAt int64
 		finished                sql.NullInt64
 		held                    bool
+		most                    int
 	)
 	err := row.Scan(&it.ID, &it.Tenant, &it.Collection, &it.ParentID, &it.Row, &it.Action, &it.Stage, &it.Status,
 		&it.Priority, &it.Name, &spec, &state, &it.SizeBytes, &it.Files, &it.DoneBytes, &it.DoneFiles, &it.BlockerCount,
 		&it.Closing, &it.Attempt, &it.Tries, &it.RetryCount, &it.ErrorClass, &it.Note, &it.CreatedBy, &it.GraphID, &created, &updated,
-		&runAt, &finished, &first, &others, &optional, &held, &it.Commitment, &it.OwnHold, &it.Unsealed, &it.JobsLeft)
+		&runAt, &finished, &first, &others, &optional, &held, &it.Commitment, &it.OwnHold, &it.Unsealed, &it.JobsLeft, &most)
 	if err != nil {
 		return it, err
 	}
@@ -153,6 +159,9 @@ func scanItem(row scanner) (registry.WorkItem, error) {
 	if held {
 		it.HeldBy = &registry.Hold{}
 	}
+	if most >= 0 {
+		it.NextTry = &registry.NextTry{Of: most}
+	}
 	it.NeedsAdminReview = it.Status == registry.Failed
 	it.Retry = !it.Status.Settled()
 	derive(&it)
@@ -162,6 +171,11 @@ func scanItem(row scanner) (registry.WorkItem, error) {
 // derive fills in what follows from the item's position.
 func derive(it *registry.WorkItem) {
 	p := it.Position()
+	if it.Status != registry.Pending || it.HeldBy != nil {
+		it.NextTry = nil
+	} else if it.NextTry != nil {
+		it.NextTry = &registry.NextTry{At: it.RunAt, Attempt: it.Tries + 1, Of: it.NextTry.Of}
+	}
 	it.State, it.AllowedActs = registry.StateOf(p), registry.AllowedActs(p)
 }
 

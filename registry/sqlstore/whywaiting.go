@@ -20,7 +20,7 @@ func (s *Store) whyJobsOpen(ctx context.Context, it registry.WorkItem, w *regist
 	}
 	var names, acts []string
 	for _, r := range required {
-		names = append(names, fmt.Sprintf("%s (%s)", called(r), r.State))
+		names = append(names, fmt.Sprintf("%s (%s)", called(r), r.StateText(s.now().UTC())))
 		if act := lets(r); act != "" {
 			acts = append(acts, act)
 		}
@@ -71,7 +71,7 @@ func (s *Store) whyLocked(ctx context.Context, it registry.WorkItem, w *registry
 	}
 	w.Reason, w.Actor = registry.ReasonLocked, holder
 	w.Sentence = fmt.Sprintf("waits for item %s (%s), which was submitted earlier or has begun already, and works on the same object (%s)",
-		called(other), other.State, key)
+		called(other), other.StateText(s.now().UTC()), key)
 	w.Act = lets(other)
 	if w.Act == "" {
 		w.Act = "nothing: it goes on when that item is settled"
