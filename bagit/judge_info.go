@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // info judges bag-info.txt, which was package-info.txt in 0.93 and 0.94.
@@ -239,7 +240,11 @@ func (j *judge) unlistedFetch() {
 // the entry must not be filled.
 func (j *judge) fetchName(e *FetchEntry, source string) (key string, ok bool) {
 	name := e.File
-	if why := unsafeReference(name); why != "" {
+	why := unsafeReference(name)
+	if why == "" && strings.ContainsFunc(strings.NewReplacer("\t", "", "\r", "", "\n", "").Replace(name), unicode.IsControl) {
+		why = "control character" // in a name that a file is to be made by; one that is there is only not portable
+	}
+	if why != "" {
 		j.fail(RuleUnsafeName, name, "a relative path inside the bag", why, source)
 		return "", false
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
@@ -23,8 +24,8 @@ func unsafeEntry(name string) string {
 		return "leaves its folder by .."
 	}
 	for i := range len(name) {
-		if c := name[i]; c < ' ' && c != '\t' && c != '\r' && c != '\n' || c == 0x7f {
-			return "control character"
+		if name[i] == 0 {
+			return "NUL"
 		}
 	}
 	return ""
@@ -76,7 +77,7 @@ func unportable(name string) string {
 	if !utf8.ValidString(name) {
 		return "name is not UTF-8"
 	}
-	if strings.ContainsAny(name, "\t\r\n") {
+	if strings.ContainsFunc(name, unicode.IsControl) {
 		return "control character"
 	}
 	if strings.ContainsAny(name, `\<>:"|?*`) {

@@ -15,6 +15,14 @@ const maxName = 1024
 // nameProblem says what makes a file's name dangerous or ambiguous, or returns "".
 // Names that only look odd (spaces, percent signs, several dots, any script) are fine.
 func nameProblem(name string) string {
+	if strings.Contains(name, `\..`) || strings.HasPrefix(name, `..\`) {
+		// On Windows it leads out of its folder, and no bag can hold it.
+		for segment := range strings.FieldsFuncSeq(name, func(r rune) bool { return r == '/' || r == '\\' }) {
+			if segment == ".." {
+				return "a path segment .. between backslashes"
+			}
+		}
+	}
 	if plainName(name) {
 		return ""
 	}

@@ -241,3 +241,12 @@ func TestBatchRow(t *testing.T) {
 		})
 	}
 }
+
+// A name that leads out of its folder on Windows is refused, as it is in containers and bags.
+func TestName_BackslashParent(t *testing.T) {
+	for name, want := range map[string]bool{`a\..\b`: true, `..\b`: true, `a\..`: true, `a/..\b`: true, `a\b`: false, `a\..b`: false, `a..\b`: false} {
+		if got := checkm.NameProblem(name) != ""; got != want {
+			t.Errorf("%s: refused=%t, want %t", name, got, want)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/holdfast/holdfast/storage"
 )
@@ -46,6 +47,10 @@ const maxContentPath = storage.MaxKey - 320
 
 // longFolder holds, in a version's content, the files whose logical path is too long for a key, under their digests.
 const longFolder = "__long-names"
+
+// encodedFolder holds, in a version's content, the files whose logical path has characters that not every storage can carry in a
+// name, under that path with these percent-encoded.
+const encodedFolder = "__encoded-names"
 
 // NewVersion plans the version after prev (New's result for the first one). It reads and writes nothing, prev stays as it
 // is, and the same arguments give the same inventory, byte for byte when encoded. It also returns the content files that
@@ -241,13 +246,36 @@ func sameState(a, b []StateFile) bool {
 	})
 }
 
-// contentPath is where a file is stored: under its logical path, or under its digest when that is no storage key or
+// contentPath is where a file is stored: under its logical path; with control characters encoded where it has any, since S3's listings,
+// and so other programs that read the storage root, cannot carry them; or under its digest when that is no storage key, or
 // could be mistaken for such a place.
 func contentPath(version, folder, logical, digest string) string {
-	path := version + "/" + folder + "/" + logical
+	content := version + "/" + folder + "/"
+	path := content + logical
+	if strings.ContainsFunc(logical, uncarried) {
+		path = content + encodedFolder + "/" + encodePath(logical)
+	}
 	first, _, _ := strings.Cut(logical, "/")
-	if len(path) > maxContentPath || first == longFolder || storage.CheckKey(path) != nil {
-		return version + "/" + folder + "/" + longFolder + "/" + digest
+	if len(path) > maxContentPath || first == longFolder || first == encodedFolder || storage.CheckKey(path) != nil {
+		return content + longFolder + "/" + digest
 	}
 	return path
+}
+
+// uncarried says that not every storage carries a character in a name: control characters, DEL, and what XML cannot express.
+func uncarried(r rune) bool { return unicode.IsControl(r) || r == 0xfffe || r == 0xffff }
+
+// encodePath percent-encodes what is uncarried, and the percent sign, so that two paths never become one.
+func encodePath(path string) string {
+	var b strings.Builder
+	for _, r := range path {
+		if r != '%' && !uncarried(r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, c := range []byte(string(r)) {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
 }

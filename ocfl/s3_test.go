@@ -1,7 +1,9 @@
 package ocfl_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -66,4 +68,60 @@ func TestObjectsInABucket(t *testing.T) {
 	if _, err := store.Stat(t.Context(), base+"/inventory.json"); !errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("after removal: err = %v, want ErrNotFound", err)
 	}
+}
+
+// Whatever names an object has, its root in a bucket is valid OCFL to a program that knows nothing of our driver, and what the versions before had
+// named otherwise stays readable here, although it is not valid there.
+func TestS3Root_ValidForEveryName(t *testing.T) {
+	s3test.Setenv(t)
+	server := s3test.Start(t)
+	store := bucket(t, server, "objects", s3.Open)
+	stage := staging{newStore(t)}
+	root := newRoot(t, store)
+	want := map[string]string{}
+	var files []ocfl.File
+	for i, name := range []string{
+		"a\nb", "a%0Ab", "tab\there", "\x01\x1f", "del\x7f", "c1\u0085", "\ufffe", "\uffff", "f\n/g", "f%0A/g", "__encoded-names/a%0Ab", "\r", strings.Repeat("\n", 100),
+		"50%25 off", "plain", "ü", " ",
+	} {
+		name = "producer/" + name
+		if strings.Contains(name, "__encoded") {
+			name = strings.TrimPrefix(name, "producer/")
+		}
+		want[name] = fmt.Sprintf("content %d", i)
+		files = append(files, stage.file(t, name, want[name]))
+	}
+	inv, _ := plan(t, newObject(t, "ark:/99999/fk4"), ocfl.Change{Message: "one", User: &user, Files: ocfl.Files(files)})
+	commit(t, root, inv, stage)
+	wantFiles(t, root, inv.ID, 1, want)
+	wantValid(t, root, inv.ID)
+	found := bucket(t, server, "objects", s3.OpenAsFound)
+	report, err := ocfl.ValidateRoot(t.Context(), found, "", ocfl.ValidateOptions{}, anyReport)
+	if err != nil || !report.Valid() || report.Objects != 1 || report.Files != len(want) {
+		t.Errorf("as found: %+v, %v", report, err)
+	}
+	for info, err := range found.List(t.Context(), "extensions/holdfast-names/") {
+		t.Errorf("outside of its object: %s %v", info.Key, err)
+	}
+
+	old, _ := plan(t, newObject(t, "ark:/99999/old"), ocfl.Change{Message: "one", User: &user, Files: ocfl.Files([]ocfl.File{stage.file(t, "producer/a\nb", "old")})})
+	old.Manifest[0].Paths[0] = "v1/content/producer/a\nb" // where earlier versions stored it
+	commit(t, root, old, stage)
+	wantFiles(t, root, old.ID, 1, map[string]string{"producer/a\nb": "old"})
+	wantValid(t, root, old.ID)
+	if report, err = ocfl.ValidateRoot(t.Context(), found, "", ocfl.ValidateOptions{}, anyReport); err != nil || report.Valid() || report.Invalid != 1 {
+		t.Errorf("an object with a file outside of it, as found: %+v, %v", report, err)
+	}
+}
+
+func anyReport(string, *ocfl.Report) error { return nil }
+
+func bucket(t *testing.T, server *s3test.Server, prefix string, open func(context.Context, string) (*s3.Store, error)) *s3.Store {
+	t.Helper()
+	s, err := open(t.Context(), server.Address(prefix))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
 }

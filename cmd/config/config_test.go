@@ -263,3 +263,23 @@ func TestLoad_Mail(t *testing.T) {
 		}
 	}
 }
+
+// A layout stands in an address as it is documented, with its own commas, alone and among several storages.
+func TestStorages_Layout(t *testing.T) {
+	for text, want := range map[string][]config.Storage{
+		"file:///a?layout=0006,delimiter=/": {{Name: "storage", Address: "file:///a?layout=0006,delimiter=/"}},
+		"file:///a?layout=0004,tupleSize=2,numberOfTuples=4,second=s3://b/c?region=r&layout=0006,delimiter=:&class=STANDARD third=file:///d": {
+			{Name: "storage", Address: "file:///a?layout=0004,tupleSize=2,numberOfTuples=4"},
+			{Name: "second", Address: "s3://b/c?region=r&layout=0006,delimiter=:&class=STANDARD"},
+			{Name: "third", Address: "file:///d"},
+		},
+	} {
+		got, err := config.Config{StorageURL: text}.Storages()
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s (%v):\n%s", text, err, diff)
+		}
+	}
+	if all, err := (config.Config{StorageURL: "file:///a,delimiter=/"}).Storages(); err == nil {
+		t.Errorf("a parameter without a layout was taken: %v", all)
+	}
+}

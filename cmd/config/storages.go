@@ -33,7 +33,7 @@ func (c Config) Storages() ([]Storage, error) {
 // storage can have and nothing else, which may be secret.
 func parseStorages(text string) (all []Storage, err error) {
 	var errs []error
-	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' }) {
+	for _, word := range splitStorages(text) {
 		s := Storage{Name: registry.DefaultStorage, Address: word}
 		if name, address, ok := strings.Cut(word, "="); ok && !strings.Contains(name, ":") {
 			s = Storage{Name: name, Address: address}
@@ -58,4 +58,28 @@ func parseStorages(text string) (all []Storage, err error) {
 		}
 	}
 	return all, errors.Join(errs...)
+}
+
+// splitStorages cuts the setting at spaces and commas, but for the commas of a layout, before each of its parameters:
+// file:///objects?layout=0006,delimiter=/ is one address.
+func splitStorages(text string) (words []string) {
+	for field := range strings.FieldsSeq(text) {
+		begun := false
+		for word := range strings.SplitSeq(field, ",") {
+			switch {
+			case begun && ofLayout(words[len(words)-1], word):
+				words[len(words)-1] += "," + word
+			case word != "":
+				words, begun = append(words, word), true
+			}
+		}
+	}
+	return words
+}
+
+// ofLayout says whether a word after a comma is a parameter of the layout that an address ends with: NAME=VALUE, and no storage.
+func ofLayout(address, word string) bool {
+	_, query, _ := strings.Cut(address, "?")
+	parameters := strings.Split(query, "&")
+	return strings.HasPrefix(parameters[len(parameters)-1], "layout=") && strings.Contains(word, "=") && !strings.Contains(word, ":/")
 }

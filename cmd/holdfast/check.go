@@ -162,9 +162,10 @@ func judgePath(ctx context.Context, path string, t registry.PayloadType, o intak
 	return v, nil
 }
 
-// judgeBucket judges an OCFL object or storage root in a bucket, which the credentials of AWS's default chain open.
+// judgeBucket judges an OCFL object or storage root in a bucket, which the credentials of AWS's default chain open. It judges what every
+// other program finds there.
 func judgeBucket(ctx context.Context, address string, t registry.PayloadType, o intake.Options) (v intake.Report, err error) {
-	s, err := open.URL(ctx, address)
+	s, err := open.AsFound(ctx, address)
 	if err != nil {
 		return v, fix(&usageError{err}, "name the bucket as s3://BUCKET/PREFIX?region=NAME, with endpoint=URL and path_style=true where it is not AWS's")
 	}

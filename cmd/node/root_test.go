@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,7 +40,7 @@ func empty(context.Context, string) (bool, error) { return false, nil }
 func TestOpenRoot(t *testing.T) {
 	t.Parallel()
 	address := "file://" + t.TempDir()
-	flat := address + "?layout=" + url.QueryEscape("0006,delimiter=/")
+	flat := address + "?layout=0006,delimiter=/" // as docs/cli.md has it
 	for _, a := range []string{flat, address, flat} {
 		root, err := opened(t, a, empty)
 		if err != nil {

@@ -39,6 +39,11 @@ func nameFault(location, name string) []wire.Fault {
 	case name == "." || name == "..", strings.ContainsRune(name, '/'):
 		return []wire.Fault{{Location: location, Message: "a file's name has no folders; give the last part alone", Found: name}}
 	}
+	for part := range strings.SplitSeq(name, `\`) {
+		if part == ".." {
+			return []wire.Fault{{Location: location, Message: `it has .. beside a backslash, which leads out of a folder on Windows; rename the file`, Found: name}}
+		}
+	}
 	return nil
 }
 

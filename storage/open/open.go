@@ -49,3 +49,12 @@ func URL(ctx context.Context, address string) (Store, error) {
 	}
 	return nil, errAddress
 }
+
+// AsFound opens a store of URL's for whoever judges what lies there, as every other program finds it, by names that a driver of ours may have
+// chosen for itself, too. It is for reading only.
+func AsFound(ctx context.Context, address string) (Store, error) {
+	if strings.HasPrefix(address, "s3:") {
+		return s3.OpenAsFound(ctx, address)
+	}
+	return URL(ctx, address)
+}

@@ -64,7 +64,7 @@ func oddKey(name string) (string, bool) {
 
 // name is the S3 key of the object key.
 func (s *Store) name(key string) string {
-	if odd(key) {
+	if odd(key) && !s.asFound {
 		return s.at.prefix + oddFolder + hexName(key)
 	}
 	return s.at.prefix + key
@@ -89,6 +89,9 @@ const hexMark = "hex="
 func (s *Store) check(key string) error {
 	if err := storage.CheckKey(key); err != nil {
 		return err
+	}
+	if s.asFound {
+		return checkLength(key, s.name(key))
 	}
 	for _, own := range []string{oddFolder, scratchFolder} {
 		if strings.HasPrefix(key+"/", own) || strings.HasPrefix(own, key+"/") {

@@ -16,6 +16,9 @@ import (
 // List implements storage.Store. It is the merge of two listings, each of which the service gives in order: of the objects
 // under their own keys and of those that S3 cannot name so.
 func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
+	if s.asFound {
+		return s.listPlain(ctx, prefix)
+	}
 	return func(yield func(storage.Info, error) bool) {
 		odds, stop := iter.Pull2(s.listOdd(ctx, prefix))
 		defer stop()

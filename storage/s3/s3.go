@@ -51,6 +51,9 @@ type Store struct {
 	piece, minPart, mergeAt int
 	leastRange              int64
 
+	// asFound: names in the bucket are keys as they are, our own folders among them.
+	asFound bool
+
 	probed atomic.Pointer[conditions] // what Ready found out
 }
 
@@ -59,6 +62,16 @@ type Store struct {
 // is asked of the service yet; Ready does that. The store must be closed.
 func Open(ctx context.Context, address string) (*Store, error) {
 	return open(ctx, address, maxBackoff)
+}
+
+// OpenAsFound is Open for whoever judges what lies in a bucket, as every other program finds it: keys are the names in the bucket, and
+// nothing is read from, or kept out of sight in, the folders that this package has for itself. It is for reading only.
+func OpenAsFound(ctx context.Context, address string) (*Store, error) {
+	s, err := Open(ctx, address)
+	if err == nil {
+		s.asFound = true
+	}
+	return s, err
 }
 
 func open(ctx context.Context, address string, backoff time.Duration) (*Store, error) {

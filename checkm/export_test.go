@@ -1,0 +1,4 @@
+package checkm
+
+// NameProblem is nameProblem.
+var NameProblem = nameProblem
