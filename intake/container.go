@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/holdfast/holdfast/checkm"
 	"github.com/holdfast/holdfast/names"
@@ -110,6 +111,9 @@ func ContainerRefusal(err error) *Refusal {
 
 func containerFault(e *unpack.Error) Fault {
 	f := Fault{Severity: Error, Rule: "container-" + string(e.Fault), File: e.Entry, Message: e.Detail}
+	if !utf8.ValidString(e.Entry) {
+		f.File = names.Escape(e.Entry)
+	}
 	if e.Err != nil {
 		f.Message += ": " + e.Err.Error()
 	}

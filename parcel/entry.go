@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/holdfast/holdfast/fixity"
 	"github.com/holdfast/holdfast/registry"
@@ -18,6 +19,8 @@ type Entry struct {
 	Path    string            // in the object; "" for what the parcel adds
 	Size    int64             // bytes
 	Digests map[string]string // that its bytes have, in hex by algorithm
+	// Modified is the producer's time; zero when nobody knows it.
+	Modified time.Time
 
 	write func(ctx context.Context, w io.Writer, offset int64) error
 	from  *origin // nil of what the parcel adds
@@ -43,7 +46,7 @@ func (e *RewriteError) Unwrap() error { return e.Err }
 // stored is a file of the object.
 func (p *Parcel) stored(name string, f registry.File) Entry {
 	from := &origin{parcel: p, file: f}
-	e := Entry{Name: name, Path: f.Path, Size: f.SizeBytes, Digests: f.Digests, from: from, write: from.write}
+	e := Entry{Name: name, Path: f.Path, Size: f.SizeBytes, Digests: f.Digests, Modified: f.Modified, from: from, write: from.write}
 	from.judge = e.judge
 	return e
 }

@@ -9,6 +9,9 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/holdfast/holdfast/fixity"
 )
@@ -219,7 +222,7 @@ func (p *Parcel) places(ctx context.Context) func(yield func(place, error) bool)
 				yield(place{}, err)
 				return
 			}
-			header, err := tarHeader(base+e.Name, e.Size, p.opts.At)
+			header, err := tarHeader(base+e.Name, e.Size, e.Modified, p.opts.At)
 			if err != nil {
 				yield(place{}, fmt.Errorf("%s: %w: %w", e.name(), ErrName, err))
 				return
@@ -233,9 +236,20 @@ func (p *Parcel) places(ctx context.Context) func(yield func(place, error) bool)
 	}
 }
 
-// tarHeader is what stands before a file: the same bytes for the same name, size and time.
-func tarHeader(name string, size int64, at time.Time) ([]byte, error) {
-	h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: size, ModTime: at.Truncate(time.Second), Format: tar.FormatPAX}
+// tarHeader is what stands before a file: the same bytes for the same name, size and times. A file whose own time nobody knows has that
+// of the parcel, since a tar must tell one.
+//
+// Names stand in it as pax has them, in UTF-8, which all programs read. But bsdtar (libarchive) normalises these to NFC, so that of two names
+// which differ in their normal form only one file would be left. What is not NFC, or not UTF-8, has a header of GNU's form: its
+// names are bytes that both programs leave alone. Such a header tells no fractions of seconds.
+func tarHeader(name string, size int64, modified, otherwise time.Time) ([]byte, error) {
+	if modified.IsZero() {
+		modified = otherwise.Truncate(time.Second)
+	}
+	h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: size, ModTime: modified, Format: tar.FormatPAX}
+	if !utf8.ValidString(name) || !norm.NFC.IsNormalString(name) {
+		h.Format, h.ModTime = tar.FormatGNU, modified.Truncate(time.Second)
+	}
 	if strings.HasSuffix(name, "/") {
 		h.Typeflag, h.Mode = tar.TypeDir, 0o755
 	}

@@ -28,6 +28,8 @@ type Profile struct {
 	ScanPartly   bool `json:"scan_partly,omitempty" doc:"What clamd cannot see all of, mostly for its size, is preserved all the same and recorded as not scanned. Otherwise its job fails"`
 	// SuppressDCLocalIDs is Merritt's SuppressDublinCoreLocalID.
 	SuppressDCLocalIDs bool `json:"suppress_dc_local_ids,omitempty" doc:"A dc:identifier in a deposit's mrt-dc.xml does not become a local id of its object"`
+	// NameEncoding is as names.ParseEncoding takes it.
+	NameEncoding string `json:"name_encoding,omitempty" doc:"How names in containers are read that are not UTF-8, such as cp437, iso-8859-1 or windows-1252; each is then an event that keeps its bytes. They are refused when empty"`
 	// DuplicateDays: nil is [DefaultDuplicateDays], 0 is never.
 	DuplicateDays *int `json:"duplicate_days,omitempty" doc:"For how many days after a submission another one of the same content is answered with it; 30 when not given, 0 for never"`
 	// Storages: none stand for [DefaultStorage]. Versions are read from the first.

@@ -10,6 +10,7 @@ needs=(
 	"initdb postgresql"
 	"node nodejs"
 	"npm npm"
+	"bsdtar libarchive-tools"
 )
 
 missing=()

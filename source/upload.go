@@ -74,7 +74,7 @@ func (u *Uploads) stat(ctx context.Context, op, rawURL string) (string, Info, er
 	if err != nil {
 		return "", Info{}, uploadFault(ctx, op, address, err)
 	}
-	info := Info{URL: address, Size: stored.Size, Validator: stored.ETag, Modified: stored.Modified, Ranges: true}
+	info := Info{URL: address, Size: stored.Size, Validator: stored.ETag, Ranges: true} // when it was sent is not when the file was changed
 	return UploadKey(id), info, nil
 }
 

@@ -38,6 +38,9 @@ type File struct {
 	SizeBytes int64             `json:"size_bytes"`
 	Digests   map[string]string `json:"digests"` // lower-case hex by algorithm
 	MIMEType  string            `json:"mime_type,omitempty"`
-	Source    string            `json:"source,omitempty"` // where it came from, without secrets
-	Modified  time.Time         `json:"modified,omitzero"`
+	Source    string            `json:"source,omitempty"`   // where it came from, without secrets
+	Modified  time.Time         `json:"modified,omitzero"`  // zero: nobody knows
+	NoZone    bool              `json:"no_zone,omitempty"`  // Modified is of an unknown zone, taken for UTC
+	Raw       []byte            `json:"raw,omitempty"`      // the bytes that Name was read from, where these are not UTF-8
+	Encoding  string            `json:"encoding,omitempty"` // by which they were
 }

@@ -25,6 +25,10 @@ type planned struct {
 	MIME    string            `json:"mime,omitempty"`
 	Format  *registry.Format  `json:"format,omitempty"`
 	Deleted bool              `json:"deleted,omitempty"`
+
+	Modified time.Time `json:"modified,omitzero"`
+	Raw      []byte    `json:"raw,omitempty"`      // the bytes that the name was read from, where these are not UTF-8
+	Encoding string    `json:"encoding,omitempty"` // by which they were
 }
 
 // list stages the version's changes for commit and record.
@@ -49,7 +53,13 @@ func (w *Process) list(ctx context.Context, item *base.Item, dr *draft, inv *ocf
 			return err
 		}
 		where := inv.ContentPaths(f.Digests[dr.Algorithm])[0]
-		e := planned{Path: f.Name, Content: where, Size: f.SizeBytes, Digests: f.Digests, MIME: f.MIMEType}
+		e := planned{
+			Path: f.Name, Content: where, Size: f.SizeBytes, Digests: f.Digests, MIME: f.MIMEType,
+			Modified: f.Modified, Raw: f.Raw, Encoding: f.Encoding,
+		}
+		if f.NoZone {
+			dr.NoZone++
+		}
 		if isNew[where] {
 			e.Staged = f.Key
 		}

@@ -33,8 +33,9 @@ type plan struct {
 	Creator   string   `json:"creator"`
 	Date      string   `json:"date"`
 	Minted    bool     `json:"minted"`
-	Bag       bool     `json:"bag"`      // the content was validated as a bag
-	Software  string   `json:"software"` // that made the plan
+	Bag       bool     `json:"bag"`               // the content was validated as a bag
+	Software  string   `json:"software"`          // that made the plan
+	NoZone    int64    `json:"no_zone,omitempty"` // files whose time is of an unknown zone, taken for UTC
 
 	// EZID is what EZID is to know of the object when the version is recorded; nil when it does not have the name from us.
 	EZID    *ezid.Name      `json:"ezid,omitempty"`

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/base"
+	filenames "github.com/holdfast/holdfast/names"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/premis"
 	"github.com/holdfast/holdfast/registry"
@@ -52,13 +53,14 @@ func (w *Record) Work(ctx context.Context, item *base.Item) error {
 	if err != nil {
 		return err
 	}
-	if err := w.files(ctx, item, p); err != nil {
+	renamed, err := w.files(ctx, item, p)
+	if err != nil {
 		return err
 	}
 	err = w.Registry.RecordVersion(ctx, item.Lease(), registry.VersionRecord{
 		ObjectID: p.ObjectID, Version: p.Version, Collection: item.Collection, Owner: item.Spec().Profile.Owner,
 		LocalIDs: p.LocalIDs, Title: p.Title, Creator: p.Creator, Date: p.Date, Files: p.Files, SizeBytes: p.Bytes,
-		CreatedAt: p.Created, Replicas: where, Inventory: p.Algorithm + ":" + p.Digest, Events: w.events(item, p, got, where),
+		CreatedAt: p.Created, Replicas: where, Inventory: p.Algorithm + ":" + p.Digest, Events: append(w.events(item, p, got, where), w.renamings(item, p, renamed)...),
 	})
 	if err != nil || p.EZID == nil {
 		return err
@@ -84,14 +86,14 @@ type recorded struct {
 	Files int64  `json:"files"`
 }
 
-// files enters the list's files, from where an earlier attempt stopped.
-func (w *Record) files(ctx context.Context, item *base.Item, p plan) error {
+// files enters the list's files, from where an earlier attempt stopped, and returns those whose names were not UTF-8.
+func (w *Record) files(ctx context.Context, item *base.Item, p plan) (renamed []planned, err error) {
 	done := recorded{List: p.List}
 	noted := p.Files > filesAtATime // most jobs have fewer, for which a note would cost more than it saves
 	if noted {
 		before, ok, err := base.Get[recorded](ctx, item, noteRecorded)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if ok && before.List == p.List {
 			done = before
@@ -111,7 +113,10 @@ func (w *Record) files(ctx context.Context, item *base.Item, p plan) error {
 	skip := done.Files
 	for e, err := range staging.ReadList[planned](ctx, w.Staging, p.List) {
 		if err != nil {
-			return fmt.Errorf("read what was stored: %w", err)
+			return nil, fmt.Errorf("read what was stored: %w", err)
+		}
+		if e.Encoding != "" {
+			renamed = append(renamed, e)
 		}
 		if skip > 0 {
 			skip--
@@ -119,21 +124,35 @@ func (w *Record) files(ctx context.Context, item *base.Item, p plan) error {
 		}
 		rows = append(rows, registry.File{
 			Path: e.Path, Version: p.Version, ContentPath: e.Content, SizeBytes: e.Size, Digests: e.Digests,
-			MIMEType: e.MIME, Format: e.Format, Deleted: e.Deleted,
+			MIMEType: e.MIME, Format: e.Format, Deleted: e.Deleted, Modified: e.Modified,
 		})
 		if len(rows) == filesAtATime {
 			if err := flush(); err != nil {
-				return err
+				return nil, err
 			}
 			if !noted {
 				continue
 			}
 			if err := base.Put(ctx, item, noteRecorded, done); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
-	return flush()
+	return renamed, flush()
+}
+
+// renamings are an event for each file whose name was not UTF-8, with the bytes that it was. unpack.MaxDecoded bounds them.
+func (w *Record) renamings(item *base.Item, p plan, renamed []planned) []registry.Premis {
+	events := make([]registry.Premis, 0, len(renamed))
+	for _, f := range renamed {
+		kind := string(premis.FilenameChange)
+		events = append(events, registry.Premis{
+			ID: premis.EventID(item.ID, kind, fmt.Sprint(p.Version), f.Path).Value, ObjectID: p.ObjectID, Version: p.Version,
+			ItemID: item.ID, Type: kind, At: p.Created, Agent: "Holdfast " + w.Version, Outcome: "success",
+			Detail: fmt.Sprintf("the name in the container, %s, was read as %s: %s", filenames.Escape(string(f.Raw)), f.Encoding, f.Path),
+		})
+	}
+	return events
 }
 
 // events are what PREMIS wants to know of the version: one event a run over all files, with ids that a repeat has too.
@@ -156,6 +175,9 @@ func (w *Record) events(item *base.Item, p plan, got downloaded, where []registr
 	}
 	if p.Bag {
 		add(premis.Validation, "valid as a BagIt bag: complete, every digest verified")
+	}
+	if p.NoZone > 0 {
+		add(premis.MetadataExtraction, fmt.Sprintf("the container tells no time zone of the times of %d files; they are taken for UTC, and may be off by 14 hours", p.NoZone))
 	}
 	if s := p.Scan; s != nil {
 		by(s.Engine, s.At, premis.VirusCheck, s.detail())

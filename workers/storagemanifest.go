@@ -73,7 +73,7 @@ func (w *Process) state(ctx context.Context, item *base.Item, dr *draft) iter.Se
 			if err == nil && (dr.named[old.Path] || deleted[old.Path] || strings.HasPrefix(old.Path, systemFolder)) {
 				continue
 			}
-			f := staging.File{Name: old.Path, SizeBytes: old.SizeBytes, Digests: old.Digests, MIMEType: old.MIMEType}
+			f := staging.File{Name: old.Path, SizeBytes: old.SizeBytes, Digests: old.Digests, MIMEType: old.MIMEType, Modified: old.Modified}
 			if !yield(f, err) || err != nil {
 				return
 			}

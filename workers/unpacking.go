@@ -73,6 +73,7 @@ func (w *Process) unpacking(ctx context.Context, item *base.Item, container stag
 			return nil, err
 		}
 	}
+	u.limits.NameEncoding = item.Spec().Profile.NameEncoding
 	u.files.Set(u.before.Files)
 	u.bytes.Set(u.before.Bytes)
 	if u.room, err = w.unpackRoom(item, container, u.before.Bytes); err != nil {
@@ -119,7 +120,10 @@ func (u *unpacking) take(ctx context.Context, e unpack.Entry, r io.Reader) error
 	if err != nil {
 		return err
 	}
-	f.Seq, f.Modified = u.seq, e.Modified
+	f.Seq, f.Modified, f.NoZone = u.seq, e.Modified, e.NoZone
+	if e.Encoding != unpack.UTF8 {
+		f.Raw, f.Encoding = []byte(e.Raw), e.Encoding
+	}
 	if err := u.list.Add(f); err != nil {
 		return err
 	}

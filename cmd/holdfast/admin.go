@@ -124,6 +124,9 @@ func collectionFacts(c registry.Collection) (f facts) {
 		f.add("priority", strconv.Itoa(*p.Priority))
 	}
 	f.add("storages", strings.Join(p.Storages, ", "))
+	if p.NameEncoding != "" {
+		f.add("names not in UTF-8", "are read as "+p.NameEncoding)
+	}
 	f.add("BagIt profile", bagProfileText(p.BagProfile))
 	if p.ReleaseOneByOne {
 		f.add("released", "one by one")

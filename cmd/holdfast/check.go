@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast/holdfast/bagit"
 	"github.com/holdfast/holdfast/intake"
+	filenames "github.com/holdfast/holdfast/names"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/rootfs"
 	"github.com/holdfast/holdfast/source"
@@ -24,6 +25,7 @@ import (
 type check struct {
 	typ     string
 	profile string
+	names   string
 	remote  bool
 	keys    []string
 	against string
@@ -45,6 +47,7 @@ func (a *app) checkCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&c.typ, "type", string(registry.AutoType), "judge it as `TYPE`: auto, file, container, bag, object-manifest, batch-manifest, container-batch-manifest, single-file-batch-manifest, ocfl-object, ocfl-root, receipt")
 	cmd.Flags().StringVar(&c.profile, "profile", "", "judge bags by the BagIt profile in `FILE`, too")
+	cmd.Flags().StringVar(&c.names, "name-encoding", "", "read names in containers that are not UTF-8 by `ENCODING`, as a collection with this name_encoding does")
 	cmd.Flags().BoolVar(&c.remote, "remote", false, "also ask for every file that a manifest or a bag's fetch.txt names, without fetching it")
 	cmd.Flags().StringArrayVar(&c.keys, "key", nil, "whose signature on receipts is trusted: a public key in hex, or a `FILE` of keys in PEM; may be given several times")
 	cmd.Flags().StringVar(&c.against, "against", "", "compare every file of a receipt with an export, a bag or an OCFL object in `FOLDER`")
@@ -68,6 +71,10 @@ func (a *app) check(ctx context.Context, paths []string, c check) error {
 		}
 	}
 	var o intake.Options
+	if _, err := filenames.ParseEncoding(c.names); err != nil {
+		return usage("--name-encoding: " + err.Error())
+	}
+	o.Limits.NameEncoding = c.names
 	if c.profile != "" {
 		var err error
 		if o.BagProfile, err = readBagProfile(c.profile); err != nil {

@@ -178,6 +178,11 @@ func bring(ctx context.Context, root *os.Root, part string, e parcel.Entry) (err
 	if err != nil {
 		return err
 	}
+	if !e.Modified.IsZero() {
+		if err := root.Chtimes(part, e.Modified, e.Modified); err != nil {
+			return fmt.Errorf("%s: set its time: %w", e.Name, err)
+		}
+	}
 	return file.Sync() // its name must not come to stand for anything else, not even after a power cut
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast/holdfast/intake"
 )
 
-// folderTar is a folder that is sent as a tar file, which is made while it is sent. The same names and bytes give the
-// same tar file, whoever owns them and whenever they were copied: so the same folder is recognised as the same content.
+// folderTar is a folder that is sent as a tar file, which is made while it is sent. The same names, bytes and
+// times give the same tar file, whoever owns them and wherever they lie: so the same folder is recognised as the same content.
 type folderTar struct {
 	root    *os.Root
 	entries []tarEntry
@@ -122,6 +122,9 @@ func (e tarEntry) header() *tar.Header {
 		h.Typeflag, h.Mode = tar.TypeDir, 0o755
 	case e.exec:
 		h.Mode = 0o755
+	}
+	if !e.modified.IsZero() {
+		h.ModTime = e.modified.Truncate(time.Microsecond) // which is what is kept
 	}
 	return h
 }

@@ -84,13 +84,19 @@ func TestFolderTar_HoldsTheFolder(t *testing.T) {
 	}
 }
 
-// The same content gives the same bytes, so that it is recognised: whoever owns it, wherever it lies, whenever it was written.
+// The same files with the same times give the same bytes, so that they are recognised: whoever owns them, wherever they lie.
 func TestFolderTar_IsDeterministic(t *testing.T) {
 	one, other := t.TempDir(), t.TempDir()
 	deposit(t, one)
 	deposit(t, other)
-	if err := os.Chtimes(filepath.Join(other, "a.txt"), time.Unix(1, 0), time.Unix(1, 0)); err != nil {
-		t.Fatal(err)
+	at := time.Unix(1, 2000)
+	for _, dir := range []string{one, other} {
+		err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+			return errors.Join(err, os.Chtimes(path, at, at))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := os.Chmod(filepath.Join(other, "b.txt"), 0o600); err != nil {
 		t.Fatal(err)
@@ -99,6 +105,13 @@ func TestFolderTar_IsDeterministic(t *testing.T) {
 	b, _ := tarOf(t, other)
 	if !bytes.Equal(a, b) {
 		t.Error("two folders with the same content give different tar files")
+	}
+	later := at.Add(time.Hour)
+	if err := os.Chtimes(filepath.Join(other, "a.txt"), later, later); err != nil {
+		t.Fatal(err)
+	}
+	if b, _ = tarOf(t, other); bytes.Equal(a, b) {
+		t.Error("the time of a file is lost")
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/names"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/wire"
 )
@@ -257,6 +258,9 @@ func checkCollection(name string, c registry.Profile, storages []string) []wire.
 	faults = append(faults, oneOf("body.minting", c.Minting, []string{registry.MintLocally, registry.MintEZID})...)
 	faults = append(faults, storagesFaults("body.storages", c.Storages, storages)...)
 	faults = append(faults, oneOf("body.digest_algorithm", c.DigestAlgorithm, []string{"sha512", "sha256"})...)
+	if _, err := names.ParseEncoding(c.NameEncoding); err != nil {
+		faults = append(faults, wire.Fault{Location: "body.name_encoding", Message: err.Error(), Found: c.NameEncoding})
+	}
 	faults = append(faults, bagProfileFaults("body.bag_profile", c.BagProfile)...)
 	if c.Callback != nil {
 		if err := c.Callback.Check(); err != nil {

@@ -30,7 +30,8 @@ type judgements struct {
 type judged struct {
 	upload     string
 	typ        registry.PayloadType
-	bagProfile string // the collection's
+	bagProfile string // the collection's, as what follows
+	names      string // how those are read that are not UTF-8
 }
 
 type judgement struct {
@@ -129,7 +130,7 @@ var errStopping = fmt.Errorf("the service is stopping: %w", registry.ErrUnavaila
 
 // verdict judges an upload's bytes as what a type says, and by what a collection's profile asks for.
 func (s *server) verdict(ctx context.Context, u registry.Upload, t registry.PayloadType, p registry.Profile) (intake.Report, error) {
-	v, err := s.judgements.ask(ctx, judged{u.ID, t, string(p.BagProfile)}, judgeWait, func(ctx context.Context) (intake.Report, error) {
+	v, err := s.judgements.ask(ctx, judged{u.ID, t, string(p.BagProfile), p.NameEncoding}, judgeWait, func(ctx context.Context) (intake.Report, error) {
 		return s.judgeNow(ctx, u, t, p)
 	})
 	var problem *wire.Problem
@@ -145,5 +146,7 @@ func (s *server) judgeNow(ctx context.Context, u registry.Upload, t registry.Pay
 	if err != nil {
 		return intake.Report{}, err
 	}
-	return intake.Judge(ctx, unpack.FromStore(s.staging, source.UploadKey(u.ID), u.SizeBytes), t, intake.Options{Limits: s.unpack, BagProfile: bagProfile})
+	limits := s.unpack
+	limits.NameEncoding = p.NameEncoding
+	return intake.Judge(ctx, unpack.FromStore(s.staging, source.UploadKey(u.ID), u.SizeBytes), t, intake.Options{Limits: limits, BagProfile: bagProfile})
 }

@@ -33,7 +33,8 @@ func recordTests() []test {
 func file(path string) registry.File {
 	return registry.File{
 		Path: path, ContentPath: "v1/content/" + path, SizeBytes: 5, Digests: map[string]string{"sha512": "aa"}, MIMEType: "text/plain",
-		Format: &registry.Format{PUID: "x-fmt/111", Name: "Plain Text \"File\"", Version: "1", Registry: "V120", Warning: "match on extension only"},
+		Modified: time.Date(1944, 6, 6, 6, 30, 0, 123_456_000, time.UTC),
+		Format:   &registry.Format{PUID: "x-fmt/111", Name: "Plain Text \"File\"", Version: "1", Registry: "V120", Warning: "match on extension only"},
 	}
 }
 

@@ -107,8 +107,8 @@ func (s *Store) RecordFiles(ctx context.Context, l registry.Lease, objectID stri
 
 // insertFile is the statement that enters files. A portion that is sent twice counts once.
 var insertFile = insertNew(
-	`INSERT INTO file (object_id, path, version, content_path, size_bytes, digests, mime_type, format, deleted)`,
-	`($1, $2, $3, $4, $5, $6, $7, $8, $9)`)
+	`INSERT INTO file (object_id, path, version, content_path, size_bytes, digests, mime_type, format, deleted, modified_at)`,
+	`($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`)
 
 func (t *tx) recordFiles(objectID string, version int, files []registry.File) error {
 	rows := make([][]any, len(files))
@@ -123,6 +123,7 @@ func (t *tx) recordFiles(objectID string, version int, files []registry.File) er
 		}
 		rows[i] = []any{
 			objectID, []byte(f.Path), version, []byte(f.ContentPath), f.SizeBytes, string(digests), f.MIMEType, format, bit(f.Deleted),
+			sql.NullInt64{Int64: micros(f.Modified), Valid: !f.Modified.IsZero()},
 		}
 	}
 	return t.insertRows(insertFile, rows)

@@ -218,7 +218,7 @@ func (s *Store) Files(ctx context.Context, objectID string, version int, after s
 
 // filesAt lists the state of a version by path, be it recorded or not.
 func (s *Store) filesAt(ctx context.Context, objectID string, version int, after string, limit int) ([]registry.File, error) {
-	return s.fileRows(ctx, objectID, `SELECT f.path, f.version, f.content_path, f.size_bytes, f.digests, f.mime_type, f.format, f.deleted
+	return s.fileRows(ctx, objectID, `SELECT f.path, f.version, f.content_path, f.size_bytes, f.digests, f.mime_type, f.format, f.deleted, f.modified_at
 		FROM file f WHERE f.object_id = $1 AND f.path > $2 AND f.deleted = 0 AND f.version = (
 			SELECT MAX(g.version) FROM file g WHERE g.object_id = f.object_id AND g.path = f.path AND g.version <= $3)
 		ORDER BY f.path LIMIT $4`, objectID, []byte(after), version, limit)
@@ -233,7 +233,7 @@ func (s *Store) FileHistory(ctx context.Context, objectID string, after registry
 	} else if err != nil {
 		return nil, fmt.Errorf("read object %s: %w", objectID, err)
 	}
-	return s.fileRows(ctx, objectID, `SELECT f.path, f.version, f.content_path, f.size_bytes, f.digests, f.mime_type, f.format, f.deleted
+	return s.fileRows(ctx, objectID, `SELECT f.path, f.version, f.content_path, f.size_bytes, f.digests, f.mime_type, f.format, f.deleted, f.modified_at
 		FROM file f WHERE f.object_id = $1 AND (f.path, f.version) > ($2, $3) AND f.version <= $4
 		ORDER BY f.path, f.version LIMIT $5`, objectID, []byte(after.Path), after.Version, head, pageSize(limit))
 }
@@ -248,8 +248,12 @@ func (s *Store) fileRows(ctx context.Context, objectID, query string, args ...an
 		var f registry.File
 		var path, content []byte
 		var digests, format string
-		if err := rows.Scan(&path, &f.Version, &content, &f.SizeBytes, &digests, &f.MIMEType, &format, &f.Deleted); err != nil {
+		var modified sql.NullInt64
+		if err := rows.Scan(&path, &f.Version, &content, &f.SizeBytes, &digests, &f.MIMEType, &format, &f.Deleted, &modified); err != nil {
 			return nil, fmt.Errorf("list files of %s: %w", objectID, err)
+		}
+		if modified.Valid {
+			f.Modified = fromMicros(modified.Int64)
 		}
 		f.Path, f.ContentPath = string(path), string(content)
 		if f.Digests, err = decodeDigests(digests); err != nil {

@@ -80,6 +80,7 @@ type FileRow struct {
 	MIMEType    string            `json:"mime_type,omitempty"`
 	Format      *registry.Format  `json:"format,omitempty"`
 	Deleted     bool              `json:"deleted,omitempty"`
+	Modified    time.Time         `json:"modified,omitzero"`
 }
 
 // FilesOf returns rows as they travel.
@@ -88,7 +89,7 @@ func FilesOf(files []registry.File) []FileRow {
 	for i, f := range files {
 		out[i] = FileRow{
 			Path: []byte(f.Path), Version: f.Version, ContentPath: []byte(f.ContentPath), SizeBytes: f.SizeBytes,
-			Digests: f.Digests, MIMEType: f.MIMEType, Format: f.Format, Deleted: f.Deleted,
+			Digests: f.Digests, MIMEType: f.MIMEType, Format: f.Format, Deleted: f.Deleted, Modified: f.Modified,
 		}
 	}
 	return out
@@ -100,7 +101,7 @@ func FilesIn(files []FileRow) []registry.File {
 	for i, f := range files {
 		out[i] = registry.File{
 			Path: string(f.Path), Version: f.Version, ContentPath: string(f.ContentPath), SizeBytes: f.SizeBytes,
-			Digests: f.Digests, MIMEType: f.MIMEType, Format: f.Format, Deleted: f.Deleted,
+			Digests: f.Digests, MIMEType: f.MIMEType, Format: f.Format, Deleted: f.Deleted, Modified: f.Modified,
 		}
 	}
 	return out

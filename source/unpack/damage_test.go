@@ -31,13 +31,13 @@ func TestWalk_ZipNames(t *testing.T) {
 	}{
 		{"flagged", "é", "é", unpack.UTF8, nil},
 		{"UTF-8 without flag", "é", "é", unpack.UTF8, func(h *zip.FileHeader) { h.NonUTF8 = true }},
-		{"CP437", "caf\x82", "café", unpack.CP437, func(h *zip.FileHeader) { h.NonUTF8 = true }},
+		{"CP437", "caf\x82", "café", "cp437", func(h *zip.FileHeader) { h.NonUTF8 = true }},
 		{"extra field", "caf\x82", "cafè", unpack.UTF8, func(h *zip.FileHeader) { h.NonUTF8, h.Extra = true, unicodePath("caf\x82", "cafè") }},
-		{"extra field of another name", "caf\x82", "café", unpack.CP437, func(h *zip.FileHeader) { h.NonUTF8, h.Extra = true, unicodePath("other", "cafè") }},
+		{"extra field of another name", "caf\x82", "café", "cp437", func(h *zip.FileHeader) { h.NonUTF8, h.Extra = true, unicodePath("other", "cafè") }},
 	}
 	for _, tt := range tests {
 		data := zipOf(t, []file{{tt.raw, "x"}}, tt.change)
-		err := unpack.Walk(t.Context(), unpack.FromReaderAt(bytes.NewReader(data), int64(len(data))), unpack.Limits{}, func(e unpack.Entry, _ io.Reader) error {
+		err := unpack.Walk(t.Context(), unpack.FromReaderAt(bytes.NewReader(data), int64(len(data))), unpack.Limits{NameEncoding: "cp437"}, func(e unpack.Entry, _ io.Reader) error {
 			if e.Name != tt.want || e.Raw != tt.raw || e.Encoding != tt.encoding {
 				t.Errorf("%s: name=%q raw=%q encoding=%s, want %q %q %s", tt.name, e.Name, e.Raw, e.Encoding, tt.want, tt.raw, tt.encoding)
 			}
@@ -58,8 +58,8 @@ func TestWalk_TarLatin1(t *testing.T) {
 	t.Parallel()
 	data := bytes.Replace(tarOf(t, []file{{"caf__x", "1"}}, nil), []byte("caf__x"), []byte("caf\xe9_x"), 1)
 	fixTarChecksum(data)
-	err := unpack.Walk(t.Context(), unpack.FromReaderAt(bytes.NewReader(data), int64(len(data))), unpack.Limits{}, func(e unpack.Entry, _ io.Reader) error {
-		if e.Name != "café_x" || e.Raw != "caf\xe9_x" || e.Encoding != unpack.Latin1 {
+	err := unpack.Walk(t.Context(), unpack.FromReaderAt(bytes.NewReader(data), int64(len(data))), unpack.Limits{NameEncoding: "iso-8859-1"}, func(e unpack.Entry, _ io.Reader) error {
+		if e.Name != "café_x" || e.Raw != "caf\xe9_x" || e.Encoding != "iso-8859-1" {
 			t.Errorf("entry %+v, want café_x in ISO 8859-1", e)
 		}
 		return nil

@@ -2,7 +2,7 @@ package unpack
 
 import "math"
 
-// Limits bound what one container may unpack to. A zero field takes its default.
+// Limits bound what one container may unpack to, and say how its names are read. A zero field takes its default.
 type Limits struct {
 	// Entries is the greatest number of entries, folders included. Default 1,000,000.
 	Entries int64
@@ -17,6 +17,8 @@ type Limits struct {
 	// Window is the greatest number of bytes that decompressing may keep in memory: an xz dictionary, a Zstandard window.
 	// Default 128 MiB: what zstd itself decodes unasked, and twice what `xz -9` asks for.
 	Window int64
+	// NameEncoding is how names are read that are not UTF-8, as names.ParseEncoding takes it. By default they are refused.
+	NameEncoding string
 }
 
 // The defaults of Limits.
@@ -26,6 +28,9 @@ const (
 	DefaultRatio      = 200
 	DefaultNameLength = 1024
 	DefaultWindow     = 128 << 20
+
+	// MaxDecoded bounds the bytes of names in one container that are not UTF-8: each of them is an event.
+	MaxDecoded = 1 << 20
 )
 
 // ratioFloor is what any container may unpack to: small ones of blank pages or zeros are common and do no harm.

@@ -3,6 +3,7 @@ package unpack
 import (
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/holdfast/holdfast/names"
@@ -63,22 +64,46 @@ func dropEmptySegments(name string) string {
 	return strings.Join(kept, "/")
 }
 
-// decodeTarName reads a name that is not UTF-8 as ISO 8859-1.
-func decodeTarName(raw string) (name, encoding string) {
+// decode reads a name that is not UTF-8 by the rule that was given for it. guesses are encodings that it may be in, for the
+// message.
+func (w *walker) decode(raw string, guesses ...string) (name, encoding string, err error) {
 	if utf8.ValidString(raw) {
-		return raw, UTF8
+		return raw, UTF8, nil
 	}
-	return decodeLatin1(raw), Latin1
+	refuse := func(fault Fault, detail string) (string, string, error) {
+		return "", "", &Error{Entry: raw, Fault: fault, Detail: detail}
+	}
+	if w.limits.NameEncoding == "" {
+		return refuse(FaultName, "the name is not UTF-8; pack it again with names in UTF-8, or have the encoding set as name_encoding of the collection"+
+			readings(raw, guesses))
+	}
+	name, ok := w.decoder.Decode(raw)
+	if !ok {
+		return refuse(FaultName, fmt.Sprintf("the name is neither UTF-8 nor %s, which the collection's name_encoding says; pack it again with names in UTF-8", w.decoder))
+	}
+	if w.decoded += len(raw); w.decoded > MaxDecoded {
+		return refuse(FaultLimit, fmt.Sprintf("names that are not UTF-8 come to more than %d bytes; pack it again with names in UTF-8", MaxDecoded))
+	}
+	return name, w.decoder.String(), nil
 }
 
-// decodeLatin1 reads ISO 8859-1, in which every byte is the character of that number.
-func decodeLatin1(raw string) string {
-	var b strings.Builder
-	for i := range len(raw) {
-		b.WriteRune(rune(raw[i]))
+// readings tells how a name reads in the encodings that it may be in.
+func readings(raw string, encodings []string) string {
+	var list []string
+	for _, e := range encodings {
+		if enc, err := names.ParseEncoding(e); err == nil {
+			if name, ok := enc.Decode(raw); ok && !hasControls(name) {
+				list = append(list, fmt.Sprintf("%q in %s", name, e))
+			}
+		}
 	}
-	return b.String()
+	if list == nil {
+		return ""
+	}
+	return ": it reads " + strings.Join(list, ", ")
 }
+
+func hasControls(name string) bool { return strings.ContainsFunc(name, unicode.IsControl) }
 
 // addFile enters a file's name and the folders that it implies.
 func (w *walker) addFile(raw, name string) error {

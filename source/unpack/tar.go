@@ -90,7 +90,10 @@ func (w *walker) judgeTarEntry(header *tar.Header) (entry Entry, folder bool, er
 	if kind.refused != "" {
 		return entry, false, &Error{Entry: header.Name, Fault: FaultType, Detail: "it is " + kind.refused + "; pack regular files only"}
 	}
-	decoded, encoding := decodeTarName(header.Name)
+	decoded, encoding, err := w.decode(header.Name, "iso-8859-1", "cp437")
+	if err != nil {
+		return entry, false, err
+	}
 	name, err := cleanName(header.Name, decoded, w.limits.NameLength)
 	if err != nil {
 		return entry, false, err
@@ -101,7 +104,7 @@ func (w *walker) judgeTarEntry(header *tar.Header) (entry Entry, folder bool, er
 	if name == "" {
 		return entry, false, &Error{Entry: header.Name, Fault: FaultName, Detail: "a file has the name of the folder itself; rename it"}
 	}
-	entry = Entry{Name: name, Raw: header.Name, Encoding: encoding, Size: header.Size, Modified: header.ModTime}
+	entry = Entry{Name: name, Raw: header.Name, Encoding: encoding, Size: header.Size, Modified: tarTime(header.ModTime)}
 	return entry, false, w.addFile(header.Name, name)
 }
 

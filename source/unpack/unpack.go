@@ -9,7 +9,8 @@
 // there, nothing followed it. A walk that ends with an error may have handed out files before; whoever stored them
 // throws them away. A zip is judged whole, by its directory, before its first file is handed out.
 //
-// Names are kept byte for byte where they are UTF-8, except that what tar itself ignores is left out ("./" in front, "/./",
+// Names are kept byte for byte where they are UTF-8, and refused where they are not, unless somebody says how to read them
+// (Limits.NameEncoding). Of both is excepted that what tar itself ignores is left out ("./" in front, "/./",
 // "//"). Two names that differ only by case or by the normal form of their letters are two names.
 package unpack
 
@@ -22,12 +23,8 @@ import (
 	"github.com/holdfast/holdfast/names"
 )
 
-// The encodings that Entry.Encoding names.
-const (
-	UTF8   = "utf-8"
-	CP437  = "cp437"
-	Latin1 = "iso-8859-1"
-)
+// UTF8 is the Entry.Encoding of nearly all names.
+const UTF8 = "utf-8"
 
 // Entry is one regular file in a container.
 type Entry struct {
@@ -35,13 +32,15 @@ type Entry struct {
 	Name string
 	// Raw holds the bytes of the name as the container has them.
 	Raw string
-	// Encoding says how Raw was read: UTF8; Latin1 for a name in a tar that is not UTF-8, CP437 or Latin1 for one in a zip.
-	// Both map every byte to a character of its own, so that every name can be read and Raw can be had back.
+	// Encoding says how Raw was read: UTF8, or the encoding that Limits.NameEncoding names, by which Raw can be had back.
 	Encoding string
 	// Size is the number of bytes that the container promises. The reader yields exactly as many, or an error.
 	Size int64
-	// Modified is the file's time, or the zero time. A zip without an extended timestamp knows no time zone: it is read as UTC.
+	// Modified is the file's time in UTC, or the zero time when the container does not tell it: 0 in a tar, 0 or the first
+	// moment of 1980 in a zip, or what no calendar has.
 	Modified time.Time
+	// NoZone says that Modified is what the clock of the packer showed, in a zone that the zip does not tell, taken for UTC.
+	NoZone bool
 }
 
 // Walk calls fn for each regular file in the container in, in the container's order. The reader is good until fn
@@ -62,6 +61,10 @@ func Walk(ctx context.Context, in Input, limits Limits, fn func(Entry, io.Reader
 		names:  names.NewSet(),
 		fn:     fn,
 	}
+	var err error
+	if w.decoder, err = names.ParseEncoding(limits.NameEncoding); err != nil {
+		return fmt.Errorf("unpack: %w", err)
+	}
 	w.ceiling = w.limits.ceiling(in.Size)
 	return w.faults.with(w.walk())
 }
@@ -74,6 +77,8 @@ type walker struct {
 	out     int64 // bytes that came out
 	entries int64 // entries met, folders and skipped ones included
 	names   *names.Set
+	decoder names.Encoding
+	decoded int // bytes of names that were not UTF-8
 	fn      func(Entry, io.Reader) error
 
 	faults   Faults // of entries, met so far

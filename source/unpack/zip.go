@@ -155,7 +155,7 @@ func (w *walker) zipEntry(f *zip.File) (Entry, bool, error) {
 	case !mode.IsDir() && f.Method != zip.Store && f.Method != zip.Deflate && f.Method != zipMethodBzip2:
 		return refuse(FaultUnsupported, fmt.Sprintf("it is compressed by %s, which is not undone here; pack with deflate", methodName(f.Method)))
 	}
-	decoded, encoding, err := decodeZipName(f)
+	decoded, encoding, err := w.decodeZipName(f)
 	if err != nil {
 		return Entry{}, false, err
 	}
@@ -178,7 +178,8 @@ func (w *walker) zipEntry(f *zip.File) (Entry, bool, error) {
 	if f.UncompressedSize64 > math.MaxInt64 {
 		return Entry{}, false, w.tooLarge(f.Name)
 	}
-	entry := Entry{Name: name, Raw: f.Name, Encoding: encoding, Size: int64(f.UncompressedSize64), Modified: f.Modified}
+	entry := Entry{Name: name, Raw: f.Name, Encoding: encoding, Size: int64(f.UncompressedSize64)}
+	entry.Modified, entry.NoZone = zipTime(f)
 	return entry, false, w.addFile(f.Name, name)
 }
 

@@ -4,10 +4,13 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"hash/crc32"
 	"io"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -36,42 +39,72 @@ func rawZip(t testing.TB, files []file, change func(*zip.FileHeader)) []byte {
 	return b.Bytes()
 }
 
-// A name that is not UTF-8 is read as the system that made the zip would have written it.
-func TestWalk_ZipNamesOfOldSystems(t *testing.T) {
+// TestNamesNotUTF8: names that are not UTF-8 are refused with what puts it right, unless a rule says how to read them. Nothing is
+// guessed, whichever system made the zip.
+func TestNamesNotUTF8(t *testing.T) {
 	t.Parallel()
 	const dos, unix, darwin = 0, 3 << 8, 19 << 8
-	for _, tt := range []struct {
-		raw, want, encoding string
-		madeBy              uint16
-	}{
-		{"caf\x82", "café", unpack.CP437, dos},
-		{"caf\xe9", "cafΘ", unpack.CP437, dos},
-		{"caf\xe9", "café", unpack.Latin1, unix},
-		{"caf\xe9", "café", unpack.Latin1, darwin},
-		{"caf\x82", "café", unpack.CP437, unix}, // ISO 8859-1 would have a control character
-		{"caf\xc3\xa9", "café", unpack.UTF8, dos},
+	zipped := func(madeBy uint16) func(raw string) []byte {
+		return func(raw string) []byte {
+			return zipOf(t, []file{{raw, "x"}}, func(h *zip.FileHeader) { h.NonUTF8, h.CreatorVersion = true, madeBy })
+		}
+	}
+	for kind, pack := range map[string]func(raw string) []byte{
+		"zip of MS-DOS": zipped(dos), "zip of Unix": zipped(unix), "zip of macOS": zipped(darwin),
+		"tar": func(raw string) []byte {
+			data := tarOf(t, []file{{strings.Repeat("_", len(raw)), "x"}}, nil)
+			copy(data, raw)
+			fixTarChecksum(data)
+			return data
+		},
 	} {
-		data := zipOf(t, []file{{tt.raw, "x"}}, func(h *zip.FileHeader) { h.NonUTF8, h.CreatorVersion = true, tt.madeBy })
-		must(t, unpack.Walk(t.Context(), unpack.FromReaderAt(bytes.NewReader(data), int64(len(data))), unpack.Limits{}, func(e unpack.Entry, _ io.Reader) error {
-			if e.Name != tt.want || e.Raw != tt.raw || e.Encoding != tt.encoding {
-				t.Errorf("made by %d: name=%q raw=%q encoding=%s, want %q %q %s", tt.madeBy>>8, e.Name, e.Raw, e.Encoding, tt.want, tt.raw, tt.encoding)
+		for _, tt := range []struct{ raw, rule, want string }{
+			{"caf\x82.txt", "cp437", "café.txt"},
+			{"caf\xe9.txt", "iso-8859-1", "café.txt"},
+			{"caf\xe9.txt", "CP437", "cafΘ.txt"},
+			{"\x93\xfa\x96{.txt", "shift_jis", "日本.txt"},
+			{"caf\xc3\xa9.txt", "cp437", "café.txt"}, // UTF-8 is kept
+			{"caf\xe9.txt", "", ""},
+			{"caf\x81.txt", "windows-1252", ""}, // which has no such character
+		} {
+			data := pack(tt.raw)
+			var got []unpack.Entry
+			err := unpack.Walk(t.Context(), unpack.FromReaderAt(bytes.NewReader(data), int64(len(data))), unpack.Limits{NameEncoding: tt.rule}, func(e unpack.Entry, _ io.Reader) error {
+				got = append(got, e)
+				return nil
+			})
+			if tt.want == "" {
+				wantFault(t, err, unpack.FaultName, tt.raw)
+				if len(got) > 0 || !strings.Contains(err.Error(), "name_encoding") {
+					t.Errorf("%s: %q by %q: %v, %v; want what to do", kind, tt.raw, tt.rule, got, err)
+				}
+				if tt.rule == "" && !strings.Contains(err.Error(), `"café.txt"`) {
+					t.Errorf("%s: %q: %v does not say how it may read", kind, tt.raw, err)
+				}
+				continue
 			}
-			return nil
-		}))
+			must(t, err)
+			if len(got) != 1 || got[0].Name != tt.want || got[0].Raw != tt.raw || (got[0].Encoding == unpack.UTF8) != utf8.ValidString(tt.raw) {
+				t.Errorf("%s: %q by %q: %+v, want %q", kind, tt.raw, tt.rule, got, tt.want)
+			}
+		}
+	}
+	_, err := walk(t, zipped(dos)("caf\xe9"), unpack.Limits{NameEncoding: "klingon"})
+	if err == nil {
+		t.Error("an encoding that is none was taken")
 	}
 }
 
-// Every byte has a character in both encodings, so that there is no name that cannot be read.
-func TestWalk_NamesOfAnyBytes(t *testing.T) {
+// TestNamesNotUTF8_ManyBytes: each name that is not UTF-8 is an event, so there is an end to them.
+func TestNamesNotUTF8_ManyBytes(t *testing.T) {
 	t.Parallel()
-	for _, host := range []uint16{0, 3 << 8} {
-		for b := 0x80; b <= 0xff; b++ {
-			raw := "x" + string([]byte{byte(b)}) + "y"
-			data := zipOf(t, []file{{raw, "x"}}, func(h *zip.FileHeader) { h.NonUTF8, h.CreatorVersion = true, host })
-			if got, err := walk(t, data, unpack.Limits{}); err != nil || len(got) != 1 || len([]rune(got[0].name)) != 3 {
-				t.Errorf("made by %d: %q: %v, %v", host>>8, raw, got, err)
-			}
-		}
+	var files []file
+	for i := range 2 * unpack.MaxDecoded / 500 {
+		files = append(files, file{fmt.Sprintf("%06d", i) + strings.Repeat("\xe9", 494), ""})
+	}
+	_, err := walk(t, zipOf(t, files, func(h *zip.FileHeader) { h.NonUTF8 = true }), unpack.Limits{NameEncoding: "iso-8859-1"})
+	if !errors.As(err, new(*unpack.Faults)) && !errors.As(err, new(*unpack.Error)) || !strings.Contains(err.Error(), "come to more than") {
+		t.Errorf("err = %.200v, want the limit", err)
 	}
 }
 

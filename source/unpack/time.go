@@ -1,0 +1,108 @@
+package unpack
+
+import (
+	"archive/zip"
+	"encoding/binary"
+	"time"
+)
+
+// Ids of a zip's extra fields with times (APPNOTE 4.5 and 4.6, and Info-ZIP's proginfo/extrafld.txt).
+const (
+	ntfsExtra     = 0x000a
+	unixExtra     = 0x000d // PKWARE's
+	timeExtra     = 0x5455 // Info-ZIP's extended timestamp
+	oldUnixExtra  = 0x5855 // Info-ZIP's first one
+	ntfsTimes     = 1      // the attribute of ntfsExtra with the times
+	timeModified  = 1      // the bit of timeExtra that says that there is a time of modification
+	dosLeastYear  = 1980
+	dosFirstDate  = 1<<5 | 1 // 1 January 1980, which programs write that know no date
+	signed32Years = 2038     // from then on a time of 32 bits is no signed number
+)
+
+// tarTime is the time in a tar's header; the zero time when it is 0, which is how programs write that they know none.
+func tarTime(t time.Time) time.Time {
+	if t.Unix() == 0 && t.Nanosecond() == 0 {
+		return time.Time{}
+	}
+	return calendar(t)
+}
+
+// calendar is a time in UTC to the microsecond; the zero time when it lies outside of the years that dates are written with.
+func calendar(t time.Time) time.Time {
+	t = t.UTC().Truncate(time.Microsecond)
+	if y := t.Year(); y < 1 || y > 9999 {
+		return time.Time{}
+	}
+	return t
+}
+
+// zipTime is the time of a zip's entry: the most exact one of its extra fields, which are in UTC, or else the one in MS-DOS's
+// form, whose zone nobody knows.
+func zipTime(f *zip.File) (t time.Time, noZone bool) {
+	found := map[uint16]time.Time{}
+	for id, field := range extraFields(f.Extra) {
+		if t := extraTime(id, field, f); !t.IsZero() {
+			found[id] = t
+		}
+	}
+	for _, id := range []uint16{ntfsExtra, timeExtra, oldUnixExtra, unixExtra} {
+		if t, ok := found[id]; ok {
+			return calendar(t), false
+		}
+	}
+	t = dosTime(f)
+	return t, !t.IsZero()
+}
+
+// extraTime reads the time of modification in an extra field; the zero time when there is none, or it is 0.
+func extraTime(id uint16, field []byte, f *zip.File) time.Time {
+	switch {
+	case id == timeExtra && len(field) >= 5 && field[0]&timeModified != 0:
+		return unixTime(field[1:], f)
+	case (id == unixExtra || id == oldUnixExtra) && len(field) >= 8: // the time of access comes first
+		return unixTime(field[4:], f)
+	case id == ntfsExtra && len(field) >= 4:
+		for attribute, times := range extraFields(field[4:]) {
+			if attribute == ntfsTimes && len(times) >= 8 {
+				return ntfsTime(binary.LittleEndian.Uint64(times))
+			}
+		}
+	}
+	return time.Time{}
+}
+
+// unixTime reads a time of 32 bits. It is a signed number, but programs go on counting beyond 2038; what MS-DOS's form
+// says tells which.
+func unixTime(field []byte, f *zip.File) time.Time {
+	seconds := int64(int32(binary.LittleEndian.Uint32(field))) //nolint:gosec // it is signed
+	if dos := dosTime(f); seconds < 0 && dos.Year() >= signed32Years-1 {
+		seconds += 1 << 32
+	}
+	if seconds == 0 {
+		return time.Time{}
+	}
+	return time.Unix(seconds, 0)
+}
+
+// ntfsTime reads a number of 100 nanoseconds since 1601.
+func ntfsTime(ticks uint64) time.Time {
+	const second, from1601 = 10_000_000, 11_644_473_600
+	if ticks == 0 {
+		return time.Time{}
+	}
+	return time.Unix(int64(ticks/second)-from1601, int64(ticks%second)*100) //nolint:gosec // a 64th of what an int64 holds
+}
+
+// dosTime reads MS-DOS's form as if it were UTC; the zero time when it is no date, or the first moment that it can tell.
+func dosTime(f *zip.File) time.Time {
+	date, clock := f.ModifiedDate, f.ModifiedTime //nolint:staticcheck // what there is, and not what is made of it
+	if date == dosFirstDate && clock == 0 {
+		return time.Time{}
+	}
+	year, month, day := dosLeastYear+int(date>>9), time.Month(date>>5&0xf), int(date&0x1f)
+	t := time.Date(year, month, day, int(clock>>11), int(clock>>5&0x3f), int(clock&0x1f)*2, 0, time.UTC)
+	if t.Month() != month || t.Day() != day {
+		return time.Time{}
+	}
+	return t
+}
