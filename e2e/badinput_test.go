@@ -42,6 +42,7 @@ func TestBadInput(t *testing.T) {
 		{"unknown type", []string{good, "--type", "zipfile"}, 2, []string{"zipfile", "container"}},
 		{"unknown collection", []string{good, "--collection", "nobody"}, 4, []string{"nobody"}},
 		{"malformed ARK", []string{good, "--ark", "ark:/foo"}, 2, []string{"ark:/foo"}},
+		{"update of nothing that is named", []string{good, "--update"}, 2, []string{"update", "ARK or a local id"}},
 		{"wrong digest", []string{good, "--digest", "md5:00000000000000000000000000000000"}, 6, []string{"00000000000000000000000000000000"}},
 		{"digest of the wrong length", []string{good, "--digest", "sha256:abc"}, 2, []string{"sha256", "64"}},
 		{"scheme that is not fetched", []string{"ftp://example.org/file"}, 2, []string{"ftp"}},

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"time"
 )
@@ -174,6 +175,15 @@ type Spec struct {
 	// ProfileVersion is the version of the collection's profile that Profile is; 0: it was submitted before there were versions.
 	ProfileVersion int `json:"profile_version,omitempty"`
 }
+
+// UpdatesNothing says that the submission is to update an object and cannot say which: it gives no identifier, and a single file, unlike a
+// folder, container or bag, brings none along.
+func (s Spec) UpdatesNothing() bool {
+	return s.Mode == Update && s.Type == FileType && s.PrimaryID == "" && len(s.LocalIDs) == 0
+}
+
+// ErrUpdatesNothing refuses a submission of which [Spec.UpdatesNothing] is true.
+var ErrUpdatesNothing = errors.New("an update must say what it updates: give the object's ARK or a local id")
 
 // UploadURL is the payload URL of a stored upload.
 func UploadURL(id string) string { return uploadURLScheme + ":" + id }

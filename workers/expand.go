@@ -24,6 +24,8 @@ const (
 	jobsAtOnce = 400
 	// resultType is the name of the durable result that says what the payload was found to be.
 	resultType = "type"
+	// codeNoIdentifier is the code of a row that is an update of nothing that it names.
+	codeNoIdentifier = "identifier-missing"
 )
 
 // Expand makes a batch's jobs: one for a single payload, one for each row of a batch manifest. A corrupt manifest fails
@@ -53,6 +55,9 @@ func (w *Expand) Work(ctx context.Context, item *base.Item) error {
 		spec.Filename = lastPart(spec.URL)
 	}
 	jobType, batch := spec.Type.JobType()
+	if spec.UpdatesNothing() {
+		return base.Content(registry.ErrUpdatesNothing)
+	}
 	if !batch {
 		job := registry.NewJob{Row: 1, Name: item.Name, Priority: item.Priority, Spec: spec}
 		_, err := w.Registry.AddJobs(ctx, item.Lease(), []registry.NewJob{job})
@@ -175,6 +180,8 @@ func (e expansion) job(item *base.Item, row checkm.Row, faults []checkm.Fault) r
 		if u, err := url.Parse(row.URL); err != nil || u.User != nil {
 			j.Spec.URL = source.Redact(row.URL) // a password must not be kept
 		}
+	} else if s.UpdatesNothing() {
+		j.Class, j.Fault, j.Code = registry.ContentFault, fmt.Sprintf("line %d: %v", row.Line, registry.ErrUpdatesNothing), codeNoIdentifier
 	}
 	if j.Name == "" {
 		j.Name = fmt.Sprintf("line %d", row.Line)

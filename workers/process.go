@@ -128,7 +128,7 @@ func (w *Process) read(ctx context.Context, item *base.Item) (description, error
 func (w *Process) identify(ctx context.Context, item *base.Item, d description) (registry.Identity, error) {
 	spec := item.Spec()
 	if spec.Mode == registry.Update && d.metadata.PrimaryID == "" && len(d.metadata.LocalIDs) == 0 {
-		return registry.Identity{}, base.Content(errors.New("an update must say what it updates: give the object's ARK or a local id"))
+		return registry.Identity{}, base.Content(registry.ErrUpdatesNothing)
 	}
 	ask := registry.IdentifyRequest{
 		Owner: spec.Profile.Owner, Supplied: d.metadata.PrimaryID, LocalIDs: d.metadata.LocalIDs,

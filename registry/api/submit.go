@@ -128,9 +128,18 @@ func specOf(r wire.SubmitRequest) (registry.Spec, []wire.Fault) {
 		add(textFault(t.location, t.text, maxText))
 	}
 	add(localIDFaults(r.LocalIDs))
+	add(updateFaults(spec))
 	add(mailFaults("body.notify", r.Notify))
 	add(priorityFault("body.priority", r.Priority))
 	return spec, faults
+}
+
+// updateFaults refuse an update that can never find its object.
+func updateFaults(spec registry.Spec) []wire.Fault {
+	if !spec.UpdatesNothing() {
+		return nil
+	}
+	return []wire.Fault{{Location: "body.update", Message: registry.ErrUpdatesNothing.Error()}}
 }
 
 func localIDFaults(ids []string) (faults []wire.Fault) {

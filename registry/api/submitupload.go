@@ -67,6 +67,10 @@ func (s *server) uploadFor(ctx context.Context, id string, sub *registry.Submiss
 func (s *server) accept(ctx context.Context, u registry.Upload, sub *registry.Submission) error {
 	err := s.judge(ctx, u, sub)
 	_, refused := intake.AsRefusal(err)
+	if err == nil {
+		err = invalid("nothing was submitted", updateFaults(sub.Spec)...)
+		refused = err != nil
+	}
 	var wrong *wire.Problem
 	if refused || errors.As(err, &wrong) && wrong.Code == wire.CodeDigestMismatch {
 		s.removeUpload(ctx, u)
