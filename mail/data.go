@@ -44,10 +44,11 @@ type Report struct {
 	Made      time.Time
 	Jobs      int64
 	Completed int64
-	Failed    int64 // all that did not complete
+	Preserved int64 // did not complete, although their objects are preserved: their receivers were not told, for instance
+	Failed    int64 // all others
 	// Changes is what is different from the report before; nil for the first one.
 	Changes *Changes
-	// Failures are the first of the jobs that did not complete; More is how many others there are.
+	// Failures are the first of the jobs that failed; More is how many others there are.
 	Failures []Job
 	More     int64
 	// Mended are the first of those that have completed since the report before; MoreMended is how many others there are.

@@ -34,15 +34,18 @@ type SentBack struct {
 
 // JobResult is what became of one job.
 type JobResult struct {
-	ItemID   string     `json:"item_id"`
-	Row      int64      `json:"row"`
-	Name     string     `json:"name"`
-	State    State      `json:"state"`
-	NextTry  *NextTry   `json:"next_try,omitempty"` // of a job that waits for one
-	Stage    Stage      `json:"stage,omitempty"`    // where it stands, or failed; "" when it has completed
-	ARK      string     `json:"ark"`
-	ObjectID string     `json:"object_id"`
-	Version  int        `json:"version"`
+	ItemID   string   `json:"item_id"`
+	Row      int64    `json:"row"`
+	Name     string   `json:"name"`
+	State    State    `json:"state"`
+	NextTry  *NextTry `json:"next_try,omitempty"` // of a job that waits for one
+	Stage    Stage    `json:"stage,omitempty"`    // where it stands, or failed; "" when it has completed
+	ARK      string   `json:"ark"`
+	ObjectID string   `json:"object_id"`
+	Version  int      `json:"version"`
+	// Preserved: the object is preserved although the job did not complete.
+	Preserved bool `json:"preserved,omitempty"`
+
 	LocalIDs []string   `json:"local_ids,omitempty"`
 	Error    string     `json:"error"`
 	Class    ErrorClass `json:"error_class"`
@@ -59,7 +62,7 @@ type JobResult struct {
 func JobResultOf(it WorkItem) (JobResult, error) {
 	j := JobResult{ItemID: it.ID, Row: it.Row, Name: it.Name, State: it.State, NextTry: it.NextTry, Error: it.Note, Class: it.ErrorClass}
 	if it.Status != Completed {
-		j.Stage = it.Stage
+		j.Stage, j.Preserved = it.Stage, it.Commitment == Preserved
 	}
 	var id Identity
 	var spec Spec

@@ -15,9 +15,11 @@ type BatchReport struct {
 	CreatedAt time.Time `json:"created_at"`
 	Jobs      int64     `json:"jobs"`
 	Completed int64     `json:"completed"`
-	Failed    int64     `json:"failed"`         // all that did not complete
-	Content   int64     `json:"failed_content"` // of Failed: error class content
-	Stopped   int64     `json:"stopped"`        // of Failed: cancelled, aborted or deleted by an admin
+	// Preserved did not complete although their objects are preserved: a later step failed, such as telling their receiver.
+	Preserved int64 `json:"preserved"`
+	Failed    int64 `json:"failed"`         // all others
+	Content   int64 `json:"failed_content"` // of Failed: error class content
+	Stopped   int64 `json:"stopped"`        // of Failed: cancelled, aborted or deleted by an admin
 	// Difference is what changed since the report before; nil for the first one.
 	Difference *ReportDifference `json:"difference,omitempty"`
 }
@@ -83,11 +85,25 @@ type ReportList string
 // The lists. Each job of a report is in one of them.
 const (
 	ListCompleted ReportList = "completed"
-	ListFailed    ReportList = "failed" // all that did not complete: what failed, and what an admin stopped
+	ListPreserved ReportList = "preserved" // what did not complete although its object is preserved
+	ListFailed    ReportList = "failed"    // all others: what failed, and what an admin stopped
 )
 
 // ReportLists returns the lists, failed first.
-func ReportLists() []ReportList { return []ReportList{ListFailed, ListCompleted} }
+func ReportLists() []ReportList { return []ReportList{ListFailed, ListPreserved, ListCompleted} }
+
+// Of is how many jobs of a report are in a list.
+func (r BatchReport) Of(list ReportList) int64 {
+	switch list {
+	case ListCompleted:
+		return r.Completed
+	case ListPreserved:
+		return r.Preserved
+	case ListFailed:
+		return r.Failed
+	}
+	return r.Jobs
+}
 
 // ReportQuery selects jobs of a stored report; empty fields do not restrict.
 type ReportQuery struct {
@@ -119,7 +135,10 @@ func Fix(p Position, class ErrorClass, code, remedy string) string {
 	switch p.Status {
 	case Cancelled:
 		return "nothing, or an admin requeues it"
-	case Aborted, Deleted:
+	case Deleted, Aborted:
+		if p.Commitment == Preserved {
+			return "nothing: its object is preserved"
+		}
 		return "nothing, or the producer submits it again"
 	case Failed:
 	case Prepare, Pending, Running, Completed:
@@ -132,6 +151,8 @@ func Fix(p Position, class ErrorClass, code, remedy string) string {
 		return contentFix(code)
 	case class == JobsFault:
 		return "requeue the failed jobs, then ask the batch for an updated report"
+	case p.Stage == Notify && remedy != "":
+		return remedy + ", or correct the callback of the collection, then requeue the item; or give the delivery up: the object is preserved"
 	case remedy != "":
 		return remedy + ", then requeue the item"
 	}

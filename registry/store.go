@@ -532,7 +532,8 @@ type BatchProgress struct {
 	Jobs      int64           `json:"jobs"`
 	Open      int64           `json:"open"`
 	Completed int64           `json:"completed"`
-	Failed    int64           `json:"failed"`
+	Preserved int64           `json:"preserved"`      // settled, and not completed although the object is preserved
+	Failed    int64           `json:"failed"`         // all others that settled
 	Content   int64           `json:"failed_content"` // of Failed: error class content
 	Held      bool            `json:"held"`           // everything that is open is held
 	States    map[State]int64 `json:"states"`

@@ -68,9 +68,9 @@ func TestCSV(t *testing.T) {
 		t.Fatalf("%d rows, %d at once", len(rows), s.most)
 	}
 	want := [][]string{
-		{"row", "item_id", "name", "state", "ark", "version", "local_ids", "error_class", "error", "fix", "change", "stage", "error_code", "cause"},
-		{"2", "job-2", `f2,"x".tif`, "Completed", "ark:/99999/x", "2", "", "", "", "", "", "", "", ""},
-		{"3", "job-3", "'=cmd|x", "Failed", "", "", "a; b", "content", "two\nlines", "mend it", "still-failed", "download", "http-404", "c"},
+		{"row", "item_id", "name", "state", "ark", "version", "local_ids", "error_class", "error", "fix", "change", "stage", "error_code", "cause", "preserved"},
+		{"2", "job-2", `f2,"x".tif`, "Completed", "ark:/99999/x", "2", "", "", "", "", "", "", "", "", "true"},
+		{"3", "job-3", "'=cmd|x", "Failed", "", "", "a; b", "content", "two\nlines", "mend it", "still-failed", "download", "http-404", "c", "false"},
 	}
 	if diff := cmp.Diff(want, [][]string{rows[0], rows[2], rows[3]}); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)

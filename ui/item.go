@@ -53,7 +53,7 @@ func (p *pages) batch(r *http.Request) (page, error) {
 		if b.Failures, err = p.failuresOf(ctx, registry.Query{Terms: []registry.Term{{Field: "id", Value: id}}}); err != nil {
 			return page{}, err
 		}
-	} else if b.Progress.Failed > 0 {
+	} else if b.Progress.Failed+b.Progress.Preserved > 0 {
 		if b.Failures, err = p.failuresOf(ctx, registry.Query{Terms: []registry.Term{{Field: "batch", Value: id}}}); err != nil {
 			return page{}, err
 		}

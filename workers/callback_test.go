@@ -184,6 +184,45 @@ func TestCallback_Fails(t *testing.T) {
 	}
 }
 
+// TestCallback_ReceiverGone: a job whose receiver is gone for good is preserved, and says so; a requeue tells the receiver that its
+// collection has now, and a delivery that is given up completes the job, tells nobody and leaves nothing in staging.
+func TestCallback_ReceiverGone(t *testing.T) {
+	t.Parallel()
+	r := newReceiver(t, nil)
+	r.answers(http.StatusGone)
+	moved, given := r.fileJob("a.txt"), r.fileJob("b.txt")
+	for _, id := range []string{moved, given} {
+		if it := r.fails(id); it.Commitment != registry.Preserved || it.OutcomeText() != "preserved; callback not delivered" {
+			t.Errorf("%q: %s", it.Commitment, it.OutcomeText())
+		}
+	}
+	r.got()
+	r.answers(http.StatusOK)
+	r.profile(collection, registry.Profile{
+		Owner: "ark:/99999/owner", Collections: []string{"ark:/99999/test"}, Callback: &registry.Callback{URL: r.url + "/moved/{job}"},
+	})
+	r.command(moved, registry.ActRequeue, registry.Notify)
+	r.complete(moved)
+	if posts := r.got(); len(posts) != 1 || posts[0].path != "/moved/"+moved {
+		t.Errorf("told %v, want the receiver of now", posts)
+	}
+	r.command(given, registry.ActGiveUp, "")
+	r.valid(r.complete(given), 2) // they have the same local ids
+	if posts := r.got(); len(posts) != 0 {
+		t.Errorf("told %v after it was given up", posts)
+	}
+	it, err := r.registry.Item(t.Context(), given)
+	must(t, err)
+	if u, ok := it.Untold(); !ok || u.Target != r.url || it.OutcomeText() != "preserved; callback given up" {
+		t.Errorf("%+v: %s", u, it.OutcomeText())
+	}
+	for _, id := range []string{moved, given} {
+		if left := keys(t, r.staging, "items/"+id); len(left) > 0 {
+			t.Errorf("left in staging: %v", left)
+		}
+	}
+}
+
 // TestCallback_GoesOn: where deliveries go on by themselves the job completes, and an item of its own goes on until the
 // receiver is back.
 func TestCallback_GoesOn(t *testing.T) {

@@ -170,7 +170,7 @@ func (w *Mails) report(ctx context.Context, batch registry.WorkItem, about mail.
 	if err != nil {
 		return data, nil, err
 	}
-	data = mail.Report{Batch: about, Outcome: "OK", Number: r.Closing, Made: r.CreatedAt, Jobs: r.Jobs, Completed: r.Completed, Failed: r.Failed}
+	data = mail.Report{Batch: about, Outcome: "OK", Number: r.Closing, Made: r.CreatedAt, Jobs: r.Jobs, Completed: r.Completed, Preserved: r.Preserved, Failed: r.Failed}
 	if r.Failed > 0 {
 		data.Outcome = "FAILED"
 	}
@@ -215,7 +215,7 @@ func (w *Mails) jobs(ctx context.Context, q registry.ReportQuery) (out []mail.Jo
 func (w *Mails) lists(ctx context.Context, r registry.BatchReport) (files []mail.Attachment, leftOut []string, err error) {
 	left := mail.MostAttached
 	for _, list := range registry.ReportLists() {
-		if list == registry.ListFailed && r.Failed == 0 || list == registry.ListCompleted && r.Completed == 0 {
+		if r.Of(list) == 0 {
 			continue
 		}
 		q := registry.ReportQuery{BatchID: r.BatchID, Closing: r.Closing, List: list}

@@ -108,6 +108,10 @@ func progressOf(ctx context.Context, c *client.Client, t target) (registry.Batch
 	case registry.Completed:
 		p.Completed = 1
 	case registry.Failed:
+		if item.Commitment == registry.Preserved {
+			p.Preserved = 1
+			break
+		}
 		p.Failed = 1
 		if item.ErrorClass == registry.ContentFault {
 			p.Content = 1
@@ -162,7 +166,7 @@ func (a *app) display() display {
 
 // codeOfProgress is the exit code of what was waited for (design section 8).
 func codeOfProgress(p registry.BatchProgress) outcome {
-	other := p.Jobs - p.Open - p.Completed - p.Failed // cancelled, deleted
+	other := p.Jobs - p.Open - p.Completed - p.Preserved - p.Failed // cancelled, deleted
 	switch {
 	case !p.Settled && p.Held:
 		return exitHeld
@@ -172,7 +176,7 @@ func codeOfProgress(p registry.BatchProgress) outcome {
 		return exitOK
 	case p.Jobs == 0 && p.Class == registry.ContentFault:
 		return exitContent
-	case p.Completed > 0:
+	case p.Completed+p.Preserved > 0:
 		return exitPartly
 	case p.Failed > 0 && p.Content == p.Failed && other == 0:
 		return exitContent

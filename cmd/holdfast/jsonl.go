@@ -27,6 +27,7 @@ type statusLine struct {
 	PercentDone *float64       `json:"percent_done,omitempty"` // 0 to 100, once the total is known
 	Jobs        int64          `json:"jobs"`
 	Completed   int64          `json:"completed"`
+	Preserved   int64          `json:"preserved,omitempty"` // not completed, although the object is preserved
 	Failed      int64          `json:"failed"`
 	TotalFiles  int64          `json:"total_files"`
 	FilesDone   int64          `json:"files_done"`
@@ -55,6 +56,7 @@ type summaryHead struct {
 	Duplicate   bool                `json:"duplicate"`
 	DuplicateOf string              `json:"duplicate_of,omitempty"`
 	Completed   int64               `json:"completed"`
+	Preserved   int64               `json:"preserved,omitempty"` // not completed, although the object is preserved
 	Failed      int64               `json:"failed"`
 	Error       string              `json:"error,omitempty"`
 	ErrorClass  registry.ErrorClass `json:"error_class,omitempty"`
@@ -77,7 +79,7 @@ func (a *app) printJSON(v any) error {
 // status prints how far a batch is.
 func (a *app) status(p registry.BatchProgress) error {
 	line := statusLine{
-		MessageType: "status", BatchID: p.BatchID, State: p.State, Jobs: p.Jobs, Completed: p.Completed, Failed: p.Failed,
+		MessageType: "status", BatchID: p.BatchID, State: p.State, Jobs: p.Jobs, Completed: p.Completed, Preserved: p.Preserved, Failed: p.Failed,
 		TotalFiles: p.Files, FilesDone: p.DoneFiles, TotalBytes: p.Bytes, BytesDone: p.DoneBytes, SizeKnown: p.SizeKnown,
 		Held: p.Held, Current: p.Current,
 	}

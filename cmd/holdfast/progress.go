@@ -72,7 +72,7 @@ func viewOf(batches []registry.BatchProgress, elapsed time.Duration, m *meter, n
 		case b.Settled:
 		case b.Held:
 			v.waiting = "held"
-		case b.Error != "" && len(b.Current) == 0 && b.Completed+b.Failed == 0 && v.waiting == "":
+		case b.Error != "" && len(b.Current) == 0 && b.Completed+b.Preserved+b.Failed == 0 && v.waiting == "":
 			v.waiting = "to be tried again after: " + clean(b.Error)
 		}
 	}

@@ -30,7 +30,7 @@ func (a *app) batchReportCommand() *cobra.Command {
 			case o.csv && a.json:
 				return usage("--csv and --json exclude each other")
 			case o.failed && o.completed:
-				return usage("--failed and --completed exclude each other; without them both lists are printed")
+				return usage("--failed and --completed exclude each other; without them all lists are printed")
 			case o.list && (o.csv || o.failed || o.completed || o.changed || o.closing > 0):
 				return usage("--list prints which reports there are, and takes no other option but --json")
 			}
@@ -46,7 +46,7 @@ func (a *app) batchReportCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.Int64Var(&o.closing, "closing", 0, "which report, 1 being the first (default the last)")
-	f.BoolVar(&o.failed, "failed", false, "only what did not complete")
+	f.BoolVar(&o.failed, "failed", false, "only what did not complete and is not preserved")
 	f.BoolVar(&o.completed, "completed", false, "only what completed")
 	f.BoolVar(&o.changed, "changed", false, "only what changed since the report before, and what has still failed")
 	f.BoolVar(&o.csv, "csv", false, "print the jobs as CSV")
@@ -172,6 +172,8 @@ func reportSections(r registry.BatchReport) []reportSection {
 			}
 		},
 	}
+	preserved := failed
+	preserved.title, preserved.query.List = "Preserved, but not completed", registry.ListPreserved
 	completed := reportSection{
 		title: "Completed", query: registry.ReportQuery{List: registry.ListCompleted},
 		columns: []column{
@@ -187,15 +189,15 @@ func reportSections(r registry.BatchReport) []reportSection {
 		},
 	}
 	if r.Difference == nil {
-		return []reportSection{failed, completed}
+		return []reportSection{failed, preserved, completed}
 	}
 	now, before := completed, completed
 	now.title = fmt.Sprintf("Completed since report %d", r.Difference.Since)
 	now.query.Changes = []registry.JobChange{registry.ChangeCompleted, registry.ChangeNew}
 	before.title = "Completed before"
 	before.query.Changes = []registry.JobChange{registry.ChangeNone}
-	failed.query.Changes = registry.JobChanges()
-	return []reportSection{now, failed, before}
+	failed.query.Changes, preserved.query.Changes = registry.JobChanges(), registry.JobChanges()
+	return []reportSection{now, failed, preserved, before}
 }
 
 // reportSection prints a list under its title, and nothing when it is empty.
@@ -242,6 +244,9 @@ func reportCounts(r registry.BatchReport) string {
 	if len(of) > 0 {
 		text += ": " + strings.Join(of, ", ")
 	}
+	if r.Preserved > 0 {
+		text += fmt.Sprintf("; %s preserved, but not completed", registry.CountText(r.Preserved))
+	}
 	return text
 }
 
@@ -286,12 +291,13 @@ func reportList() lister[registry.BatchReport] {
 			{name: "jobs", right: true},
 			{name: "completed", right: true},
 			{name: "failed", right: true},
+			{name: "preserved only", right: true, spare: 1},
 			{name: "changed", flex: true},
 		},
 		row: func(r registry.BatchReport) []string {
 			return []string{
 				strconv.FormatInt(r.Closing, 10), timeText(r.CreatedAt), registry.CountText(r.Jobs), registry.CountText(r.Completed), registry.CountText(r.Failed),
-				differenceText(r),
+				registry.CountText(r.Preserved), differenceText(r),
 			}
 		},
 	}

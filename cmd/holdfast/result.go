@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -74,7 +75,7 @@ func (a *app) endings(ctx context.Context, c *client.Client, entries []entry, se
 	for i, e := range entries {
 		p := seen[i]
 		head := summaryHead{
-			Payload: e.payload, BatchID: p.BatchID, State: p.State, Duplicate: e.duplicate || p.DuplicateOf != "", DuplicateOf: p.DuplicateOf, Completed: p.Completed, Failed: p.Failed,
+			Payload: e.payload, BatchID: p.BatchID, State: p.State, Duplicate: e.duplicate || p.DuplicateOf != "", DuplicateOf: p.DuplicateOf, Completed: p.Completed, Preserved: p.Preserved, Failed: p.Failed,
 			Error: p.Error, ErrorClass: p.Class, ExitCode: int(codeOfProgress(p)),
 		}
 		if !p.Settled && !p.Held {
@@ -117,7 +118,7 @@ func (a *app) resultTable(ctx context.Context, c *client.Client, entries []entry
 		case p.Held && !p.Settled:
 			a.note("%s is held; `%s` says why", entries[i].target.id, a.commandLine("item why", entries[i].target.id))
 		case len(seen) > 1 || p.Jobs != 1:
-			a.note("%s: %s, %s completed, %s failed", entries[i].target.id, p.State, registry.CountText(p.Completed), registry.CountText(p.Failed))
+			a.note("%s: %s, %s", entries[i].target.id, p.State, settledText(p))
 		}
 		if p.Error != "" && p.Jobs > 0 && !entries[i].target.job {
 			a.note("%s: %s", entries[i].target.id, clean(p.Error))
@@ -153,4 +154,13 @@ func classed(text string, class registry.ErrorClass) string {
 		return text
 	}
 	return string(class) + ": " + text
+}
+
+// settledText says in a few words what became of the jobs that have settled.
+func settledText(p registry.BatchProgress) string {
+	text := fmt.Sprintf("%s completed, %s failed", registry.CountText(p.Completed), registry.CountText(p.Failed))
+	if p.Preserved > 0 {
+		text += fmt.Sprintf(", %s preserved, but not completed", registry.CountText(p.Preserved))
+	}
+	return text
 }

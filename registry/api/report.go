@@ -130,7 +130,7 @@ func (s *server) reports(ctx context.Context, in *reportsInput) (*output[registr
 // ReportSelection names a report and selects some of its jobs.
 type ReportSelection struct {
 	ReportInput
-	List   registry.ReportList `query:"list" doc:"completed, or failed: all that did not complete"`
+	List   registry.ReportList `query:"list" doc:"completed; preserved: not completed although the object is preserved; or failed: all others"`
 	Change []string            `query:"change" maxItems:"10" doc:"What changed since the report before; any of several, with commas between them"`
 }
 

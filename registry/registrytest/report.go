@@ -16,6 +16,7 @@ func reportTests() []test {
 		{"R22_an_update_is_a_report_of_its_own", updateReport},
 		{"R22_a_job_that_runs_again_before_the_report", reopenedBeforeReport},
 		{"R22_an_update_tells_what_changed", reportDifference},
+		{"counts_what_is_preserved_apart_from_what_failed", reportPreserved},
 		{"R22_a_report_waits_for_a_job_that_was_sent_back", reportWaits},
 		{"R22_a_batch_is_reported_however_its_jobs_end", reportedHoweverEnded},
 		{"an_update_completes_a_batch_when_its_jobs_have", updateCompletes},

@@ -190,3 +190,50 @@ func untoldBatchDeleted(f *fixture) {
 		f.Errorf("purge beside a job that is left: %v", err)
 	}
 }
+
+// reportPreserved: a job whose object is preserved is no failed preservation, in progress, report and lists; its batch says so.
+func reportPreserved(f *fixture) {
+	batch := f.submit()
+	c := f.takeItem(batch)
+	jobs := newJobs(3)
+	jobs[1].Spec.Profile.Callback = receiver()
+	_, err := f.AddJobs(f.Context(), c.Lease, jobs)
+	f.must(err)
+	f.done(c.Lease)
+	ids := f.children(batch)
+	f.finish(ids[0])
+	f.fail(ids[2], registry.ContentFault)
+	f.bring(ids[1], registry.Process)
+	l := f.takeItem(ids[1]).Lease
+	f.store(l, f.locks(l, f.unique("object")).ARK, 1, file(aFile))
+	f.done(l)
+	f.bring(ids[1], registry.Notify)
+	f.fail(ids[1], registry.SystemFault)
+	if p := f.progress(batch); p.Jobs != 3 || p.Completed != 1 || p.Preserved != 1 || p.Failed != 1 || p.Content != 1 || p.Open != 0 {
+		f.Errorf("progress %+v", p)
+	}
+	l = f.takeItem(batch).Lease
+	if r := f.closeReport(l); r.Jobs != 3 || r.Completed != 1 || r.Preserved != 1 || r.Failed != 1 || r.Content != 1 || r.Stopped != 0 {
+		f.Errorf("report %+v", r)
+	}
+	f.done(l)
+	it := f.item(batch)
+	if it.Status != registry.Failed || !strings.Contains(it.Note, "2 of 3 jobs did not complete") || !strings.Contains(it.Note, "1 of them is preserved") {
+		f.Errorf("the batch is %s: %s", it.Status, it.Note)
+	}
+	for list, want := range map[registry.ReportList]string{registry.ListCompleted: ids[0], registry.ListPreserved: ids[1], registry.ListFailed: ids[2]} {
+		rows, err := f.ReportJobs(f.Context(), registry.ReportQuery{BatchID: batch, List: list})
+		f.must(err)
+		if len(rows) != 1 || rows[0].ItemID != want || rows[0].Preserved != (list == registry.ListPreserved) {
+			f.Errorf("list %s: %+v, want %s", list, rows, want)
+		}
+	}
+	// What is left of it is deleted: it is preserved all the same.
+	f.sure(ids[1], registry.ActDelete)
+	f.command(batch, registry.ActUpdateReport, "")
+	l = f.takeItem(batch).Lease
+	if r := f.closeReport(l); r.Preserved != 1 || r.Failed != 1 || r.Stopped != 0 {
+		f.Errorf("report after the delete %+v", r)
+	}
+	f.done(l)
+}

@@ -98,26 +98,29 @@ func (t *tx) advance(it registry.WorkItem, route registry.Route, c change) (chan
 	if it.Action != registry.Batch {
 		return c, nil
 	}
-	bad, all, err := t.reported(it)
+	bad, safe, all, err := t.reported(it)
 	if err != nil {
 		return c, fmt.Errorf("count failed jobs: %w", err)
 	}
 	if bad > 0 {
 		c.act, c.status, c.class, c.code = registry.ActFail, registry.Failed, registry.JobsFault, "jobs"
 		c.note = fmt.Sprintf("%d of %d jobs did not complete", bad, all)
+		if safe > 0 {
+			c.note += either(safe, "; the object of 1 of them is preserved", "; the objects of %d of them are preserved")
+		}
 	}
 	return c, nil
 }
 
 // reported counts a batch's jobs as its report did, so that batch and report never contradict each other, whatever
 // became of the jobs since; where no report was stored, as they are now.
-func (t *tx) reported(batch registry.WorkItem) (bad, all int64, err error) {
-	err = t.get(`SELECT failed, jobs FROM report WHERE batch_id = $1 AND closing = $2`, []any{batch.ID, batch.Closing}, &bad, &all)
+func (t *tx) reported(batch registry.WorkItem) (bad, safe, all int64, err error) {
+	err = t.get(`SELECT failed + preserved, preserved, jobs FROM report WHERE batch_id = $1 AND closing = $2`, []any{batch.ID, batch.Closing}, &bad, &safe, &all)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = t.get(`SELECT COUNT(CASE WHEN status <> 'completed' THEN 1 END), COUNT(*) FROM work_item WHERE parent_id = $1`,
 			[]any{batch.ID}, &bad, &all)
 	}
-	return bad, all, err
+	return bad, safe, all, err
 }
 
 // unlockedMeanwhile lets an item that waits for a lock go at once when the lock came free while it was settling. An

@@ -10,13 +10,13 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-const selectReport = `SELECT batch_id, closing, created_at, jobs, completed, failed, content, stopped, since, now_completed, still_failed,
+const selectReport = `SELECT batch_id, closing, created_at, jobs, completed, preserved, failed, content, stopped, since, now_completed, still_failed,
 	newly_failed, now_stopped, new_jobs FROM report `
 
 func scanReport(row scanner) (r registry.BatchReport, err error) {
 	var at int64
 	var d registry.ReportDifference
-	err = row.Scan(&r.BatchID, &r.Closing, &at, &r.Jobs, &r.Completed, &r.Failed, &r.Content, &r.Stopped, &d.Since, &d.NowCompleted,
+	err = row.Scan(&r.BatchID, &r.Closing, &at, &r.Jobs, &r.Completed, &r.Preserved, &r.Failed, &r.Content, &r.Stopped, &d.Since, &d.NowCompleted,
 		&d.StillFailed, &d.NewlyFailed, &d.NowStopped, &d.NewJobs)
 	r.CreatedAt = fromMicros(at)
 	if d.Since > 0 {
@@ -73,7 +73,9 @@ func (s *Store) ReportJobs(ctx context.Context, q registry.ReportQuery) (out []r
 	case registry.ListCompleted:
 		w.conds = append(w.conds, "status = 'completed'")
 	case registry.ListFailed:
-		w.conds = append(w.conds, "status <> 'completed'")
+		w.conds = append(w.conds, "status <> 'completed' AND preserved = 0")
+	case registry.ListPreserved:
+		w.conds = append(w.conds, "status <> 'completed' AND preserved = 1")
 	}
 	if len(q.Changes) > 0 {
 		changes := make([]string, len(q.Changes))
@@ -82,7 +84,7 @@ func (s *Store) ReportJobs(ctx context.Context, q registry.ReportQuery) (out []r
 		}
 		w.addIn("change", changes)
 	}
-	rows, err := s.read.QueryContext(ctx, `SELECT row_no, item_id, name, status, stage, state, spec, error, error_class, cause, code, remedy, change
+	rows, err := s.read.QueryContext(ctx, `SELECT row_no, item_id, name, status, stage, state, spec, error, error_class, cause, code, remedy, change, preserved
 		FROM report_job`+w.String()+` ORDER BY row_no`+limit(pageSize(q.Limit)), w.args...)
 	if err != nil {
 		return nil, fmt.Errorf("read report of batch %s: %w", q.BatchID, err)
@@ -102,11 +104,15 @@ func scanReportJob(row scanner) (registry.JobResult, error) {
 	it := registry.WorkItem{Action: registry.Ingest}
 	var state, spec, cause, code, remedy string
 	var change registry.JobChange
-	err := row.Scan(&it.Row, &it.ID, &it.Name, &it.Status, &it.Stage, &state, &spec, &it.Note, &it.ErrorClass, &cause, &code, &remedy, &change)
+	var preserved bool
+	err := row.Scan(&it.Row, &it.ID, &it.Name, &it.Status, &it.Stage, &state, &spec, &it.Note, &it.ErrorClass, &cause, &code, &remedy, &change, &preserved)
 	if err != nil {
 		return registry.JobResult{}, err
 	}
 	it.State = registry.StateOf(it.Position())
+	if preserved {
+		it.Commitment = registry.Preserved
+	}
 	if !refusedRow(it) {
 		it.Attempt = 1 // how many it had is not kept, and only that it had any counts
 	}
