@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/holdfast/holdfast/fixity"
 	"github.com/holdfast/holdfast/format"
@@ -117,10 +118,22 @@ func (t *transfer) reopen(ctx context.Context) bool {
 	return true
 }
 
+// modified is when the file was last changed, by what the depositor said, or else by what the source does. Servers that know no time
+// say that of 1970.
+func (t *transfer) modified() time.Time {
+	if said := t.fetch.Wanted.Modified; !said.IsZero() {
+		return said
+	}
+	if told := t.body.Info.Modified; told.Unix() != 0 {
+		return told
+	}
+	return time.Time{}
+}
+
 // finish commits the bytes and checks them.
 func (t *transfer) finish(ctx context.Context) (File, error) {
 	file := File{
-		Key: t.key, Source: t.body.Info.URL, Modified: t.body.Info.Modified, SizeBytes: t.digests.Size(),
+		Key: t.key, Source: t.body.Info.URL, Modified: t.modified(), SizeBytes: t.digests.Size(),
 		Digests: t.digests.Sums(), MIMEType: t.format,
 	}
 	if _, err := t.to.Commit(ctx); err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -15,6 +16,7 @@ type Wanted struct {
 	Digest     *registry.Digest // nil: not said
 	Name       string           // the depositor's, whose extension may tell formats apart; "": not said
 	MIMEType   string           // "": not said; it counts only where the content says nothing
+	Modified   time.Time        // when it was last changed; zero: not said, and the source is believed
 	Algorithms []string         // digests to take besides
 }
 

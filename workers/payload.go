@@ -155,7 +155,7 @@ func wantedOfSpec(s registry.Spec) staging.Wanted {
 
 // wantedOf is what a manifest's row says of its file.
 func wantedOf(row checkm.Row) staging.Wanted {
-	w := staging.Wanted{URL: row.URL, SizeBytes: row.Size, MIMEType: row.MIMEType}
+	w := staging.Wanted{URL: row.URL, SizeBytes: row.Size, MIMEType: row.MIMEType, Modified: row.Modified}
 	if row.Algorithm != "" {
 		w.Digest = &registry.Digest{Algorithm: row.Algorithm, Value: row.Digest}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast/holdfast/checkm"
 	"github.com/holdfast/holdfast/premis"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/staging"
@@ -133,5 +134,36 @@ func TestModified_Update(t *testing.T) {
 				t.Errorf("version %d: %s is of %s, want %s", version, f.Path, f.Modified, at)
 			}
 		}
+	}
+}
+
+// TestModified_Rows: a row of a manifest that tells a time is believed before the server, which is asked otherwise.
+func TestModified_Rows(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	said := time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC)
+	o := r.complete(r.job(registry.Spec{Type: registry.ObjectManifest, Filename: "m", URL: r.site.manifest("m", checkm.Object,
+		checkm.Row{URL: r.site.put("a", "alpha"), Name: "said.txt", Modified: said},
+		checkm.Row{URL: r.site.put("b", "beta"), Name: "told.txt"},
+	)}))
+	files, err := r.registry.Files(t.Context(), o.ID, 0, "", 100)
+	must(t, err)
+	seen := 0
+	for _, f := range files {
+		switch f.Path {
+		case "producer/said.txt":
+			seen++
+			if !f.Modified.Equal(said) {
+				t.Errorf("%s is of %s, want %s", f.Path, f.Modified, said)
+			}
+		case "producer/told.txt":
+			seen++
+			if f.Modified.Equal(said) {
+				t.Errorf("%s has another file's time", f.Path)
+			}
+		}
+	}
+	if seen != 2 {
+		t.Errorf("%d files, want 2", seen)
 	}
 }
