@@ -159,24 +159,26 @@ func Fix(p Position, class ErrorClass, code, remedy string) string {
 	return "an admin looks at the cause and requeues the item"
 }
 
-// contentFix says what the producer corrects. What exactly is wrong, and where, is in the item's note.
+// contentFix says what the producer corrects. What exactly is wrong, and where, is in the item's note. What is fetched from an
+// address needs no submission of its own when it has been mended there: that would make a second object of it, and all jobs of a
+// batch that did complete would be made once more, too.
 func contentFix(code string) string {
 	what := "corrects the deposit"
 	switch {
 	case code == "digest-mismatch":
-		what = "compares the file with the original, corrects the file or its digest,"
+		what = "compares the file with the original, and corrects the file or its digest"
 	case code == "size-mismatch":
-		what = "compares the file with the original, corrects the file or its size,"
+		what = "compares the file with the original, and corrects the file or its size"
 	case code == "digest-unsupported":
-		what = "gives a digest by sha256 or sha512"
+		return "the producer gives a digest by sha256 or sha512, and submits this deposit alone"
 	case code == "http-404", code == "http-410":
-		what = "puts the file there or corrects its address,"
+		return "the producer puts the file there, then an admin requeues the item; a wrong address is corrected in a submission of this deposit alone"
 	case code == "identifier-mismatch", code == "owner-mismatch":
-		what = "corrects the ARK or the local id"
+		return "the producer corrects the ARK or the local id, and submits this deposit alone"
 	case code == "no-object":
-		what = "corrects the identifier, or leaves the update away,"
+		return "the producer corrects the identifier, or leaves the update away, and submits this deposit alone"
 	case strings.HasPrefix(code, "unpack-"):
 		what = "packs the container anew"
 	}
-	return "the producer " + what + " and submits it again"
+	return "the producer " + what + "; what is mended at its address is requeued by an admin, anything else is submitted corrected, and alone"
 }

@@ -248,10 +248,33 @@ type TransitionError struct {
 // Error names the change and what may be done instead.
 func (e *TransitionError) Error() string {
 	text := fmt.Sprintf("state change (%s -> %s) is not allowed; allowed here: %s", e.From, e.To, actsText(e.Allowed))
-	if e.Why != "" {
+	switch other := e.instead(); {
+	case e.Why != "":
 		text = e.Why + "; " + text
+	case other != "":
+		text += "; " + other
 	}
 	return text
+}
+
+// instead names the act that leads to what a refused one was meant for, "" when there is none.
+func (e *TransitionError) instead() string {
+	allowed := func(a Act) bool { return slices.Contains(e.Allowed, a) }
+	switch {
+	case e.Act == ActDelete && allowed(ActCancel):
+		return "cancel it first, then delete it"
+	case e.Act == ActPurge && allowed(ActDelete):
+		return "delete it first, then clean up"
+	case e.Act == ActPurge && allowed(ActCancel):
+		return "cancel it and delete it first, then clean up"
+	case e.Act == ActRequeue && allowed(ActCancel):
+		return "it has not failed and goes on by itself; why says what it waits for"
+	case e.Act == ActCancel && allowed(ActDelete):
+		return "it does not run; delete gives it up"
+	case e.Act == ActUpdateReport && allowed(ActCancel):
+		return "its jobs are not settled yet; it is reported when they are"
+	}
+	return ""
 }
 
 // actsText lists acts for people.

@@ -154,12 +154,12 @@ func TestTransitionErrorText(t *testing.T) {
 		{
 			registry.Position{Action: registry.Batch, Stage: registry.Report, Status: registry.Failed, Attempt: 2},
 			registry.ActCancel, registry.Cancelled,
-			"state change (Failed -> Cancelled) is not allowed; allowed here: requeue, abort, update-report, delete, priority, hold",
+			"state change (Failed -> Cancelled) is not allowed; allowed here: requeue, abort, update-report, delete, priority, hold; it does not run; delete gives it up",
 		},
 		{
 			registry.Position{Action: registry.Ingest, Stage: registry.Download, Status: registry.Running, Attempt: 3},
 			registry.ActDelete, registry.Deleted,
-			"state change (Downloading -> Deleted) is not allowed; allowed here: cancel, abort, priority, hold",
+			"state change (Downloading -> Deleted) is not allowed; allowed here: cancel, abort, priority, hold; cancel it first, then delete it",
 		},
 		{
 			registry.Position{Action: registry.Ingest, Stage: registry.Download, Status: registry.Completed, Attempt: 3},

@@ -124,7 +124,7 @@ func (f Fault) describe() (what, advice string) {
 	case FaultForbidden:
 		return "the address is not fetched from", "name a public address; an operator can allow this one with HOLDFAST_NET_ALLOW"
 	case FaultMissing:
-		return "the file is missing", "put the file there or correct the address, then submit again"
+		return "the file is missing", "put the file there, or correct the address"
 	case FaultDenied:
 		return "access was denied", "give access to it, renew the signed address, or have an admin set the collection's credential for it (holdfast collection credential set)"
 	case FaultCredential:

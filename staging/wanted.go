@@ -73,7 +73,7 @@ func (e *MismatchError) ErrorHost() string {
 
 // Error names both values and what to do.
 func (e *MismatchError) Error() string {
-	return fmt.Sprintf("%s has %s %s, but the submission says %s; correct the manifest or the file and submit again",
+	return fmt.Sprintf("%s has %s %s, but the submission says %s; correct the manifest or the file",
 		e.URL, e.What, e.Found, e.Expected)
 }
 

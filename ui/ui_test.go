@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"html/template"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -183,7 +184,7 @@ func TestPages_Say(t *testing.T) {
 	for path, wants := range map[string][]string{
 		"/":                      {`<meta http-equiv="refresh" content="5">`, "Processing", "Failed", "404 for", `class="class">content`, "0 of 2", "1 failed"},
 		"/?refresh=off":          {"keep it up to date"},
-		"/batches/" + batchID:    {"Processing", "batch-manifest", "(version 1 of its profile)", "http://redacted@h.test/a", "<caption>", `href="/objects/ark:/99999/fk4">`},
+		"/batches/" + batchID:    {"<h1>" + template.HTMLEscapeString(hostile) + "</h1>", "Processing", "batch-manifest", "(version 1 of its profile)", "http://redacted@h.test/a", "<caption>", `href="/objects/ark:/99999/fk4">`},
 		"/items/" + jobs[0].ID:   {"Retry at", "ark:/99999/fk4", "again:", "w &lt;b&gt;1", "History"},
 		"/items/" + jobs[1].ID:   {"the producer corrects the deposit", "</span> It failed at "},
 		"/objects/ark:99999/fk4": {"1.5 KiB", "producer/", "ingestion", "/api/v1/objects/ark:%2F99999%2Ffk4/content?path=producer"},

@@ -146,6 +146,9 @@ func (a *app) showItem(ctx context.Context, id string) error {
 	for _, d := range it.Deliveries {
 		f.add("told", d.Text())
 	}
+	if it.Tries > 0 {
+		f.add("tries", triesText(it.WorkItem))
+	}
 	f.add("attempts", registry.CountText(it.Attempt))
 	if err := f.write(a.out); err != nil || len(attempts) == 0 {
 		return err
@@ -157,6 +160,15 @@ func (a *app) showItem(ctx context.Context, id string) error {
 		{name: "attempt", right: true}, {name: "stage"}, {name: "started"}, {name: "ended", spare: 1}, {name: "outcome"}, {name: "worker", spare: 2}, {name: "error", below: 20}, // which is read here
 	}}
 	return l.print(a, whole(attempts))
+}
+
+// triesText says how often an item's step has failed on the system.
+func triesText(it registry.WorkItem) string {
+	text := fmt.Sprintf("%d failed at %s", it.Tries, it.Stage)
+	if it.NextTry != nil && it.NextTry.Of > 0 {
+		text += fmt.Sprintf(", of %d", it.NextTry.Of)
+	}
+	return text
 }
 
 func attemptRow(t registry.Attempt) []string {

@@ -75,7 +75,7 @@ func failuresGrouped(f *fixture) {
 		{
 			Cause: registry.CauseOf(registry.Download, registry.ContentFault, "http-404", "h.example.org", f.item(jobs[1]).Note),
 			Count: 1, First: begin.Add(time.Minute), Last: begin.Add(time.Minute), ItemID: jobs[1], Note: f.item(jobs[1]).Note,
-			Act: "the producer puts the file there or corrects its address, and submits it again",
+			Act: "the producer puts the file there, then an admin requeues the item; a wrong address is corrected in a submission of this deposit alone",
 		},
 	}
 	for i, g := range want {
