@@ -15,7 +15,7 @@ const maxName = 1024
 // nameProblem says what makes a file's name dangerous or ambiguous, or returns "".
 // Names that only look odd (spaces, percent signs, several dots, any script) are fine.
 func nameProblem(name string) string {
-	if strings.Contains(name, `\..`) || strings.HasPrefix(name, `..\`) {
+	if strings.Contains(name, `\..`) || strings.Contains(name, `..\`) {
 		// On Windows it leads out of its folder, and no bag can hold it.
 		for segment := range strings.FieldsFuncSeq(name, func(r rune) bool { return r == '/' || r == '\\' }) {
 			if segment == ".." {

@@ -168,6 +168,16 @@ func (r *Root) put(ctx context.Context, key, copied string) error {
 // no later version is committed, the inventory, the sidecar and the declaration in the object's root. It says whether anything had to be
 // changed. The caller holds the object's lock.
 func (r *Root) Confirm(ctx context.Context, f Stored) (changed bool, err error) {
+	return r.confirm(ctx, f, false)
+}
+
+// Confirmed says whether Confirm would change nothing.
+func (r *Root) Confirmed(ctx context.Context, f Stored) (bool, error) {
+	wrong, err := r.confirm(ctx, f, true)
+	return !wrong, err
+}
+
+func (r *Root) confirm(ctx context.Context, f Stored, look bool) (changed bool, err error) {
 	base, err := r.ObjectKey(f.ID)
 	if err != nil {
 		return false, fmt.Errorf("confirm %q of %q: %w", f.Path, f.ID, err)
@@ -179,6 +189,7 @@ func (r *Root) Confirm(ctx context.Context, f Stored) (changed bool, err error) 
 	}
 	p := published{
 		root: r, base: base, version: folder, next: versionName(n+1, padding), algorithm: f.Algorithm, digest: strings.ToLower(f.Digest),
+		look: look,
 	}
 	if changed, err = p.finish(ctx); err != nil {
 		return changed, fmt.Errorf("confirm %q of %q: %w", f.Path, f.ID, err)
@@ -202,6 +213,56 @@ func (p published) declare(ctx context.Context) (bool, error) {
 	}
 	name, content := declaration(object.Spec)
 	return p.ensure(ctx, p.base+"/"+name, content)
+}
+
+// Foreign lists what lies in the object's folder and belongs to no version of it, by the inventory f of the newest committed
+// version, which Examine has found right: at most a hundred files, below the object's folder. What lies in the folder of a later version is not looked at. Of an
+// older version's inventory it lists nothing. The caller holds the object's lock.
+func (r *Root) Foreign(ctx context.Context, f Stored) (files []string, err error) {
+	base, err := r.ObjectKey(f.ID)
+	if err != nil {
+		return nil, fmt.Errorf("look for foreign files of %q: %w", f.ID, err)
+	}
+	n, padding, ok := parseVersionName(path.Dir(f.Path))
+	if !ok {
+		return nil, fmt.Errorf("look for foreign files of %q: %q is no inventory of a version", f.ID, f.Path)
+	}
+	p := published{root: r, base: base, next: versionName(n+1, padding)}
+	if last, err := p.last(ctx); !last || err != nil {
+		return nil, err
+	}
+	inv, err := r.loadInventory(ctx, base+"/"+path.Dir(f.Path))
+	if err != nil {
+		return nil, fmt.Errorf("look for foreign files of %q: %w", f.ID, err)
+	}
+	name, _ := inv.declaration()
+	known := map[string]bool{name: true}
+	for i := range n + 1 {
+		folder := ""
+		if i > 0 {
+			folder = inv.VersionName(i) + "/"
+		}
+		known[folder+inventoryName], known[folder+inventoryName+"."+inv.Algorithm] = true, true
+	}
+	for _, e := range inv.Manifest {
+		for _, content := range e.Paths {
+			known[content] = true
+		}
+	}
+	const most = 100
+	for info, err := range r.store.List(ctx, base+"/") {
+		if err != nil {
+			return nil, fmt.Errorf("look for foreign files of %q: %w", f.ID, err)
+		}
+		file := strings.TrimPrefix(info.Key, base+"/")
+		if known[file] || strings.HasPrefix(file, p.next+"/") || strings.HasPrefix(file, logsFolder+"/") || strings.HasPrefix(file, extensionsFolder+"/") {
+			continue
+		}
+		if files = append(files, file); len(files) == most {
+			break
+		}
+	}
+	return files, nil
 }
 
 // IsInventory says whether a path below an object's folder is the inventory of a version.

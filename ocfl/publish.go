@@ -17,6 +17,7 @@ type published struct {
 	next      string // name of the folder of the version after it
 	algorithm string
 	digest    string // of the inventory
+	look      bool   // only look: nothing is written, and what would be is said to be changed
 }
 
 // inventoryKey is the object whose existence is the version's.
@@ -64,6 +65,9 @@ func (p published) finish(ctx context.Context) (changed bool, err error) {
 		return changed, err
 	}
 	if err != nil || have != p.digest {
+		if p.look {
+			return true, nil
+		}
 		if err := storage.ReplaceFrom(ctx, p.root.store, rootKey, p.inventoryKey()); err != nil {
 			return changed, fmt.Errorf("write root inventory: %w", err)
 		}
@@ -93,6 +97,9 @@ func (p published) ensure(ctx context.Context, key string, want []byte) (bool, e
 	}
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return false, err
+	}
+	if p.look {
+		return true, nil
 	}
 	return true, p.root.store.Replace(ctx, key, want)
 }

@@ -100,8 +100,9 @@ type QueueStatus struct {
 	Paused    *Hold        `json:"paused,omitempty"` // the hold on everything, or on all deposits
 	Running   int64        `json:"running"`
 	Holds     int          `json:"holds"`
-	Damaged   int64        `json:"damaged"` // stored files that are known not to be right in some storage
-	Stages    []StageQueue `json:"stages"`  // every stage, in route order
+	Damaged   int64        `json:"damaged"`  // stored files that are known not to be right in some storage
+	OneCopy   int64        `json:"one_copy"` // collections whose objects are kept in one storage only: there is no second copy
+	Stages    []StageQueue `json:"stages"`   // every stage, in route order
 	// Failing are the subscriptions whose receivers do not acknowledge what they are sent.
 	Failing []Subscription `json:"failing,omitempty"`
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"golang.org/x/time/rate"
@@ -75,7 +76,12 @@ func (w *Fixity) Work(ctx context.Context, item *base.Item) error {
 	if err := c.look(ctx); err != nil {
 		return err
 	}
-	if !c.right() {
+	if c.inventory {
+		if err := c.lookAround(ctx); err != nil {
+			return err
+		}
+	}
+	if !c.right() || len(c.derived) > 0 {
 		if gone, err := c.lock(ctx); gone || err != nil {
 			return err
 		}
@@ -83,12 +89,17 @@ func (w *Fixity) Work(ctx context.Context, item *base.Item) error {
 		if err := w.Registry.RecordCheck(ctx, item.Lease(), c.record("found", premis.FixityCheck)); err != nil {
 			return err
 		}
-		if err := c.mend(ctx); err != nil {
-			return err
+		if !c.right() {
+			if err := c.mend(ctx); err != nil {
+				return err
+			}
 		}
 	}
 	if c.inventory {
 		if err := c.confirm(ctx); err != nil {
+			return err
+		}
+		if err := c.lookBeside(ctx); err != nil {
 			return err
 		}
 	}
@@ -107,6 +118,8 @@ type check struct {
 	inventory bool
 	want      ocfl.Stored
 	found     []registry.ReplicaCheck // in the order of the file's storages
+	derived   []string                // storages where the inventory is right and what is made from it is not
+	foreign   []string                // storages that have files of no version
 	mended    bool
 }
 
@@ -181,6 +194,68 @@ func (c *check) look(ctx context.Context) error {
 	return nil
 }
 
+// lookAround looks at what is made from an inventory: its sidecar, the object's root and declaration.
+func (c *check) lookAround(ctx context.Context) error {
+	for _, f := range c.found {
+		if !f.Outcome.Right() {
+			continue // which is damage already
+		}
+		root, err := c.root(f.Storage)
+		if err != nil {
+			return err
+		}
+		fine, err := root.Confirmed(ctx, c.want)
+		if err != nil {
+			return fmt.Errorf("look at what follows from it in storage %s: %w", f.Storage, err)
+		}
+		if !fine {
+			c.derived = append(c.derived, f.Storage)
+		}
+	}
+	return nil
+}
+
+// lookBeside looks for files that belong to no version of the object, which is right otherwise. Nobody knows what they are, so a person has
+// to say.
+func (c *check) lookBeside(ctx context.Context) error {
+	var files []string
+	for _, f := range c.found {
+		root, err := c.root(f.Storage)
+		if err != nil {
+			return err
+		}
+		foreign, err := root.Foreign(ctx, c.want)
+		if err != nil {
+			return err
+		}
+		for _, file := range foreign {
+			files = append(files, fmt.Sprintf("%q in storage %s", file, f.Storage))
+		}
+		if len(foreign) > 0 {
+			c.foreign = append(c.foreign, f.Storage)
+		}
+	}
+	if len(files) == 0 {
+		return nil
+	}
+	if err := c.Registry.RecordCheck(ctx, c.item.Lease(), c.record("foreign", premis.FixityCheck)); err != nil {
+		return err
+	}
+	return base.Fatal(fmt.Errorf("%s has files that belong to no version of it: %s; look what they are and move them away, then requeue this check",
+		c.want.ID, strings.Join(files, ", ")))
+}
+
+// outcomes are what was found, with what belongs to the file: where that is not right, the storage is damaged.
+func (c *check) outcomes() []registry.ReplicaCheck {
+	out := slices.Clone(c.found)
+	for i, f := range out {
+		if slices.Contains(c.derived, f.Storage) || slices.Contains(c.foreign, f.Storage) {
+			out[i].Outcome = registry.CheckDamaged
+		}
+	}
+	return out
+}
+
 func (c *check) right() bool { return registry.CheckRecord{Replicas: c.found}.Right() }
 
 // mend puts the file right where it is not.
@@ -235,14 +310,22 @@ func (c *check) confirm(ctx context.Context) error {
 			c.found[i].Outcome, c.mended = registry.CheckRepaired, true
 		}
 	}
+	c.derived = nil
 	return nil
 }
 
 // text is what was found, for people.
 func (c *check) text() string {
-	parts := make([]string, len(c.found))
-	for i, f := range c.found {
-		parts[i] = f.Storage + " " + string(f.Outcome)
+	var parts []string
+	for _, f := range c.outcomes() {
+		part := f.Storage + " " + string(f.Outcome)
+		switch {
+		case slices.Contains(c.derived, f.Storage):
+			part += " (its sidecar, or the object's root inventory, sidecar or declaration)"
+		case slices.Contains(c.foreign, f.Storage):
+			part += " (files of no version beside it)"
+		}
+		parts = append(parts, part)
 	}
 	return strings.Join(parts, ", ")
 }
@@ -250,10 +333,11 @@ func (c *check) text() string {
 // record is what was found so far, with one preservation event for all storages.
 func (c *check) record(phase string, kind premis.EventType) registry.CheckRecord {
 	outcome := "success"
-	if !c.right() {
+	replicas := c.outcomes()
+	if !(registry.CheckRecord{Replicas: replicas}).Right() {
 		outcome = "failure"
 	}
-	return registry.CheckRecord{Replicas: c.found, Events: []registry.Premis{{
+	return registry.CheckRecord{Replicas: replicas, Events: []registry.Premis{{
 		ID:       premis.EventID(c.item.ID, string(kind), fmt.Sprintf("%s %d", phase, c.item.Lease().N)).Value,
 		ObjectID: c.file.ObjectID, Version: c.file.Version, ItemID: c.item.ID, Type: string(kind), At: c.item.Now(),
 		Agent: "Holdfast " + c.Version, Outcome: outcome,

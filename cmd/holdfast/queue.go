@@ -58,6 +58,11 @@ func (a *app) printQueue(q registry.QueueStatus) error {
 	if q.Damaged > 0 {
 		f.add("DAMAGED", plural(q.Damaged, "stored file", "stored files")+"; see: holdfast item list action:fixity state:failed")
 	}
+	if q.OneCopy > 0 {
+		f.add("NO SECOND COPY", plural(q.OneCopy, "collection has", "collections have")+" one storage only.")
+		f.add("", "What is lost there cannot be mended. To add one:")
+		f.add("", "HOLDFAST_STORAGE_URL, and the collection's storages")
+	}
 	for _, s := range q.Failing {
 		f.add("SUBSCRIPTION", s.Name+" "+failingText(s)+"; see: holdfast feed show "+s.Name)
 	}

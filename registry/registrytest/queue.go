@@ -16,6 +16,7 @@ func queueTests() []test {
 		{"pause_lets_steps_end_and_nothing_start", queuePause},
 		{"not_accepting_refuses_what_is_new", notAccepting},
 		{"accepting_is_told_with_its_first_time", acceptingTold},
+		{"collections_with_one_copy_are_counted", oneCopyCounted},
 	}
 }
 
@@ -218,5 +219,16 @@ func acceptingTold(f *fixture) {
 	}
 	if !slices.Equal(types, []string{"admin", "boss", "admin"}) {
 		f.Errorf("events by %v, want one for each act", types)
+	}
+}
+
+// A collection whose objects have one storage only is counted, since there is no second copy of them.
+func oneCopyCounted(f *fixture) {
+	before := f.queue().OneCopy
+	for name, storages := range map[string][]string{"none-named": nil, "one": {"second"}, "two": {registry.DefaultStorage, "second"}} {
+		f.must(f.PutCollection(f.Context(), registry.Collection{Mnemonic: name, Profile: registry.Profile{Owner: owner, Storages: storages}}, "tester"))
+	}
+	if got := f.queue().OneCopy - before; got != 2 {
+		f.Errorf("%d more collections with one copy, want 2", got)
 	}
 }

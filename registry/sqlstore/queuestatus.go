@@ -35,6 +35,15 @@ func (s *Store) queueStatus(ctx context.Context) (q registry.QueueStatus, err er
 	if q.Failing, err = s.subscriptions(ctx, `WHERE failing_since IS NOT NULL AND paused_at IS NULL ORDER BY name`); err != nil {
 		return q, err
 	}
+	collections, err := s.Collections(ctx)
+	if err != nil {
+		return q, err
+	}
+	for _, c := range collections {
+		if len(c.Profile.StorageNames()) < 2 {
+			q.OneCopy++
+		}
+	}
 	for _, stage := range registry.Stages() {
 		q.Stages = append(q.Stages, registry.StageQueue{Stage: stage})
 	}

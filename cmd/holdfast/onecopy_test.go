@@ -1,0 +1,25 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// A default installation keeps one copy of everything, and says so where operators look.
+func TestUp_WarnsOfOneCopy(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs a whole Holdfast")
+	}
+	dir := up(t)
+	r := holdfast(t, "queue", "status", "--dir", dir).wants(t, exitOK)
+	for _, part := range []string{"NO SECOND COPY", "1 collection has one storage only", "HOLDFAST_STORAGE_URL"} {
+		if !strings.Contains(r.out, part) {
+			t.Errorf("queue status does not say %q:\n%s", part, r.out)
+		}
+	}
+	for line := range strings.Lines(r.out) {
+		if len(line) > 81 {
+			t.Errorf("wider than 80 columns: %q", line)
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package workers_test
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// Damage to what is made from an inventory is a failure in the object's history, and then it is mended, with one storage as with two.
+func TestFixity_DerivedDamageIsAFailure(t *testing.T) {
+	for _, path := range []string{"v1/inventory.json.sha512", "inventory.json", "inventory.json.sha512", "0=ocfl_object_1.1"} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			p := newPair(t)
+			for _, storage := range []string{first, second} {
+				must(t, overwrite(p.file(storage, path), []byte("damaged")))
+			}
+			if it := p.check("v1/inventory.json"); it.Status != registry.Completed {
+				t.Fatalf("the check is %s: %s", it.Status, it.Note)
+			}
+			p.right(first, "v1/inventory.json")
+			p.right(second, "v1/inventory.json")
+			p.damagedFiles(0)
+			events := p.premises("v1/inventory.json")
+			if len(events) != 2 || !strings.Contains(events[0], "fixity check failure") || !strings.Contains(events[0], "damaged (its sidecar") ||
+				!strings.Contains(events[1], "replication success") || !strings.Contains(events[1], "repaired") {
+				t.Errorf("events %q, want the failure and its mend", events)
+			}
+		})
+	}
+}
+
+// A file that belongs to no version is found by the scheduled check, is a failure, and waits for a person; when it is gone, all is right.
+func TestFixity_ForeignFile(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	planted := []string{"v1/content/producer/planted.txt", "planted", "v1/planted"}
+	for _, path := range planted {
+		must(t, os.WriteFile(p.file(second, path), []byte("foreign"), 0o600))
+	}
+	it := p.check("v1/inventory.json")
+	for _, path := range planted {
+		if it.Status != registry.Failed || !strings.Contains(it.Note, strconv.Quote(path)+" in storage second") {
+			t.Errorf("%s: the check is %s: %s", path, it.Status, it.Note)
+		}
+	}
+	p.damagedFiles(1)
+	events := p.premises("v1/inventory.json")
+	if len(events) != 1 || !strings.Contains(events[0], "fixity check failure") || !strings.Contains(events[0], "second damaged (files of no version") {
+		t.Errorf("events %q", events)
+	}
+	for _, path := range planted {
+		must(t, os.Remove(p.file(second, path)))
+	}
+	p.command(it.ID, registry.ActRequeue, "")
+	p.runCheck(t.Context(), it.ID)
+	if it = p.item(it.ID); it.Status != registry.Completed {
+		t.Errorf("afterwards the check is %s: %s", it.Status, it.Note)
+	}
+	p.damagedFiles(0)
+}
