@@ -119,6 +119,7 @@ func (n *Node) runDesk(ctx context.Context, d *desk, l net.Listener, q queue.Pro
 			Fails: "the operators' digest cannot be made", Works: "the operators' digest can be made again",
 		}.Run)
 	}
+	n.run((&api.Checkpointer{Registry: d.registry, Objects: d.objects, Log: n.Log}).Run)
 	n.run((&api.StagingSweeper{Registry: d.registry, Staging: d.staging, Log: n.Log}).Run)
 	n.serve(l, handler)
 	return nil

@@ -100,6 +100,9 @@ func access() map[string][]registry.Role {
 		"receipt-keys":   reader,
 		"verify-object":  operator,
 		"check-object":   operator,
+		"audit-object":   operator,
+
+		"audit-checkpoints": operator,
 
 		"restore-object":   depositor,
 		"list-restores":    reader,

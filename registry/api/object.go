@@ -23,6 +23,8 @@ func (s *server) objectRoutes(api huma.API) {
 	register(s, api, operation{id: "object-events", method: get, path: "/objects/{id}/events", summary: "The preservation events of an object"}, s.premis)
 	register(s, api, operation{id: "receipt-keys", method: get, path: "/receipt-keys", summary: "The public keys of all receipts"}, s.receiptKeys)
 	register(s, api, operation{id: "verify-object", method: http.MethodPost, path: "/objects/{id}/verify", summary: "Read every byte of an object again and compare"}, s.verify)
+	register(s, api, operation{id: "audit-object", method: http.MethodPost, path: "/objects/{id}/audit", summary: "Follow an object's chain of events and compare it with its signed receipts"}, s.auditObject)
+	register(s, api, operation{id: "audit-checkpoints", method: http.MethodPost, path: "/checkpoints/audit", summary: "Compare the record of events with the newest signed checkpoint in each storage"}, s.auditCheckpoints)
 	register(s, api, operation{id: "check-object", method: http.MethodPost, path: "/objects/{id}/fixity", summary: "Have every stored file of an object checked in every storage, by items of action fixity", status: http.StatusAccepted}, s.checkObject)
 }
 

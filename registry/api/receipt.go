@@ -40,11 +40,30 @@ func (s *server) receiptRoute(api huma.API, mux *http.ServeMux) {
 		} else if err != nil {
 			return nil, err
 		}
+		if err := s.chainReaches(ctx, kept); err != nil {
+			return nil, err
+		}
 		return &streamed{
 			contentType: "application/jsonl", filename: fmt.Sprintf("receipt-v%d.jsonl", o.Head),
 			write: func(w io.Writer) error { return s.writeReceipt(ctx, w, kept) },
 		}, nil
 	})
+}
+
+// chainReaches refuses a receipt whose last event is gone. What was sent of it could not be told from a connection that broke off, after
+// which to try again is right.
+func (s *server) chainReaches(ctx context.Context, kept registry.DepositReceipt) error {
+	if kept.LastEvent < kept.FirstEvent {
+		return nil // it holds none
+	}
+	page, err := s.all.PremisEvents(ctx, kept.ObjectID, registry.AfterSeq(kept.LastEvent-1), 1)
+	if err != nil || len(page.Rows) > 0 && page.Rows[0].Seq == kept.LastEvent {
+		return err
+	}
+	s.log.ErrorContext(ctx, "the end of a chain of events was cut off", "object", kept.ObjectID, "event", kept.LastEvent)
+	return wire.NewProblem(http.StatusInternalServerError, wire.CodeDamaged, fmt.Sprintf(
+		"event %d of %s is missing, which the receipt of version %d was signed over: the end of the chain of events was cut off; have an operator run `holdfast object audit %s`",
+		kept.LastEvent, kept.ObjectID, kept.Version, kept.ObjectID))
 }
 
 // writeReceipt sends what is signed, and the lines that it was signed over. When they are not what they were then, all are sent,

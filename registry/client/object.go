@@ -71,6 +71,21 @@ func (c *Client) Verify(ctx context.Context, objectID string) (wire.VerifyReport
 	return out, err
 }
 
+// AuditObject has the server follow an object's chain of events. There is no deadline but ctx's.
+func (c *Client) AuditObject(ctx context.Context, objectID string) (wire.AuditReport, error) {
+	var out wire.AuditReport
+	err := c.ask(ctx, request{method: http.MethodPost, path: in("objects", objectID, "audit"), unbounded: true}, nil, &out)
+	return out, err
+}
+
+// AuditCheckpoints has the server compare its record, of one object alone unless that is "", with the checkpoints in its storages.
+// There is no deadline but ctx's.
+func (c *Client) AuditCheckpoints(ctx context.Context, objectID string) (wire.CheckpointReport, error) {
+	var out wire.CheckpointReport
+	err := c.ask(ctx, request{method: http.MethodPost, path: in("checkpoints", "audit"), query: values("object", objectID), unbounded: true}, nil, &out)
+	return out, err
+}
+
 // Content is a file on its way. Its last Read checks the digest: a *DigestError in place of io.EOF says that the bytes are not
 // the preserved ones. It must be closed.
 type Content struct {

@@ -120,10 +120,8 @@ func (t *tx) sign(v registry.VersionRecord, m *receipt.Manifest) error {
 		return fmt.Errorf("sign the receipt: its header would have %d bytes: %w", len(head), registry.ErrInvalid)
 	}
 	public := key.Public()
-	err = t.do(`INSERT INTO receipt_key (id, public_key, first_used_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
-		public.ID(), public.String(), t.now)
-	if err != nil {
-		return fmt.Errorf("note the receipt's key: %w", err)
+	if err := t.noteReceiptKey(); err != nil {
+		return err
 	}
 	err = t.do(`INSERT INTO receipt (object_id, version, key_id, head, signature, first_event, last_event, last_hash)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, v.ObjectID, v.Version, public.ID(), head,

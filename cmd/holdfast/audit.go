@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/client"
+	"github.com/holdfast/holdfast/registry/wire"
+)
+
+func (a *app) objectAuditCommand() *cobra.Command {
+	var whole bool
+	cmd := &cobra.Command{
+		Use: "audit ID...|--all", Short: "Follow the chains of events of objects and compare them with receipts and checkpoints",
+		Long: "Follow the chain of preservation events of each object from its beginning, and compare it with the signed receipts of its\n" +
+			"versions and with the newest signed checkpoint in each storage: events that were changed, taken out or cut off are found.\n" +
+			"The exit code is 1 when anything was tampered with. After a database was restored from a backup that is older than the\n" +
+			"checkpoint, what came after the backup is missing, and is told as such (docs/receipt.md says what to do then).",
+		Args: someOrAll(&whole),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.auditObjects(cmd.Context(), args, whole) },
+	}
+	cmd.Flags().BoolVar(&whole, "all", false, "audit every object that there is or was")
+	return a.clientFlags(cmd)
+}
+
+// auditing adds up what an audit came to.
+type auditing struct {
+	objects, tampered, events, receipts int64
+	checkpoints, broken                 int64
+	codes                               []outcome // of objects that could not be audited
+}
+
+func (a *app) auditObjects(ctx context.Context, ids []string, whole bool) error {
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	var v auditing
+	if whole {
+		if err := v.compare(ctx, a, c, ""); err != nil {
+			return err
+		}
+		_, err = a.eachObject(ctx, registry.ObjectQuery{}, func(o registry.Object) error { return v.object(ctx, a, c, o.ID) })
+		if err != nil {
+			return err
+		}
+	}
+	for _, id := range ids {
+		err := v.object(ctx, a, c, id)
+		if err == nil {
+			err = v.compare(ctx, a, c, id)
+		}
+		if ctx.Err() != nil {
+			return err
+		} else if err != nil {
+			v.codes = append(v.codes, outcome(codeOf(err)))
+			a.complain(err)
+		}
+	}
+	text := fmt.Sprintf("audited %s, %s, against %s and %s: ", plural(v.objects, "object", "objects"), plural(v.events, "event", "events"),
+		plural(v.receipts, "receipt", "receipts"), plural(v.checkpoints, "checkpoint", "checkpoints"))
+	if v.tampered+v.broken == 0 {
+		a.note("%sall as they were signed", text)
+		return asError(together(v.codes))
+	}
+	a.note("%s%s and %s do not agree with what was signed: have somebody look at the database, its backups and the storage before anything else is done",
+		text, plural(v.tampered, "object", "objects"), plural(v.broken, "checkpoint", "checkpoints"))
+	return asError(exitFailed) // whatever else happened: that is what somebody has to see to first
+}
+
+// object audits one object and prints what was found.
+func (v *auditing) object(ctx context.Context, a *app, c *client.Client, id string) error {
+	r, err := c.AuditObject(ctx, id)
+	if err != nil {
+		return fmt.Errorf("audit %s: %w", id, err)
+	}
+	v.objects, v.events, v.receipts = v.objects+1, v.events+r.Events, v.receipts+r.Receipts
+	verdict := "whole"
+	if !r.Valid {
+		v.tampered++
+		verdict = "TAMPERED"
+	}
+	if a.json {
+		return a.printJSON(r)
+	}
+	_, err = fmt.Fprintf(a.out, "%-8s  %s  %s, %s\n", verdict, r.ObjectID, plural(r.Events, "event", "events"), plural(r.Receipts, "receipt", "receipts"))
+	for _, f := range r.Faults {
+		if err == nil {
+			_, err = fmt.Fprintf(a.out, "          %s%s\n", eventText(f.Event), clean(f.Message))
+		}
+	}
+	return err
+}
+
+func eventText(seq int64) string {
+	if seq == 0 {
+		return ""
+	}
+	return fmt.Sprintf("event %d: ", seq)
+}
+
+// compare compares the record with the checkpoints, of one object alone unless that is "".
+func (v *auditing) compare(ctx context.Context, a *app, c *client.Client, id string) error {
+	r, err := c.AuditCheckpoints(ctx, id)
+	if err != nil {
+		return fmt.Errorf("compare with the checkpoints: %w", err)
+	}
+	for _, s := range r.Storages {
+		if s.Name != "" {
+			v.checkpoints++
+		}
+		if !s.Valid {
+			v.broken++
+		}
+	}
+	if a.json {
+		return a.printJSON(r)
+	}
+	for _, s := range r.Storages {
+		if err := printCheckpoint(a, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func printCheckpoint(a *app, s wire.CheckpointAudit) error {
+	var err error
+	line := func(format string, args ...any) {
+		if err == nil {
+			_, err = fmt.Fprintf(a.out, format+"\n", args...)
+		}
+	}
+	made := "made " + timeText(s.At)
+	switch {
+	case s.Name == "":
+		line("none      no checkpoint in storage %s yet: one is made each day", s.Storage)
+	case s.Valid:
+		line("whole     checkpoint %s in storage %s, %s, %s", s.Name, s.Storage, made, plural(s.Objects, "object", "objects"))
+	case s.Damage != "":
+		line("TAMPERED  checkpoint %s in storage %s: %s", s.Name, s.Storage, clean(s.Damage))
+	default:
+		if s.Rewritten == 0 {
+			line("OLDER     the record is older than checkpoint %s in storage %s, %s", s.Name, s.Storage, made)
+			line("          of %s the last events are missing: they were cut off, or the database was restored from", plural(s.Older, "object", "objects"))
+			line("          a backup from before (then docs/receipt.md says what to do)")
+		} else {
+			line("TAMPERED  the record is not what checkpoint %s in storage %s says, %s: %s rewritten, %s cut off", s.Name, s.Storage, made,
+				plural(s.Rewritten, "object", "objects"), plural(s.Older, "object", "objects"))
+		}
+		for _, f := range s.Faults {
+			line("          %s  event %d: %s", f.ObjectID, f.Event, clean(f.Message))
+		}
+	}
+	return err
+}

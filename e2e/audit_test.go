@@ -1,0 +1,108 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// An audit finds events that were cut off or rewritten in the database, and tells a restored backup from both.
+func TestAudit(t *testing.T) {
+	t.Parallel()
+	h := up(t)
+	in := filepath.Join(t.TempDir(), "a.txt")
+	deposit := func(text string, args ...string) string {
+		t.Helper()
+		if err := os.WriteFile(in, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		s, code := h.submit(append([]string{in, "--local-id", "x"}, args...)...)
+		if code != 0 {
+			t.Fatalf("exit=%d summary=%+v", code, s)
+		}
+		return s.Jobs[0].ARK
+	}
+	folder := filepath.Join(h.dir, "storage", "extensions", "holdfast-checkpoints")
+	checkpointed := func() {
+		t.Helper()
+		for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+			if found, err := filepath.Glob(filepath.Join(folder, "*.jsonl")); err != nil || len(found) > 0 {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatalf("no checkpoint was made\n%s", h.log)
+			}
+		}
+	}
+	audit := func(code int, says ...string) {
+		t.Helper()
+		r := h.run("object", "audit", "--all")
+		for _, part := range says {
+			if !strings.Contains(r.stdout+r.stderr, part) {
+				t.Errorf("%q is not in\n%s%s", part, r.stdout, r.stderr)
+			}
+		}
+		if r.code != code {
+			t.Errorf("exit code %d, want %d\n%s%s", r.code, code, r.stdout, r.stderr)
+		}
+	}
+	database := filepath.Join(h.dir, "registry.db")
+	ark := deposit("alpha")
+	audit(0, "whole", ark, "no checkpoint in storage")
+	h.stop()
+	backup := read(t, database)
+	h.start()
+	deposit("beta", "--update")
+	if err := os.RemoveAll(folder); err != nil {
+		t.Fatal(err)
+	}
+	h.stop()
+	h.start()
+	checkpointed()
+	audit(0, "whole     checkpoint", "whole     "+ark, "2 receipts", "1 checkpoint")
+	h.stop()
+
+	// Whoever can write the database cuts off the end, receipt and all.
+	whole := read(t, database)
+	h.query("registry.db", `DELETE FROM premis_event WHERE version = 2`)
+	h.start()
+	audit(1, "TAMPERED  "+ark, "the receipt of version 2 ends with")
+	if r := h.run("object", "receipt", ark); r.code != 1 || !strings.Contains(r.stderr, "was cut off") {
+		t.Errorf("the receipt: exit code %d, want 1\n%s", r.code, r.stderr)
+	}
+	h.stop()
+	h.query("registry.db", `DELETE FROM receipt WHERE version = 2`)
+	h.start()
+	audit(1, "OLDER", "whole     "+ark, "1 checkpoint do not agree")
+	h.stop()
+
+	// Or changes an event.
+	restore(t, database, whole)
+	h.query("registry.db", `UPDATE premis_event SET detail = 'nothing' WHERE seq = 2`)
+	h.start()
+	audit(1, "TAMPERED  "+ark, "event 2: ", "was changed")
+	if r := h.run("object", "audit", ark); r.code != 1 {
+		t.Errorf("of the object alone: exit code %d, want 1", r.code)
+	}
+	h.stop()
+
+	// A backup from before the checkpoint is told as such.
+	restore(t, database, backup)
+	h.start()
+	audit(1, "OLDER     the record is older than checkpoint", "restored from", "whole     "+ark)
+}
+
+// restore puts a database back as it was.
+func restore(t *testing.T, file, content string) {
+	t.Helper()
+	for _, suffix := range []string{"-wal", "-shm"} {
+		if err := os.RemoveAll(file + suffix); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

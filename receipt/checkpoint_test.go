@@ -1,0 +1,122 @@
+package receipt_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast/holdfast/receipt"
+)
+
+func checkpointOf(t testing.TB, k *receipt.Key, ends ...receipt.ChainEnd) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w, err := receipt.NewCheckpointWriter(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range ends {
+		if err := w.Add(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out.Write(k.SignCheckpoint(w.End(time.Date(2026, 8, 1, 14, 30, 0, 0, time.UTC), "storage")))
+	return out.Bytes()
+}
+
+func chainEnds() []receipt.ChainEnd {
+	return []receipt.ChainEnd{
+		{Object: "ark:/99999/fk4a", Seq: 7, Hash: strings.Repeat("0a", 32)}, {Object: "ark:/99999/fk4b", Seq: 12, Hash: strings.Repeat("0b", 32)},
+	}
+}
+
+// What docs/receipt.md shows of checkpoints runs as it is written there.
+func TestDocs_Checkpoint(t *testing.T) {
+	t.Parallel()
+	for _, tool := range []string{"sh", "openssl", "sha256sum", "sed", "tail"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("%s is not here; it is needed to run what docs/receipt.md shows", tool)
+		}
+	}
+	doc, err := os.ReadFile("../docs/receipt.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, script, _ := strings.Cut(string(doc), "## Checkpoints")
+	_, script, _ = strings.Cut(script, "```sh\n")
+	script, _, ok := strings.Cut(script, "```")
+	if !ok {
+		t.Fatal("docs/receipt.md has no script for checkpoints")
+	}
+	text := string(checkpointOf(t, key(t, keyText), chainEnds()...))
+	for name, tt := range map[string]struct {
+		text string
+		ok   bool
+	}{
+		"valid": {text, true}, "event": {strings.Replace(text, `"seq":7`, `"seq":6`, 1), false}, "end": {strings.Replace(text, "2026", "2027", 1), false},
+	} {
+		dir := t.TempDir()
+		for file, content := range map[string]string{"checkpoint.jsonl": tt.text, "key.pem": key(t, keyText).Public().PEM()} {
+			if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cmd := exec.Command("sh", "-e", "-c", script)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); (err == nil) != tt.ok {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+	}
+}
+
+// A checkpoint says what was written, to who trusts its key, and no byte of it can be another one.
+func TestCheckpoint(t *testing.T) {
+	t.Parallel()
+	ours, theirs := key(t, keyText), key(t, otherText)
+	text := checkpointOf(t, ours, chainEnds()...)
+	read := func(text []byte, k *receipt.Key) ([]receipt.ChainEnd, receipt.Checkpoint, error) {
+		var got []receipt.ChainEnd
+		c, err := receipt.ReadCheckpoint(bytes.NewReader(text), []receipt.PublicKey{k.Public()}, func(e receipt.ChainEnd) error {
+			got = append(got, e)
+			return nil
+		})
+		return got, c, err
+	}
+	got, c, err := read(text, ours)
+	if diff := cmp.Diff(chainEnds(), got); err != nil || diff != "" || c.Objects != 2 || c.Storage != "storage" || c.Key != ours.Public().ID() {
+		t.Errorf("%+v, %v\n%s", c, err, diff)
+	}
+	if _, _, err := read(text, theirs); !errors.Is(err, receipt.ErrCheckpoint) {
+		t.Errorf("with another key: %v", err)
+	}
+	if _, _, err := read(append(bytes.Clone(text), '\n'), ours); !errors.Is(err, receipt.ErrCheckpoint) {
+		t.Errorf("with more behind it: %v", err)
+	}
+	for i := range text {
+		changed := bytes.Clone(text)
+		changed[i] ^= 1
+		if _, _, err := read(changed, ours); !errors.Is(err, receipt.ErrCheckpoint) {
+			t.Fatalf("byte %d, %q, may be %q: %v", i, text[i], changed[i], err)
+		}
+		if _, _, err := read(text[:i], ours); !errors.Is(err, receipt.ErrCheckpoint) {
+			t.Fatalf("cut off after %d bytes: %v", i, err)
+		}
+	}
+	one := checkpointOf(t, ours, chainEnds()[:1]...)
+	lines, less := strings.SplitAfter(string(text), "\n"), strings.SplitAfter(string(one), "\n")
+	if _, _, err := read([]byte(strings.Join(lines[:3], "")+strings.Join(less[2:], "")), ours); !errors.Is(err, receipt.ErrCheckpoint) {
+		t.Errorf("with the signature of another: %v", err)
+	}
+	stop := io.ErrClosedPipe
+	if _, err := receipt.ReadCheckpoint(bytes.NewReader(text), nil, func(receipt.ChainEnd) error { return stop }); !errors.Is(err, stop) {
+		t.Errorf("stopped: %v", err)
+	}
+}
