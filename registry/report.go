@@ -17,9 +17,9 @@ type BatchReport struct {
 	Completed int64     `json:"completed"`
 	// Preserved did not complete although their objects are preserved: a later step failed, such as telling their receiver.
 	Preserved int64 `json:"preserved"`
-	Failed    int64 `json:"failed"`         // all others
+	Failed    int64 `json:"failed"`         // all others; no report tells of what was deleted without being preserved
 	Content   int64 `json:"failed_content"` // of Failed: error class content
-	Stopped   int64 `json:"stopped"`        // of Failed: cancelled, aborted or deleted by an admin
+	Stopped   int64 `json:"stopped"`        // of Failed: cancelled or aborted by an admin
 	// Difference is what changed since the report before; nil for the first one.
 	Difference *ReportDifference `json:"difference,omitempty"`
 }
@@ -69,9 +69,9 @@ const (
 	ChangeCompleted   JobChange = "now-completed" // it had not completed, and has
 	ChangeStillFailed JobChange = "still-failed"  // it had failed, and has again or has not been run again
 	ChangeNewlyFailed JobChange = "newly-failed"  // it has failed, and had been stopped before
-	ChangeStopped     JobChange = "now-stopped"   // an admin has cancelled, aborted or deleted it since
+	ChangeStopped     JobChange = "now-stopped"   // an admin has cancelled or aborted it since
 	ChangeNew         JobChange = "new"           // it was not in the report before
-	ChangeNone        JobChange = "unchanged"     // completed, cancelled, aborted or deleted then and now
+	ChangeNone        JobChange = "unchanged"     // completed, cancelled or aborted then and now
 )
 
 // JobChanges returns every change, those that a depositor asks for first.

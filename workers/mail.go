@@ -177,6 +177,9 @@ func (w *Mails) report(ctx context.Context, batch registry.WorkItem, about mail.
 	if raw, ok := batch.Results[registry.ResultDuplicateOf]; ok && json.Unmarshal(raw, &data.Repeats) != nil {
 		data.Repeats = ""
 	}
+	if r.Jobs == 0 && data.Repeats == "" {
+		data.Outcome = "FAILED" // all its jobs were deleted
+	}
 	if data.Failures, err = w.jobs(ctx, registry.ReportQuery{BatchID: batch.ID, Closing: r.Closing, List: registry.ListFailed}); err != nil {
 		return data, nil, err
 	}

@@ -71,7 +71,7 @@ func (a *app) showBatch(ctx context.Context, c *client.Client, id string, limit 
 	}
 	f := itemFacts(b)
 	if p.Jobs > 0 { // before, nothing is known of what is in it
-		f.add("jobs", of(p.Completed+p.Preserved+p.Failed, p.Jobs, p.Expanded, registry.CountText)+" settled, "+settledText(p))
+		f.add("jobs", of(p.Jobs-p.Open, p.Jobs, p.Expanded, registry.CountText)+" settled, "+settledText(p))
 		f.add("files", of(p.DoneFiles, p.Files, p.SizeKnown, registry.CountText))
 		f.add("size", exactSize(p.DoneBytes))
 	}

@@ -12,6 +12,7 @@ func deleteTests() []test {
 	return []test{
 		{"needs_a_confirmation", deleteConfirmation},
 		{"of_a_held_job", deleteHeld},
+		{"takes_a_job_out_of_its_batchs_failures", deletedAmongFailures},
 		{"of_a_batch_with_failed_jobs", deleteBatch},
 		{"of_a_held_batch", deleteHeldBatch},
 		{"mrt-zk_a_deleted_batch_is_not_reported", deletedNotReported},
@@ -75,6 +76,45 @@ func deleteHeld(f *fixture) {
 	f.state(jobs[0], registry.StateDeleted)
 	f.finish(jobs[1])
 	f.done(f.take(registry.Report, batch).Lease)
+	f.state(batch, registry.StateCompleted)
+}
+
+// What is deleted is among the batch's failures no more. A batch with nothing else came to nothing, and one with something else is not all that was
+// submitted: the same content is taken in again.
+func deletedAmongFailures(f *fixture) {
+	batch, jobs := f.batch(3)
+	f.finish(jobs[0])
+	f.fail(jobs[1], registry.ContentFault)
+	f.fail(jobs[2], registry.SystemFault)
+	if r := f.closing(batch); r.Failed != 2 {
+		f.Errorf("report %+v", r)
+	}
+	f.state(batch, registry.StateFailed)
+	f.sure(jobs[1], registry.ActDelete)
+	f.command(batch, registry.ActUpdateReport, "")
+	if r := f.closing(batch); r.Jobs != 2 || r.Failed != 1 || r.Content != 0 {
+		f.Errorf("report after one was deleted: %+v", r)
+	}
+	f.state(batch, registry.StateFailed)
+	if p, err := f.BatchProgress(f.Context(), batch); err != nil || p.Failed != 1 || p.Completed != 1 || p.Content != 0 || p.Jobs != 3 || p.Open != 0 {
+		f.Errorf("progress %+v, %v", p, err)
+	}
+	f.sure(jobs[2], registry.ActDelete)
+	f.command(batch, registry.ActUpdateReport, "")
+	if r := f.closing(batch); r.Jobs != 1 || r.Failed != 0 {
+		f.Errorf("report after both were deleted: %+v", r)
+	}
+	f.state(batch, registry.StateCompleted)
+	if g := f.failures("batch:" + batch); len(g) != 0 {
+		f.Errorf("failures %+v", g)
+	}
+
+	batch, jobs = f.batch(1)
+	f.fail(jobs[0], registry.ContentFault)
+	f.sure(jobs[0], registry.ActDelete)
+	if r := f.closing(batch); r.Jobs != 0 || r.Failed != 0 {
+		f.Errorf("report of nothing: %+v", r)
+	}
 	f.state(batch, registry.StateFailed)
 }
 

@@ -194,6 +194,24 @@ func sameValidator(f *fixture) {
 	}
 }
 
+// A batch of whose jobs one was deleted is not all that was submitted: the same again is no duplicate of it, whatever is reported of the others.
+func deletedNoDuplicate(f *fixture) {
+	first := f.expanding()
+	f.firstOf(first, `"v"`)
+	_, err := f.AddJobs(f.Context(), first.Lease, newJobs(2))
+	f.must(err)
+	f.done(first.Lease)
+	jobs := f.children(first.Item.ID)
+	f.finish(jobs[0])
+	f.fail(jobs[1], registry.ContentFault)
+	f.delete(jobs[1])
+	f.closing(first.Item.ID)
+	f.state(first.Item.ID, registry.StateCompleted)
+	if got := f.firstOf(f.expanding(), `"v"`); got != "" {
+		f.Errorf("the same again is taken for a repeat of %s, which lacks a job", got)
+	}
+}
+
 func sameValidatorRace(f *fixture) {
 	const callers = 10
 	claims := make([]registry.Claim, callers)

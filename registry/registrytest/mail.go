@@ -16,6 +16,7 @@ func mailTests() []test {
 		{"of_a_graph_goes_out_when_it_is_sealed", sealedMailed},
 		{"R22_of_a_report_is_made_with_it_once", reportMailed},
 		{"of_an_update_is_another_message", updateMailed},
+		{"one_with_a_deleted_job_is_not_called_safe", deletedNotSafe},
 		{"is_suppressed_by_no_failure", failuresMailed},
 		{"of_a_batch_that_cannot_be_read", unreadMailed},
 		{"is_asked_for_again", mailedAgain},
@@ -155,6 +156,18 @@ func updateMailed(f *fixture) {
 	if len(ids) != 3 {
 		f.Errorf("ids %v, want one a message", ids)
 	}
+}
+
+// A batch with a deleted job is reported without it, and nobody is told that all of it is safe.
+func deletedNotSafe(f *fixture) {
+	f.mailRules(registry.MailRules{To: []string{"ann@example.org"}, FailuresOnly: true, Safe: true})
+	id, jobs := f.reportable()
+	f.report(id)
+	f.delete(jobs[1])
+	f.command(id, registry.ActUpdateReport, "")
+	f.report(id)
+	f.state(id, registry.StateCompleted)
+	f.mailed(id, "report ann@example.org 1 Failed", "report ann@example.org 2 Completed")
 }
 
 func failuresMailed(f *fixture) {

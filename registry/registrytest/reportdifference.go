@@ -80,8 +80,8 @@ func reportDifference(f *fixture) {
 	second := f.closing(batch)
 	f.state(batch, registry.StateFailed)
 	want := registry.BatchReport{
-		BatchID: batch, Closing: 2, CreatedAt: second.CreatedAt, Jobs: 9, Completed: 2, Failed: 7, Content: 2, Stopped: 4,
-		Difference: &registry.ReportDifference{Since: 1, NowCompleted: 1, StillFailed: 2, NewlyFailed: 1, NowStopped: 3, Unchanged: 2},
+		BatchID: batch, Closing: 2, CreatedAt: second.CreatedAt, Jobs: 7, Completed: 2, Failed: 5, Content: 2, Stopped: 2,
+		Difference: &registry.ReportDifference{Since: 1, NowCompleted: 1, StillFailed: 2, NewlyFailed: 1, NowStopped: 1, Unchanged: 2},
 	}
 	if diff := cmp.Diff(want, second); diff != "" {
 		f.Errorf("second report (-want +got):\n%s", diff)
@@ -89,20 +89,20 @@ func reportDifference(f *fixture) {
 	all := f.reportRows(registry.ReportQuery{BatchID: batch, Closing: 2})
 	wantChanges := map[int64]registry.JobChange{
 		1: registry.ChangeNone, 2: registry.ChangeCompleted, 3: registry.ChangeStillFailed, 4: registry.ChangeStillFailed,
-		5: registry.ChangeNewlyFailed, 6: registry.ChangeNone, 7: registry.ChangeStopped, 8: registry.ChangeStopped, 9: registry.ChangeStopped,
+		5: registry.ChangeNewlyFailed, 6: registry.ChangeNone, 8: registry.ChangeStopped, // what was deleted is told of no more
 	}
 	if diff := cmp.Diff(wantChanges, changes(all)); diff != "" {
 		f.Errorf("changes (-want +got):\n%s", diff)
 	}
-	if j := all[6]; j.State != registry.StateDeleted || j.Error != "deleted by admin: because" || j.Fix == "" {
-		f.Errorf("a deleted job is told as %+v", j)
+	if j := all[6]; j.State != registry.StateAborted || j.Error != "aborted by admin: because" || j.Fix == "" {
+		f.Errorf("an aborted job is told as %+v", j)
 	}
 	f.selections(batch, all)
 
 	// Nothing changed since; what is told of the reports before stays as it was.
 	f.command(batch, registry.ActUpdateReport, "")
 	third := f.closing(batch)
-	if d := third.Difference; d == nil || *d != (registry.ReportDifference{Since: 2, StillFailed: 3, Unchanged: 6}) {
+	if d := third.Difference; d == nil || *d != (registry.ReportDifference{Since: 2, StillFailed: 3, Unchanged: 4}) {
 		f.Errorf("third report %+v, difference %+v", third, d)
 	}
 	var listed []registry.BatchReport
@@ -245,7 +245,7 @@ func reportedHoweverEnded(f *fixture) {
 		{"it fails", registry.StateFailed, func(id string) { f.fail(id, registry.ContentFault) }},
 		{"it is cancelled", registry.StateCancelled, func(id string) { f.command(id, registry.ActCancel, "") }},
 		{"it is aborted", registry.StateAborted, func(id string) { f.command(id, registry.ActAbort, "") }},
-		{"it is deleted", registry.StateDeleted, func(id string) {
+		{"it is deleted, and told of no more", registry.StateDeleted, func(id string) {
 			f.must(f.AddHold(f.Context(), registry.Hold{Scope: registry.HoldItem, Key: id, Reason: "look", Actor: "admin"}))
 			f.delete(id)
 		}},
@@ -276,10 +276,11 @@ func reportedHoweverEnded(f *fixture) {
 		tt.last(jobs[1])
 		r := f.closing(batch)
 		rows := f.reportRows(registry.ReportQuery{BatchID: batch})
-		if len(rows) != 2 || rows[1].State != tt.want || r.Closing != 1 {
+		gone := tt.want == registry.StateDeleted
+		if len(rows) != int(r.Jobs) || gone != (len(rows) == 1) || !gone && rows[1].State != tt.want || r.Closing != 1 {
 			f.Errorf("%s: report %+v of %+v", tt.name, r, rows)
 		}
-		if end := f.item(batch); !end.Status.Settled() || (end.Status == registry.Completed) != (tt.want == registry.StateCompleted) {
+		if end := f.item(batch); !end.Status.Settled() || (end.Status == registry.Completed) != (gone || tt.want == registry.StateCompleted) {
 			f.Errorf("%s: the batch is %s", tt.name, end.Status)
 		}
 	}

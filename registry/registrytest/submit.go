@@ -23,6 +23,7 @@ func submitTests() []test {
 		{"a_duplicate_is_one_within_the_window", duplicateWindow},
 		{"urls_are_compared_by_their_validators", sameValidator},
 		{"the_same_validators_at_the_same_time_have_one_first", sameValidatorRace},
+		{"a_batch_with_a_deleted_job_is_repeated_by_nothing", deletedNoDuplicate},
 		{"what_is_no_batch_being_expanded_repeats_none", repeatsNone},
 		{"R10_bad_text_is_made_good", badText},
 	}

@@ -243,12 +243,14 @@ const insertReport = `INSERT INTO report (batch_id, closing, created_at, since, 
 	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`
 
 // copyJobs is the statement that makes a batch's jobs ($1) after a row ($3) up to another ($4) the rows of a report ($2), compared
-// with those of the report before ($5), if there is one. Of what a job was given and of what came of it, only what a report
-// tells is kept: with the profile in it, each row would be some kilobytes.
+// with those of the report before ($5), if there is one. A job that was deleted is in no report from then on, unless its object is
+// preserved. Of what a job was given and of what came of it, only what a report tells is kept: with the profile in it, each row
+// would be some kilobytes.
 //
 // The text depends on how large the batch is, in powers of two: PostgreSQL plans a statement when a connection first has it, and
 // what was planned for the tables of a new Registry would read them from end to end for every row of a large batch.
 func copyJobs(d dialect, rows int64, compared bool) string {
+	const stored = `(SELECT COUNT(*) FROM object_version v WHERE v.item_id = i.id AND v.status = 'recorded') > 0`
 	change, before := `''`, ``
 	if compared {
 		change = `CASE WHEN p.status IS NULL THEN 'new'
@@ -262,10 +264,10 @@ func copyJobs(d dialect, rows int64, compared bool) string {
 	return fmt.Sprintf(`INSERT INTO report_job (batch_id, closing, row_no, item_id, name, status, stage, state, spec, error, error_class, cause, code, remedy, change, preserved)
 		SELECT i.parent_id, $2, i.row_no, i.id, i.name, i.status, i.stage, %s, %s,
 			i.note, i.error_class, i.cause, i.cause_code, COALESCE(a.remedy, ''), %s,
-			CASE WHEN i.status <> 'completed' AND (SELECT COUNT(*) FROM object_version v WHERE v.item_id = i.id AND v.status = 'recorded') > 0 THEN 1 ELSE 0 END
+			CASE WHEN i.status <> 'completed' AND `+stored+` THEN 1 ELSE 0 END
 		FROM work_item i
 		LEFT JOIN attempt a ON a.item_id = i.id AND a.n = i.attempt AND i.status = 'failed'
 		%s
-		WHERE i.parent_id = $1 AND i.row_no > $3 AND i.row_no <= $4 -- 2^%d rows`,
+		WHERE i.parent_id = $1 AND i.row_no > $3 AND i.row_no <= $4 AND (i.status <> 'deleted' OR `+stored+`) -- 2^%d rows`,
 		d.members("i.state", registry.ResultARK, registry.ResultVersion), d.members("i.spec", "local_ids"), change, before, bits.Len64(uint64(rows)))
 }

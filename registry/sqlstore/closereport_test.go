@@ -69,7 +69,7 @@ func reportInPortions(t *testing.T, url string) {
 	}
 	remove := func(row int64) {
 		t.Helper()
-		_, err := s.Command(ctx, registry.Command{ItemID: ids[row], Act: registry.ActDelete, Actor: "admin", Confirmed: true})
+		_, err := s.Command(ctx, registry.Command{ItemID: ids[row], Act: registry.ActAbort, Actor: "admin", Confirmed: true})
 		must(err)
 	}
 	copied := 0
@@ -130,7 +130,7 @@ func reportInPortions(t *testing.T, url string) {
 			next++
 			want := registry.StateFailed
 			if next == 7 || next == 8 || next == 600 || next == 1100 {
-				want = registry.StateDeleted
+				want = registry.StateAborted
 			}
 			if j.Row != next || j.ItemID != ids[next] || j.State != want || len(j.LocalIDs) != 2 || j.LocalIDs[0] != fmt.Sprint("l", next) {
 				t.Fatalf("row %d is told as %+v", next, j)

@@ -102,6 +102,13 @@ func (t *tx) advance(it registry.WorkItem, route registry.Route, c change) (chan
 	if err != nil {
 		return c, fmt.Errorf("count failed jobs: %w", err)
 	}
+	if bad == 0 && all == 0 {
+		// A batch that repeats another has no jobs; one whose jobs are all deleted came to nothing.
+		if err := t.get(`SELECT COUNT(*) FROM work_item WHERE parent_id = $1`, []any{it.ID}, &all); err != nil {
+			return c, fmt.Errorf("count deleted jobs: %w", err)
+		}
+		bad = all
+	}
 	if bad > 0 {
 		c.act, c.status, c.class, c.code = registry.ActFail, registry.Failed, registry.JobsFault, "jobs"
 		c.note = fmt.Sprintf("%d of %d jobs did not complete", bad, all)
@@ -117,7 +124,7 @@ func (t *tx) advance(it registry.WorkItem, route registry.Route, c change) (chan
 func (t *tx) reported(batch registry.WorkItem) (bad, safe, all int64, err error) {
 	err = t.get(`SELECT failed + preserved, preserved, jobs FROM report WHERE batch_id = $1 AND closing = $2`, []any{batch.ID, batch.Closing}, &bad, &safe, &all)
 	if errors.Is(err, sql.ErrNoRows) {
-		err = t.get(`SELECT COUNT(CASE WHEN status <> 'completed' THEN 1 END), COUNT(*) FROM work_item WHERE parent_id = $1`,
+		err = t.get(`SELECT COUNT(CASE WHEN status <> 'completed' THEN 1 END), COUNT(*) FROM work_item WHERE parent_id = $1 AND status <> 'deleted'`,
 			[]any{batch.ID}, &bad, &all)
 	}
 	return bad, safe, all, err

@@ -33,14 +33,19 @@ func (t *tx) sameUpload(sub registry.Submission, c registry.Collection, content 
 	return id, id != "", err
 }
 
+// jobDeleted is true for the batches i of whose jobs one was deleted: whatever is reported of the others, they do not have all that was
+// submitted.
+const jobDeleted = `EXISTS (SELECT 1 FROM work_item d WHERE d.parent_id = i.id AND d.status = 'deleted')`
+
 // firstWith finds the oldest batch with a fingerprint that was submitted within a window before a moment, other than one
-// itself, and that completed or is under way. What failed in whole or in part, or was given up, is not here.
+// itself, and that completed or is under way. What failed in whole or in part, or was given up, is not here, nor is one with a job that
+// was deleted.
 func (t *tx) firstWith(fingerprint string, at int64, window time.Duration, itself string) (id string, err error) {
 	if window <= 0 {
 		return "", nil
 	}
-	err = t.get(`SELECT id FROM work_item WHERE fingerprint = $1 AND fingerprint <> '' AND id <> $2 AND created_at >= $3
-		AND status IN ('pending', 'running', 'completed') ORDER BY created_at, id LIMIT 1`,
+	err = t.get(`SELECT i.id FROM work_item i WHERE i.fingerprint = $1 AND i.fingerprint <> '' AND i.id <> $2 AND i.created_at >= $3
+		AND i.status IN ('pending', 'running', 'completed') AND NOT `+jobDeleted+` ORDER BY i.created_at, i.id LIMIT 1`,
 		[]any{fingerprint, itself, at - window.Microseconds()}, &id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil

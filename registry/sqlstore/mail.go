@@ -72,7 +72,11 @@ func (t *tx) mailReport(batch registry.WorkItem) error {
 			return err
 		}
 	}
-	if rules.Safe && failed == 0 && completed > 0 {
+	var gone bool
+	if err := t.get(`SELECT `+jobDeleted+` FROM work_item i WHERE i.id = $1`, []any{batch.ID}, &gone); err != nil {
+		return fmt.Errorf("look for deleted jobs: %w", err)
+	}
+	if rules.Safe && failed == 0 && completed > 0 && !gone {
 		told.Mail = registry.MailSafe
 		_, err = t.mail(batch, mailing{told, to}, actorRegistry)
 	}

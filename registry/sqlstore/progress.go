@@ -90,6 +90,7 @@ func (s *Store) addRows(ctx context.Context, p *registry.BatchProgress, sum *job
 			p.Completed += n
 		case pos.Commitment == registry.Preserved:
 			p.Preserved += n
+		case pos.Status == registry.Deleted: // nobody waits for it or asks what became of it
 		case pos.Status.Settled():
 			p.Failed += n
 			if class == registry.ContentFault {
