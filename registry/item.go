@@ -66,6 +66,7 @@ type WorkItem struct {
 	CreatedAt  time.Time  `json:"created_at"`
 	UpdatedAt  time.Time  `json:"updated_at"`
 	RunAt      time.Time  `json:"run_at"`
+	Delayed    bool       `json:"delayed,omitempty"` // it waits for RunAt: for its next try, or for the next look at what it lacked
 	FinishedAt *time.Time `json:"finished_at,omitempty"`
 }
 
@@ -73,7 +74,7 @@ type WorkItem struct {
 func (it WorkItem) Position() Position {
 	return Position{
 		Action: it.Action, Stage: it.Stage, Status: it.Status, Attempt: it.Attempt, Open: it.BlockerCount,
-		Closing: it.Closing, Held: it.HeldBy != nil || it.State == StateHeld,
+		Closing: it.Closing, Held: it.HeldBy != nil || it.State == StateHeld, Delayed: it.Delayed,
 		OwnHold: it.OwnHold, Commitment: it.Commitment, Tells: it.tells(), Unsealed: it.Unsealed, JobsLeft: it.JobsLeft,
 	}
 }

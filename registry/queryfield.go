@@ -54,6 +54,7 @@ func queryFields() []field {
 		{"cause", "9f86d081884c7d65", "failed for this cause, as item failures shows it", true, causeFingerprint},
 		{"by", "alice", "who submitted it", true, asGiven},
 		{"held", "yes", "whether a hold keeps it from starting", false, oneOfNames("held", []string{"yes", "no"})},
+		{"delayed", "yes", "whether it waits for the time of its next try", false, oneOfNames("delayed", []string{"yes", "no"})},
 		{"priority", "<10", "lower goes first; with <, <=, > or >= a range", false, comparison},
 		{"retries", ">0", "how often it was sent back by an admin", false, comparison},
 		{"older", "2h", "submitted before that long ago: s, m, h, d, w", false, age},

@@ -80,6 +80,7 @@ type Position struct {
 	Closing int64 // batches: how often the last job has settled; above 1 the report is an update
 	Held    bool
 	// What follows decides only which acts may be asked.
+	Delayed    bool // it waits for the time of its next try
 	OwnHold    bool // a hold is on the item itself, or on the batch that it is
 	Commitment Commitment
 	Tells      bool // a receiver is to be told that it completed

@@ -24,6 +24,7 @@ var why = map[registry.Act]string{
 	registry.ActSendBack: "What was spoilt in staging is fetched again without an admin (R6), and a version that lacks a replica is copied before it is recorded, MAX_ATTEMPTS times at most.",
 	registry.ActLose:     "A worker that is gone loses its items within one lease; in Merritt a job stays in its state when its worker dies. Estimating goes on to Provisioning instead of failing.",
 	registry.ActRequeue:  "What was cancelled by mistake can be taken up again. A failed item may start again at any stage up to the one it failed in, so that what failed is checked again: a job whose digest was wrong fetches its files anew and compares them anew, at whichever of these stages it starts.",
+	registry.ActRetryNow: "What waits for its next try can have it at once, as when a server is back. The tries stay counted.",
 	registry.ActPrepare:  "Items that depend on each other are made in one act, in the Console's words PREPARE, and are dispatched when the graph is whole.",
 	registry.ActSeal:     "See prepare.",
 	registry.ActCancel:   "A job that should not run, or not go on, can be stopped before it changes anything preserved, and taken up again by a requeue. It is refused once a version has been announced. A batch that waits for its jobs is not stopped itself: its open jobs are, and it reports them.",

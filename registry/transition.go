@@ -27,6 +27,9 @@ const (
 	// ActUpdateReport: an admin asks a failed batch to report what changed since its last report.
 	ActUpdateReport Act = "update-report"
 
+	// ActRetryNow: an admin has an item tried at once that waits for the time of its next try. What was counted stays counted.
+	ActRetryNow Act = "retry-now"
+
 	ActPrepare  Act = "prepare"      // a new item of a graph that is still being built
 	ActSeal     Act = "seal"         // the graph is whole: its items may start
 	ActAbort    Act = "abort"        // an admin ends an item for good, and everything that waits for its success
@@ -73,6 +76,8 @@ type Transition struct {
 	Open bool
 	// Claimed limits the transition to items that a worker has had at least once: what was refused before it ever ran never runs.
 	Claimed bool
+	// Delayed limits the transition to items that wait for the time of their next try.
+	Delayed bool
 	// Ours says that neither seed document has it.
 	Ours bool
 }
@@ -104,6 +109,8 @@ func table() []Transition {
 		{Act: ActLose, From: Running, To: Failed, By: "registry", Ours: true},
 		{Act: ActRequeue, From: Failed, To: Pending, Move: Back, By: "admin", Claimed: true, Sealed: true},
 		{Act: ActRequeue, From: Cancelled, To: Pending, Move: Back, By: "admin", Sealed: true, Ours: true},
+		// A tidy item's time is that after which nobody writes any more, so nobody may bring it forward.
+		{Act: ActRetryNow, From: Pending, To: Pending, By: "admin", Actions: all, Claimed: true, Delayed: true, Ours: true},
 		{Act: ActPrepare, From: "", To: Prepare, By: "depositor", Ours: true},
 		{Act: ActSeal, From: Prepare, To: Pending, By: "depositor", Ours: true},
 		{Act: ActCancel, From: Prepare, To: Cancelled, By: "admin", Actions: all, Commitments: free, Ours: true},
@@ -216,7 +223,7 @@ func AdminActs() []Act {
 
 // Concerns says whether the transition leads away from p.
 func (t Transition) Concerns(p Position) bool {
-	return t.From == p.Status && (p.Held || !t.Held) && (p.OwnHold || !t.OwnHold) && (p.Open > 0 || !t.Open) &&
+	return t.From == p.Status && (p.Held || !t.Held) && (p.OwnHold || !t.OwnHold) && (p.Open > 0 || !t.Open) && (p.Delayed || !t.Delayed) &&
 		(p.Attempt > 0 || !t.Claimed) && (p.Tells || !t.Tells) && !(p.Unsealed && t.Sealed) && !(p.JobsLeft && t.JobsDone) &&
 		(t.Commitments == nil || slices.Contains(t.Commitments, p.Commitment)) &&
 		(t.Actions == nil || slices.Contains(t.Actions, p.Action)) && (t.Stages == nil || slices.Contains(t.Stages, p.Stage))

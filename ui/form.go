@@ -48,6 +48,8 @@ func label(a registry.Act) string {
 	switch a {
 	case registry.ActUnhold:
 		return "Release"
+	case registry.ActRetryNow:
+		return "Retry now"
 	case registry.ActPriority:
 		return "Change priority"
 	default:

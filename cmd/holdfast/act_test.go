@@ -17,9 +17,14 @@ func TestActs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a whole Holdfast")
 	}
-	var mended atomic.Bool
+	var mended, down atomic.Bool
+	down.Store(true)
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !mended.Load() {
+		switch {
+		case strings.HasPrefix(r.URL.Path, "/down") && down.Load():
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		case !strings.HasPrefix(r.URL.Path, "/down") && !mended.Load():
 			http.NotFound(w, r)
 			return
 		}
@@ -114,6 +119,22 @@ func TestActs(t *testing.T) {
 		in("batch", "report", batches[0], "--closing", "1", "--changed").wants(t, exitFailed).says(t, "leave --changed away")
 		in("batch", "report", batches[0], "--failed", "--completed").wants(t, exitUsage).says(t, "exclude each other")
 		in("batch", "report", batches[0], "--list", "--csv").wants(t, exitUsage).says(t, "takes no other option")
+	})
+	t.Run("retry now", func(t *testing.T) {
+		slow := strings.TrimSpace(in("submit", site.URL+"/down", "--type", "file").wants(t, exitOK).out)
+		var job registry.WorkItem
+		eventually(t, func() bool {
+			out := in("item", "list", "delayed:yes", "batch:"+slow, "--json").out
+			return json.Unmarshal([]byte(out), &job) == nil && job.Tries == 1 // the next try is a minute away
+		})
+		if r := in("item", "why", job.ID).wants(t, exitOK); !strings.Contains(r.out, "at once: retry item "+job.ID) {
+			t.Errorf("why:\n%s", r.out)
+		}
+		down.Store(false)
+		in("item", "retry", job.ID).wants(t, exitOK)
+		in("watch", slow).wants(t, exitOK)
+		in("item", "retry", job.ID).wants(t, exitRefused).says(t, "is not allowed")
+		batches, jobs = append(batches, slow), append(jobs, job.ID)
 	})
 	t.Run("cleanup", func(t *testing.T) {
 		in("batch", "cleanup", "--older", "30d").wants(t, exitNothing)

@@ -364,6 +364,7 @@ func (a *app) steering() []*cobra.Command {
 		a.actCommand("requeue", "Send failed or cancelled items back to work", registry.ActRequeue, func(cmd *cobra.Command, c *registry.Command) {
 			cmd.Flags().StringVar((*string)(&c.From), "from", "", "the stage to start again at (default where it failed)")
 		}),
+		a.actCommand("retry", "Try items at once that wait for their next try", registry.ActRetryNow, nil),
 		a.actCommand("cancel", "Stop items, also while they run; they may be requeued", registry.ActCancel, nil),
 		a.actCommand("abort", "End items for good, and what waits for their success", registry.ActAbort, nil),
 		a.actCommand("delete", "Give up items that failed or are held; what was stored stays", registry.ActDelete, nil),

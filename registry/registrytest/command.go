@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -16,6 +17,10 @@ func commandTests() []test {
 		{"requeue_to_each_earlier_stage", requeueEach},
 		{"requeue_of_a_cancelled_job", requeueCancelled},
 		{"requeue_of_a_batch", requeueBatch},
+		{"retry_now_is_a_try_at_once_and_counts_as_one", retryNow},
+		{"retry_now_waits_for_what_else_keeps_an_item", retryNowKept},
+		{"retry_now_of_many", retryNowBulk},
+		{"retry_now_brings_no_tidying_forward", retryNowTidy},
 		{"refused_transitions", refusedTransitions},
 		{"cancel", cancel},
 		{"a_key_is_carried_out_once", commandKey},
@@ -70,6 +75,91 @@ func requeueEach(f *fixture) {
 			f.refusedCommand(id, registry.ActRequeue, next, registry.StateFailed, registry.StatePending)
 		}
 	}
+}
+
+// delay has an item wait an hour for its next try.
+func (f *fixture) delay(id string) {
+	f.Helper()
+	f.settle(registry.Settlement{
+		Lease: f.takeItem(id).Lease, Outcome: registry.OutcomeRetry, Delay: time.Hour, Error: "the server is down", Class: registry.SystemFault, MaxAttempts: 5,
+	})
+}
+
+// retryNow: what waits for its time is claimed at once, with the tries it had; one that is due, runs or failed waits for no time.
+func retryNow(f *fixture) {
+	batch := f.submit()
+	f.delay(batch)
+	f.sure(batch, registry.ActRetryNow)
+	f.done(f.take(registry.Expand, batch).Lease)
+
+	id := f.job(registry.Download)
+	for tries := 1; tries <= 4; tries++ {
+		f.refusedCommand(id, registry.ActRetryNow, "", f.item(id).State, registry.StatePending)
+		f.delay(id)
+		if got := f.refused(registry.Download, id).Reason; got != registry.ReasonNotDue {
+			f.Errorf("claim: %s, want %s", got, registry.ReasonNotDue)
+		}
+		why, err := f.Why(f.Context(), id)
+		f.must(err)
+		f.says(why.Act, "tried again by itself", "at once: retry item "+id)
+		if it := f.sure(id, registry.ActRetryNow); it.Status != registry.Pending || it.Tries != tries || it.RetryCount != 0 || it.Delayed || it.RunAt.After(f.clock.now()) {
+			f.Errorf("retried after %d tries: %+v", tries, it)
+		}
+		if got := f.offered(5); !has(got, id) {
+			f.Errorf("due %v, want %s", got, id)
+		}
+	}
+	c := f.take(registry.Download, id)
+	f.refusedCommand(id, registry.ActRetryNow, "", registry.StateDownloading, registry.StatePending)
+	v, err := f.Settle(f.Context(), registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeRetry, Delay: time.Hour, MaxAttempts: 5, Error: "still down", Class: registry.SystemFault})
+	f.must(err)
+	if v.Status != registry.Failed {
+		f.Errorf("the fifth try left it %s, want failed", v.Status)
+	}
+	f.refusedCommand(id, registry.ActRetryNow, "", registry.StateFailed, registry.StatePending)
+}
+
+// retryNowKept: a hold goes on keeping the item, and so does an open prerequisite.
+func retryNowKept(f *fixture) {
+	id := f.job(registry.Download)
+	f.delay(id)
+	f.hold(registry.HoldItem, id)
+	f.sure(id, registry.ActRetryNow)
+	if got := f.refused(registry.Download, id).Reason; got != registry.ReasonHeld {
+		f.Errorf("claim: %s, want held", got)
+	}
+	f.release(registry.HoldItem, id)
+	f.take(registry.Download, id)
+
+	snoozed := f.processing(1)[0]
+	f.snooze(snoozed.Lease)
+	f.sure(snoozed.Item.ID, registry.ActRetryNow)
+	if got := f.take(registry.Process, snoozed.Item.ID).Item.Tries; got != 0 {
+		f.Errorf("%d tries, want none: it only waited", got)
+	}
+}
+
+// retryNowBulk: a query finds what waits for its time, and what is due by then is left alone.
+func retryNowBulk(f *fixture) {
+	batch, jobs := f.batch(3)
+	f.delay(jobs[0])
+	f.delay(jobs[1])
+	bulk := f.bulk(registry.ActRetryNow, "batch:"+batch, "delayed:yes")
+	f.sure(jobs[0], registry.ActRetryNow)
+	if p := f.apply(bulk.ID); p.Matched != 2 || p.Applied != 1 || p.Refused != 0 {
+		f.Errorf("%+v, want one of two retried", p)
+	}
+	for _, id := range jobs {
+		f.take(registry.Estimate, id)
+	}
+}
+
+// retryNowTidy: until its time comes a superseded worker may still write what it removes (R26).
+func retryNowTidy(f *fixture) {
+	id := f.job(registry.Download)
+	f.takeItem(id)
+	f.sure(id, registry.ActAbort)
+	f.refusedCommand(f.tidyOf(id).ID, registry.ActRetryNow, "", registry.StatePending, registry.StatePending)
 }
 
 func requeueCancelled(f *fixture) {

@@ -63,6 +63,9 @@ func places() (all []place) {
 				f.must(f.AddHold(f.Context(), registry.Hold{Scope: registry.HoldStage, Key: string(step.Stage), Reason: "because", Actor: "admin"}))
 				return id
 			}})
+			if r.Action != registry.Tidy {
+				add(registry.Pending, "delayed", (*fixture).delay)
+			}
 			add(registry.Running, "", func(f *fixture, id string) { f.takeItem(id) })
 			add(registry.Running, "held", func(f *fixture, id string) {
 				f.takeItem(id)

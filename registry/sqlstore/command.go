@@ -78,6 +78,8 @@ func (t *tx) carryOut(it registry.WorkItem, c registry.Command) error {
 		return t.remove(it, c)
 	case registry.ActPurge:
 		return t.purge(it, c)
+	case registry.ActRetryNow:
+		return t.retryNow(it, c)
 	case registry.ActHold, registry.ActUnhold:
 		return t.holdOne(it, c)
 	case registry.ActPriority:
@@ -169,6 +171,20 @@ func done(c registry.Command) string {
 		by += ": " + c.Reason
 	}
 	return clean(by)
+}
+
+// retryNow lets an item have its next try at once. The tries that were counted stay counted, and so does what it waited for.
+func (t *tx) retryNow(it registry.WorkItem, c registry.Command) error {
+	if err := check(it, c.Act, registry.Pending); err != nil {
+		return err
+	}
+	if err := t.do(`UPDATE work_item SET run_at = $2, updated_at = $2 WHERE id = $1`, it.ID, t.now); err != nil {
+		return fmt.Errorf("bring the next try of item %s forward: %w", it.ID, err)
+	}
+	if err := t.place(it.ID); err != nil {
+		return err
+	}
+	return t.event(it.ID, it.Attempt, string(c.Act), c.Actor, moved{From: it.Stage, Stage: it.Stage, Status: it.Status, Reason: clean(c.Reason), Error: it.Note, Class: it.ErrorClass})
 }
 
 // updateReport lets a failed batch report again, once the jobs that run again have settled.

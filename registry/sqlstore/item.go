@@ -97,11 +97,14 @@ func stagesWhere(is func(registry.Step) bool) string {
 	return "(" + strings.Join(names, ", ") + ")"
 }
 
+// delayed is true for the rows i that wait for the time of their next try, or of the next look at what they lacked.
+const delayed = `(i.status = 'pending' AND i.ready = 0)`
+
 // itemColumns are what scanItem reads.
 var itemColumns = `i.id, i.tenant, i.collection, COALESCE(i.parent_id, ''), i.row_no, i.action, i.stage, i.status,
 	i.priority, i.name, i.spec, i.state, i.size_bytes, i.files, i.done_bytes, i.done_files, i.blocker_count, i.closing,
 	i.attempt, i.tries, i.retry_count, i.error_class, i.note, i.created_by, i.graph_id, i.created_at, i.updated_at, i.run_at,
-	i.finished_at, i.volume, i.other_storages, i.optional, (i.status IN ('prepare', 'pending', 'running') AND ` + heldNext + `),
+	i.finished_at, i.volume, i.other_storages, i.optional, (i.status IN ('prepare', 'pending', 'running') AND ` + heldNext + `), ` + delayed + `,
 	` + commitment + `, (i.status IN ('prepare', 'pending', 'running', 'failed') AND EXISTS (
 		SELECT 1 FROM hold h WHERE h.scope IN ('item', 'batch') AND h.key = i.id)),
 	(i.graph_id <> '' AND i.status IN ('failed', 'cancelled') AND EXISTS (SELECT 1 FROM graph g WHERE g.id = i.graph_id AND g.sealed_at IS NULL)),
@@ -140,7 +143,7 @@ func scanItem(row scanner) (registry.WorkItem, error) {
 	err := row.Scan(&it.ID, &it.Tenant, &it.Collection, &it.ParentID, &it.Row, &it.Action, &it.Stage, &it.Status,
 		&it.Priority, &it.Name, &spec, &state, &it.SizeBytes, &it.Files, &it.DoneBytes, &it.DoneFiles, &it.BlockerCount,
 		&it.Closing, &it.Attempt, &it.Tries, &it.RetryCount, &it.ErrorClass, &it.Note, &it.CreatedBy, &it.GraphID, &created, &updated,
-		&runAt, &finished, &first, &others, &optional, &held, &it.Commitment, &it.OwnHold, &it.Unsealed, &it.JobsLeft, &most)
+		&runAt, &finished, &first, &others, &optional, &held, &it.Delayed, &it.Commitment, &it.OwnHold, &it.Unsealed, &it.JobsLeft, &most)
 	if err != nil {
 		return it, err
 	}

@@ -415,6 +415,8 @@ func (l *life) acts() []call {
 		return err
 	}))
 	add(l.claim(registry.Estimate), ask("cancel what runs", job(0), registry.Command{Act: registry.ActCancel, IdempotencyKey: "k4"}))
+	add(l.claim(registry.Estimate), l.settle("fail for now", registry.Settlement{Outcome: registry.OutcomeRetry, Delay: time.Hour, Error: "down", MaxAttempts: 5}))
+	add(ask("retry at once", job(1), registry.Command{Act: registry.ActRetryNow, IdempotencyKey: "k6"}))
 	add(l.claim(registry.Estimate), ask("abort what runs", job(1), registry.Command{Act: registry.ActAbort, Reason: "because"}))
 	add(l.call("bulk", func(ctx context.Context) error {
 		_, err := l.s.Bulk(ctx, registry.BulkRequest{

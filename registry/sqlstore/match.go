@@ -98,6 +98,11 @@ func (w *where) term(t registry.Term, dialect string, now int64) (string, error)
 			return "(i.status = 'pending' AND " + heldBy + ")", nil
 		}
 		return "(NOT (i.status = 'pending' AND " + heldBy + "))", nil
+	case "delayed":
+		if t.Value == "yes" {
+			return delayed, nil
+		}
+		return "(NOT " + delayed + ")", nil
 	case "priority", "retries":
 		column := map[string]string{"priority": "i.priority", "retries": "i.retry_count"}[t.Field]
 		op, n, err := registry.CompareNumber(t.Value)

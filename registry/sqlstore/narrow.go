@@ -81,6 +81,10 @@ func (r *reach) term(t registry.Term) {
 			r.keep(func(p place) bool { return p.status == registry.Pending })
 			r.held = true
 		}
+	case "delayed":
+		if t.Value == "yes" {
+			r.keep(func(p place) bool { return p.status == registry.Pending })
+		}
 	case "action":
 		r.only(&r.actions, values)
 	case "collection":

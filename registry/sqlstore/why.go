@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,6 +73,14 @@ func orByItself(remedy, itself string) string {
 		return "nothing: it is " + itself
 	}
 	return remedy + "; it is " + itself
+}
+
+// orNow adds to what helps an item that waits for its next try that this can be had at once.
+func orNow(act string, it registry.WorkItem) string {
+	if !slices.Contains(it.AllowedActs, registry.ActRetryNow) {
+		return act
+	}
+	return act + ", or at once: retry item " + it.ID
 }
 
 func (s *Store) whyPending(ctx context.Context, it registry.WorkItem, w *registry.Why) error {

@@ -98,10 +98,10 @@ func (s *Store) whySnoozed(ctx context.Context, it registry.WorkItem, wait regis
 	if err != nil {
 		return err
 	}
-	w.Act = orByItself(remedy, "looked at again by itself")
+	w.Act = orNow(orByItself(remedy, "looked at again by itself"), it)
 	switch wait {
 	case registry.ReasonNoSpace:
-		w.Act = "free room on the volume, or let items that have room reserved there complete"
+		w.Act = orNow("free room on the volume, or let items that have room reserved there complete; it is looked at again by itself", it)
 	case registry.ReasonThawing:
 		w.Act = "nothing: it goes on when the archive has given the bytes back"
 	case registry.ReasonLocked:
@@ -117,7 +117,7 @@ func (s *Store) whyNotDue(ctx context.Context, it registry.WorkItem, w *registry
 	if err != nil {
 		return err
 	}
-	w.Reason, w.Act = registry.ReasonNotDue, orByItself(remedy, "tried again by itself")
+	w.Reason, w.Act = registry.ReasonNotDue, orNow(orByItself(remedy, "tried again by itself"), it)
 	note := it.Note
 	if it.Tries > 0 {
 		try := fmt.Sprintf("attempt %d", it.Tries+1)

@@ -2,7 +2,7 @@ package wire
 
 // CommandRequest asks an act of an item.
 type CommandRequest struct {
-	Act      string `json:"act" doc:"One of the item's allowed_acts: requeue, cancel, abort, delete, hold, release-hold, priority, update-report, purge"`
+	Act      string `json:"act" doc:"One of the item's allowed_acts: requeue, retry-now, cancel, abort, delete, hold, release-hold, priority, update-report, purge"`
 	From     string `json:"from,omitempty" doc:"requeue: the stage to start again at; where it failed when empty"`
 	Priority *int   `json:"priority,omitempty" doc:"priority: the new one, lower first"`
 	Reason   string `json:"reason,omitempty" doc:"Why; it is kept with the act. A hold needs one"`
