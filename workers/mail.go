@@ -57,8 +57,14 @@ func (w *Mails) tell(ctx context.Context, item *base.Item, batch registry.WorkIt
 		}
 		switch m.Mail {
 		case registry.MailQueued:
+			if givenUp(batch) {
+				return "", nil, nil, unsent("the batch is " + strings.ToLower(string(batch.State)) + ", and waits no more")
+			}
 			return mail.KindQueued, mail.Queued{Batch: about, Payload: payloadOf(spec)}, nil, nil
 		case registry.MailFailed:
+			if givenUp(batch) {
+				return "", nil, nil, unsent("the batch is " + strings.ToLower(string(batch.State)) + " since")
+			}
 			if batch.Status != registry.Failed || batch.RetryCount != m.Times {
 				return "", nil, nil, unsent("the batch was sent back since, and what comes of that is told then")
 			}
@@ -74,6 +80,11 @@ func (w *Mails) tell(ctx context.Context, item *base.Item, batch registry.WorkIt
 		}
 		return "", nil, nil, base.Fatal(fmt.Errorf("no mail tells %q; a newer program may have made it", m.Mail))
 	})
+}
+
+// givenUp says that an admin ended a batch: what a mail told of it before is not so any more.
+func givenUp(batch registry.WorkItem) bool {
+	return batch.Status == registry.Cancelled || batch.Status == registry.Aborted || batch.Status == registry.Deleted
 }
 
 // send makes one try to send a mail that compose makes. An unsent ends the matter: it is noted, and the item is done.

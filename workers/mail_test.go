@@ -125,6 +125,31 @@ func has(t *testing.T, what, text string, wants ...string) {
 	}
 }
 
+// TestMailTruth: that a batch was taken in is not told when it is deleted before the mail goes out, and that is noted.
+func TestMailTruth(t *testing.T) {
+	t.Parallel()
+	for _, act := range []registry.Act{registry.ActCancel, registry.ActAbort, registry.ActDelete} {
+		o := newOffice(t, registry.MailRules{To: []string{"curator@example.org"}, Queued: true})
+		batch := o.manifest(nil, "a.txt")
+		if act == registry.ActDelete {
+			o.command(batch, registry.ActCancel, "")
+		}
+		o.command(batch, act, "")
+		if sent := o.deliver(); len(sent) != 0 {
+			t.Errorf("%s: told %q", act, sent[0].Subject)
+		}
+		told := o.told(batch)
+		if len(told) != 1 {
+			t.Errorf("%s: %d messages, want one", act, len(told))
+		}
+		for _, d := range told {
+			if d.SentAt != nil || !strings.Contains(d.Error, "not sent: the batch is ") {
+				t.Errorf("%s: %+v", act, d)
+			}
+		}
+	}
+}
+
 // TestMail: a batch's people hear that it was taken in, what became of it with both lists attached, and what changed.
 func TestMail(t *testing.T) {
 	t.Parallel()
