@@ -1,6 +1,7 @@
 package registrytest
 
 import (
+	"errors"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,6 +15,7 @@ func holdTests() []test {
 		{"lock_ingest", holdAll},
 		{"a_pause_and_holds_on_collections_and_batches_are_about_deposits_alone", holdDeposits},
 		{"acts_on_many_items_are_carried_out_while_the_queue_is_paused", actWhilePaused},
+		{"what_is_settled_cannot_be_held", holdSettled},
 		{"two_holds_are_released_together", twoHolds},
 		{"a_running_step_goes_on", holdWhileRunning},
 		{"a_repeat_replaces_reason_and_actor", holdRepeated},
@@ -167,6 +169,31 @@ func actWhilePaused(f *fixture) {
 	f.carriedOut()
 	for _, id := range append(its, gone) {
 		f.state(id, registry.StateDeleted)
+	}
+}
+
+// holdSettled: a hold is refused alike as an act and by its scope, and leaves nothing.
+func holdSettled(f *fixture) {
+	batch, jobs := f.batch(1)
+	f.finish(jobs[0])
+	jobs = append(jobs, f.job(registry.Download))
+	f.sure(jobs[1], registry.ActCancel)
+	f.done(f.take(registry.Report, batch).Lease)
+	for _, h := range []registry.Hold{
+		{Scope: registry.HoldItem, Key: jobs[0]},
+		{Scope: registry.HoldItem, Key: jobs[1]},
+		{Scope: registry.HoldBatch, Key: batch},
+		{Scope: registry.HoldItem, Key: batch},
+	} {
+		h.Reason, h.Actor = "look", "admin"
+		f.refusedCommand(h.Key, registry.ActHold, "", f.item(h.Key).State, f.item(h.Key).State)
+		var te *registry.TransitionError
+		if err := f.AddHold(f.Context(), h); !errors.As(err, &te) || te.ItemID != h.Key {
+			f.Errorf("hold %s %s: %v, want a refused transition", h.Scope, h.Key, err)
+		}
+	}
+	if all, err := f.Holds(f.Context()); err != nil || len(all) != 0 {
+		f.Errorf("holds %+v, %v", all, err)
 	}
 }
 

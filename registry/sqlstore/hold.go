@@ -48,6 +48,9 @@ func (t *tx) addHold(h registry.Hold) error {
 	if err := checkHold(h); err != nil {
 		return err
 	}
+	if err := t.holdable(h); err != nil {
+		return err
+	}
 	err := t.do(`INSERT INTO hold (scope, key, reason, actor, created_at) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (scope, key) DO UPDATE SET reason = $3, actor = $4`, h.Scope, h.Key, clean(h.Reason), clean(h.Actor), t.now)
 	if err != nil {
@@ -59,6 +62,26 @@ func (t *tx) addHold(h registry.Hold) error {
 		}
 	}
 	return t.event(h.Key, 0, string(registry.ActHold), h.Actor, heldEvent{Scope: h.Scope, Key: h.Key, Reason: clean(h.Reason)})
+}
+
+// holdable refuses a hold on an item, or on a batch, that the state machine has none for: nothing of it would start
+// anyway. What retention would purge may be held, since that keeps it.
+func (t *tx) holdable(h registry.Hold) error {
+	if h.Scope != registry.HoldItem && h.Scope != registry.HoldBatch {
+		return nil
+	}
+	it, err := t.item(h.Key)
+	if errors.Is(err, registry.ErrNotFound) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	var kept bool
+	err = t.get(`SELECT EXISTS (SELECT 1 FROM work_item WHERE id IN ($1, $2) AND purge_at IS NOT NULL)`, []any{it.ID, it.ParentID}, &kept)
+	if err != nil || kept {
+		return err
+	}
+	return check(it, registry.ActHold, it.Status)
 }
 
 // heldEvent is the data of a hold's event, and of its release.
