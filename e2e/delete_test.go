@@ -33,7 +33,7 @@ func TestDelete_FailedBatch(t *testing.T) {
 		t.Errorf("exported before %v, after %v", before, after)
 	}
 	h.must(8, "batch", "delete", s.BatchID, "--yes")
-	says(t, "the cleanup", h.must(0, "batch", "cleanup").stdout, s.BatchID+" removed")
+	says(t, "the cleanup", h.must(0, "batch", "cleanup", "--yes").stdout, s.BatchID+" removed")
 	h.must(4, "item", "show", s.BatchID)
 	if left := h.list("action:ingest,batch,bulk"); len(left) > 0 { // what sees to their staging is not due yet
 		t.Errorf("the cleanup left %+v", left)

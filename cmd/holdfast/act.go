@@ -167,10 +167,12 @@ func (a *app) confirmed(ctx context.Context, c *client.Client, command registry.
 func (a *app) cleanupCommand() *cobra.Command {
 	var older time.Duration
 	var reason string
+	var yes bool
 	cmd := &cobra.Command{
 		Use: "cleanup [ID...]", Short: "Remove completed and deleted batches with their jobs from the queue; events and objects stay",
 		Long: "Remove from the queue the completed and deleted batches with their jobs, and the items that carried out acts on many\n" +
-			"items or tidied staging. What happened stays in the history, and what was stored is not touched.",
+			"items, told somebody or tidied staging. What happened stays in the history, and what was stored is not touched. Without ids it\n" +
+			"shows how many of each there are, and asks.",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			command := registry.Command{Act: registry.ActPurge, Reason: reason}
@@ -185,9 +187,13 @@ func (a *app) cleanupCommand() *cobra.Command {
 				a.note("nothing is completed or deleted for that long")
 				return exitNothing
 			}
+			if err := a.decide(fmt.Sprintf("remove %s from the queue?", plural(int64(len(ids)), "item", "items")), yes); err != nil {
+				return err
+			}
 			return a.command(cmd.Context(), ids, command)
 		},
 	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "without ids: do not ask")
 	cmd.Flags().Func("older", "without ids: all that ended longer ago than this `AGE`, such as 12h or 30d", func(text string) (err error) {
 		if older, err = registry.Age(strings.ToLower(text)); err != nil {
 			return errors.New("it must be a whole number and s, m, h, d or w, such as 30d")
@@ -198,7 +204,8 @@ func (a *app) cleanupCommand() *cobra.Command {
 	return a.clientFlags(cmd)
 }
 
-// purgeable lists the batches, and the items of admin acts, that are done with and have been for a while.
+// purgeable lists the batches, and the items of admin acts, that are done with and have been for a while, and says how many of each
+// there are. Batches come last, since what told of them would go with them.
 func (a *app) purgeable(ctx context.Context, older time.Duration) (ids []string, err error) {
 	c, err := a.connect()
 	if err != nil {
@@ -206,8 +213,6 @@ func (a *app) purgeable(ctx context.Context, older time.Duration) (ids []string,
 	}
 	until := time.Now().Add(-older)
 	queries := []registry.ItemQuery{
-		{Action: registry.Batch, Status: registry.Completed},
-		{Action: registry.Batch, Status: registry.Deleted},
 		{Action: registry.Bulk, Status: registry.Completed},
 		{Action: registry.Tidy, Status: registry.Completed},
 		{Action: registry.DeliverMessage, Status: registry.Completed},
@@ -215,7 +220,9 @@ func (a *app) purgeable(ctx context.Context, older time.Duration) (ids []string,
 	for _, action := range registry.ObjectActions() {
 		queries = append(queries, registry.ItemQuery{Action: action, Status: registry.Completed})
 	}
+	queries = append(queries, registry.ItemQuery{Action: registry.Batch, Status: registry.Completed}, registry.ItemQuery{Action: registry.Batch, Status: registry.Deleted})
 	for _, q := range queries {
+		before := len(ids)
 		_, err := eachRow(ctx, 0, func(ctx context.Context, after string, limit int) (registry.Page[registry.WorkItem], error) {
 			q.After, q.Limit = after, limit
 			return c.Items(ctx, q)
@@ -227,6 +234,9 @@ func (a *app) purgeable(ctx context.Context, older time.Duration) (ids []string,
 		})
 		if err != nil {
 			return nil, err
+		}
+		if n := len(ids) - before; n > 0 {
+			a.note("%8s %s of action %s", registry.CountText(int64(n)), q.Status, q.Action)
 		}
 	}
 	return ids, nil

@@ -75,6 +75,11 @@ func TestActs(t *testing.T) {
 		in("item", "why", "").wants(t, exitUsage).says(t, "ID is empty")
 		in("batch", "cleanup", "--older", "3").wants(t, exitUsage).says(t, "30d")
 	})
+	t.Run("what an act on a batch does not reach", func(t *testing.T) {
+		in("item", "priority", batches[1], "--to", "3").wants(t, exitOK).says(t, "not of its jobs", "item priority --match batch:"+batches[1]+" --to 3")
+		in("item", "requeue", batches[1]).wants(t, exitOK).says(t, "its failed jobs stay as they are", "item requeue --match 'batch:"+batches[1]+" state:failed'")
+		eventually(t, func() bool { return state(batches[1]) == "Failed" })
+	})
 	t.Run("match acts", func(t *testing.T) {
 		mended.Store(true)
 		r := in("item", "requeue", "--match", "state:failed action:ingest", "--yes", "--reason", "the source was mended").wants(t, exitOK)
@@ -138,7 +143,9 @@ func TestActs(t *testing.T) {
 	})
 	t.Run("cleanup", func(t *testing.T) {
 		in("batch", "cleanup", "--older", "30d").wants(t, exitNothing)
-		in("batch", "cleanup").wants(t, exitOK)
+		in("batch", "cleanup").wants(t, exitHeld).says(t, "3 completed of action batch", "1 deleted of action batch", "remove 5 items", "--yes")
+		in("item", "show", batches[0]).wants(t, exitOK)
+		in("batch", "cleanup", "--yes").wants(t, exitOK)
 		for _, id := range append(batches, jobs...) {
 			in("item", "show", id).wants(t, exitNotFound)
 		}

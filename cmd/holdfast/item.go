@@ -420,12 +420,27 @@ func (a *app) command(ctx context.Context, args []string, command registry.Comma
 				state = "removed"
 			}
 			_, err = fmt.Fprintf(a.out, "%s %s\n", it.ID, state)
+			if it.Action == registry.Batch {
+				a.reached(it, command.Act)
+			}
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return asError(together(codes))
+}
+
+// reached says what an act on a batch did not do to its jobs, and what does it.
+func (a *app) reached(batch registry.WorkItem, act registry.Act) {
+	switch {
+	case act == registry.ActPriority && batch.Stage == registry.Expand:
+		a.note("the jobs that the batch is still to make get this priority; for those that there are: %s", a.commandLine(fmt.Sprintf("item priority --match batch:%s --to %d", batch.ID, batch.Priority)))
+	case act == registry.ActPriority:
+		a.note("this is the priority of the batch's report, and not of its jobs; for these: %s", a.commandLine(fmt.Sprintf("item priority --match batch:%s --to %d", batch.ID, batch.Priority)))
+	case act == registry.ActRequeue && batch.Stage == registry.Report:
+		a.note("the batch reports again, and its failed jobs stay as they are; for these: %s", a.commandLine("item requeue --match 'batch:"+batch.ID+" state:failed'"))
+	}
 }
 
 // ids returns the ids that are given, in whole; - stands for those on standard input, one a word. They are of batches only when
