@@ -69,6 +69,11 @@ func (w *Process) Work(ctx context.Context, item *base.Item) error {
 	if err != nil {
 		return fmt.Errorf("store version %d of %s in storage %q: %w", p.Version, p.ObjectID, item.Storages[0], err)
 	}
+	if f := p.Formats; f != nil && unpacks(item.Spec().Type) {
+		// What was fetched was one file; what it held is what its depositor counts.
+		item.SetSize(item.SizeBytes, f.Files)
+		item.SetDone(item.DoneBytes, f.Files)
+	}
 	if err := item.Event("stored", map[string]any{
 		"object_id": p.ObjectID, "version": p.Version, "files": p.Files, "bytes": p.Bytes,
 	}); err != nil {

@@ -36,6 +36,9 @@ func (s *server) submit(ctx context.Context, in *submitInput) (*output[wire.Subm
 		Collection: in.Body.Collection, Name: spec.Filename, Spec: spec, Priority: in.Body.Priority,
 		Actor: actor(ctx), IdempotencyKey: in.Key, Force: in.Body.Force, Requires: in.Body.Requires,
 	}
+	if in.Body.Folder && sub.Name != "" {
+		sub.Name = strings.TrimSuffix(sub.Name, ".tar") + "/"
+	}
 	if sub.Collection == "" {
 		sub.Collection = wire.DefaultCollection
 	}
@@ -114,6 +117,9 @@ func specOf(r wire.SubmitRequest) (registry.Spec, []wire.Fault) {
 		if spec.Filename == "" {
 			spec.Filename = name
 		}
+	}
+	if r.Folder && r.UploadID == "" {
+		add([]wire.Fault{{Location: "body.folder", Message: "only an upload can be a folder that was packed to be sent; leave it out"}})
 	}
 	if r.Filename != "" {
 		add(nameFault("body.filename", r.Filename))

@@ -10,20 +10,22 @@ type SubmitRequest struct {
 	URL      string `json:"url,omitempty" doc:"Where the payload is: http, https or s3://BUCKET/KEY; no name or password in it"`
 	UploadID string `json:"upload_id,omitempty" doc:"The id of an upload that has ended"`
 	// Type is a registry.PayloadType; empty stands for auto, which is settled by content.
-	Type       string           `json:"type,omitempty" doc:"auto, file, container, bag, object-manifest, batch-manifest, container-batch-manifest or single-file-batch-manifest"`
-	Collection string           `json:"collection,omitempty" doc:"Mnemonic of the collection; default when empty"`
-	Filename   string           `json:"filename,omitempty" doc:"The payload's name; that of the upload or the URL when empty"`
-	ARK        string           `json:"ark,omitempty" doc:"The object to make or to add a version to"`
-	LocalIDs   []string         `json:"local_ids,omitempty" doc:"The owner's own identifiers of the object"`
-	Submitter  string           `json:"submitter,omitempty" doc:"Who submits; the token's name when empty"`
-	Title      string           `json:"title,omitempty"`
-	Creator    string           `json:"creator,omitempty"`
-	Date       string           `json:"date,omitempty"`
-	Notify     []string         `json:"notify,omitempty" doc:"Mail addresses that get the report"`
-	Digest     *registry.Digest `json:"digest,omitempty" doc:"Of the payload, as the depositor knows it"`
-	Update     bool             `json:"update,omitempty" doc:"Change the object's files instead of replacing all of them"`
-	Force      bool             `json:"force,omitempty" doc:"Make a new batch although the same content is here already"`
-	Priority   *int             `json:"priority,omitempty" doc:"Lower first; from the collection and the batch's size when not given"`
+	Type       string `json:"type,omitempty" doc:"auto, file, container, bag, object-manifest, batch-manifest, container-batch-manifest or single-file-batch-manifest"`
+	Collection string `json:"collection,omitempty" doc:"Mnemonic of the collection; default when empty"`
+	Filename   string `json:"filename,omitempty" doc:"The payload's name; that of the upload or the URL when empty"`
+	// Folder says what the upload is for people; type says what it is.
+	Folder    bool             `json:"folder,omitempty" doc:"The upload is a folder, packed to be sent: it is shown as NAME/, without the name's .tar"`
+	ARK       string           `json:"ark,omitempty" doc:"The object to make or to add a version to"`
+	LocalIDs  []string         `json:"local_ids,omitempty" doc:"The owner's own identifiers of the object"`
+	Submitter string           `json:"submitter,omitempty" doc:"Who submits; the token's name when empty"`
+	Title     string           `json:"title,omitempty"`
+	Creator   string           `json:"creator,omitempty"`
+	Date      string           `json:"date,omitempty"`
+	Notify    []string         `json:"notify,omitempty" doc:"Mail addresses that get the report"`
+	Digest    *registry.Digest `json:"digest,omitempty" doc:"Of the payload, as the depositor knows it"`
+	Update    bool             `json:"update,omitempty" doc:"Change the object's files instead of replacing all of them"`
+	Force     bool             `json:"force,omitempty" doc:"Make a new batch although the same content is here already"`
+	Priority  *int             `json:"priority,omitempty" doc:"Lower first; from the collection and the batch's size when not given"`
 	// Requires keeps it from starting at all.
 	Requires []registry.Requirement `json:"requires,omitempty" doc:"Items that must have completed (or settled) before this one starts; in a graph also its nodes, by key"`
 }
