@@ -71,14 +71,16 @@ type FailureGroup struct {
 	Note   string `json:"note"`
 	// Act is what puts them right, as [Reading.Why] says it of the example.
 	Act string `json:"act"`
-	// Refused says that they are rows of manifests that were refused: they never ran, and cannot be requeued.
-	Refused bool `json:"refused,omitempty"`
+	// Useless says that a requeue helps none of them, by the example's [Fix]: their batches, or what was uploaded, cannot come out otherwise.
+	Useless bool `json:"requeue_useless,omitempty"`
+	// From is where a requeue of them begins; "": where they failed.
+	From Stage `json:"requeue_from,omitempty"`
 }
 
-// Requeue returns the query by which the group's items are asked to be requeued in bulk: those of q that have its cause. ok is
-// false where that helps none of them: refused rows, and batches, whose jobs have to be requeued.
+// Requeue returns the query by which the group's items are asked to be requeued in bulk, from the stage From: those of q that have
+// its cause. ok is false where that helps none of them.
 func (g FailureGroup) Requeue(q Query) (match Query, ok bool) {
-	if g.Fingerprint == "" || g.Class == JobsFault || g.Refused {
+	if g.Fingerprint == "" || g.Useless {
 		return Query{}, false
 	}
 	match.Terms = append(append(match.Terms, q.Terms...), Term{Field: "cause", Value: g.Fingerprint})

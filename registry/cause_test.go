@@ -139,7 +139,7 @@ func TestFailureGroup_Requeue(t *testing.T) {
 		t.Errorf("the query that was asked became %q", q)
 	}
 	long := registry.Query{Terms: []registry.Term{{Value: strings.Repeat("x", registry.MaxQueryBytes-10)}}}
-	for name, g := range map[string]registry.FailureGroup{"not looked at": {}, "batches": {Fingerprint: print, Cause: registry.Cause{Class: registry.JobsFault}}} {
+	for name, g := range map[string]registry.FailureGroup{"not looked at": {}, "useless": {Fingerprint: print, Useless: true}} {
 		if _, ok := g.Requeue(q); ok {
 			t.Errorf("%s: requeued", name)
 		}

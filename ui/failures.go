@@ -47,6 +47,7 @@ func (p *pages) failuresOf(ctx context.Context, q registry.Query) (f failures, e
 // requeuePage is the form that requeues the failed items of a query.
 type requeuePage struct {
 	Match  string
+	From   registry.Stage // where they begin; "": where they failed
 	Count  int64
 	Groups []registry.FailureGroup // what they failed for
 	Key    string
@@ -67,7 +68,7 @@ func (p *pages) askRequeue(r *http.Request) (page, error) {
 		return page{}, tooMuch(err)
 	}
 	// One key for one showing of the form: sent twice, it acts once.
-	content := requeuePage{Match: q.String(), Groups: list.Rows, Key: "page " + rand.Text()}
+	content := requeuePage{Match: q.String(), From: registry.Stage(r.URL.Query().Get("from")), Groups: list.Rows, Key: "page " + rand.Text()}
 	counts, err := p.registry.CountItems(ctx, registry.ItemQuery{Match: q})
 	if err != nil {
 		return page{}, err
@@ -106,7 +107,7 @@ func (p *pages) bulkOf(r *http.Request) (it registry.WorkItem, err error) {
 		return it, err
 	}
 	b := registry.BulkRequest{
-		Match: q, Act: registry.ActRequeue, Reason: strings.TrimSpace(r.PostForm.Get("reason")), Confirmed: true, IdempotencyKey: r.PostForm.Get("key"),
+		Match: q, Act: registry.ActRequeue, From: registry.Stage(r.PostForm.Get("from")), Reason: strings.TrimSpace(r.PostForm.Get("reason")), Confirmed: true, IdempotencyKey: r.PostForm.Get("key"),
 	}
 	if err := boundForm(b.Reason, b.IdempotencyKey); err != nil {
 		return it, err

@@ -68,7 +68,7 @@ func (w *Mails) tell(ctx context.Context, item *base.Item, batch registry.WorkIt
 			if batch.Status != registry.Failed || batch.RetryCount != m.Times {
 				return "", nil, nil, unsent("the batch was sent back since, and what comes of that is told then")
 			}
-			failed := mail.Failed{Batch: about, At: batch.UpdatedAt, Error: batch.Note, Fault: faultOf(batch.ErrorClass), Fix: registry.Fix(batch.Position(), batch.ErrorClass, "", "")}
+			failed := mail.Failed{Batch: about, At: batch.UpdatedAt, Error: batch.Note, Fault: faultOf(batch.ErrorClass), Fix: registry.FixOf(batch, "", "").Text}
 			return mail.KindFailed, failed, nil, nil
 		case registry.MailSafe:
 			data, err := w.safe(ctx, about, m.Closing)

@@ -117,7 +117,11 @@ func failureRow(g registry.FailureGroup) []string {
 func (a *app) showRemedy(g registry.FailureGroup, q registry.Query) error {
 	_, err := fmt.Fprintf(a.out, "\n%s: %s\n  %s\n", plural(g.Count, "item", "items"), clean(g.Title()), clean(g.Act))
 	if match, ok := g.Requeue(q); ok && err == nil {
-		_, err = fmt.Fprintf(a.out, "  %s\n", a.commandLine("item requeue", "--match", quoted(match.String())))
+		args := []string{"--match", quoted(match.String())}
+		if g.From != "" {
+			args = append(args, "--from", string(g.From))
+		}
+		_, err = fmt.Fprintf(a.out, "  %s\n", a.commandLine("item requeue", args...))
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,6 +18,7 @@ func failuresTests() []test {
 		{"one_group_is_requeued_and_the_rest_stays", failuresRequeued},
 		{"end_with_the_failure", failuresEnd},
 		{"of_whatever_the_registry_fails", failuresOfRegistry},
+		{"offer_a_requeue_where_it_is_the_fix", failuresOffered},
 		{"are_narrowed_as_lists_are", failuresNarrowed},
 		{"come_in_pages", failuresPages},
 		{"cannot_be_asked_with_what_nobody_parsed", failuresRefused},
@@ -75,7 +77,7 @@ func failuresGrouped(f *fixture) {
 		{
 			Cause: registry.CauseOf(registry.Download, registry.ContentFault, "http-404", "h.example.org", f.item(jobs[1]).Note),
 			Count: 1, First: begin.Add(time.Minute), Last: begin.Add(time.Minute), ItemID: jobs[1], Note: f.item(jobs[1]).Note,
-			Act: "the producer puts the file there, then an admin requeues the item; a wrong address is corrected in a submission of this deposit alone",
+			Act: "the producer puts the file there, then an admin requeues the item; where the address is wrong, the producer corrects it and submits this deposit alone",
 		},
 	}
 	for i, g := range want {
@@ -189,6 +191,34 @@ func failuresOfRegistry(f *fixture) {
 	want := map[string]int64{"digest-length: line <n>: the digest has <n> digits": 3, ": read <text>: no": 1, "jobs: <n> of <n> jobs did not complete": 1}
 	if diff := cmp.Diff(want, got); diff != "" {
 		f.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// What was uploaded cannot come out otherwise, and no requeue of it is offered; what is mended at its address has to be fetched
+// again first. What the item itself is told, and what the group says, is one.
+func failuresOffered(f *fixture) {
+	id := f.submit()
+	c := f.takeItem(id)
+	jobs := newJobs(2)
+	jobs[0].Spec.URL = registry.UploadURL("u1")
+	_, err := f.AddJobs(f.Context(), c.Lease, jobs)
+	f.must(err)
+	f.done(c.Lease)
+	for i, job := range f.children(id) {
+		f.bring(job, registry.Process)
+		f.settle(registry.Settlement{
+			Lease: f.takeItem(job).Lease, Outcome: registry.OutcomeFailed, Class: registry.ContentFault, Code: "unpack-format", Error: []string{"no container", "no archive"}[i],
+		})
+		group := f.failures("id:" + job)[0]
+		why, err := f.Why(f.Context(), job)
+		f.must(err)
+		_, offered := group.Requeue(registry.Query{})
+		if told := strings.Contains(group.Act, "requeue"); offered != told || offered != (i == 1) || why.Act != group.Act {
+			f.Errorf("job %d: a requeue is offered: %v; group: %q; why: %q", i+1, offered, group.Act, why.Act)
+		}
+		if want := []registry.Stage{"", registry.Download}[i]; group.From != want {
+			f.Errorf("job %d: requeued from %q, want %q", i+1, group.From, want)
+		}
 	}
 }
 

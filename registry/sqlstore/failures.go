@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -47,12 +48,15 @@ func scanFailures(row scanner) (g registry.FailureGroup, err error) {
 	var stage registry.Stage
 	var class registry.ErrorClass
 	var code, host, remedy string
-	p := registry.Position{Status: registry.Failed}
-	if err := row.Scan(&g.Fingerprint, &g.Count, &first, &last, &g.ItemID, &stage, &class, &code, &host, &g.Note, &p.Attempt, &remedy); err != nil {
+	var spec string
+	it := registry.WorkItem{Status: registry.Failed}
+	if err := row.Scan(&g.Fingerprint, &g.Count, &first, &last, &g.ItemID, &it.Action, &stage, &class, &code, &host, &g.Note, &it.Attempt, &spec, &remedy); err != nil {
 		return g, err
 	}
 	g.First, g.Last = fromMicros(first), fromMicros(last)
-	g.Cause, g.Act, g.Refused = registry.CauseOf(stage, class, code, host, g.Note), registry.Fix(p, class, code, remedy), p.Refused()
+	it.Stage, it.ErrorClass, it.Spec = stage, class, json.RawMessage(spec)
+	fix := registry.FixOf(it, code, remedy)
+	g.Cause, g.Act, g.Useless, g.From = registry.CauseOf(stage, class, code, host, g.Note), fix.Text, !fix.Requeue, fix.From
 	return g, nil
 }
 
@@ -80,7 +84,7 @@ func (s *Store) planFailures(ctx context.Context, q registry.ItemQuery, r reach,
 	b.WriteString(`WITH g AS (SELECT i.cause AS cause, COUNT(*) AS n, MIN(i.finished_at) AS first, MAX(i.finished_at) AS last, MAX(i.seq) AS seq
 		FROM work_item i` + s.amongFailed(r) + w.String() + ` GROUP BY i.cause` + having)
 	fmt.Fprintf(&b, " ORDER BY n DESC, cause LIMIT %d)", limit)
-	b.WriteString(` SELECT g.cause, g.n, g.first, g.last, e.id, e.stage, e.error_class, e.cause_code, e.cause_host, e.note, e.attempt, COALESCE(a.remedy, '')
+	b.WriteString(` SELECT g.cause, g.n, g.first, g.last, e.id, e.action, e.stage, e.error_class, e.cause_code, e.cause_host, e.note, e.attempt, e.spec, COALESCE(a.remedy, '')
 		FROM g JOIN work_item e ON e.seq = g.seq LEFT JOIN attempt a ON a.item_id = e.id AND a.n = e.attempt ORDER BY g.n DESC, g.cause`)
 	return b.String(), w, nil
 }

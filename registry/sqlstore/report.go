@@ -121,7 +121,7 @@ func scanReportJob(row scanner) (registry.JobResult, error) {
 		return registry.JobResult{}, fmt.Errorf("decode results of item %s: %w", it.ID, err)
 	}
 	j, err := registry.JobResultOf(it)
-	j.Code, j.Cause, j.Fix, j.Change = code, cause, registry.Fix(it.Position(), it.ErrorClass, code, remedy), change
+	j.Code, j.Cause, j.Fix, j.Change = code, cause, registry.FixOf(it, code, remedy).Text, change
 	return j, err
 }
 

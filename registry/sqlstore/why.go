@@ -53,7 +53,7 @@ func (s *Store) whySettled(ctx context.Context, it registry.WorkItem, w *registr
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil // it was purged meanwhile
 	}
-	w.Act = registry.Fix(it.Position(), it.ErrorClass, code, remedy)
+	w.Act = registry.FixOf(it, code, remedy).Text
 	return err
 }
 

@@ -1,0 +1,104 @@
+package registry
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// Fix is what puts right that an item did not complete: what the producer corrects, or what an admin does.
+type Fix struct {
+	Text string // "" for what needs nothing
+	// Requeue says that an admin's requeue is a part of it. Where it is not, a requeue would fail again, or be refused.
+	Requeue bool
+	From    Stage // where that begins; "": where the item failed
+}
+
+// FixOf says what puts an item right. It is the one place where that is said, for reports, mails, lists of failures, what they
+// offer, and the answer to why. code is what happened in one word and remedy what the worker knew; either may be "". Of the
+// item it needs action, stage, status, attempt, commitment, error class and spec.
+func FixOf(it WorkItem, code, remedy string) Fix {
+	p := it.Position()
+	switch it.Status {
+	case Cancelled:
+		return Fix{Text: "nothing, or an admin requeues it", Requeue: true}
+	case Deleted, Aborted:
+		if it.Commitment == Preserved {
+			return Fix{Text: "nothing: its object is preserved"}
+		}
+		return Fix{Text: "nothing, or the producer submits it again"}
+	case Failed:
+	case Prepare, Pending, Running, Completed:
+		return Fix{}
+	}
+	switch {
+	case p.Refused():
+		return Fix{Text: "the producer corrects the row and submits it alone, in a new batch"}
+	case it.ErrorClass == ContentFault:
+		return contentFix(it, code)
+	case it.ErrorClass == JobsFault:
+		return Fix{Text: "requeue the failed jobs, then ask the batch for an updated report"}
+	case it.Stage == Notify && remedy != "":
+		text := remedy + ", or correct the callback of the collection, then requeue the item; or give the delivery up: the object is preserved"
+		return Fix{Text: text, Requeue: true}
+	case remedy != "":
+		return Fix{Text: remedy + ", then requeue the item", Requeue: true}
+	}
+	return Fix{Text: "an admin looks at the cause and requeues the item", Requeue: true}
+}
+
+// contentFix says what the producer corrects. What exactly is wrong, and where, is in the item's note. What is fetched from an
+// address needs no submission of its own when it has been mended there: that would make a second object of it, and all jobs of a
+// batch that did complete would be made once more, too. What was uploaded never changes, and can only be submitted anew.
+func contentFix(it WorkItem, code string) Fix {
+	anew := "submits this deposit alone"
+	if it.Action == Batch {
+		anew = "submits it again"
+	}
+	what := "corrects the deposit"
+	switch {
+	case code == "digest-mismatch":
+		what = "compares the file with the original, corrects the file or its digest"
+	case code == "size-mismatch":
+		what = "compares the file with the original, corrects the file or its size"
+	case code == "digest-unsupported":
+		return Fix{Text: "the producer gives a digest by sha256 or sha512, and " + anew}
+	case code == "http-404", code == "http-410":
+		text := "the producer puts the file there, then an admin requeues the item; where the address is wrong, the producer corrects it and " + anew
+		return Fix{Text: text, Requeue: true}
+	case code == "identifier-mismatch", code == "owner-mismatch":
+		return Fix{Text: "the producer corrects the ARK or the local id, and " + anew}
+	case code == "no-object":
+		return Fix{Text: "the producer corrects the identifier, or leaves the update away, and " + anew}
+	case strings.HasPrefix(code, "unpack-"):
+		what = "packs the container anew"
+	}
+	if !fetched(it) {
+		return Fix{Text: "the producer " + what + ", and " + anew}
+	}
+	f := Fix{Requeue: true, From: fetchedAgain(it)}
+	f.Text = "the producer " + what + "; what is mended at its address an admin requeues"
+	if f.From != "" {
+		f.Text += " from " + string(f.From)
+	}
+	f.Text += ", for anything else the producer " + anew
+	return f
+}
+
+// fetched says that some of what the item takes in comes from addresses, where it may be mended. The files that an uploaded
+// manifest lists are fetched, too; the manifest of a batch is all that the batch itself takes in.
+func fetched(it WorkItem) bool {
+	var spec Spec
+	if err := json.Unmarshal(it.Spec, &spec); err != nil {
+		return true // it is not known
+	}
+	_, uploaded := UploadID(spec.URL)
+	return !uploaded || it.Action == Ingest && spec.Type == ObjectManifest
+}
+
+// fetchedAgain is the stage from which a requeued item fetches its files once more, "" when that is where it failed, or before.
+func fetchedAgain(it WorkItem) Stage {
+	if r, ok := RouteOf(it.Action); ok && r.index(Download) >= 0 && r.index(it.Stage) > r.index(Download) {
+		return Download
+	}
+	return ""
+}
