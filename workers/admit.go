@@ -57,7 +57,7 @@ func (e *ahead) Remedy() string {
 // admit refuses an object that a storage of the item's could not be given, before anything is announced: what was announced could not be
 // carried out, and would keep the object from everybody else. head is the object's recorded version, below 0 before that is known.
 func (w *Process) admit(ctx context.Context, item *base.Item, ark string, head int, supplied bool) error {
-	for _, name := range item.Storages {
+	for i, name := range item.Storages {
 		root, err := w.Objects.Of(name)
 		if err != nil {
 			return err
@@ -70,8 +70,10 @@ func (w *Process) admit(ctx context.Context, item *base.Item, ark string, head i
 			return base.Fatal(&unstorable{ark: ark, storage: name, supplied: supplied, why: err})
 		case errors.Is(err, ocfl.ErrVersionExists):
 			return base.Fatal(&ahead{ark: ark, storage: name, head: head, why: err})
-		default:
+		case i == 0 || ctx.Err() != nil:
 			return fmt.Errorf("look at %s in storage %q: %w", ark, name, err)
+		default:
+			// A storage for copies is away: the object gets its first copy now, and the others when their storages are back.
 		}
 	}
 	return nil
