@@ -43,7 +43,7 @@ func BagProfile(p registry.Profile) (*bagit.Profile, error) {
 	}
 	profile, err := bagit.ParseProfile(bytes.NewReader(p.BagProfile))
 	if err != nil {
-		return nil, fmt.Errorf("read the collection's bag_profile: %w; give the collection another one and submit again", err)
+		return nil, fmt.Errorf("read the collection's bag_profile: %w; give the collection another one", err)
 	}
 	return profile, nil
 }

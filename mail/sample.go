@@ -12,7 +12,7 @@ func samples() map[Kind][]any {
 	}
 	job := Job{
 		Name: "Plate 1", Row: 1, LocalIDs: "plate-1; p1", ARK: "ark:/99999/fk4tqj2bf3x", Version: 1, State: "Failed", Error: "sha256 differs", Fault: "the deposit",
-		Fix: "correct the file or its digest and submit it again", Link: batch.Link,
+		Fix: "the producer corrects the file or its digest, and submits this deposit alone", Link: batch.Link,
 	}
 	return map[Kind][]any{
 		KindQueued: {Queued{Batch: batch, Payload: "plates.checkm"}, Queued{}},
@@ -23,7 +23,7 @@ func samples() map[Kind][]any {
 			},
 			Report{},
 		},
-		KindFailed: {Failed{Batch: batch, At: at, Error: "the manifest has no rows", Fault: "the deposit", Fix: "correct it and submit it again"}, Failed{}},
+		KindFailed: {Failed{Batch: batch, At: at, Error: "the manifest has no rows", Fault: "the deposit", Fix: "the producer corrects the deposit, and submits it again"}, Failed{}},
 		KindSafe:   {Safe{Batch: batch, Objects: 12, Storages: []string{"storage", "vault"}, Verified: at}, Safe{}},
 		KindDigest: {
 			Digest{

@@ -13,6 +13,9 @@ type Fix struct {
 	From    Stage // where that begins; "": where the item failed
 }
 
+// CodeUnfitProfile is what happened where the profile of an item's collection, which the item keeps, cannot be gone by.
+const CodeUnfitProfile = "profile-unfit"
+
 // FixOf says what puts an item right. It is the one place where that is said, for reports, mails, lists of failures, what they
 // offer, and the answer to why. code is what happened in one word and remedy what the worker knew; either may be "". Of the
 // item it needs action, stage, status, attempt, commitment, error class and spec.
@@ -37,6 +40,8 @@ func FixOf(it WorkItem, code, remedy string) Fix {
 		return contentFix(it, code)
 	case it.ErrorClass == JobsFault:
 		return Fix{Text: "requeue the failed jobs, then ask the batch for an updated report"}
+	case code == CodeUnfitProfile:
+		return Fix{Text: "an admin corrects the profile of the collection, then the producer submits this deposit alone"}
 	case it.Stage == Notify && remedy != "":
 		text := remedy + ", or correct the callback of the collection, then requeue the item; or give the delivery up: the object is preserved"
 		return Fix{Text: text, Requeue: true}
@@ -65,7 +70,7 @@ func contentFix(it WorkItem, code string) Fix {
 	case code == "http-404", code == "http-410":
 		text := "the producer puts the file there, then an admin requeues the item; where the address is wrong, the producer corrects it and " + anew
 		return Fix{Text: text, Requeue: true}
-	case code == "identifier-mismatch", code == "owner-mismatch":
+	case code == "identifier-mismatch", code == "owner-mismatch", code == "name-taken":
 		return Fix{Text: "the producer corrects the ARK or the local id, and " + anew}
 	case code == "no-object":
 		return Fix{Text: "the producer corrects the identifier, or leaves the update away, and " + anew}

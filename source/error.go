@@ -146,9 +146,9 @@ func (f Fault) describe() (what, advice string) {
 	case FaultShort:
 		return "the data ended too early", ""
 	case FaultRedirect:
-		return "the redirect was not followed", "have the server's redirects put right, or submit again with an address that leads to the file itself; for a bucket, correct the region or endpoint of its credential"
+		return "the redirect was not followed", "have the server's redirects put right; for a bucket, correct the region or endpoint of its credential"
 	case FaultEncoding:
-		return "the server sends the file compressed although it was asked not to", "have the server send the file as it is, or submit again with another address of it or an upload"
+		return "the server sends the file compressed although it was asked not to", "have the server send the file as it is"
 	case FaultProtocol:
 		return "the server's answer contradicts itself", ""
 	case FaultUpload:

@@ -49,7 +49,7 @@ func (w *Process) bag(ctx context.Context, item *base.Item, room *staging.Room, 
 func (w *Process) bagOptions(ctx context.Context, item *base.Item, container staging.File) (bagit.Options, error) {
 	profile, err := intake.BagProfile(item.Spec().Profile)
 	if err != nil {
-		return bagit.Options{}, err
+		return bagit.Options{}, base.Fatal(unfit{err})
 	}
 	return intake.BagOptions(ctx, unpack.FromStore(w.payloads.staging, container.Key, container.SizeBytes), profile)
 }

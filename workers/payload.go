@@ -95,8 +95,8 @@ func (p payloads) manifestAgain(ctx context.Context, item *base.Item, was manife
 	_, err := p.fetchManifest(ctx, item, name, wanted)
 	var changed *staging.MismatchError
 	if errors.As(err, &changed) {
-		return now, base.Fatal(fmt.Errorf("the manifest is gone from staging and was changed at its source since (%s, first %s); submit it again",
-			changed.Found, changed.Expected))
+		return now, base.Fatal(changedManifest{fmt.Errorf("our copy of the manifest is gone, and it was changed at its address since (%s, first %s)",
+			changed.Found, changed.Expected)})
 	} else if err != nil {
 		return now, fmt.Errorf("fetch manifest again: %w", err)
 	}

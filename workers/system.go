@@ -25,8 +25,7 @@ const (
 func (w *Process) systemFiles(ctx context.Context, item *base.Item, home ocfl.Named, dr *draft) ([]staging.File, error) {
 	spec := item.Spec()
 	if spec.Profile.Owner == "" || len(spec.Profile.Collections) == 0 {
-		return nil, base.Fatal(fmt.Errorf("collection %s names no owner or no collection ARK; complete its profile and submit again",
-			item.Collection))
+		return nil, base.Fatal(unfit{fmt.Errorf("the profile of collection %s named no owner or no collection ARK when this was submitted", item.Collection)})
 	}
 	var files []staging.File
 	for _, s := range []struct {

@@ -31,7 +31,7 @@ func sentinels() []sentinel {
 		{registry.ErrLastAdmin, http.StatusConflict, wire.CodeLastAdmin, "nothing was revoked"},
 		{registry.ErrNameTaken, http.StatusConflict, wire.CodeNameTaken, "give another name"},
 		{registry.ErrIntentOpen, http.StatusConflict, wire.CodeConflict, "wait until that version is recorded"},
-		{registry.ErrJobsOpen, http.StatusConflict, wire.CodeConflict, "settle the attempt as snoozed; the batch is rung for when the last one is"},
+		{registry.ErrJobsOpen, http.StatusConflict, wire.CodeConflict, "wait until they are"},
 		{registry.ErrEmptyQuery, http.StatusUnprocessableEntity, wire.CodeInvalid, "say which items are meant"},
 		{registry.ErrSealed, http.StatusConflict, wire.CodeSealed, "prepare a new graph, whose nodes may require this one's items"},
 		{registry.ErrSamePerson, http.StatusForbidden, wire.CodeForbidden, "let somebody else approve it, with a token that neither of the two has made for the other"},
