@@ -12,7 +12,7 @@ import (
 
 // guesses are words that people try for commands of other names, each with the command that is meant, or several.
 var guesses = map[string][]string{
-	"status": {"queue status"}, "retry": {"item requeue"}, "rerun": {"item requeue"}, "restart": {"item requeue"},
+	"status": {"queue status"}, "retry": {"item retry", "item requeue"}, "try": {"item retry"}, "rerun": {"item requeue"}, "restart": {"item requeue"},
 	"failed": {"item failures"}, "errors": {"item failures"}, "list": {"batch list", "item list", "object list"}, "ls": {"batch list", "item list", "object list"},
 	"jobs": {"item list"}, "job": {"item show"}, "batches": {"batch list"}, "objects": {"object list"}, "items": {"item list"}, "collections": {"collection list"},
 	"tokens": {"token list"}, "holds": {"hold list"}, "logs": {"item history"}, "log": {"item history"}, "explain": {"item why"},

@@ -85,7 +85,7 @@ func TestUsage(t *testing.T) {
 		{"unknown command", []string{"frobnicate", "--dir", "x"}, []string{`unknown command "frobnicate"`, "holdfast --help"}},
 		{"misspelt", []string{"sumbit", "a b"}, []string{`unknown command "sumbit"`, "`holdfast submit 'a b'`"}},
 		{"misspelt below", []string{"item", "lst"}, []string{"`holdfast item list`"}},
-		{"retry", []string{"retry", "01a20514", "--dir", "d"}, []string{"`holdfast item requeue 01a20514 --dir d`"}},
+		{"retry", []string{"retry", "01a20514", "--dir", "d"}, []string{"`holdfast item retry 01a20514 --dir d` or `holdfast item requeue 01a20514 --dir d`"}},
 		{"status", []string{"status"}, []string{"`holdfast queue status`"}},
 		{"why", []string{"why", "01a20514"}, []string{"`holdfast item why 01a20514`"}},
 		{"failures", []string{"failures", "--dir", "d"}, []string{"`holdfast item failures --dir d`", "`holdfast batch failures --dir d`"}},
