@@ -106,7 +106,7 @@ func itemRow(it registry.WorkItem) []string {
 }
 
 func batchRow(it registry.WorkItem) []string {
-	return []string{it.ID, it.StateText(time.Now()), it.Collection, timeText(it.UpdatedAt), it.Name, noteText(it)}
+	return []string{it.ID, it.StateText(time.Now()), it.Collection, timeText(it.UpdatedAt), it.Heading(), noteText(it)}
 }
 
 // noteText is what there is to know of an item in one column: which hold stops it, else its note.
