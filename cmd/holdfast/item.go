@@ -206,7 +206,7 @@ func itemFacts(it registry.WorkItem) *facts {
 	f.add("batch", it.ParentID)
 	f.add("graph", it.GraphID)
 	if it.Row > 0 {
-		f.add("row", registry.CountText(it.Row))
+		f.add("line", registry.CountText(it.Row))
 	}
 	f.add("collection", it.Collection)
 	if spec.ProfileVersion > 0 {

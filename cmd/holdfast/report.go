@@ -158,7 +158,7 @@ func reportSections(r registry.BatchReport) []reportSection {
 	failed := reportSection{
 		title: "Not completed", query: registry.ReportQuery{List: registry.ListFailed},
 		columns: []column{
-			{name: "row", right: true},
+			{name: "line", right: true},
 			{name: "item", id: true},
 			{name: "state"},
 			{name: "stage", spare: 2},
@@ -177,7 +177,7 @@ func reportSections(r registry.BatchReport) []reportSection {
 	completed := reportSection{
 		title: "Completed", query: registry.ReportQuery{List: registry.ListCompleted},
 		columns: []column{
-			{name: "row", right: true},
+			{name: "line", right: true},
 			{name: "item", id: true},
 			{name: "ark"},
 			{name: "version", right: true, spare: 2},

@@ -32,7 +32,7 @@ func TestTable_80Columns(t *testing.T) {
 		row     []string
 		says    []string
 	}{
-		"report":   {failed.columns, failed.row(job), []string{"error: content: " + note, "fix: " + remedy}},
+		"report":   {failed.columns, failed.row(job), []string{"error: content: " + note, "LINE", "fix: " + remedy}},
 		"jobs":     {jobColumns(), jobRow(job), []string{"error: content: " + note, job.ARK}},
 		"items":    {itemColumns(), itemRow(item), []string{"note: file 1"}},
 		"batches":  {batchColumns(), batchRow(item), []string{"note: file 1"}},
