@@ -125,6 +125,7 @@ func (e *everywhere) states(t *testing.T) {
 // queries asks whatever can be asked and compares with a reading of the query in Go, page by page, in order, and with the
 // counts.
 func (e *everywhere) queries(t *testing.T) {
+	e.check(t, `status:pending,running error:"\"h\"" status:completed`) // words that contradict each other
 	rapid.Check(t, func(rt *rapid.T) {
 		words := rapid.SliceOfN(rapid.Custom(e.word), 0, 4).Draw(rt, "words")
 		e.check(rt, strings.Join(words, " "))

@@ -57,7 +57,7 @@ func shortTerm(q registry.ItemQuery, r reach) (short registry.Term, ok bool) {
 // leave too many items to look for it among.
 func (s *Store) checkShort(ctx context.Context, q registry.ItemQuery, r reach) error {
 	short, ok := shortTerm(q, r)
-	if !ok {
+	if !ok || len(r.places) == 0 { // its words contradict each other: nothing can match
 		return nil
 	}
 	var w where
