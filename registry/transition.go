@@ -224,7 +224,7 @@ func AdminActs() []Act {
 // Concerns says whether the transition leads away from p.
 func (t Transition) Concerns(p Position) bool {
 	return t.From == p.Status && (p.Held || !t.Held) && (p.OwnHold || !t.OwnHold) && (p.Open > 0 || !t.Open) && (p.Delayed || !t.Delayed) &&
-		(p.Attempt > 0 || !t.Claimed) && (p.Tells || !t.Tells) && !(p.Unsealed && t.Sealed) && !(p.JobsLeft && t.JobsDone) &&
+		(p.Attempt > 0 || !t.Claimed) && (p.Tells || !t.Tells) && (!p.Unsealed || !t.Sealed) && (!p.JobsLeft || !t.JobsDone) &&
 		(t.Commitments == nil || slices.Contains(t.Commitments, p.Commitment)) &&
 		(t.Actions == nil || slices.Contains(t.Actions, p.Action)) && (t.Stages == nil || slices.Contains(t.Stages, p.Stage))
 }

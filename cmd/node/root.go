@@ -168,7 +168,7 @@ func stranger(ctx context.Context, root *ocfl.Root, known records) (string, erro
 		case err != nil && object.Key == "":
 			return "", err
 		case err != nil:
-			return "what lies in " + object.Key, nil //nolint:nilerr // it is an object, although its inventory is damaged
+			return "what lies in " + object.Key, nil // it is an object, although its inventory is damaged
 		}
 		is, err := known.KnowsObject(ctx, object.ID)
 		if is || err != nil {

@@ -238,7 +238,7 @@ func (c *comparison) path() {
 		if told == at {
 			continue
 		}
-		if why := c.differs(n, at, digest); why != "" {
+		if why := c.differs(at, digest); why != "" {
 			c.fault(fileDiffers, receipt.EscapePath(path), "in version %d %s", n+1, why)
 			told = at
 		}
@@ -247,7 +247,7 @@ func (c *comparison) path() {
 }
 
 // differs says how a path's digest in a version ("": it is not there) differs from the row that holds then, or "".
-func (c *comparison) differs(n, at int, digest string) string {
+func (c *comparison) differs(at int, digest string) string {
 	if at < 0 || c.rows[at].Deleted {
 		if digest != "" {
 			return "storage has it, and it was not recorded"

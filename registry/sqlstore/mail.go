@@ -185,7 +185,8 @@ func (s *Store) Attention(ctx context.Context) (a registry.Attention, err error)
 	if err := s.read.QueryRowContext(ctx, `SELECT COUNT(*)`+untold).Scan(&a.Undelivered); err != nil {
 		return a, fmt.Errorf("count what was not delivered: %w", err)
 	}
-	if a.Messages, err = scanAll(scanDelivery)(s.read.QueryContext(ctx, `SELECT `+deliveryColumns+untold+` ORDER BY tried_at DESC, id`+limit(most))); err != nil {
+	a.Messages, err = scanAll(scanDelivery)(s.read.QueryContext(ctx, `SELECT `+deliveryColumns+untold+` ORDER BY tried_at DESC, id`+limit(most))) //nolint:rowserrcheck // scanAll does
+	if err != nil {
 		return a, fmt.Errorf("list what was not delivered: %w", err)
 	}
 	var id string

@@ -95,7 +95,7 @@ func ntfsTime(ticks uint64) time.Time {
 
 // dosTime reads MS-DOS's form as if it were UTC; the zero time when it is no date, or the first moment that it can tell.
 func dosTime(f *zip.File) time.Time {
-	date, clock := f.ModifiedDate, f.ModifiedTime //nolint:staticcheck // what there is, and not what is made of it
+	date, clock := f.ModifiedDate, f.ModifiedTime // what there is, and not what is made of it
 	if date == dosFirstDate && clock == 0 {
 		return time.Time{}
 	}

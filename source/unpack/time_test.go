@@ -35,10 +35,10 @@ func TestModified(t *testing.T) {
 	stamp := func(at time.Time) []byte { return extra(0x5455, uint8(1), uint32(at.Unix())) }
 	zipped := func(dos time.Time, more []byte) []byte {
 		return zipOf(t, []file{{"a", "x"}}, func(h *zip.FileHeader) {
-			h.Extra, h.ModifiedDate, h.ModifiedTime = more, 0, 0
+			h.Extra, h.ModifiedDate, h.ModifiedTime = more, 0, 0 //nolint:staticcheck // the very fields are tested
 			if !dos.IsZero() {
-				h.ModifiedDate = uint16(dos.Day() + int(dos.Month())<<5 + (dos.Year()-1980)<<9)
-				h.ModifiedTime = uint16(dos.Second()/2 + dos.Minute()<<5 + dos.Hour()<<11)
+				h.ModifiedDate = uint16(dos.Day() + int(dos.Month())<<5 + (dos.Year()-1980)<<9) //nolint:staticcheck // likewise
+				h.ModifiedTime = uint16(dos.Second()/2 + dos.Minute()<<5 + dos.Hour()<<11)      //nolint:staticcheck // likewise
 			}
 		})
 	}
