@@ -101,6 +101,7 @@ type itemPage struct {
 	Told       bool // Why says what the item's note says
 	Bulk       *registry.BulkProgress
 	Asked      string // of an item about an object
+	GivenUp    string // whom its job did not tell, since somebody ended the tries
 }
 
 func (p *pages) item(r *http.Request) (page, error) {
@@ -117,6 +118,9 @@ func (p *pages) item(r *http.Request) (page, error) {
 	i := itemPage{Item: it, Spec: specOf(it), Buttons: p.buttons(ctx, it)}
 	if i.Did, err = p.did(r, it.ID); err != nil {
 		return page{}, err
+	}
+	if untold, ok := it.Untold(); ok {
+		i.GivenUp = untold.Text()
 	}
 	i.ARK, i.Version = objectOf(it)
 	if object, ok := registry.ObjectSpecIn(it.Spec); ok {

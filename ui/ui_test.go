@@ -222,6 +222,30 @@ func TestPages_Problems(t *testing.T) {
 	}
 }
 
+// givenUp is a Registry in which the tries to tell every job's receiver were ended.
+type givenUp struct{ registry.Reading }
+
+func (g givenUp) Item(ctx context.Context, id string) (registry.WorkItem, error) {
+	it, err := g.Reading.Item(ctx, id)
+	it.Status, it.Commitment = registry.Completed, registry.Preserved
+	it.Results = map[string]json.RawMessage{registry.ResultUntold: json.RawMessage(`{"target": "https://gone.test", "actor": "ann <b>", "reason": "` + hostileReason + `"}`)}
+	return it, err
+}
+
+const hostileReason = "<script>gone</script>"
+
+// TestPages_GivenUp: the page of a job that completed without telling its receiver says so, by whom and why.
+func TestPages_GivenUp(t *testing.T) {
+	s := newSite(t)
+	_, jobs := s.fill(t)
+	text := load(t, handlerOf(t, givenUp{s.store}), "/items/"+jobs[1].ID, http.StatusOK)
+	for _, want := range []string{"preserved; callback given up", "https://gone.test was not told: given up by ann &lt;b&gt;", template.HTMLEscapeString(hostileReason)} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not have %q:\n%s", want, text)
+		}
+	}
+}
+
 // broken is a Registry that does not answer.
 type broken struct{ registry.Reading }
 
