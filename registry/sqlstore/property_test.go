@@ -348,7 +348,10 @@ func (m *model) command(t *rapid.T, id string, act registry.Act, from registry.S
 }
 
 func (m *model) requeue(t *rapid.T) {
-	id := m.some(t, func(it *modelled) bool { return it.Status == registry.Failed || it.Status == registry.Cancelled })
+	// What failed before a worker had it is a row that was refused, which never runs.
+	id := m.some(t, func(it *modelled) bool {
+		return it.Status == registry.Failed && it.Attempt > 0 || it.Status == registry.Cancelled
+	})
 	it := m.items[id]
 	route, _ := registry.RouteOf(it.action)
 	route = route.With(nil)
