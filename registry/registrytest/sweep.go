@@ -17,6 +17,7 @@ func sweepTests() []test {
 		{"R13_losses_after_progress_end_all_the_same", progressLossesEnd},
 		{"R13_a_loss_in_company_is_not_charged", lossInCompany},
 		{"R13_after_five_losses_it_runs_alone", runsAlone},
+		{"R20_what_runs_alone_takes_no_message_of_others", aloneRingsAgain},
 		{"R13_the_quietest_worker_comes_to_rest", comesToRest},
 		{"R14_after_a_gap_it_waits_a_lease", sweepGap},
 		{"R14_after_a_clock_set_back_it_waits_no_longer", sweepClockBack},
@@ -135,6 +136,32 @@ func lossInCompany(f *fixture) {
 	f.loseOnce(jobs[0])
 	if got := f.item(jobs[0]).Tries; got != 1 {
 		f.Errorf("tries=%d after a loss alone, want 1", got)
+	}
+}
+
+// aloneRingsAgain: a message that fetched an item which runs alone was another item's, and that one is rung for again at once, and not
+// only when its message is repeated.
+func aloneRingsAgain(f *fixture) {
+	_, jobs := f.batch(3)
+	for _, job := range jobs {
+		f.bring(job, registry.Download)
+	}
+	for range 5 {
+		f.loseTogether(jobs[:2])
+	}
+	f.clock.pass(2 * time.Hour)
+	f.renewal("a", registry.Download, 4)
+	const window = 2
+	if got := f.offered(window); !slices.Contains(got, jobs[2]) {
+		f.Fatalf("due %v, want %s among them", got, jobs[2])
+	}
+	c, refused := f.asksAt(registry.Download, "a", jobs[2])
+	if refused != "" || c.Item.ID == jobs[2] {
+		f.Fatalf("an idle worker gets %s (refused %q), want one that runs alone", c.Item.ID, refused)
+	}
+	f.clock.pass(2 * time.Second)
+	if got := f.offered(window); !slices.Contains(got, jobs[2]) {
+		f.Errorf("due %v, want %s, whose message was used up", got, jobs[2])
 	}
 }
 

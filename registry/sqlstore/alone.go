@@ -40,7 +40,12 @@ func (t *tx) claimAlone(c *claiming, itemID string) (done bool, err error) {
 	case by != "" && by != c.Worker:
 		return false, t.keepNoLonger(itemID)
 	case by == "" && others == 0 && found[0].Stage == c.Stage:
-		return true, t.start([]starting{{c, found[0]}})
+		if err := t.start([]starting{{c, found[0]}}); err != nil || c.Hint == itemID {
+			return true, err
+		}
+		// The message was another item's, which this worker is not given now, and whose place the message of this one will not take.
+		_, err := t.turnAway(c.ClaimRequest, registry.ReasonQueued)
+		return true, err
 	}
 	c.refused, err = t.turnAway(c.ClaimRequest, registry.ReasonQueued)
 	return true, err
