@@ -12,38 +12,29 @@ import (
 // stages are a worker's. Whatever another secret gives access to is lost too when such a process is taken over, so no
 // process should be given one that is not listed here.
 func Secrets(role string, stages ...registry.Stage) []string {
-	users := []string{role}
-	for _, s := range stages {
-		users = append(users, string(s))
-	}
-	return slices.DeleteFunc(AllSecrets(), func(name string) bool {
-		return !slices.ContainsFunc(usersOf(name), func(user string) bool { return slices.Contains(users, user) })
-	})
+	return secrets(func(_ string, users []string) bool { return uses(users, role, stages) })
 }
 
 // AllSecrets returns the names of all secret variables, sorted.
-func AllSecrets() (names []string) {
+func AllSecrets() []string { return secrets(func(string, []string) bool { return true }) }
+
+// Unneeded returns the secret variables that are set and that the role does not use, sorted.
+func Unneeded(role string, stages ...registry.Stage) []string {
+	return secrets(func(name string, users []string) bool { return os.Getenv(name) != "" && !uses(users, role, stages) })
+}
+
+// uses says whether a role, or one of a worker's stages, is among those who use a secret.
+func uses(users []string, role string, stages []registry.Stage) bool {
+	return slices.Contains(users, role) || slices.ContainsFunc(stages, func(s registry.Stage) bool { return slices.Contains(users, string(s)) })
+}
+
+// secrets returns the names of the secret variables that take says yes to, by name and by who uses it, sorted.
+func secrets(take func(name string, users []string) bool) (names []string) {
 	for _, f := range fieldsOf(&Config{}, Prefix) {
-		if f.typ.Tag.Get("secret") == "true" {
+		if f.typ.Tag.Get("secret") == "true" && take(f.name, strings.Fields(f.typ.Tag.Get("for"))) {
 			names = append(names, f.name)
 		}
 	}
 	slices.Sort(names)
 	return names
-}
-
-// Unneeded returns the secret variables that are set and that the role does not use, sorted.
-func Unneeded(role string, stages ...registry.Stage) []string {
-	used := Secrets(role, stages...)
-	return slices.DeleteFunc(AllSecrets(), func(name string) bool { return os.Getenv(name) == "" || slices.Contains(used, name) })
-}
-
-// usersOf returns the roles and stages that use a secret variable.
-func usersOf(name string) []string {
-	for _, f := range fieldsOf(&Config{}, Prefix) {
-		if f.name == name {
-			return strings.Fields(f.typ.Tag.Get("for"))
-		}
-	}
-	return nil
 }

@@ -37,8 +37,8 @@ func (s *Store) Due(ctx context.Context, d registry.DueRequest) ([]registry.Wake
 	return wakes, nil
 }
 
-// selectRung counts the items of stage $1 for which a message is on its way at the time $2.
-const selectRung = `SELECT COUNT(*) FROM work_item WHERE stage = $1 AND status = 'pending' AND nudges > 0 AND nudge_at > $2`
+// rung is true for the rows for which a message is on its way at the time $2.
+const rung = `status = 'pending' AND nudges > 0 AND nudge_at > $2`
 
 func (s *Store) anyDue(ctx context.Context) (found bool, err error) {
 	err = s.read.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM work_item WHERE nudge_at <= $1) OR EXISTS (SELECT 1 FROM putback)`,
@@ -66,7 +66,7 @@ func (t *tx) allDue(d registry.DueRequest) (wakes []registry.Wake, err error) {
 			continue
 		}
 		var outstanding int
-		err := t.get(selectRung, []any{stage, t.now}, &outstanding)
+		err := t.get(`SELECT COUNT(*) FROM work_item WHERE stage = $1 AND `+rung, []any{stage, t.now}, &outstanding)
 		if err != nil {
 			return nil, fmt.Errorf("stage %s: %w", stage, err)
 		}

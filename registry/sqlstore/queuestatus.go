@@ -205,18 +205,22 @@ func (s *Store) addGroups(ctx context.Context, q *registry.QueueStatus, holds []
 
 // addRung counts the messages that are waited for (R19), as the relay does.
 func (s *Store) addRung(ctx context.Context, q *registry.QueueStatus) error {
-	for i := range q.Stages {
-		err := s.read.QueryRowContext(ctx, selectRung, q.Stages[i].Stage, micros(s.now())).Scan(&q.Stages[i].Rung)
-		if err != nil {
-			return fmt.Errorf("stage %s: %w", q.Stages[i].Stage, err)
-		}
-	}
-	return nil
+	return s.addByStage(ctx, q, `SELECT stage, COUNT(*) FROM work_item WHERE tenant = $1 AND `+rung+` GROUP BY stage`, []any{Tenant, micros(s.now())},
+		func(line *registry.StageQueue, n int64) { line.Rung = n })
 }
 
-func (s *Store) addRunning(ctx context.Context, q *registry.QueueStatus) (err error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT stage, COUNT(*) FROM work_item
-		WHERE tenant = $1 AND status = 'running' AND stage IN `+names(registry.Stages())+` GROUP BY stage`, Tenant)
+func (s *Store) addRunning(ctx context.Context, q *registry.QueueStatus) error {
+	return s.addByStage(ctx, q, `SELECT stage, COUNT(*) FROM work_item
+		WHERE tenant = $1 AND status = 'running' AND stage IN `+names(registry.Stages())+` GROUP BY stage`, []any{Tenant},
+		func(line *registry.StageQueue, n int64) {
+			line.Running = n
+			q.Running += n
+		})
+}
+
+// addByStage notes what a query counts for each stage.
+func (s *Store) addByStage(ctx context.Context, q *registry.QueueStatus, query string, args []any, note func(*registry.StageQueue, int64)) (err error) {
+	rows, err := s.read.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err
 	}
@@ -227,8 +231,7 @@ func (s *Store) addRunning(ctx context.Context, q *registry.QueueStatus) (err er
 		if err := rows.Scan(&stage, &n); err != nil {
 			return err
 		}
-		stageOf(q, stage).Running = n
-		q.Running += n
+		note(stageOf(q, stage), n)
 	}
 	return rows.Err()
 }
