@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/holdfast/holdfast/cmd/node"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/client"
 )
@@ -99,10 +100,10 @@ func (a *app) followEvents(ctx context.Context, q registry.FeedQuery) error {
 		args = append(args, "--after", strconv.FormatInt(last, 10))
 	}
 	if len(q.Types) > 0 {
-		args = append(args, "--types", quoted(strings.Join(q.Types, ",")))
+		args = append(args, "--types", node.ShellWord(strings.Join(q.Types, ",")))
 	}
 	if q.ItemID != "" {
-		args = append(args, "--item", quoted(q.ItemID))
+		args = append(args, "--item", node.ShellWord(q.ItemID))
 	}
 	a.note("interrupted; to go on with the next event: %s", a.commandLine("events", args...))
 	return exitInterrupted

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/holdfast/holdfast/cmd/node"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/client"
 )
@@ -117,7 +118,7 @@ func failureRow(g registry.FailureGroup) []string {
 func (a *app) showRemedy(g registry.FailureGroup, q registry.Query) error {
 	_, err := fmt.Fprintf(a.out, "\n%s: %s\n  %s\n", plural(g.Count, "item", "items"), clean(g.Title()), clean(g.Act))
 	if match, ok := g.Requeue(q); ok && err == nil {
-		args := []string{"--match", quoted(match.String())}
+		args := []string{"--match", node.ShellWord(match.String())}
 		if g.From != "" {
 			args = append(args, "--from", string(g.From))
 		}

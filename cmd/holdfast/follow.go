@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast/holdfast/cmd/node"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/client"
 )
@@ -139,18 +140,9 @@ func (a *app) interrupted(targets []target) error {
 func (a *app) commandLine(command string, args ...string) string {
 	words := append([]string{"holdfast", command}, args...)
 	if a.dir != "" {
-		words = append(words, "--dir", quoted(a.dir))
+		words = append(words, "--dir", node.ShellWord(a.dir))
 	}
 	return strings.Join(words, " ")
-}
-
-// quoted is a word that a shell takes as it is.
-func quoted(word string) string {
-	const harmless = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+,-"
-	if word != "" && strings.Trim(word, harmless) == "" {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // display chooses how progress is shown: not at all, redrawn in place, or by lines.

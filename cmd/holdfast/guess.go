@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/holdfast/holdfast/cmd/node"
 	"github.com/holdfast/holdfast/registry"
 )
 
@@ -40,7 +41,7 @@ func (a *app) guessed(parent *cobra.Command, word string, rest []string) error {
 	for i, p := range paths {
 		line := "holdfast " + p
 		for _, arg := range rest {
-			line += " " + quoted(arg)
+			line += " " + node.ShellWord(arg)
 		}
 		paths[i] = "`" + line + "`"
 	}

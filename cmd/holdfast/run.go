@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/holdfast/holdfast/cmd/node"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/wire"
 )
@@ -34,7 +35,7 @@ type app struct {
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{in: stdin, out: stdout, err: stderr, again: "holdfast"}
 	for _, arg := range args {
-		a.again += " " + quoted(arg)
+		a.again += " " + node.ShellWord(arg)
 	}
 	root := a.root() //nolint:contextcheck // cobra hands the context to each command
 	root.SetArgs(args)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strings"
 
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/storage"
@@ -139,7 +138,7 @@ func (f *foundRoots) judge(ctx context.Context, n *Node, known records) error {
 			continue
 		}
 		fix := "restore the Registry's database from its backup, or correct the addresses; an empty database never learns of these objects: " +
-			"to begin with one beside them all the same, run: holdfast storage accept " + quoted(s.Address) + " --registry " + source
+			"to begin with one beside them all the same, run: holdfast storage accept " + ShellWord(s.Address) + " --registry " + source
 		needs = append(needs, need{settingStorage, s.Address, s.what(), fix, func(ctx context.Context) error {
 			had, err := known.HadReplicas(ctx, s.Name)
 			if had || err != nil {
@@ -177,14 +176,6 @@ func stranger(ctx context.Context, root *ocfl.Root, known records) (string, erro
 		return object.ID, nil
 	}
 	return "", nil
-}
-
-// quoted is an address as a shell takes it.
-func quoted(address string) string {
-	if strings.ContainsAny(address, " &?*'\"\\$;<>()|`~#!{}[]") {
-		return "'" + strings.ReplaceAll(address, "'", `'\''`) + "'"
-	}
-	return address
 }
 
 // AcceptStorage notes in the storage root at an address that the Registry of that name may work there, although it does not
