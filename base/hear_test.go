@@ -29,7 +29,7 @@ func TestWithdrawn_EndsTheStepWithinASecond(t *testing.T) {
 			m := f.deliver(id)
 			<-running
 			asked := time.Now()
-			if _, err := s.Command(t.Context(), registry.Command{ItemID: id, Act: act, Reason: "wrong file", Actor: "admin"}); err != nil {
+			if _, err := s.Command(t.Context(), registry.Command{ItemID: id, Act: act, Reason: "wrong file", Actor: "admin", Confirmed: true}); err != nil {
 				t.Fatal(err)
 			}
 			if cause := <-heard; !errors.Is(cause, registry.ErrClaimLost) {

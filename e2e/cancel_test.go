@@ -75,7 +75,7 @@ func TestAbort_Running(t *testing.T) {
 	d.arrived(h, hold)
 	job := h.job(batch).ID
 	asked := time.Now()
-	h.must(0, "item", "abort", job, "--reason", "not ours")
+	h.must(0, "item", "abort", job, "--yes", "--reason", "not ours")
 	d.gone(h, asked)
 	h.becomes(job, "Aborted")
 	h.must(8, "item", "requeue", job)

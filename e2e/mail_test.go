@@ -102,6 +102,20 @@ func TestMail(t *testing.T) {
 		t.Errorf("told again as %s, want %s", again, before)
 	}
 
+	// Whoever ends a batch for good is told first what cannot be undone, and its people hear of it.
+	h.must(0, "collection", "hold", "mailed", "--reason", "moving")
+	ended := h.begin(manifest, "--collection", "mailed", "--notify", "Ann <ann@example.org>", "--force")
+	for _, bulk := range []bool{false, true} {
+		args := []string{"item", "abort", ended}
+		if bulk {
+			args = []string{"item", "abort", "--match", "id:" + ended}
+		}
+		says(t, "an abort that nobody confirmed", h.must(7, args...).stderr, "nobody said yes")
+	}
+	says(t, "what an abort takes along", h.must(7, "item", "abort", ended).stderr, "the batch ends for good", "has to be submitted again", "a mail tells curator@example.org, ann@example.org that it was aborted")
+	h.must(0, "item", "abort", ended, "--yes", "--reason", "the wrong list")
+	says(t, "of what was ended", await("ann@example.org", "Holdfast STOPPED: batch maps.checkm (mailed) was aborted").Text, "the wrong list", ended, "none: nothing of it was ingested")
+
 	quiet := up(t)
 	path := filepath.Join(t.TempDir(), "c.txt")
 	if err := os.WriteFile(path, []byte("gamma"), 0o600); err != nil {

@@ -10,12 +10,16 @@ const (
 	KindQueued Kind = "queued" // [Queued]: a batch was taken in
 	KindReport Kind = "report" // [Report]: what became of a batch's jobs, or what changed since that was told
 	KindFailed Kind = "failed" // [Failed]: a batch could not be read, or not to its end
-	KindSafe   Kind = "safe"   // [Safe]: every copy of all that was in a batch was read back
-	KindDigest Kind = "digest" // [Digest]: what waits for the operators
+	// KindStopped is [Stopped]: an admin ended a batch for good.
+	KindStopped Kind = "stopped"
+	KindSafe    Kind = "safe"   // [Safe]: every copy of all that was in a batch was read back
+	KindDigest  Kind = "digest" // [Digest]: what waits for the operators
 )
 
 // Kinds returns every kind.
-func Kinds() []Kind { return []Kind{KindQueued, KindReport, KindFailed, KindSafe, KindDigest} }
+func Kinds() []Kind {
+	return []Kind{KindQueued, KindReport, KindFailed, KindStopped, KindSafe, KindDigest}
+}
 
 // Batch is what all mails about a batch know of it.
 type Batch struct {
@@ -91,6 +95,20 @@ type Failed struct {
 	Error string
 	Fault string // as in [Job]
 	Fix   string
+}
+
+// Stopped is what the mail says about a batch that an admin ended for good: no report, or no further one, will come.
+type Stopped struct {
+	Batch
+	At    time.Time
+	State string // aborted or deleted
+	Why   string // by whom, and the reason that was given
+	Jobs  int64  // that there were
+	// Preserved are those whose objects are preserved and stay, Carried those that are past the point of no return and will be, and
+	// Ended all others: of these nothing is kept.
+	Preserved int64
+	Carried   int64
+	Ended     int64
 }
 
 // Safe is what the mail says when the depositor's own copy is not the only one any more.

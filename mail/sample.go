@@ -24,7 +24,10 @@ func samples() map[Kind][]any {
 			Report{},
 		},
 		KindFailed: {Failed{Batch: batch, At: at, Error: "the manifest has no rows", Fault: "the deposit", Fix: "the producer corrects the deposit, and submits it again"}, Failed{}},
-		KindSafe:   {Safe{Batch: batch, Objects: 12, Storages: []string{"storage", "vault"}, Verified: at}, Safe{}},
+		KindStopped: {
+			Stopped{Batch: batch, At: at, State: "aborted", Why: "aborted by ann: the wrong folder", Jobs: 15, Preserved: 12, Carried: 1, Ended: 2}, Stopped{},
+		},
+		KindSafe: {Safe{Batch: batch, Objects: 12, Storages: []string{"storage", "vault"}, Verified: at}, Safe{}},
 		KindDigest: {
 			Digest{
 				At: at, Link: "https://holdfast.example.org/", Needs: true, Failed: 412, Failures: []Cause{{412, "download", "the system", "503 by example.org", "see to it"}}, More: 1,

@@ -144,7 +144,7 @@ func DeliverySpecIn(raw json.RawMessage) (d DeliverySpec, ok bool) {
 type Delivery struct {
 	ID      string     `json:"delivery_id"` // the message's
 	Subject string     `json:"subject"`     // the item that it tells of
-	Kind    string     `json:"kind"`        // callback, mail-queued, mail-report, mail-failed, mail-safe or mail-digest
+	Kind    string     `json:"kind"`        // callback, mail-queued, mail-report, mail-failed, mail-stopped, mail-safe or mail-digest
 	State   State      `json:"state"`       // that it tells
 	Target  string     `json:"target"`      // the receiver, for people: a server, or a mail address
 	Tries   int        `json:"tries"`

@@ -20,8 +20,10 @@ const (
 	MailQueued MailKind = "queued" // a batch was taken in
 	MailReport MailKind = "report" // what a batch's report of one closing says
 	MailFailed MailKind = "failed" // a batch could not be expanded
-	MailSafe   MailKind = "safe"   // every copy of all that was in a batch was read back: the depositor's own may go
-	MailDigest MailKind = "digest" // what waits for the operators
+	// MailStopped: an admin ended a batch for good, so that no report will come of it.
+	MailStopped MailKind = "stopped"
+	MailSafe    MailKind = "safe"   // every copy of all that was in a batch was read back: the depositor's own may go
+	MailDigest  MailKind = "digest" // what waits for the operators
 )
 
 // MostMailAddresses is how many addresses a submission, or a collection, can name.
@@ -71,7 +73,9 @@ func (d DeliverySpec) mailID() string {
 		about += fmt.Sprintf("_%d", d.Times)
 	case MailDigest:
 		about = fmt.Sprintf("%s_%d", d.Mail, d.Period)
-	case MailQueued:
+	case MailStopped: // once, or twice when it was aborted first and is asked for again after it was deleted
+		about += "_" + strings.ToLower(string(d.State))
+	case MailQueued: // once for all
 	}
 	sum := sha256.Sum256([]byte(mailbox(d.To)))
 	return "msg_" + about + "_" + hex.EncodeToString(sum[:8])
@@ -86,6 +90,8 @@ func (d DeliverySpec) mailTold() string {
 		return fmt.Sprintf("report %d of batch %s", d.Closing, d.Subject)
 	case MailFailed:
 		return "batch " + d.Subject + " could not be read"
+	case MailStopped:
+		return "batch " + d.Subject + " was ended by an admin"
 	case MailSafe:
 		return "batch " + d.Subject + " is safe"
 	case MailDigest:

@@ -228,7 +228,7 @@ state stays that in which it goes on. When it is held, it is Held.
 Four things the table does not show. **Past the point of no return**: a job that has announced a version of an object is
 only rolled forward; cancel, abort and delete of it are refused. **Preserved**: once its version is recorded, the object stays whatever becomes
 of the job, and its item says so (` + "`commitment`" + `). What is left of a preserved job that failed can be deleted; at ` + "`notify`" + ` its delivery can be given up,
-and a requeue aims it at the callback that its collection has then. **Confirmation**: a delete with consequences (a depositor who
+and a requeue aims it at the callback that its collection has then. **Confirmation**: an abort, and a delete with consequences (a depositor who
 is not told, staged bytes that go) is refused until they are confirmed. **Batches**: what is cancelled, aborted or deleted
 as a batch happens to the batch at once and to its jobs by a bulk act.
 `)

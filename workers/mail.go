@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,6 +30,9 @@ type Mails struct {
 
 // How long a mail that says that a batch is safe waits for what is missing, or damaged.
 const safeWait = 30 * time.Minute
+
+// stoppedWait is how long a mail that says that a batch was ended waits for its jobs to be stopped.
+const stoppedWait = 10 * time.Second
 
 // mostTold is how many jobs a mail lists; the others are in its attachments.
 const mostTold = 20
@@ -70,6 +74,9 @@ func (w *Mails) tell(ctx context.Context, item *base.Item, batch registry.WorkIt
 			}
 			failed := mail.Failed{Batch: about, At: batch.UpdatedAt, Error: batch.Note, Fault: faultOf(batch.ErrorClass), Fix: registry.FixOf(batch, "", "").Text}
 			return mail.KindFailed, failed, nil, nil
+		case registry.MailStopped:
+			data, err := w.stopped(ctx, batch, about)
+			return mail.KindStopped, data, nil, err
 		case registry.MailSafe:
 			data, err := w.safe(ctx, about, m.Closing)
 			return mail.KindSafe, data, nil, err
@@ -85,6 +92,48 @@ func (w *Mails) tell(ctx context.Context, item *base.Item, batch registry.WorkIt
 // givenUp says that an admin ended a batch: what a mail told of it before is not so any more.
 func givenUp(batch registry.WorkItem) bool {
 	return batch.Status == registry.Cancelled || batch.Status == registry.Aborted || batch.Status == registry.Deleted
+}
+
+// stopped says what became of the jobs of a batch that was ended for good. It waits until all are stopped that will be.
+func (w *Mails) stopped(ctx context.Context, batch registry.WorkItem, about mail.Batch) (data mail.Stopped, err error) {
+	open, err := w.stopping(ctx, batch.ID)
+	if err != nil {
+		return data, err
+	}
+	if open {
+		return data, base.Snooze(stoppedWait, registry.ReasonNotDue, "the batch's jobs are still being stopped")
+	}
+	p, err := w.Registry.BatchProgress(ctx, batch.ID)
+	if err != nil {
+		return data, err
+	}
+	data = mail.Stopped{
+		Batch: about, At: batch.UpdatedAt, State: strings.ToLower(string(batch.State)), Why: batch.Note,
+		Jobs: p.Jobs, Preserved: p.Completed + p.Preserved, Carried: p.Open,
+	}
+	data.Ended = data.Jobs - data.Preserved - data.Carried
+	return data, nil
+}
+
+// stopping says whether a batch that was ended has jobs that are yet to be stopped: what is open and has announced no version.
+func (w *Mails) stopping(ctx context.Context, batchID string) (bool, error) {
+	for _, status := range []registry.Status{registry.Prepare, registry.Pending, registry.Running} {
+		q := registry.ItemQuery{ParentID: batchID, Status: status, Limit: 500}
+		for {
+			page, err := w.Registry.Items(ctx, q)
+			if err != nil {
+				return false, err
+			}
+			if slices.ContainsFunc(page.Rows, func(it registry.WorkItem) bool { return it.Commitment == registry.Uncommitted }) {
+				return true, nil
+			}
+			if page.Next == "" {
+				break
+			}
+			q.After = page.Next
+		}
+	}
+	return false, nil
 }
 
 // send makes one try to send a mail that compose makes. An unsent ends the matter: it is noted, and the item is done.

@@ -135,18 +135,43 @@ func TestMailTruth(t *testing.T) {
 			o.command(batch, registry.ActCancel, "")
 		}
 		o.command(batch, act, "")
-		if sent := o.deliver(); len(sent) != 0 {
-			t.Errorf("%s: told %q", act, sent[0].Subject)
-		}
-		told := o.told(batch)
-		if len(told) != 1 {
-			t.Errorf("%s: %d messages, want one", act, len(told))
-		}
-		for _, d := range told {
-			if d.SentAt != nil || !strings.Contains(d.Error, "not sent: the batch is ") {
-				t.Errorf("%s: %+v", act, d)
+		for _, m := range o.deliver() {
+			if !strings.Contains(m.Subject, "STOPPED") {
+				t.Errorf("%s: told %q", act, m.Subject)
 			}
 		}
+		if d := o.told(batch)["mail-queued curator@example.org Pending"]; d.SentAt != nil || !strings.Contains(d.Error, "not sent: the batch is ") {
+			t.Errorf("%s: %+v", act, d)
+		}
+	}
+}
+
+// TestMail_Stopped: who submitted a batch that an admin ends for good hears by whom, why, and what became of each job: what is preserved, what
+// is past the point of no return, and what is ended. It is not told before that is so.
+func TestMail_Stopped(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t, registry.MailRules{})
+	batch := o.manifest([]string{"ann@example.org"}, "a.txt", "bad.txt", "c.txt", "d.txt")
+	jobs := o.expand(batch)
+	o.end(jobs[0].ID)
+	o.end(jobs[1].ID)
+	_, err := o.registry.Command(t.Context(), registry.Command{ItemID: batch, Act: registry.ActAbort, Actor: "eve", Reason: "the <wrong> folder", Confirmed: true})
+	must(t, err)
+	if sent := o.deliver(); len(sent) != 0 {
+		t.Fatalf("told %q while jobs are still to be stopped", sent[0].Subject)
+	}
+	_, err = o.run(o.only(registry.Bulk).ID)
+	must(t, err)
+	o.wait(time.Minute)
+	sent := o.deliver()
+	if len(sent) != 1 || sent[0].To != "ann@example.org" || sent[0].Subject != "Holdfast STOPPED: batch bätch.checkm (test) was aborted" {
+		t.Fatalf("mails %+v", sent)
+	}
+	has(t, "text", sent[0].Text, "aborted by eve: the <wrong> folder", "no further report", "has to be submitted again", "Jobs:       4", "1 object is preserved and stays",
+		"3 jobs are ended: nothing of them is preserved")
+	has(t, "HTML", sent[0].HTML, "the &lt;wrong&gt; folder", "3 jobs are ended")
+	if len(o.carriers()) != 0 {
+		t.Errorf("%d mails are left", len(o.carriers()))
 	}
 }
 

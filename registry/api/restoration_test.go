@@ -176,7 +176,7 @@ func TestRestore_Swept(t *testing.T) {
 	ready := b.restored(t, "ark:/99999/ready", "to be fetched")
 	running := b.restoring(t, "ark:/99999/running")
 	up := b.restoring(t, "ark:/99999/given-up")
-	_, err := b.store.Command(t.Context(), registry.Command{ItemID: up.Item.ID, Act: registry.ActAbort, Actor: "admin"})
+	_, err := b.store.Command(t.Context(), registry.Command{ItemID: up.Item.ID, Act: registry.ActAbort, Actor: "admin", Confirmed: true})
 	must(t, err)
 	keep := []string{ready.Place, staging.RestoredKey(running.Lease, "bag.tar"), staging.RestoredKey(registry.Lease{ItemID: "unknown", N: 1}, "young.tar")}
 	drop := []string{staging.RestoredKey(registry.Lease{ItemID: ready.ItemID, N: 99}, "bag.tar"), staging.RestoredKey(up.Lease, "bag.tar")}

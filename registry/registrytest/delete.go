@@ -22,14 +22,14 @@ func deleteTests() []test {
 	}
 }
 
-// unconfirmed asks for a delete without a confirmation, and returns what it would take along.
-func (f *fixture) unconfirmed(id string) string {
+// unconfirmed asks for an act without a confirmation, and returns what it would take along.
+func (f *fixture) unconfirmed(id string, act registry.Act) string {
 	f.Helper()
 	before := f.item(id)
-	_, err := f.Command(f.Context(), registry.Command{ItemID: id, Act: registry.ActDelete, Actor: "admin"})
+	_, err := f.Command(f.Context(), registry.Command{ItemID: id, Act: act, Actor: "admin"})
 	var needed *registry.ConfirmationNeeded
-	if !errors.As(err, &needed) || needed.ItemID != id || needed.Act != registry.ActDelete || len(needed.Consequences) == 0 {
-		f.Fatalf("delete of item %s without a confirmation: %v", id, err)
+	if !errors.As(err, &needed) || needed.ItemID != id || needed.Act != act || len(needed.Consequences) == 0 {
+		f.Fatalf("%s of item %s without a confirmation: %v", act, id, err)
 	}
 	if got := f.item(id).Status; got != before.Status {
 		f.Errorf("it is %s, was %s", got, before.Status)
@@ -55,10 +55,10 @@ func deleteConfirmation(f *fixture) {
 		Lease: f.takeItem(jobs[0]).Lease, Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Error: "broken",
 		DoneBytes: ptr(int64(1_234_000_000)),
 	})
-	f.says(f.unconfirmed(jobs[0]), "batch "+batch+" is not completed: its depositor will not be told of this job", "1.2 GB in staging go")
+	f.says(f.unconfirmed(jobs[0], registry.ActDelete), "batch "+batch+" is not completed: its depositor will not be told of this job", "1.2 GB in staging go")
 	f.finish(jobs[1])
 	f.done(f.take(registry.Report, batch).Lease)
-	if text := f.unconfirmed(jobs[0]); strings.Contains(text, "depositor") {
+	if text := f.unconfirmed(jobs[0], registry.ActDelete); strings.Contains(text, "depositor") {
 		f.Errorf("the batch has reported, and still: %s", text)
 	}
 	it := f.sure(jobs[0], registry.ActDelete)
@@ -140,7 +140,7 @@ func deleteBatch(f *fixture) {
 	batch, jobs := f.reported(5)
 	f.command(jobs[1], registry.ActRequeue, "") // it runs again
 	running := f.takeItem(jobs[1]).Lease
-	f.says(f.unconfirmed(batch), "the last report", "4 jobs are deleted, 1 of them stopped first", "1.5 kB in staging of 3 jobs go", "what 1 completed job stored stays")
+	f.says(f.unconfirmed(batch, registry.ActDelete), "the last report", "4 jobs are deleted, 1 of them stopped first", "1.5 kB in staging of 3 jobs go", "what 1 completed job stored stays")
 	f.sure(batch, registry.ActDelete)
 	f.state(batch, registry.StateDeleted)
 	bulk := f.carriedOut()
@@ -161,7 +161,7 @@ func deleteHeldBatch(f *fixture) {
 	id := f.submit()
 	f.refusedCommand(id, registry.ActDelete, "", registry.StatePending, registry.StateDeleted)
 	f.hold(registry.HoldBatch, id)
-	f.says(f.unconfirmed(id), "the depositor is not notified of this")
+	f.says(f.unconfirmed(id, registry.ActDelete), "the depositor is not notified of this")
 	f.sure(id, registry.ActDelete)
 	f.state(id, registry.StateDeleted)
 	if bulk := f.carriedOut(); len(bulk) != 0 {
@@ -214,7 +214,7 @@ func (f *fixture) tidyOf(id string) registry.WorkItem {
 func tidiesOnce(f *fixture) {
 	id := f.job(registry.Download)
 	f.takeItem(id)
-	f.command(id, registry.ActAbort, "")
+	f.sure(id, registry.ActAbort)
 	f.tidyOf(id)
 	f.sure(id, registry.ActDelete)
 	tidy := f.tidyOf(id)
@@ -256,7 +256,7 @@ func tidiesAgain(f *fixture) {
 
 func nothingToTidy(f *fixture) {
 	_, jobs := f.batch(1)
-	f.command(jobs[0], registry.ActAbort, "")
+	f.sure(jobs[0], registry.ActAbort)
 	if all := f.all(registry.ItemQuery{Action: registry.Tidy}); len(all) > 0 {
 		f.Errorf("%+v", all)
 	}

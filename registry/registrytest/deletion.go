@@ -267,7 +267,7 @@ func deletionActs(f *fixture) {
 	ark := f.object()
 	it := f.approved(ark)
 	f.command(it.ID, registry.ActCancel, "")
-	f.command(it.ID, registry.ActAbort, "")
+	f.sure(it.ID, registry.ActAbort)
 	it = f.approved(ark) // the first was given up before it began
 	c := f.take(registry.Delete, it.ID)
 	_, err := f.LockObject(f.Context(), c.Lease, ark)

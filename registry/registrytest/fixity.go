@@ -138,7 +138,7 @@ func dueOnce(f *fixture) {
 	}
 	// Given up, it is due as before.
 	id := f.about(registry.FixityCheck, ark).ID
-	f.command(id, registry.ActAbort, "")
+	f.sure(id, registry.ActAbort)
 	if done := f.recheck(10); done.Queued != 1 {
 		f.Errorf("queued %+v after it was given up, want 1", done)
 	}

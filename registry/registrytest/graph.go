@@ -255,7 +255,7 @@ func c02Grows(f *fixture) {
 func c02Cancelled(f *fixture) {
 	id, items := f.prepare("", node("a"), node("b", "a"), node("c"), node("d", "c"), node("e"))
 	f.command(items["a"], registry.ActCancel, "")
-	f.command(items["c"], registry.ActAbort, "")
+	f.sure(items["c"], registry.ActAbort)
 	_, err := f.Command(f.Context(), registry.Command{ItemID: items["a"], Act: registry.ActRequeue, Actor: "admin"})
 	var refused *registry.TransitionError
 	if !errors.As(err, &refused) {

@@ -111,7 +111,7 @@ func c13Abort(f *fixture) {
 	f.finish(items["done"])
 	f.command(items["stopped"], registry.ActCancel, "")
 	f.fail(items["a"], registry.SystemFault)
-	f.command(items["a"], registry.ActAbort, "")
+	f.sure(items["a"], registry.ActAbort)
 	f.statuses(items, "a aborted, b aborted, both aborted, c aborted, done completed, sibling pending, stopped aborted, then pending, watch pending, whatever pending")
 	for _, key := range []string{"b", "c", "both", "stopped"} {
 		if it := f.item(items[key]); !strings.Contains(it.Note, items["a"]) || it.FinishedAt == nil {
@@ -133,7 +133,7 @@ func c13Through(f *fixture) {
 	first := f.sealed(node("a"), node("b"))
 	plain := f.submit(func(s *registry.Submission) { s.Requires = []registry.Requirement{{ItemID: first["a"]}} })
 	_, open := f.prepare("", after(node("c"), plain, ""), after(node("d"), first["b"], ""))
-	f.command(first["a"], registry.ActAbort, "")
+	f.sure(first["a"], registry.ActAbort)
 	for _, id := range []string{first["a"], plain, open["c"]} {
 		if got := f.item(id).Status; got != registry.Aborted {
 			f.Errorf("%s is %s, want aborted", id, got)
@@ -171,7 +171,7 @@ func c14Cycle(f *fixture) {
 	if err := f.Seal(f.Context(), id, "depositor"); !errors.As(err, &cycle) {
 		f.Errorf("seal of a cycle with a cancelled item: %v", err)
 	}
-	f.command(items["b"], registry.ActAbort, "")
+	f.sure(items["b"], registry.ActAbort)
 	f.must(f.Seal(f.Context(), id, "depositor"))
 	f.statuses(items, "a aborted, b aborted, c cancelled, in aborted, x pending")
 }
@@ -186,7 +186,7 @@ func c14Born(f *fixture) {
 	f.finish(completed)
 	f.fail(failed, registry.ContentFault)
 	f.command(cancelled, registry.ActCancel, "")
-	f.command(aborted, registry.ActAbort, "")
+	f.sure(aborted, registry.ActAbort)
 	_, items := f.prepare("",
 		after(node("completed"), completed, ""), after(node("completed-settled"), completed, registry.WaitSettled),
 		after(node("failed"), failed, registry.WaitSuccess), after(node("failed-settled"), failed, registry.WaitSettled),
@@ -249,7 +249,7 @@ func c24Why(f *fixture) {
 func c27Events(f *fixture) {
 	id, items := f.prepare("", node("a"), node("b", "a"))
 	f.must(f.Seal(f.Context(), id, "somebody"))
-	f.command(items["a"], registry.ActAbort, "")
+	f.sure(items["a"], registry.ActAbort)
 	for _, key := range []string{"a", "b"} {
 		es, err := f.Events(f.Context(), items[key], 0, 10)
 		f.must(err)
@@ -273,7 +273,7 @@ func settledEdges(f *fixture) {
 	f.finish(items["a"])
 	f.fail(items["b"], registry.ContentFault)
 	f.command(items["c"], registry.ActCancel, "")
-	f.command(items["d"], registry.ActAbort, "")
+	f.sure(items["d"], registry.ActAbort)
 	f.wantClaimable("w x y z")
 }
 
@@ -377,7 +377,7 @@ func r12Race(f *fixture) {
 
 func badRequirements(f *fixture) {
 	there, aborted := f.submit(), f.submit()
-	f.command(aborted, registry.ActAbort, "")
+	f.sure(aborted, registry.ActAbort)
 	for name, requires := range map[string][]registry.Requirement{
 		"nothing": {{}}, "key and id": {{Key: "a", ItemID: there}}, "kind": {{ItemID: there, WaitFor: "later"}},
 		"twice": {{ItemID: there}, {ItemID: there, WaitFor: registry.WaitSettled}}, "a key without a graph": {{Key: "a"}}, "no text": {{ItemID: "a\x00b"}},

@@ -187,7 +187,7 @@ func (w *walk) act() {
 
 func (w *walk) abort(id string) {
 	w.Helper()
-	w.command(id, registry.ActAbort, "")
+	w.sure(id, registry.ActAbort)
 	w.gone(id)
 }
 

@@ -163,7 +163,7 @@ func actWhilePaused(f *fixture) {
 	f.apply(f.bulk(registry.ActCancel, "id:"+jobs[0]).ID)
 	f.state(jobs[0], registry.StateCancelled)
 	f.state(jobs[1], registry.StateHeld)
-	f.command(gone, registry.ActAbort, "")
+	f.sure(gone, registry.ActAbort)
 	f.carriedOut()
 	f.sure(gone, registry.ActDelete)
 	f.carriedOut()

@@ -19,6 +19,7 @@ func mailTests() []test {
 		{"one_with_a_deleted_job_is_not_called_safe", deletedNotSafe},
 		{"is_suppressed_by_no_failure", failuresMailed},
 		{"of_a_batch_that_cannot_be_read", unreadMailed},
+		{"of_a_batch_that_is_ended_for_good", stoppedMailed},
 		{"is_asked_for_again", mailedAgain},
 		{"safe_needs_every_replica", safety},
 		{"goes_with_its_batch_and_leaves_no_address", mailPurged},
@@ -317,7 +318,7 @@ func safety(f *fixture) {
 	leaving("it has expired", 0)
 	given := f.approved(ark)
 	leaving("it is approved", 1)
-	_, err = f.Command(f.Context(), registry.Command{ItemID: given.ID, Act: registry.ActAbort, Actor: "admin"})
+	_, err = f.Command(f.Context(), registry.Command{ItemID: given.ID, Act: registry.ActAbort, Actor: "admin", Confirmed: true})
 	f.must(err)
 	leaving("its item was given up", 0)
 	f.clock.pass(time.Second)
@@ -525,4 +526,47 @@ func attention(f *fixture) {
 			f.Errorf("after %s its batch has %+v", act, d)
 		}
 	}
+}
+
+// Who has a batch ended for good by an admin hears of it, once, in whatever way it was ended, unless they know already that nothing
+// more comes.
+func stoppedMailed(f *fixture) {
+	ann := func(s *registry.Submission) { s.Force, s.Spec.Notify = true, []string{"ann@example.org"} }
+	const told = "stopped ann@example.org"
+	id, jobs := f.batch(2, ann)
+	f.finish(jobs[0])
+	f.sure(id, registry.ActAbort)
+	f.mailed(id, told)
+	f.sure(id, registry.ActDelete)
+	f.mailed(id, told)
+	_, err := f.Redeliver(f.Context(), registry.RedeliverRequest{ItemID: id, Reason: "again", Actor: "admin"})
+	f.must(err)
+	f.mailed(id, told, told) // that it was deleted is news
+
+	for _, leave := range []func(id string){
+		func(id string) { f.sure(id, registry.ActCancel) },
+		func(id string) { f.hold(registry.HoldBatch, id) },
+	} {
+		id := f.submit(ann)
+		leave(id)
+		f.mailed(id)
+		f.says(f.unconfirmed(id, registry.ActDelete), "a mail tells ann@example.org that it was deleted")
+		f.sure(id, registry.ActDelete)
+		f.mailed(id, told)
+	}
+	id = f.submit(ann)
+	f.fail(id, registry.ContentFault)
+	f.mailed(id, "failed ann@example.org")
+	f.sure(id, registry.ActDelete)
+	f.mailed(id, "failed ann@example.org")
+
+	// What waits for its success ends with it, and its people hear of that, too.
+	next, one := submission(), submission()
+	ann(&next)
+	one.Force = true
+	next.Requires = []registry.Requirement{{Key: "a", WaitFor: registry.WaitSuccess}}
+	_, items := f.prepare("", registry.Node{Key: "a", Submission: one}, registry.Node{Key: "b", Submission: next})
+	f.sure(items["a"], registry.ActAbort)
+	f.mailed(items["a"])
+	f.mailed(items["b"], told)
 }

@@ -73,7 +73,7 @@ func reportDifference(f *fixture) {
 	f.fail(jobs[2], registry.SystemFault)
 	f.fail(jobs[4], registry.ContentFault)
 	f.delete(jobs[6])
-	f.command(jobs[7], registry.ActAbort, "")
+	f.sure(jobs[7], registry.ActAbort)
 	f.delete(jobs[8])
 	f.state(batch, registry.StateFailed)
 	f.command(batch, registry.ActUpdateReport, "")
@@ -244,7 +244,7 @@ func reportedHoweverEnded(f *fixture) {
 		{"it completes", registry.StateCompleted, f.finish},
 		{"it fails", registry.StateFailed, func(id string) { f.fail(id, registry.ContentFault) }},
 		{"it is cancelled", registry.StateCancelled, func(id string) { f.command(id, registry.ActCancel, "") }},
-		{"it is aborted", registry.StateAborted, func(id string) { f.command(id, registry.ActAbort, "") }},
+		{"it is aborted", registry.StateAborted, func(id string) { f.sure(id, registry.ActAbort) }},
 		{"it is deleted, and told of no more", registry.StateDeleted, func(id string) {
 			f.must(f.AddHold(f.Context(), registry.Hold{Scope: registry.HoldItem, Key: id, Reason: "look", Actor: "admin"}))
 			f.delete(id)

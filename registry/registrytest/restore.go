@@ -335,7 +335,7 @@ func restoreTidied(f *fixture) {
 	r := f.restore(ark)
 	l := f.take(registry.Restore, r.ItemID).Lease
 	f.must(f.Reserve(f.Context(), l, room(800, 0)))
-	f.command(r.ItemID, registry.ActAbort, "")
+	f.sure(r.ItemID, registry.ActAbort)
 	if tidy := f.tidyOf(r.ItemID); tidy.ID == "" {
 		f.Error("nobody sees to its staging")
 	}

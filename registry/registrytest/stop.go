@@ -24,6 +24,8 @@ func stopTests() []test {
 		{"cancel_of_a_batch_being_expanded", cancelExpanding},
 		{"cancel_of_a_batch_with_jobs", cancelBatch},
 		{"abort_of_a_batch", abortBatch},
+		{"abort_needs_a_confirmation", abortConfirmation},
+		{"bulk_abort_needs_a_confirmation", bulkAbortConfirmation},
 	}
 }
 
@@ -103,7 +105,7 @@ func cancelRace(f *fixture) {
 func abortRunning(f *fixture) {
 	id := f.job(registry.Download)
 	c := f.takeItem(id)
-	f.command(id, registry.ActAbort, "")
+	f.sure(id, registry.ActAbort)
 	f.state(id, registry.StateAborted)
 	f.refuses(c.Lease, id)
 	f.refusedCommand(id, registry.ActRequeue, "", registry.StateAborted, registry.StatePending)
@@ -171,7 +173,7 @@ func withdrawnWaits(f *fixture) {
 		taken, _, _ := f.Withdrawn(other, "worker-2", 0)
 		others <- len(taken)
 	}()
-	f.command(id, registry.ActAbort, "")
+	f.sure(id, registry.ActAbort)
 	if taken := <-told; len(taken) != 1 || taken[0] != l {
 		f.Errorf("told %v, want %v", taken, l)
 	}
@@ -197,7 +199,7 @@ func abortKeeps(f *fixture) {
 	c := f.processing(2)
 	room := registry.Reservation{Volume: "v", Bytes: 60, Total: 100, Threshold: 1}
 	f.must(f.Reserve(f.Context(), c[0].Lease, room))
-	f.command(c[0].Item.ID, registry.ActAbort, "")
+	f.sure(c[0].Item.ID, registry.ActAbort)
 	f.full(c[1].Lease, room) // its staging is still there
 	tidy := f.tidyOf(c[0].Item.ID)
 	if wait := tidy.RunAt.Sub(f.clock.now()); wait < time.Minute {
@@ -265,7 +267,7 @@ func abortBatch(f *fixture) {
 	f.locks(l, "x")
 	ark := f.locks(l, "x").ARK
 	f.intend(l, ark, 1, `{}`)
-	f.command(id, registry.ActAbort, "")
+	f.sure(id, registry.ActAbort)
 	f.state(id, registry.StateAborted)
 	bulk := f.carriedOut()
 	if len(bulk) != 1 || bulk[0].Applied != 1 || bulk[0].Refused != 1 || !strings.Contains(bulk[0].Refusals[0], "point of no return") {
@@ -280,4 +282,55 @@ func abortBatch(f *fixture) {
 	if got := f.refused(registry.Report, id).Reason; got != registry.ReasonSettled {
 		f.Errorf("report of an aborted batch: %s", got)
 	}
+}
+
+// An abort says what it cannot take back before anything is done, also that it is for good and who is told.
+func abortConfirmation(f *fixture) {
+	id, jobs := f.batch(5, notifying("ann@example.org"))
+	f.finish(jobs[0])
+	f.fail(jobs[1], registry.ContentFault)
+	f.bring(jobs[2], registry.Process)
+	l := f.takeItem(jobs[2]).Lease
+	f.locks(l, "x")
+	f.intend(l, f.locks(l, "x").ARK, 1, `{}`)
+	f.settle(registry.Settlement{Lease: f.takeItem(jobs[3]).Lease, Outcome: registry.OutcomeReleased, DoneBytes: ptr(int64(1_500))})
+	f.says(f.unconfirmed(jobs[3], registry.ActAbort), "the job ends for good: it cannot be requeued", "batch "+id+" reports it as failed", "1.5 kB in staging go")
+	f.says(f.unconfirmed(id, registry.ActAbort), "the batch ends for good", "has to be submitted again", "a mail tells ann@example.org that it was aborted, by whom and why",
+		"2 jobs are aborted", "1.5 kB in staging of 1 job go", "what 1 completed job stored stays", "1 job that failed or was cancelled stays as it is",
+		"1 job is past the point of no return: it is not aborted")
+	if all := f.carriedOut(); len(all) != 0 || len(f.mails(id)) != 0 {
+		f.Errorf("nothing was confirmed: %+v, mails %v", all, f.mails(id))
+	}
+	f.sure(id, registry.ActAbort)
+	f.state(id, registry.StateAborted)
+
+	f.says(f.unconfirmed(f.submit(func(s *registry.Submission) { s.Force = true }), registry.ActAbort), "the depositor is not notified of this")
+	first, waits := f.prepareTwo()
+	f.says(f.unconfirmed(first, registry.ActAbort), "1 item that waits for its success is aborted, too")
+	f.sure(first, registry.ActAbort)
+	f.state(waits, registry.StateAborted)
+}
+
+// prepareTwo makes two batches, of which the second waits for the first one's success.
+func (f *fixture) prepareTwo() (first, second string) {
+	f.Helper()
+	next := submission()
+	next.Force = true
+	next.Requires = []registry.Requirement{{Key: "a", WaitFor: registry.WaitSuccess}}
+	one := submission()
+	one.Force = true
+	_, items := f.prepare("", registry.Node{Key: "a", Submission: one}, registry.Node{Key: "b", Submission: next})
+	return items["a"], items["b"]
+}
+
+// A bulk act that nobody confirmed aborts nothing, and says why.
+func bulkAbortConfirmation(f *fixture) {
+	id := f.submit()
+	_, err := f.Bulk(f.Context(), registry.BulkRequest{Match: match("id:" + id), Act: registry.ActAbort, Reason: "because", Actor: "admin"})
+	f.must(err)
+	bulk := f.carriedOut()
+	if len(bulk) != 1 || bulk[0].Applied != 0 || bulk[0].Refused != 1 || !strings.Contains(bulk[0].Refusals[0], "needs a confirmation") {
+		f.Errorf("%+v", bulk)
+	}
+	f.state(id, registry.StatePending)
 }

@@ -126,7 +126,7 @@ func aimedAnew(f *fixture) {
 func remainsDeleted(f *fixture) {
 	id := f.untold()
 	ark := f.objectOfJob(id)
-	f.says(f.unconfirmed(id), "version 1 of "+ark+" is preserved and stays", "https://receiver.test is not told")
+	f.says(f.unconfirmed(id, registry.ActDelete), "version 1 of "+ark+" is preserved and stays", "https://receiver.test is not told")
 	f.sure(id, registry.ActDelete)
 	f.outcome(id, "preserved; callback not delivered")
 	if o, err := f.Object(f.Context(), ark); err != nil || len(o.Versions) != 1 {
@@ -176,7 +176,7 @@ func untoldBatchDeleted(f *fixture) {
 	}
 	f.fail(ids[0], registry.SystemFault) // its receiver does not answer; that of the second one is being tried
 	f.sure(batch, registry.ActHold)      // what is at work cannot be deleted
-	f.says(f.unconfirmed(batch), "2 jobs are deleted, 1 of them stopped first", "the object of 1 job that did not complete is preserved and stays",
+	f.says(f.unconfirmed(batch, registry.ActDelete), "2 jobs are deleted, 1 of them stopped first", "the object of 1 job that did not complete is preserved and stays",
 		"1 job whose object is preserved already completes; its receiver is not told", "1 job is past the point of no return")
 	f.sure(batch, registry.ActDelete)
 	f.carriedOut()

@@ -138,6 +138,11 @@ func (t *tx) stop(it registry.WorkItem, c registry.Command, to registry.Status) 
 	if err := t.may(it, c.Act, to); err != nil {
 		return err
 	}
+	if to == registry.Aborted {
+		if err := t.confirmed(it, c, t.consequencesOfAbort); err != nil {
+			return err
+		}
+	}
 	ch := changeBy(it, c, to)
 	if to.Settled() {
 		ch.note = done(c)

@@ -87,7 +87,7 @@ func TestGraph_Largest(t *testing.T) {
 	if err := s.Seal(t.Context(), graph, "x"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Command(t.Context(), registry.Command{ItemID: first.Items["0"], Act: registry.ActAbort, Actor: "x"}); err != nil {
+	if _, err := s.Command(t.Context(), registry.Command{ItemID: first.Items["0"], Act: registry.ActAbort, Actor: "x", Confirmed: true}); err != nil {
 		t.Fatal(err)
 	}
 	g, err := s.Graph(t.Context(), graph)

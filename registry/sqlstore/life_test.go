@@ -351,7 +351,7 @@ func (l *life) graphs() []call {
 	}
 	command := func(name, key string, act registry.Act) call {
 		return l.call(name, func(ctx context.Context) error {
-			_, err := l.s.Command(ctx, registry.Command{ItemID: l.graph.Items[key], Act: act, Actor: "admin"})
+			_, err := l.s.Command(ctx, registry.Command{ItemID: l.graph.Items[key], Act: act, Actor: "admin", Confirmed: true})
 			return err
 		})
 	}

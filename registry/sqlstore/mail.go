@@ -100,6 +100,46 @@ func (t *tx) mailFailed(s shift) error {
 	return err
 }
 
+// mailStopped has it told, in the transaction in which a batch is ended for good, that it was, unless its people know already that
+// nothing more comes: it was aborted before it was deleted, has failed, or has reported.
+func (t *tx) mailStopped(s shift) error {
+	to, err := t.tellsEnd(s.it, s.status)
+	if err != nil || len(to) == 0 {
+		return err
+	}
+	_, err = t.mail(s.it, mailing{stoppedMail(s.status), to}, actorRegistry)
+	return err
+}
+
+// tellsEnd are the addresses that are told that a batch, which is as it was before, ends in a status; none when nobody is.
+func (t *tx) tellsEnd(batch registry.WorkItem, status registry.Status) ([]string, error) {
+	ended := status == registry.Aborted || status == registry.Deleted && batch.Status != registry.Aborted && batch.Status != registry.Failed
+	if !ended || batch.Action != registry.Batch || !t.store.mails {
+		return nil, nil
+	}
+	if status == registry.Deleted {
+		if reported, err := t.hasReport(batch.ID); err != nil || reported {
+			return nil, err
+		}
+	}
+	spec, err := batchSpec(batch)
+	return spec.MailAddresses(), err
+}
+
+// hasReport says whether a batch has a report.
+func (t *tx) hasReport(batchID string) (yes bool, err error) {
+	err = t.get(`SELECT EXISTS (SELECT 1 FROM report WHERE batch_id = $1)`, []any{batchID}, &yes)
+	return yes, err
+}
+
+func stoppedMail(status registry.Status) registry.DeliverySpec {
+	m := registry.DeliverySpec{Mail: registry.MailStopped, State: registry.StateAborted}
+	if status == registry.Deleted {
+		m.State = registry.StateDeleted
+	}
+	return m
+}
+
 func failedMail(batch registry.WorkItem) registry.DeliverySpec {
 	return registry.DeliverySpec{Mail: registry.MailFailed, State: registry.StateFailed, Times: batch.RetryCount}
 }
@@ -111,7 +151,7 @@ func batchSpec(batch registry.WorkItem) (spec registry.Spec, err error) {
 	return spec, nil
 }
 
-// mailAgain has a batch's last report, or why it failed, told once more, to whom it would be told now. It returns the id of the
+// mailAgain has a batch's last report, or why it failed or was ended, told once more, to whom it would be told now. It returns the id of the
 // first of the items.
 func (t *tx) mailAgain(batch registry.WorkItem, profile registry.Profile, r registry.RedeliverRequest) (string, error) {
 	spec, err := batchSpec(batch)
@@ -125,6 +165,8 @@ func (t *tx) mailAgain(batch registry.WorkItem, profile registry.Profile, r regi
 	switch {
 	case err != nil && !errors.Is(err, sql.ErrNoRows):
 		return "", fmt.Errorf("look for reports: %w", err)
+	case again.Closing == 0 && (batch.Status == registry.Aborted || batch.Status == registry.Deleted):
+		again = stoppedMail(batch.Status)
 	case again.Closing == 0 && (batch.Status != registry.Failed || batch.Stage != registry.Expand):
 		return "", fmt.Errorf("%w: it is %s, and has no report yet", registry.ErrInvalid, batch.State)
 	case again.Closing == 0:

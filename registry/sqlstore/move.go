@@ -174,7 +174,7 @@ func (t *tx) letGo(gone []shift) error {
 				return err
 			}
 		}
-		if err := errors.Join(t.endCheck(s), t.tellFailed(s), t.mailFailed(s), t.closeDeliveries(s)); err != nil {
+		if err := errors.Join(t.endCheck(s), t.tellFailed(s), t.mailFailed(s), t.mailStopped(s), t.closeDeliveries(s)); err != nil {
 			return err
 		}
 		if s.status != registry.Completed {

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -13,14 +14,8 @@ func (t *tx) remove(it registry.WorkItem, c registry.Command) error {
 	if err := t.may(it, c.Act, registry.Deleted); err != nil {
 		return err
 	}
-	if !c.Confirmed {
-		needed, err := t.consequences(it)
-		if err != nil {
-			return fmt.Errorf("look what a delete of item %s would take along: %w", it.ID, err)
-		}
-		if len(needed) > 0 {
-			return &registry.ConfirmationNeeded{ItemID: it.ID, Act: c.Act, Consequences: needed}
-		}
+	if err := t.confirmed(it, c, t.consequencesOfDelete); err != nil {
+		return err
 	}
 	ch := changeBy(it, c, registry.Deleted)
 	ch.note = done(c)
@@ -52,21 +47,51 @@ func (t *tx) endHold(it registry.WorkItem, actor string) error {
 	return nil
 }
 
-// consequences are what a delete cannot take back, a sentence each.
-func (t *tx) consequences(it registry.WorkItem) ([]string, error) {
-	if it.Action == registry.Batch {
-		return t.consequencesOfBatch(it)
+// confirmed returns a *registry.ConfirmationNeeded when an act has consequences that nobody confirmed.
+func (t *tx) confirmed(it registry.WorkItem, c registry.Command, consequences func(registry.WorkItem) ([]string, error)) error {
+	if c.Confirmed {
+		return nil
 	}
-	var out []string
-	if it.ParentID != "" {
-		var status registry.Status
-		err := t.get(`SELECT status FROM work_item WHERE id = $1`, []any{it.ParentID}, &status)
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+	needed, err := consequences(it)
+	switch {
+	case err != nil:
+		return fmt.Errorf("look what %s of item %s would take along: %w", c.Act, it.ID, err)
+	case len(needed) > 0:
+		return &registry.ConfirmationNeeded{ItemID: it.ID, Act: c.Act, Consequences: needed}
+	}
+	return nil
+}
+
+// inOpenBatch says whether an item is a job of a batch that has still to report.
+func (t *tx) inOpenBatch(it registry.WorkItem) (bool, error) {
+	if it.ParentID == "" {
+		return false, nil
+	}
+	var status registry.Status
+	err := t.get(`SELECT status FROM work_item WHERE id = $1`, []any{it.ParentID}, &status)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil && !status.Settled(), err
+}
+
+// consequencesOfDelete are what a delete cannot take back, a sentence each.
+func (t *tx) consequencesOfDelete(it registry.WorkItem) ([]string, error) {
+	if it.Action == registry.Batch {
+		told, err := t.endToldTo(it, registry.Deleted)
+		if err != nil {
 			return nil, err
 		}
-		if err == nil && !status.Settled() {
-			out = append(out, fmt.Sprintf("batch %s is not completed: its depositor will not be told of this job", it.ParentID))
-		}
+		jobs, err := t.consequencesForJobs(it, registry.ActDelete)
+		return append([]string{told}, jobs...), err
+	}
+	var out []string
+	open, err := t.inOpenBatch(it)
+	if err != nil {
+		return nil, err
+	}
+	if open {
+		out = append(out, fmt.Sprintf("batch %s is not completed: its depositor will not be told of this job", it.ParentID))
 	}
 	kept, err := t.keptOf(it)
 	if err != nil {
@@ -104,38 +129,51 @@ func (t *tx) keptOf(it registry.WorkItem) (out []string, err error) {
 	return out, nil
 }
 
-func (t *tx) consequencesOfBatch(it registry.WorkItem) (out []string, err error) {
-	var reported bool
-	if err := t.get(`SELECT EXISTS (SELECT 1 FROM report WHERE batch_id = $1)`, []any{it.ID}, &reported); err != nil {
-		return nil, err
+// endToldTo says who hears that a batch ends so.
+func (t *tx) endToldTo(batch registry.WorkItem, status registry.Status) (string, error) {
+	to, err := t.tellsEnd(batch, status)
+	if err != nil {
+		return "", err
 	}
-	if reported {
-		out = append(out, "the depositor is told nothing more than what the last report said")
-	} else {
-		out = append(out, "the depositor is not notified of this")
+	reported, err := t.hasReport(batch.ID)
+	switch {
+	case err != nil:
+		return "", err
+	case len(to) > 0:
+		return "a mail tells " + strings.Join(to, ", ") + " that it was " + string(status) + ", by whom and why; no report will come", nil
+	case reported:
+		return "the depositor is told nothing more than what the last report said", nil
 	}
-	// What has begun to store its object is only carried on, and what is preserved completes when it is still at work.
-	const open, left = `j.status IN ('prepare', 'pending', 'running')`, `j.status NOT IN ('completed', 'deleted')`
-	const goes = left + ` AND NOT (j.commitment = 'announced' OR j.commitment = 'preserved' AND ` + open + `)`
-	var gone, stopped, carried, finishing, untold, kept, staged, bytes int64
+	return "the depositor is not notified of this", nil
+}
+
+// consequencesForJobs are what becomes of a batch's jobs when it is aborted or deleted, a sentence each.
+func (t *tx) consequencesForJobs(batch registry.WorkItem, act registry.Act) (out []string, err error) {
+	const open = `j.status IN ('prepare', 'pending', 'running')`
+	// reach is what the act is asked of, besides what it leaves alone: what has begun to store its object is only carried on, and what
+	// is preserved completes when it is still at work.
+	reach, ended := open, "aborted"
+	if act == registry.ActDelete {
+		reach, ended = `j.status NOT IN ('completed', 'deleted')`, "deleted"
+	}
+	goes := reach + ` AND NOT (j.commitment = 'announced' OR j.commitment = 'preserved' AND ` + open + `)`
+	var gone, stopped, carried, finishing, untold, kept, failed, staged, bytes int64
 	err = t.get(`SELECT COUNT(CASE WHEN `+goes+` THEN 1 END), COUNT(CASE WHEN `+goes+` AND `+open+` THEN 1 END),
-			COUNT(CASE WHEN `+left+` AND j.commitment = 'announced' THEN 1 END),
+			COUNT(CASE WHEN `+reach+` AND j.commitment = 'announced' THEN 1 END),
 			COUNT(CASE WHEN j.commitment = 'preserved' AND `+open+` THEN 1 END),
-			COUNT(CASE WHEN j.commitment = 'preserved' AND `+left+` AND NOT `+open+` THEN 1 END),
+			COUNT(CASE WHEN j.commitment = 'preserved' AND `+reach+` AND NOT `+open+` THEN 1 END),
 			COUNT(CASE WHEN j.status = 'completed' THEN 1 END),
+			COUNT(CASE WHEN j.status IN ('failed', 'cancelled') THEN 1 END),
 			COUNT(CASE WHEN `+goes+` AND j.status <> 'aborted' AND j.done_bytes > 0 THEN 1 END),
 			COALESCE(SUM(CASE WHEN `+goes+` AND j.status <> 'aborted' THEN j.done_bytes ELSE 0 END), 0)
-		FROM (SELECT i.status, i.done_bytes, `+commitment+` AS commitment FROM work_item i WHERE i.parent_id = $1) j`, []any{it.ID},
-		&gone, &stopped, &carried, &finishing, &untold, &kept, &staged, &bytes)
+		FROM (SELECT i.status, i.done_bytes, `+commitment+` AS commitment FROM work_item i WHERE i.parent_id = $1) j`, []any{batch.ID},
+		&gone, &stopped, &carried, &finishing, &untold, &kept, &failed, &staged, &bytes)
 	if err != nil {
 		return nil, err
 	}
 	if gone > 0 {
-		text := "1 job is deleted"
-		if gone > 1 {
-			text = count(gone, "job") + " are deleted"
-		}
-		if stopped > 0 {
+		text := either(gone, "1 job is ", "%d jobs are ") + ended
+		if stopped > 0 && act == registry.ActDelete {
 			text += fmt.Sprintf(", %d of them stopped first", stopped)
 		}
 		out = append(out, text)
@@ -146,17 +184,23 @@ func (t *tx) consequencesOfBatch(it registry.WorkItem) (out []string, err error)
 	if kept > 0 {
 		out = append(out, fmt.Sprintf("what %s stored stays", count(kept, "completed job")))
 	}
+	if failed > 0 && act == registry.ActAbort {
+		out = append(out, either(failed, "1 job that failed or was cancelled stays as it is", "%d jobs that failed or were cancelled stay as they are"))
+	}
 	if untold > 0 {
 		out = append(out, either(untold, "the object of 1 job that did not complete is preserved and stays",
 			"the objects of %d jobs that did not complete are preserved and stay"))
 	}
-	if finishing > 0 {
+	if finishing > 0 && act == registry.ActDelete {
 		out = append(out, either(finishing, "1 job whose object is preserved already completes; its receiver is not told",
 			"%d jobs whose objects are preserved already complete; their receivers are not told"))
 	}
+	if finishing > 0 && act == registry.ActAbort {
+		out = append(out, either(finishing, "1 job whose object is preserved already completes", "%d jobs whose objects are preserved already complete"))
+	}
 	if carried > 0 {
-		out = append(out, either(carried, "1 job is past the point of no return: it is not deleted, and its version is carried on",
-			"%d jobs are past the point of no return: they are not deleted, and their versions are carried on"))
+		out = append(out, either(carried, "1 job is past the point of no return: it is not "+ended+", and its version is carried on",
+			"%d jobs are past the point of no return: they are not "+ended+", and their versions are carried on"))
 	}
 	return out, nil
 }
