@@ -116,6 +116,9 @@ func (c *committer) write(ctx context.Context) error {
 	if err := c.writeContent(ctx); err != nil {
 		return err
 	}
+	if err := c.onlyOurs(ctx); err != nil {
+		return err
+	}
 	w, err := c.root.store.Create(ctx, c.version.inventoryKey())
 	if err != nil {
 		return fmt.Errorf("write inventory: %w", err)
@@ -130,6 +133,29 @@ func (c *committer) write(ctx context.Context) error {
 	}
 	if err != nil {
 		return fmt.Errorf("write inventory: %w", err)
+	}
+	return nil
+}
+
+// onlyOurs returns a *ForeignError when the version's folder holds what the version does not: files of a version that was abandoned,
+// which a worker that was thought dead has written late, or of another program. The object would not be valid with them.
+func (c *committer) onlyOurs(ctx context.Context) error {
+	ours := map[string]bool{}
+	for _, f := range c.inv.ContentFiles() {
+		ours[c.version.base+"/"+f.Path] = true
+	}
+	foreign := &ForeignError{Folder: c.version.base + "/" + c.version.version}
+	for info, err := range c.root.store.List(ctx, foreign.Folder+"/") {
+		if err != nil {
+			return err
+		}
+		// Whoever else commits this very version may be ahead of us.
+		if own := strings.TrimPrefix(info.Key, foreign.Folder+"/"); !ours[info.Key] && !strings.HasPrefix(own, inventoryName) {
+			foreign.add(info.Key)
+		}
+	}
+	if len(foreign.Files) > 0 {
+		return foreign
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"testing"
 	"time"
 
@@ -320,9 +321,15 @@ func TestAnotherVersionIsRefused(t *testing.T) {
 	}
 	wantValid(t, root, one.ID)
 	wantFiles(t, root, one.ID, 0, map[string]string{"a": "a"})
-	if err := root.Sweep(t.Context(), one.ID, 1); !errors.Is(err, ocfl.ErrVersionExists) {
-		t.Errorf("sweep of a committed version: err = %v, want ErrVersionExists", err)
+	for inv, want := range map[*ocfl.Inventory]bool{one: true, other: false} {
+		if got, err := root.Shows(t.Context(), one.ID, 1, inv.Algorithm, inventoryDigest(t, inv)); got != want || err != nil {
+			t.Errorf("shows=%t, %v, want %t", got, err, want)
+		}
 	}
+	if err := root.Abandon(t.Context(), one.ID, 1, other); err != nil {
+		t.Error(err)
+	}
+	wantValid(t, root, one.ID) // nothing of a committed version is touched
 }
 
 // TestWrongBytesAreNotCommitted: staged bytes that are not the promised ones never become part of an object.
@@ -353,11 +360,84 @@ func TestWrongBytesAreNotCommitted(t *testing.T) {
 	if !errors.As(err, &digestErr) || !digestErr.Existing {
 		t.Errorf("commit over wrong bytes: err = %v, want a DigestError of an existing file", err)
 	}
-	if err := root.Sweep(t.Context(), inv.ID, 1); err != nil {
-		t.Fatalf("sweep: %v", err)
+	var foreign *ocfl.ForeignError
+	if err := root.Abandon(t.Context(), inv.ID, 1, inv); !errors.As(err, &foreign) || !slices.Equal(foreign.Files, []string{"content/a"}) {
+		t.Fatalf("abandon with bytes that are not ours: %v", err)
+	}
+	if err := root.Store().Delete(t.Context(), base+"/v1/content/a"); err != nil {
+		t.Fatal(err)
 	}
 	commit(t, root, inv, stage)
 	wantValid(t, root, inv.ID)
+}
+
+// TestAbandon: cut off anywhere, what was written of a version goes and nothing else, and another one takes its place.
+func TestAbandon(t *testing.T) {
+	stage := staging{newStore(t)}
+	files := []ocfl.File{stage.file(t, "a", "a"), stage.file(t, "b", "b")}
+	inv, _ := plan(t, newObject(t, "ark:/99999/abandoned"), ocfl.Change{User: &user, Message: "1", Files: ocfl.Files(files)})
+	next, _ := plan(t, newObject(t, inv.ID), ocfl.Change{User: &user, Message: "another", Files: ocfl.Files(files[:1])})
+	for n := 1; ; n++ {
+		faulty := storagetest.NewFaulty(storagetest.NewMemory())
+		root := newRoot(t, faulty)
+		base, _ := root.ObjectKey(inv.ID)
+		faulty.DieAt(n)
+		err := root.Commit(t.Context(), inv, stage.source, ocfl.CommitOptions{Workers: 1})
+		faulty.Heal()
+		shown, errShows := root.Shows(t.Context(), inv.ID, 1, inv.Algorithm, inventoryDigest(t, inv))
+		if errShows != nil {
+			t.Fatal(errShows)
+		}
+		if err == nil || shown {
+			if n < 5 {
+				t.Fatalf("committed after %d operations", n)
+			}
+			break
+		}
+		for k := 1; ; k++ {
+			faulty.DieAt(k)
+			err := root.Abandon(t.Context(), inv.ID, 1, inv)
+			faulty.Heal()
+			if err == nil {
+				break
+			}
+		}
+		for info, err := range root.Store().List(t.Context(), base) {
+			t.Errorf("cut off at %d: %s, %v is left", n, info.Key, err)
+		}
+		commit(t, root, next, stage)
+		wantValid(t, root, inv.ID)
+	}
+}
+
+// TestLateFilesAreNotCommitted: what a worker that was thought dead writes of a version that was abandoned is no part of the next one.
+func TestLateFilesAreNotCommitted(t *testing.T) {
+	stage := staging{newStore(t)}
+	root := newRoot(t, newStore(t))
+	inv, _ := plan(t, newObject(t, "ark:/99999/late"), ocfl.Change{User: &user, Message: "1", Files: ocfl.Files([]ocfl.File{stage.file(t, "a", "a")})})
+	base, _ := root.ObjectKey(inv.ID)
+	if _, err := storage.Put(t.Context(), root.Store(), base+"/v1/content/old", []byte("y")); err != nil {
+		t.Fatal(err)
+	}
+	var foreign *ocfl.ForeignError
+	if err := root.Commit(t.Context(), inv, stage.source, ocfl.CommitOptions{}); !errors.As(err, &foreign) || !slices.Equal(foreign.Files, []string{"content/old"}) {
+		t.Fatalf("commit beside a late file: %v", err)
+	}
+	if err := root.Store().Delete(t.Context(), base+"/v1/content/old"); err != nil {
+		t.Fatal(err)
+	}
+	commit(t, root, inv, stage)
+	wantValid(t, root, inv.ID)
+}
+
+// inventoryDigest is that of an inventory as it is written.
+func inventoryDigest(t *testing.T, inv *ocfl.Inventory) string {
+	t.Helper()
+	var text bytes.Buffer
+	if err := inv.Encode(&text); err != nil {
+		t.Fatal(err)
+	}
+	return digestOf(inv.Algorithm, text.String())
 }
 
 // TestFullDisk: a commit that runs out of space, at whatever byte, goes on when there is room.

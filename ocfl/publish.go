@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/holdfast/holdfast/storage"
 )
@@ -156,35 +157,138 @@ func (p published) trusted(ctx context.Context) error {
 	return nil
 }
 
-// Sweep removes what an abandoned Commit left of version n, which must not be committed: ErrVersionExists. The caller
-// holds the object's lock and knows that nobody is going to complete the version (R2).
-func (r *Root) Sweep(ctx context.Context, id string, n int) error {
+// ForeignError says that files lie in a version's folder that the version does not have. Nobody but their owner may remove them.
+type ForeignError struct {
+	Folder string   // of the version, in the store
+	Files  []string // below it; the first twenty
+}
+
+// Error names them.
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("%s holds files that are not of the planned version: %s", e.Folder, strings.Join(e.Files, ", "))
+}
+
+// Shows says whether version n of the object id is committed here with an inventory of this digest.
+func (r *Root) Shows(ctx context.Context, id string, n int, algorithm, digest string) (bool, error) {
+	p, err := r.versionOf(ctx, id, n)
+	if err != nil {
+		return false, fmt.Errorf("look for version %d of %q: %w", n, id, err)
+	}
+	p.algorithm, p.digest = algorithm, strings.ToLower(digest)
+	is, err := p.exists(ctx)
+	if errors.Is(err, ErrVersionExists) {
+		return false, nil // another one
+	}
+	return is, err
+}
+
+// Abandon removes what Commit has written of version n of the object id, which must not be committed with the inventory planned. Only
+// files are removed that planned names, and that have the bytes it says; nil: what was planned is not known. Other files are foreign: a
+// *ForeignError, and nothing is removed. A folder whose version was committed with another inventory is left as it is. The caller holds the object's
+// lock, and knows that nobody is going to complete the version (R2). It may be repeated at any point.
+func (r *Root) Abandon(ctx context.Context, id string, n int, planned *Inventory) error {
+	p, err := r.versionOf(ctx, id, n)
+	if err == nil {
+		err = p.abandon(ctx, planned)
+	}
+	if err != nil {
+		return fmt.Errorf("abandon version %d of %q: %w", n, id, err)
+	}
+	return nil
+}
+
+// versionOf is the place of a version that is not committed, or is; ErrIDTaken when the folder is another object's.
+func (r *Root) versionOf(ctx context.Context, id string, n int) (p published, err error) {
 	base, err := r.ObjectKey(id)
 	if err != nil {
-		return fmt.Errorf("sweep %q: %w", id, err)
+		return p, err
 	}
 	object, err := r.header(ctx, base)
 	if err != nil && !errors.Is(err, ErrNotFound) {
-		return fmt.Errorf("sweep %q: %w", id, err)
+		return p, err
 	}
 	if err == nil && object.ID != id {
-		return fmt.Errorf("sweep %q: %w: %q", id, ErrIDTaken, object.ID)
+		return p, fmt.Errorf("%w: %q", ErrIDTaken, object.ID)
 	}
-	folder := base + "/" + versionName(n, object.padding)
-	_, errStat := r.store.Stat(ctx, folder+"/"+inventoryName)
-	if errStat == nil || object.Head >= n {
-		return fmt.Errorf("sweep %q: %w: %d", id, ErrVersionExists, n)
+	return published{root: r, base: base, version: versionName(n, object.padding)}, nil
+}
+
+func (p published) abandon(ctx context.Context, planned *Inventory) error {
+	folder := p.base + "/" + p.version
+	_, err := p.root.store.Stat(ctx, p.inventoryKey())
+	if err == nil {
+		return nil // somebody else's
+	} else if !errors.Is(err, storage.ErrNotFound) {
+		return err
 	}
-	if !errors.Is(errStat, storage.ErrNotFound) {
-		return fmt.Errorf("sweep %q: %w", id, errStat)
+	digests := map[string]string{}
+	if planned != nil {
+		p.algorithm = planned.Algorithm
+		for _, f := range planned.ContentFiles() {
+			digests[p.base+"/"+f.Path] = f.Digest
+		}
 	}
-	if object.Head == 0 && n == 1 {
-		folder = base
+	var ours []string
+	foreign := &ForeignError{Folder: folder}
+	for info, err := range p.root.store.List(ctx, folder+"/") {
+		if err != nil {
+			return err
+		}
+		want, ok := digests[info.Key]
+		if ok {
+			got, err := p.digestOf(ctx, info.Key)
+			if err != nil {
+				return err
+			}
+			ok = strings.EqualFold(got, want)
+		}
+		if ok {
+			ours = append(ours, info.Key)
+		} else {
+			foreign.add(info.Key)
+		}
 	}
-	if err := r.store.DeletePrefix(ctx, folder); err != nil {
-		return fmt.Errorf("sweep %q: %w", id, err)
+	if len(foreign.Files) > 0 {
+		return foreign
 	}
-	return nil
+	for _, key := range ours {
+		if err := p.root.store.Delete(ctx, key); err != nil {
+			return err
+		}
+	}
+	// What unfinished writers have kept of files in the folder.
+	if err := p.root.store.DeletePrefix(ctx, folder); err != nil {
+		return err
+	}
+	return p.undeclare(ctx)
+}
+
+// undeclare removes the declaration of an object that has nothing else.
+func (p published) undeclare(ctx context.Context) error {
+	name, content := declaration(Spec11) // as all that we make
+	for info, err := range p.root.store.List(ctx, p.base+"/") {
+		if err != nil {
+			return err
+		}
+		if info.Key != p.base+"/"+name {
+			return nil
+		}
+	}
+	have, err := storage.ReadAll(ctx, p.root.store, p.base+"/"+name, maxSmall)
+	if errors.Is(err, storage.ErrNotFound) || err == nil && !bytes.Equal(have, content) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	return p.root.store.Delete(ctx, p.base+"/"+name)
+}
+
+// add notes one more foreign file.
+func (e *ForeignError) add(key string) {
+	const most = 20
+	if len(e.Files) < most {
+		e.Files = append(e.Files, strings.TrimPrefix(key, e.Folder+"/"))
+	}
 }
 
 // Remove deletes the object id with all its versions; it is no error when there is none. The root inventory goes first,

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -12,7 +13,7 @@ type Command struct {
 	Act      Act    `json:"act,omitempty"`      // one of AllowedActs
 	From     Stage  `json:"from,omitempty"`     // requeue: the stage to start again at; "" = where it failed
 	Priority *int   `json:"priority,omitempty"` // priority: the new one, lower first; below 0 goes before everything else
-	Reason   string `json:"reason,omitempty"`   // hold: required
+	Reason   string `json:"reason,omitempty"`   // hold, and abandon where nobody has asked before: required
 	Actor    string `json:"actor,omitempty"`
 	// Confirmed says that the consequences were shown and accepted.
 	Confirmed      bool   `json:"confirmed,omitempty"`
@@ -50,8 +51,12 @@ func (e *PastNoReturn) Error() string {
 		return fmt.Sprintf("%s of item %s: past the point of no return: version %d of %s is preserved and stays; allowed here: %s",
 			e.Act, e.ItemID, e.Version, e.ObjectID, actsText(e.Allowed))
 	}
-	return fmt.Sprintf("%s of item %s: past the point of no return: it is version %d of %s, which is only rolled forward; let it complete, then delete the object",
+	text := fmt.Sprintf("%s of item %s: past the point of no return: it is version %d of %s, which is only rolled forward; let it complete, then delete the object",
 		e.Act, e.ItemID, e.Version, e.ObjectID)
+	if slices.Contains(e.Allowed, ActAbandon) {
+		text += "; where it can never complete, two admins may abandon the version"
+	}
+	return text
 }
 
 // BulkRequest asks an act of every item that matches a query.

@@ -99,8 +99,8 @@ func (d *Deletion) Text() string {
 
 // Errors about deletions.
 var (
-	// ErrSamePerson: the deletion was asked for by the same person, or by somebody whose token the one has made for the other.
-	ErrSamePerson = errors.New("a deletion needs two people: another person than the one who asked must approve it")
+	// ErrSamePerson: it was asked for by the same person, or by somebody whose token the one has made for the other.
+	ErrSamePerson = errors.New("it needs two people: another person than the one who asked must approve it")
 	// ErrNotAsked: nobody has asked to delete the object, or it was withdrawn, or has expired.
 	ErrNotAsked = errors.New("nobody is asking to delete the object")
 	// ErrAsked: somebody else, or with another reason, has asked to delete the object already.

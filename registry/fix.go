@@ -2,6 +2,7 @@ package registry
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -16,10 +17,21 @@ type Fix struct {
 // CodeUnfitProfile is what happened where the profile of an item's collection, which the item keeps, cannot be gone by.
 const CodeUnfitProfile = "profile-unfit"
 
+// CodeAbandoned is what happened to a job whose announced version was abandoned: see [Abandonment].
+const CodeAbandoned = "abandoned"
+
 // FixOf says what puts an item right. It is the one place where that is said, for reports, mails, lists of failures, what they
 // offer, and the answer to why. code is what happened in one word and remedy what the worker knew; either may be "". Of the
 // item it needs action, stage, status, attempt, commitment, error class and spec.
 func FixOf(it WorkItem, code, remedy string) Fix {
+	f := fixOf(it, code, remedy)
+	if f.Requeue && slices.Contains(AllowedActs(it.Position()), ActAbandon) {
+		f.Text += "; where its version can never be completed, two admins abandon it"
+	}
+	return f
+}
+
+func fixOf(it WorkItem, code, remedy string) Fix {
 	p := it.Position()
 	switch it.Status {
 	case Cancelled:
@@ -36,6 +48,8 @@ func FixOf(it WorkItem, code, remedy string) Fix {
 	switch {
 	case p.Refused():
 		return Fix{Text: "the producer corrects the row and submits it alone, in a new batch"}
+	case code == CodeAbandoned:
+		return Fix{Text: "an admin requeues the item, which makes the version anew, or deletes it", Requeue: true}
 	case it.ErrorClass == ContentFault:
 		return contentFix(it, code)
 	case it.ErrorClass == JobsFault:

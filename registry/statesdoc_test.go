@@ -35,6 +35,7 @@ var why = map[registry.Act]string{
 	registry.ActHold:     "Merritt holds only what is Pending. Here a hold may be set at any stage and takes effect when the item would next start; a step that runs goes on.",
 	registry.ActUnhold:   "See hold.",
 	registry.ActGiveUp:   "A receiver that is gone for good keeps a job from completing although its object is preserved. An admin ends the tries: the job completes, and says who gave up and why. In Merritt such a job fails and is deleted.",
+	registry.ActAbandon:  "A job that announced a version and can never store it would keep its object from everybody for ever, as when staging and source are both lost. One admin asks, another agrees; then a worker makes sure that no storage shows the version, removes what the job wrote of it, and takes the announcement back. The job is Failed again, and can be requeued or deleted.",
 }
 
 // absent are the changes of the seeds that this state machine does not have.
@@ -190,6 +191,8 @@ func targets(r registry.Route, at registry.Stage, t registry.Transition) []regis
 		return after(r, at)
 	case registry.Back:
 		return r.UpTo(at)
+	case registry.ToProcess:
+		return []registry.Stage{registry.Process}
 	case registry.Stay:
 	}
 	return []registry.Stage{at}
@@ -226,7 +229,8 @@ nothing runs, so people are not told the step's name but "Retry at 18:23, attemp
 state stays that in which it goes on. When it is held, it is Held.
 
 Four things the table does not show. **Past the point of no return**: a job that has announced a version of an object is
-only rolled forward; cancel, abort and delete of it are refused. **Preserved**: once its version is recorded, the object stays whatever becomes
+only rolled forward; cancel, abort and delete of it are refused. When it has failed and can never be carried on, two admins can abandon the
+version, as long as no storage shows it. **Preserved**: once its version is recorded, the object stays whatever becomes
 of the job, and its item says so (` + "`commitment`" + `). What is left of a preserved job that failed can be deleted; at ` + "`notify`" + ` its delivery can be given up,
 and a requeue aims it at the callback that its collection has then. **Confirmation**: an abort, and a delete with consequences (a depositor who
 is not told, staged bytes that go) is refused until they are confirmed. **Batches**: what is cancelled, aborted or deleted

@@ -156,7 +156,9 @@ type Preserving interface {
 	Identify(ctx context.Context, l Lease, r IdentifyRequest) (Identity, error)
 	// Intend announces version N of an object and freezes its plan, before the first final byte is written. The
 	// same item's repeat returns the plan announced first; ErrIntentOpen when another item's version is open or N is
-	// not the head's successor.
+	// not the head's successor. With in.Abandon it takes the announcement back instead, with the version's files and the
+	// results that in.Forget names, once two people have decided so ([Abandonment]): ErrInvalid before that. The caller has removed what
+	// was written of the version. A repeat changes nothing.
 	Intend(ctx context.Context, l Lease, in Intent) (Intent, error)
 	// RecordFiles adds inventory rows of an intended version, at most 1,000 a call; rows that are there are left.
 	RecordFiles(ctx context.Context, l Lease, objectID string, version int, files []File) error
@@ -228,6 +230,9 @@ type Intent struct {
 	ObjectID string          `json:"object_id"`
 	Version  int             `json:"version"`
 	Plan     json.RawMessage `json:"plan"` // the worker's own: everything that a repeat needs to write the same bytes
+	// Abandon takes the announcement back. Forget are the durable results by which the item would go on with the version.
+	Abandon bool     `json:"abandon,omitempty"`
+	Forget  []string `json:"forget,omitempty"`
 }
 
 // File is one inventory row: a file as it is from version on.

@@ -40,6 +40,9 @@ const (
 	ActUnhold   Act = "release-hold" // that hold is taken away
 	// ActGiveUp: an admin ends the tries to tell a job's receiver that it completed. The job completes, and says that nobody was told.
 	ActGiveUp Act = "give-up"
+	// ActAbandon: an admin wants the announced version of a failed job to be given up, of which nobody can see anything. When another
+	// admin has asked for it before, a worker does it: see [Abandonment].
+	ActAbandon Act = "abandon"
 )
 
 // Move says how an act changes the stage.
@@ -50,6 +53,8 @@ const (
 	Stay Move = ""     // the same stage
 	Next Move = "next" // the stage after it
 	Back Move = "back" // the same stage or any before it
+	// ToProcess leads to the stage process, be it before or behind.
+	ToProcess Move = "process"
 )
 
 // Transition is one line of the state machine. The table in [Transitions] is the only declaration of what may
@@ -93,7 +98,7 @@ func table() []Transition {
 	// What an item has left in staging goes in any case, so nobody may stop that; and a report that is due goes out.
 	all, early := actionsBut(Tidy), stagesBut(Report)
 	// Past the announcement an item is only carried on (R7). Once its object is preserved, what is left of it may be deleted.
-	free, safe := []Commitment{Uncommitted}, []Commitment{Uncommitted, Preserved}
+	free, safe, announced := []Commitment{Uncommitted}, []Commitment{Uncommitted, Preserved}, []Commitment{Announced}
 	return []Transition{
 		{Act: ActSubmit, From: "", To: Pending, By: "depositor"},
 		{Act: ActReject, From: "", To: Failed, By: "worker", Actions: []Action{Ingest}},
@@ -148,6 +153,8 @@ func table() []Transition {
 		{Act: ActGiveUp, From: Failed, To: Pending, By: "admin", Actions: []Action{Ingest}, Stages: []Stage{Notify}, Tells: true, Ours: true},
 		{Act: ActGiveUp, From: Pending, To: Pending, By: "admin", Actions: []Action{Ingest}, Stages: []Stage{Notify}, Tells: true, Ours: true},
 		{Act: ActGiveUp, From: Running, To: Running, By: "admin", Actions: []Action{Ingest}, Stages: []Stage{Notify}, Tells: true, Ours: true},
+		{Act: ActAbandon, From: Failed, To: Failed, By: "admin", Actions: []Action{Ingest}, Commitments: announced, Ours: true},
+		{Act: ActAbandon, From: Failed, To: Pending, Move: ToProcess, By: "admin", Actions: []Action{Ingest}, Commitments: announced, Ours: true},
 	}
 }
 

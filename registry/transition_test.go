@@ -107,7 +107,7 @@ func TestAllowedActs(t *testing.T) {
 		{registry.Position{Action: registry.Ingest, Status: registry.Pending}, []registry.Act{cancel, abort, priority, hold}},
 		{registry.Position{Action: registry.Ingest, Status: registry.Pending, Held: true, OwnHold: true}, []registry.Act{cancel, abort, remove, priority, hold, unhold}},
 		{registry.Position{Action: registry.Ingest, Status: registry.Pending, Held: true}, []registry.Act{cancel, abort, remove, priority, hold}},
-		{registry.Position{Action: registry.Ingest, Status: registry.Failed, Attempt: 1, Commitment: registry.Announced}, []registry.Act{requeue, priority, hold}},
+		{registry.Position{Action: registry.Ingest, Status: registry.Failed, Attempt: 1, Commitment: registry.Announced}, []registry.Act{requeue, priority, hold, registry.ActAbandon}},
 		{registry.Position{Action: registry.Ingest, Status: registry.Failed, Attempt: 1, Commitment: registry.Preserved}, []registry.Act{requeue, remove, priority, hold}},
 		{
 			registry.Position{Action: registry.Ingest, Stage: registry.Notify, Status: registry.Failed, Attempt: 1, Commitment: registry.Preserved, Tells: true},

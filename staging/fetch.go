@@ -39,8 +39,8 @@ type Fetch struct {
 	Read  func(n int64)                                 // n more bytes were read back; may be nil
 }
 
-// errDamaged says that a staged file does not read as it was written.
-var errDamaged = errors.New("staged bytes differ from those received")
+// ErrDamaged says that a staged file does not read as it was written.
+var ErrDamaged = errors.New("staged bytes differ from those received")
 
 // Run fetches the file and checks it. A size or digest that differs from the depositor's is a *MismatchError only when
 // a second, whole fetch gives the same wrong bytes; otherwise it is the source's or the network's fault (R6). A size
@@ -54,7 +54,7 @@ func (f *Fetch) Run(ctx context.Context) (File, error) {
 		return first, nil
 	}
 	var wrong *MismatchError
-	if first.Key == "" || !errors.As(err, &wrong) && !errors.Is(err, errDamaged) {
+	if first.Key == "" || !errors.As(err, &wrong) && !errors.Is(err, ErrDamaged) {
 		return File{}, err
 	}
 	if err := f.drop(ctx, first); err != nil {
@@ -81,7 +81,7 @@ func verdict(first, second error) error {
 	}
 	if !errors.As(first, &a) {
 		return fmt.Errorf("%s was damaged while it was staged: %w; it is fetched again, which gave %s %s",
-			b.URL, errDamaged, b.What, b.Found)
+			b.URL, ErrDamaged, b.What, b.Found)
 	}
 	if !a.same(b) {
 		return fmt.Errorf("%s gives different bytes each time: %s %s, then %s %s", b.URL, a.What, a.Found, b.What, b.Found)

@@ -2,8 +2,11 @@ package staging
 
 import (
 	"context"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/holdfast/holdfast/fixity"
 	"github.com/holdfast/holdfast/storage"
@@ -20,6 +23,33 @@ func Digest(ctx context.Context, s storage.Store, b *Buffers, key, algorithm str
 		return "", err
 	}
 	return d.Sums()[algorithm], nil
+}
+
+// Verified has fn read a staged file and returns what fn does, unless the file's bytes are not those that the digest is of: then the error wraps
+// ErrDamaged, and nothing that fn made of them counts. The staging area is not trusted to keep what it was given. A digest of "" is
+// not compared: what was noted by earlier programs has none.
+func Verified(ctx context.Context, s storage.Store, key, algorithm, digest string, fn func(io.Reader) error) error {
+	r, err := s.Open(ctx, key, 0, -1)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", key, err)
+	}
+	defer r.Close()
+	from := storage.Interruptible(ctx, r)
+	if digest == "" {
+		return fn(from)
+	}
+	h, err := fixity.New(algorithm)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", key, err)
+	}
+	told := fn(io.TeeReader(from, h))
+	if _, err := io.Copy(h, from); err != nil { // what fn has not asked for
+		return errors.Join(told, fmt.Errorf("read %s: %w", key, err))
+	}
+	if got := hex.EncodeToString(h.Sum(nil)); !strings.EqualFold(got, digest) {
+		return fmt.Errorf("%s: %w: %s %s, not %s", key, ErrDamaged, algorithm, got, digest)
+	}
+	return told
 }
 
 func readBack(ctx context.Context, s storage.Store, b *Buffers, key string, to io.Writer, read func(n int64)) error {

@@ -163,7 +163,7 @@ func (t *transfer) reread(ctx context.Context, file *File) error {
 	file.MIMEType = head.MIME(t.fetch.Wanted.Name, t.fetch.Wanted.MIMEType)
 	for algorithm, sum := range d.Sums() {
 		if file.Digests[algorithm] != sum {
-			return fmt.Errorf("%s: %w: %s %s, not %s", file.Source, errDamaged, algorithm, sum, file.Digests[algorithm])
+			return fmt.Errorf("%s: %w: %s %s, not %s", file.Source, ErrDamaged, algorithm, sum, file.Digests[algorithm])
 		}
 	}
 	return nil

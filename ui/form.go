@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -63,6 +64,7 @@ type actPage struct {
 	Command      registry.Command
 	Stages       []registry.Stage // where a requeue may begin
 	Priority     string
+	NeedsReason  bool
 	Consequences []string // not empty: they must be confirmed
 	Refused      string   // why it was not done
 }
@@ -82,7 +84,7 @@ func (p *pages) askAct(r *http.Request) (page, error) {
 }
 
 func actForm(a actPage) page {
-	a.Priority = strconv.Itoa(a.Item.Priority)
+	a.Priority, a.NeedsReason = strconv.Itoa(a.Item.Priority), needsReason(a.Item, a.Command.Act)
 	if a.Command.Priority != nil {
 		a.Priority = strconv.Itoa(*a.Command.Priority)
 	}
@@ -90,6 +92,12 @@ func actForm(a actPage) page {
 		a.Stages = route.UpTo(a.Item.Stage)
 	}
 	return page{Name: "act", Title: label(a.Command.Act) + ": " + nameOf(a.Item), Section: "status", Content: a}
+}
+
+// needsReason says whether an act is not asked for without one: who comes across it is shown why.
+func needsReason(it registry.WorkItem, act registry.Act) bool {
+	asked, ok := it.Abandonment()
+	return act == registry.ActHold || act == registry.ActAbandon && !(ok && asked.Waits(time.Now()))
 }
 
 // actedOn is the item of a form, for whoever may ask acts.
@@ -128,7 +136,7 @@ func (p *pages) act(w http.ResponseWriter, r *http.Request) {
 		form.Consequences = needed.Consequences
 		p.write(w, r, actForm(form), http.StatusConflict)
 	case errors.As(err, &transition), errors.As(err, &late), errors.Is(err, registry.ErrIdempotencyConflict),
-		errors.Is(err, registry.ErrNotFound): // a hold that is released: another one, elsewhere, keeps the item
+		errors.Is(err, registry.ErrSamePerson), errors.Is(err, registry.ErrNotFound): // a hold that is released: another one, elsewhere, keeps the item
 		form.Refused = err.Error()
 		form.Command.IdempotencyKey = "page " + rand.Text()
 		p.write(w, r, actForm(form), http.StatusConflict)
@@ -153,8 +161,8 @@ func commandOf(r *http.Request, it registry.WorkItem) (registry.Command, error) 
 	switch {
 	case !isActOfPeople(c.Act):
 		return c, fmt.Errorf("%w: there is no act %q", errBadQuery, c.Act)
-	case c.Reason == "" && c.Act == registry.ActHold:
-		return c, fmt.Errorf("%w: a hold needs a reason; whoever finds the item held is shown it", errBadQuery)
+	case c.Reason == "" && needsReason(it, c.Act):
+		return c, fmt.Errorf("%w: %s needs a reason; whoever comes across it is shown it", errBadQuery, c.Act)
 	}
 	if err := boundForm(c.Reason, c.IdempotencyKey); err != nil {
 		return c, err

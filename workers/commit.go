@@ -21,12 +21,7 @@ func (w *Process) commit(ctx context.Context, item *base.Item, p plan) error {
 	if err != nil {
 		return err
 	}
-	in, err := w.payloads.staging.Open(ctx, p.Inventory, 0, -1)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	inv, err := ocfl.ReadInventory(in, p.Inventory)
+	inv, err := w.announced(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -70,7 +65,7 @@ func (w *Process) commit(ctx context.Context, item *base.Item, p plan) error {
 func (p plan) unusable(err error) bool {
 	var wrong *ocfl.DigestError
 	var inventory *ocfl.InventoryError
-	return errors.Is(err, storage.ErrNotFound) || errors.As(err, &wrong) && !wrong.Existing ||
+	return errors.Is(err, storage.ErrNotFound) || errors.Is(err, staging.ErrDamaged) || errors.As(err, &wrong) && !wrong.Existing ||
 		errors.As(err, &inventory) && inventory.Key == p.Inventory
 }
 

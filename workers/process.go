@@ -55,6 +55,9 @@ func (w *Process) Stage() registry.Stage { return registry.Process }
 
 // Work implements base.Handler.
 func (w *Process) Work(ctx context.Context, item *base.Item) error {
+	if who, ok := item.Abandonment(); ok && who.ApprovedBy != "" {
+		return w.abandon(ctx, item, who)
+	}
 	var p plan
 	err := item.Once(ctx, resultPlan, &p, func(ctx context.Context) (any, error) { return w.plan(ctx, item) })
 	if errors.Is(err, registry.ErrIntentOpen) {

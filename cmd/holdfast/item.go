@@ -369,6 +369,7 @@ func (a *app) steering() []*cobra.Command {
 		a.actCommand("abort", "End items for good, and what waits for their success", registry.ActAbort, nil),
 		a.actCommand("delete", "Give up items that failed or are held; what was stored stays", registry.ActDelete, nil),
 		a.actCommand("give-up", "Give up telling the receiver of jobs whose objects are preserved: they complete, not told", registry.ActGiveUp, nil),
+		a.actCommand("abandon", "Ask for the announced version of failed jobs to be given up, or agree to what another admin asked", registry.ActAbandon, nil),
 		a.actCommand("priority", "Change when items have their turn", registry.ActPriority, func(cmd *cobra.Command, c *registry.Command) {
 			cmd.Flags().Func("to", "the new priority `N`, lower first; below 0 goes before everything else", func(text string) error {
 				n, err := strconv.Atoi(text)
@@ -422,6 +423,9 @@ func (a *app) command(ctx context.Context, args []string, command registry.Comma
 			_, err = fmt.Fprintf(a.out, "%s %s\n", it.ID, state)
 			if it.Action == registry.Batch {
 				a.reached(it, command.Act)
+			}
+			if command.Act == registry.ActAbandon && it.Status == registry.Failed {
+				a.note("asked for; another admin agrees with: %s", a.commandLine("item abandon "+it.ID))
 			}
 		}
 		if err != nil {

@@ -72,7 +72,7 @@ type acting struct {
 }
 
 // Acting implements registrytest.Acting.
-func (a acting) Acting(actor string) registry.Deciding {
+func (a acting) Acting(actor string) registrytest.Person {
 	return client.New(a.url, actor, client.Options{})
 }
 

@@ -26,7 +26,7 @@ func deleteTests() []test {
 func (f *fixture) unconfirmed(id string, act registry.Act) string {
 	f.Helper()
 	before := f.item(id)
-	_, err := f.Command(f.Context(), registry.Command{ItemID: id, Act: act, Actor: "admin"})
+	_, err := f.Command(f.Context(), registry.Command{ItemID: id, Act: act, Reason: "because", Actor: "admin"})
 	var needed *registry.ConfirmationNeeded
 	if !errors.As(err, &needed) || needed.ItemID != id || needed.Act != act || len(needed.Consequences) == 0 {
 		f.Fatalf("%s of item %s without a confirmation: %v", act, id, err)

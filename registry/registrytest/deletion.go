@@ -1,6 +1,7 @@
 package registrytest
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"time"
@@ -35,11 +36,17 @@ func Deciders() []string { return []string{asker, approver, maker} }
 
 // Acting is what a store has whose actor is the token that it is asked with: a store for somebody else's.
 type Acting interface {
-	Acting(actor string) registry.Deciding
+	Acting(actor string) Person
+}
+
+// Person is what one of several people asks who decide together.
+type Person interface {
+	registry.Deciding
+	Command(ctx context.Context, c registry.Command) (registry.WorkItem, error)
 }
 
 // by is the store as a person has it.
-func (f *fixture) by(actor string) registry.Deciding {
+func (f *fixture) by(actor string) Person {
 	if a, ok := f.Store.(Acting); ok {
 		return a.Acting(actor)
 	}

@@ -42,6 +42,7 @@ func topics() []topic {
 		{"lock", lockTests()},
 		{"identify", identifyTests()},
 		{"intent", intentTests()},
+		{"abandon", abandonTests()},
 		{"record", recordTests()},
 		{"object_item", objectItemTests()},
 		{"deletion", deletionTests()},

@@ -120,9 +120,6 @@ func committedPlaces() (all []place) {
 	route = route.With(nil) // its optional steps are as the others
 	for _, step := range route.Steps {
 		for _, c := range []registry.Commitment{registry.Announced, registry.Preserved} {
-			if at := slices.Index(route.UpTo(step.Stage), registry.Process); at < 0 && c == registry.Announced {
-				continue // a job is sent back only after it has failed further on, and that is the same for both
-			}
 			for _, st := range []registry.Status{registry.Pending, registry.Running, registry.Failed} {
 				for _, held := range []bool{false, true} {
 					if held && st == registry.Running {
@@ -141,6 +138,15 @@ func committedPlaces() (all []place) {
 						return id
 					}})
 				}
+			}
+			if c == registry.Announced {
+				all = append(all, place{registry.Ingest, step.Stage, registry.Failed, "announced and to be abandoned", func(f *fixture) string {
+					id := f.committed(step.Stage, c)
+					f.stands(id, registry.Failed)
+					_, err := f.wantsAbandoned(asker, id)
+					f.must(err)
+					return id
+				}})
 			}
 		}
 	}
@@ -333,7 +339,7 @@ func (f *fixture) allowedAct(id string, act registry.Act) {
 	var to registry.Status
 	if it, err := f.Item(f.Context(), id); err == nil {
 		to = it.Status
-		if it.Stage != was.Stage {
+		if consent := act == registry.ActAbandon && to == registry.Pending; it.Stage != was.Stage && !(consent && it.Stage == registry.Process) {
 			f.Errorf("%s of what was %s at %s led to %s", act, was.Status, was.Stage, it.Stage)
 		}
 		if es := f.events(id); !slices.Contains(es[before:], string(act)) {

@@ -86,6 +86,8 @@ func (t *tx) carryOut(it registry.WorkItem, c registry.Command) error {
 		return t.prioritise(it, c)
 	case registry.ActGiveUp:
 		return t.endTelling(it, c)
+	case registry.ActAbandon:
+		return t.abandon(it, c)
 	default:
 		return refusal(it, c.Act, it.Status)
 	}
@@ -113,6 +115,9 @@ func (t *tx) requeue(it registry.WorkItem, c registry.Command) error {
 		return err
 	}
 	if err := t.do(`UPDATE work_item SET retry_count = retry_count + 1 WHERE id = $1`, it.ID); err != nil {
+		return err
+	}
+	if err := t.withdrawAbandonment(it, c.Actor); err != nil {
 		return err
 	}
 	// An item that is sent further back is to be looked at anew. Where it failed it goes on from the last checkpoint: what was
@@ -236,5 +241,6 @@ func isRefusal(err error) bool {
 		late       *registry.PastNoReturn
 		confirm    *registry.ConfirmationNeeded
 	)
-	return errors.As(err, &transition) || errors.As(err, &late) || errors.As(err, &confirm) || errors.Is(err, registry.ErrNotFound)
+	return errors.As(err, &transition) || errors.As(err, &late) || errors.As(err, &confirm) || errors.Is(err, registry.ErrNotFound) ||
+		errors.Is(err, registry.ErrSamePerson)
 }

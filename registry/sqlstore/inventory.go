@@ -14,6 +14,12 @@ import (
 // Intend implements registry.Preserving.
 func (s *Store) Intend(ctx context.Context, l registry.Lease, in registry.Intent) (registry.Intent, error) {
 	var out registry.Intent
+	if in.Abandon {
+		if err := s.abandonVersion(ctx, l, in); err != nil {
+			return out, fmt.Errorf("abandon version %d of %s: %w", in.Version, in.ObjectID, err)
+		}
+		return in, nil
+	}
 	err := s.write(ctx, func(t *tx) error {
 		out = in
 		if _, err := t.live(l); err != nil {

@@ -54,6 +54,10 @@ func (s *Store) whySettled(ctx context.Context, it registry.WorkItem, w *registr
 		err = nil // it was purged meanwhile
 	}
 	w.Act = registry.FixOf(it, code, remedy).Text
+	if a, asked := it.Abandonment(); asked && a.Waits(s.now()) {
+		w.Sentence += fmt.Sprintf("; that its version is abandoned was %s", a.Text())
+		w.Act = "another admin agrees that the version is abandoned, or requeues the item, which carries the version on"
+	}
 	return err
 }
 
