@@ -177,7 +177,7 @@ func manyJobs(ctx context.Context, s registry.Store, n int64) (batch string, err
 	for row := int64(1); row <= n; {
 		var jobs []registry.NewJob
 		for ; row <= n && len(jobs) < most; row++ {
-			jobs = append(jobs, registry.NewJob{Row: row, Name: fmt.Sprintf("payload %d", row), Spec: spec})
+			jobs = append(jobs, registry.NewJob{Line: row, Name: fmt.Sprintf("payload %d", row), Spec: spec})
 		}
 		if _, err := s.AddJobs(ctx, c.Lease, jobs); err != nil {
 			return "", err

@@ -77,7 +77,7 @@ type Changes struct {
 // Job is one job of a batch.
 type Job struct {
 	Name     string
-	Row      int64
+	Place    string // in its batch, such as "row 3, line 5"
 	LocalIDs string // several with "; " between them
 	ARK      string
 	Version  int

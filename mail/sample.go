@@ -11,7 +11,7 @@ func samples() map[Kind][]any {
 		By: "ann", Submitted: at, Link: "https://holdfast.example.org/items/0193a1b2-0000-7000-8000-000000000001",
 	}
 	job := Job{
-		Name: "Plate 1", Row: 1, LocalIDs: "plate-1; p1", ARK: "ark:/99999/fk4tqj2bf3x", Version: 1, State: "Failed", Error: "sha256 differs", Fault: "the deposit",
+		Name: "Plate 1", Place: "row 1, line 6", LocalIDs: "plate-1; p1", ARK: "ark:/99999/fk4tqj2bf3x", Version: 1, State: "Failed", Error: "sha256 differs", Fault: "the deposit",
 		Fix: "the producer corrects the file or its digest, and submits this deposit alone", Link: batch.Link,
 	}
 	return map[Kind][]any{

@@ -14,7 +14,10 @@ type WorkItem struct {
 	Tenant     string `json:"tenant"`
 	Collection string `json:"collection"`
 	ParentID   string `json:"parent_id,omitempty"`
-	Row        int64  `json:"row,omitempty"` // line of the parent's manifest; 0 where there is none
+	// Of a job: Row is its place in the batch, counted from 1, and Line the line of the batch's manifest, which is 1 where there
+	// is no manifest. Batches that were expanded by a program that did not count rows have the line in both.
+	Row  int64 `json:"row,omitempty"`
+	Line int64 `json:"line,omitempty"`
 
 	Action Action `json:"action"`
 	State  State  `json:"state"`

@@ -20,7 +20,7 @@ const (
 	ResultSuperseded = "superseded"
 	// ResultDuplicateOf is the id of the earlier batch that a batch repeats, which therefore has no jobs.
 	ResultDuplicateOf = "duplicate_of"
-	// ResultExpanded is the highest row of a batch that is a job. It is written with the jobs themselves, so that an
+	// ResultExpanded is the last line of a batch's manifest that is a job. It is written with the jobs themselves, so that an
 	// attempt that takes over goes on behind it.
 	ResultExpanded = "expanded"
 )
@@ -35,7 +35,8 @@ type SentBack struct {
 // JobResult is what became of one job.
 type JobResult struct {
 	ItemID   string   `json:"item_id"`
-	Row      int64    `json:"row"`
+	Row      int64    `json:"row"`  // as in [WorkItem]
+	Line     int64    `json:"line"` // as in [WorkItem]
 	Name     string   `json:"name"`
 	State    State    `json:"state"`
 	NextTry  *NextTry `json:"next_try,omitempty"` // of a job that waits for one
@@ -57,10 +58,30 @@ type JobResult struct {
 	Change JobChange `json:"change,omitempty"`
 }
 
+// LineText is the manifest's line of a job for people. It is "" where row and line are 1, as they are without a manifest.
+func LineText(row, line int64) string {
+	if line == 0 || row == 1 && line == 1 {
+		return ""
+	}
+	return CountText(line)
+}
+
+// PlaceText says where in its batch a job is, such as "row 3, line 5"; "" for an item that is no job.
+func PlaceText(row, line int64) string {
+	if row == 0 {
+		return ""
+	}
+	text := "row " + CountText(row)
+	if l := LineText(row, line); l != "" {
+		text += ", line " + l
+	}
+	return text
+}
+
 // JobResultOf says what has become of a job, in the one form that lists, reports and summaries share. Of the item it
 // needs spec, results, state, status, stage and what identifies it. The error says that spec or results cannot be decoded.
 func JobResultOf(it WorkItem) (JobResult, error) {
-	j := JobResult{ItemID: it.ID, Row: it.Row, Name: it.Name, State: it.State, NextTry: it.NextTry, Error: it.Note, Class: it.ErrorClass}
+	j := JobResult{ItemID: it.ID, Row: it.Row, Line: it.Line, Name: it.Name, State: it.State, NextTry: it.NextTry, Error: it.Note, Class: it.ErrorClass}
 	if it.Status != Completed {
 		j.Stage, j.Preserved = it.Stage, it.Commitment == Preserved
 	}

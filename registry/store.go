@@ -128,7 +128,10 @@ type Working interface {
 
 // NewJob is one row of a batch.
 type NewJob struct {
-	Row      int64      `json:"row"` // unique in the batch, above 0
+	// Line is the manifest's line, 1 where there is no manifest: unique in the batch, above 0. On the wire it keeps the name that
+	// it had before rows were counted, since workers and Registry are not replaced at once.
+	Line     int64      `json:"row"`
+	Row      int64      `json:"ordinal,omitempty"` // counted from 1 in the order of the lines; 0: not known
 	Name     string     `json:"name"`
 	Priority int        `json:"priority"`
 	Spec     Spec       `json:"spec"`

@@ -16,7 +16,7 @@ import (
 func CSV(w io.Writer, jobs iter.Seq2[registry.JobResult, error]) error {
 	out := csv.NewWriter(w)
 	err := out.Write([]string{
-		"row", "item_id", "name", "state", "ark", "version", "local_ids", "error_class", "error",
+		"row", "line", "item_id", "name", "state", "ark", "version", "local_ids", "error_class", "error",
 		"fix", "change", "stage", "error_code", "cause", "preserved",
 	})
 	for j, jobErr := range jobs {
@@ -28,7 +28,7 @@ func CSV(w io.Writer, jobs iter.Seq2[registry.JobResult, error]) error {
 			version = strconv.Itoa(j.Version)
 		}
 		err = out.Write([]string{
-			strconv.FormatInt(j.Row, 10), j.ItemID, text(j.Name), string(j.State), j.ARK, version,
+			strconv.FormatInt(j.Row, 10), strconv.FormatInt(j.Line, 10), j.ItemID, text(j.Name), string(j.State), j.ARK, version,
 			text(strings.Join(j.LocalIDs, "; ")), string(j.Class), text(j.Error),
 			text(j.Fix), string(j.Change), string(j.Stage), text(j.Code), j.Cause,
 			strconv.FormatBool(j.Preserved || j.State == registry.StateCompleted),

@@ -27,10 +27,10 @@ type stored struct {
 var errBroken = errors.New("the database is gone")
 
 func (s *stored) job(row int64) registry.JobResult {
-	j := registry.JobResult{Row: row, ItemID: fmt.Sprint("job-", row), Name: fmt.Sprintf("f%d,\"x\".tif", row), State: registry.StateCompleted, ARK: "ark:/99999/x", Version: 2}
+	j := registry.JobResult{Row: row, Line: row + 2, ItemID: fmt.Sprint("job-", row), Name: fmt.Sprintf("f%d,\"x\".tif", row), State: registry.StateCompleted, ARK: "ark:/99999/x", Version: 2}
 	if row%3 == 0 {
 		j = registry.JobResult{
-			Row: row, ItemID: j.ItemID, Name: "=cmd|x", State: registry.StateFailed, Stage: registry.Download, Error: "two\nlines",
+			Row: row, Line: row + 2, ItemID: j.ItemID, Name: "=cmd|x", State: registry.StateFailed, Stage: registry.Download, Error: "two\nlines",
 			Class: registry.ContentFault, Code: "http-404", Cause: "c", Fix: "mend it", Change: registry.ChangeStillFailed, LocalIDs: []string{"a", "b"},
 		}
 	}
@@ -68,9 +68,9 @@ func TestCSV(t *testing.T) {
 		t.Fatalf("%d rows, %d at once", len(rows), s.most)
 	}
 	want := [][]string{
-		{"row", "item_id", "name", "state", "ark", "version", "local_ids", "error_class", "error", "fix", "change", "stage", "error_code", "cause", "preserved"},
-		{"2", "job-2", `f2,"x".tif`, "Completed", "ark:/99999/x", "2", "", "", "", "", "", "", "", "", "true"},
-		{"3", "job-3", "'=cmd|x", "Failed", "", "", "a; b", "content", "two\nlines", "mend it", "still-failed", "download", "http-404", "c", "false"},
+		{"row", "line", "item_id", "name", "state", "ark", "version", "local_ids", "error_class", "error", "fix", "change", "stage", "error_code", "cause", "preserved"},
+		{"2", "4", "job-2", `f2,"x".tif`, "Completed", "ark:/99999/x", "2", "", "", "", "", "", "", "", "", "true"},
+		{"3", "5", "job-3", "'=cmd|x", "Failed", "", "", "a; b", "content", "two\nlines", "mend it", "still-failed", "download", "http-404", "c", "false"},
 	}
 	if diff := cmp.Diff(want, [][]string{rows[0], rows[2], rows[3]}); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)

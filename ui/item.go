@@ -32,6 +32,9 @@ type jobRow struct {
 	ARK string
 }
 
+// LineText is as in package registry.
+func (j jobRow) LineText() string { return registry.LineText(j.Row, j.Line) }
+
 func (p *pages) batch(r *http.Request) (page, error) {
 	ctx := r.Context()
 	id := r.PathValue("id")

@@ -111,8 +111,8 @@ func (s *site) fill(t testing.TB) (batchID string, jobs []registry.WorkItem) {
 	batchID = submit(hostile)
 	l := s.claim(t, registry.Expand)
 	_, err := s.store.AddJobs(ctx, l, []registry.NewJob{
-		{Row: 1, Name: "good " + hostile, Spec: registry.Spec{URL: "http://h.test/1", LocalIDs: []string{hostile}}},
-		{Row: 2, Name: "bad " + hostile},
+		{Line: 3, Row: 1, Name: "good " + hostile, Spec: registry.Spec{URL: "http://h.test/1", LocalIDs: []string{hostile}}},
+		{Line: 5, Row: 2, Name: "bad " + hostile},
 	})
 	must(t, err)
 	s.settle(t, l, registry.OutcomeDone)

@@ -52,10 +52,10 @@ func TestExpand_BadRowFailsAlone(t *testing.T) {
 				failed[int64(lines[i])] = true
 			}
 			for i, j := range jobs {
-				if j.Row != int64(lines[i]) {
-					t.Errorf("job %d is of row %d, want %d", i, j.Row, lines[i])
+				if j.Row != int64(i+1) || j.Line != int64(lines[i]) {
+					t.Errorf("job %d is of row %d, line %d; want row %d, line %d", i, j.Row, j.Line, i+1, lines[i])
 				}
-				if !failed[j.Row] {
+				if !failed[j.Line] {
 					r.complete(j.ID)
 				}
 			}
@@ -67,9 +67,9 @@ func TestExpand_BadRowFailsAlone(t *testing.T) {
 			}
 			reported, err := r.registry.ReportJobs(t.Context(), registry.ReportQuery{BatchID: batch, Closing: 1, Limit: 100})
 			must(t, err)
-			for _, j := range reported {
-				if failed[j.Row] != (j.State == registry.StateFailed) {
-					t.Errorf("row %d is reported as %s", j.Row, j.State)
+			for i, j := range reported {
+				if j.Row != int64(i+1) || j.Line != int64(lines[i]) || failed[j.Line] != (j.State == registry.StateFailed) {
+					t.Errorf("row %d, line %d is reported as %s", j.Row, j.Line, j.State)
 				}
 			}
 			if len(reported) != 5 {

@@ -74,6 +74,7 @@ type message struct {
 	ItemID     string              `json:"item_id"`
 	BatchID    string              `json:"batch_id,omitempty"`
 	Row        int64               `json:"row,omitempty"`
+	Line       int64               `json:"line,omitempty"`
 	Collection string              `json:"collection"`
 	State      registry.State      `json:"state"`
 	ObjectID   string              `json:"object_id,omitempty"`
@@ -96,7 +97,7 @@ func callbackBody(job registry.WorkItem, m registry.DeliverySpec) ([]byte, error
 		JobID: job.ID, PackageName: spec.Filename, SubmissionDate: spec.SubmittedAt, JobStatus: strings.ToUpper(string(m.State)),
 		PrimaryID: spec.PrimaryID, LocalID: strings.Join(spec.LocalIDs, "; "), ObjectCreator: spec.Creator, ObjectTitle: spec.Title,
 		ObjectDate: spec.Date, QueuePriority: job.Priority,
-		DeliveryID: m.ID(), ItemID: job.ID, BatchID: job.ParentID, Row: job.Row, Collection: job.Collection, State: m.State, LocalIDs: spec.LocalIDs,
+		DeliveryID: m.ID(), ItemID: job.ID, BatchID: job.ParentID, Row: job.Row, Line: job.Line, Collection: job.Collection, State: m.State, LocalIDs: spec.LocalIDs,
 	}
 	if spec.Digest != nil {
 		b.HashAlgorithm, b.HashValue = spec.Digest.Algorithm, spec.Digest.Value

@@ -59,7 +59,7 @@ func (w *Expand) Work(ctx context.Context, item *base.Item) error {
 		return base.Content(registry.ErrUpdatesNothing)
 	}
 	if !batch {
-		job := registry.NewJob{Row: 1, Name: item.Name, Priority: item.Priority, Spec: spec}
+		job := registry.NewJob{Line: 1, Row: 1, Name: item.Name, Priority: item.Priority, Spec: spec}
 		_, err := w.Registry.AddJobs(ctx, item.Lease(), []registry.NewJob{job})
 		return err
 	}
@@ -146,12 +146,14 @@ func (w *Expand) expand(ctx context.Context, item *base.Item, m manifest, e expa
 		jobs = jobs[:0]
 		return err
 	}
+	var n int64
 	err := w.payloads.rows(ctx, m, e.spec.Type, func(row checkm.Row, faults []checkm.Fault) error {
+		n++
 		if int64(row.Line) <= begun {
 			progress.Add(1)
 			return nil
 		}
-		j := e.job(item, row, faults)
+		j := e.job(item, n, row, faults)
 		if err := w.judgeARK(ctx, row, &j); err != nil {
 			return err
 		}
@@ -167,14 +169,14 @@ func (w *Expand) expand(ctx context.Context, item *base.Item, m manifest, e expa
 	return flush()
 }
 
-// job is a row as a job: the row's own values, and what the batch says of all. Identifiers are a row's own only.
-func (e expansion) job(item *base.Item, row checkm.Row, faults []checkm.Fault) registry.NewJob {
+// job is row n as a job: the row's own values, and what the batch says of all. Identifiers are a row's own only.
+func (e expansion) job(item *base.Item, n int64, row checkm.Row, faults []checkm.Fault) registry.NewJob {
 	s := e.spec
 	wanted := wantedOf(row)
 	s.Type, s.URL, s.Filename, s.SizeBytes, s.Digest = e.jobType, row.URL, row.Name, wanted.SizeBytes, wanted.Digest
 	s.PrimaryID, s.LocalIDs = normalARK(row.PrimaryID), row.LocalIDs
 	s.Title, s.Creator, s.Date = cmp.Or(row.Title, s.Title), cmp.Or(row.Creator, s.Creator), cmp.Or(row.Date, s.Date)
-	j := registry.NewJob{Row: int64(row.Line), Name: row.Name, Priority: e.priority(item), Spec: s}
+	j := registry.NewJob{Line: int64(row.Line), Row: n, Name: row.Name, Priority: e.priority(item), Spec: s}
 	if checkm.Refused(faults) {
 		j.Class, j.Fault, j.Code = registry.ContentFault, describeFaults(faults), firstRule(faults)
 		if u, err := url.Parse(row.URL); err != nil || u.User != nil {

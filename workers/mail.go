@@ -266,7 +266,7 @@ func (w *Mails) jobs(ctx context.Context, q registry.ReportQuery) (out []mail.Jo
 	jobs, err := w.Registry.ReportJobs(ctx, q)
 	for _, j := range jobs {
 		out = append(out, mail.Job{
-			Name: j.Name, Row: j.Row, LocalIDs: strings.Join(j.LocalIDs, "; "), ARK: j.ARK, Version: j.Version, State: string(j.State), Error: j.Error,
+			Name: j.Name, Place: registry.PlaceText(j.Row, j.Line), LocalIDs: strings.Join(j.LocalIDs, "; "), ARK: j.ARK, Version: j.Version, State: string(j.State), Error: j.Error,
 			Fault: faultOf(j.Class), Fix: j.Fix, Link: w.link(j.ItemID),
 		})
 	}

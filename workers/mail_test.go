@@ -193,7 +193,7 @@ func TestMail(t *testing.T) {
 	if m.To != "ann@example.org" || m.Subject != "Holdfast FAILED: batch bätch.checkm (test) - 2 completed, 1 failed" || m.Header.Get("Bcc") != "" {
 		t.Errorf("to %s: %s", m.To, m.Subject)
 	}
-	has(t, "text", m.Text, batch, "Title:      <b>Größe</b> Bcc: eve@example.org", "Jobs:       3, 2 completed, 1 failed", "line 7: ", "(loc-2): Failed", "error: ", "fault of: the deposit",
+	has(t, "text", m.Text, batch, "Title:      <b>Größe</b> Bcc: eve@example.org", "Jobs:       3, 2 completed, 1 failed", "row 2, line 7: ", "(loc-2): Failed", "error: ", "fault of: the deposit",
 		"fix: the producer compares the file with the original", "https://holdfast.example.org/items/"+batch, "Attached: failed.json, failed.csv, completed.json, completed.csv")
 	has(t, "HTML", m.HTML, "&lt;b&gt;Größe&lt;/b&gt;")
 	if strings.Contains(m.HTML, "<b>") {
@@ -205,7 +205,7 @@ func TestMail(t *testing.T) {
 		Completed []registry.JobResult `json:"completed_jobs"`
 	}
 	must(t, json.Unmarshal(m.Files["failed.json"], &list))
-	if list.Closing != 1 || len(list.Failed) != 1 || list.Failed[0].Row != 7 || list.Completed != nil {
+	if list.Closing != 1 || len(list.Failed) != 1 || list.Failed[0].Line != 7 || list.Failed[0].Row != 2 || list.Completed != nil {
 		t.Errorf("failed.json: %+v", list)
 	}
 	must(t, json.Unmarshal(m.Files["completed.json"], &list))
@@ -235,7 +235,7 @@ func TestMail(t *testing.T) {
 	if len(update) != 2 || update[0].Subject != "Holdfast UPDATED: batch bätch.checkm (test) - 3 completed, 0 failed" {
 		t.Fatalf("update: %+v", update)
 	}
-	has(t, "update", update[0].Text, "what changed since report 1", "All of it is preserved now", "Since report 1: 1 now completed, 0 still failed, 0 newly failed", "line 7: ")
+	has(t, "update", update[0].Text, "what changed since report 1", "All of it is preserved now", "Since report 1: 1 now completed, 0 still failed, 0 newly failed", "row 2, line 7: ")
 	ids := map[string]bool{}
 	for _, m := range append(append(queued, report...), update...) {
 		ids[m.Header.Get("Message-Id")] = true
@@ -560,7 +560,7 @@ func TestMail_Large(t *testing.T) {
 		var rows []registry.NewJob
 		for i := row; i < row+500; i++ {
 			rows = append(rows, registry.NewJob{
-				Row: int64(i), Name: fmt.Sprintf("job %d", i), Spec: registry.Spec{Type: registry.FileType, URL: "https://example.org/"},
+				Line: int64(i), Name: fmt.Sprintf("job %d", i), Spec: registry.Spec{Type: registry.FileType, URL: "https://example.org/"},
 				Fault: fmt.Sprintf("row %d: %s", i, strings.Repeat("what is wrong here, ", 10)), Class: registry.ContentFault, Code: "digest",
 			})
 		}

@@ -205,9 +205,7 @@ func itemFacts(it registry.WorkItem) *facts {
 	}
 	f.add("batch", it.ParentID)
 	f.add("graph", it.GraphID)
-	if it.Row > 0 {
-		f.add("line", registry.CountText(it.Row))
-	}
+	f.add("in the batch", registry.PlaceText(it.Row, it.Line))
 	f.add("collection", it.Collection)
 	if spec.ProfileVersion > 0 {
 		f.add("profile", fmt.Sprintf("version %d", spec.ProfileVersion))

@@ -85,7 +85,7 @@ func eachJob(ctx context.Context, c *client.Client, t target, yield func(registr
 // jobOf is what has become of a job by now.
 func jobOf(it registry.WorkItem) registry.JobResult {
 	j := registry.JobResult{
-		ItemID: it.ID, Row: it.Row, Name: it.Name, State: it.State, NextTry: it.NextTry, ARK: arkOf(it), LocalIDs: specOf(it).LocalIDs,
+		ItemID: it.ID, Row: it.Row, Line: it.Line, Name: it.Name, State: it.State, NextTry: it.NextTry, ARK: arkOf(it), LocalIDs: specOf(it).LocalIDs,
 		Error: it.Note, Class: it.ErrorClass,
 	}
 	_ = json.Unmarshal(it.Results["version"], &j.Version) // absent, or for people to look up elsewhere

@@ -158,6 +158,7 @@ func reportSections(r registry.BatchReport) []reportSection {
 	failed := reportSection{
 		title: "Not completed", query: registry.ReportQuery{List: registry.ListFailed},
 		columns: []column{
+			{name: "row", right: true},
 			{name: "line", right: true},
 			{name: "item", id: true},
 			{name: "state"},
@@ -168,7 +169,7 @@ func reportSections(r registry.BatchReport) []reportSection {
 		},
 		row: func(j registry.JobResult) []string {
 			return []string{
-				strconv.FormatInt(j.Row, 10), j.ItemID, stateText(j), string(j.Stage), j.Name, classed(j.Error, j.Class), j.Fix,
+				registry.CountText(j.Row), registry.LineText(j.Row, j.Line), j.ItemID, stateText(j), string(j.Stage), j.Name, classed(j.Error, j.Class), j.Fix,
 			}
 		},
 	}
@@ -177,6 +178,7 @@ func reportSections(r registry.BatchReport) []reportSection {
 	completed := reportSection{
 		title: "Completed", query: registry.ReportQuery{List: registry.ListCompleted},
 		columns: []column{
+			{name: "row", right: true},
 			{name: "line", right: true},
 			{name: "item", id: true},
 			{name: "ark"},
@@ -185,7 +187,7 @@ func reportSections(r registry.BatchReport) []reportSection {
 			{name: "local ids", flex: true},
 		},
 		row: func(j registry.JobResult) []string {
-			return []string{strconv.FormatInt(j.Row, 10), j.ItemID, j.ARK, versionText(j.Version), j.Name, strings.Join(j.LocalIDs, "; ")}
+			return []string{registry.CountText(j.Row), registry.LineText(j.Row, j.Line), j.ItemID, j.ARK, versionText(j.Version), j.Name, strings.Join(j.LocalIDs, "; ")}
 		},
 	}
 	if r.Difference == nil {

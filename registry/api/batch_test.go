@@ -27,7 +27,7 @@ func TestBatch_Read(t *testing.T) {
 		t.Errorf("progress=%+v, want one completed job", progress)
 	}
 	want := registry.JobResult{
-		ItemID: jobID, Row: 1, Name: "payload", State: registry.StateCompleted, ARK: "ark:/99999/fk4one", ObjectID: "ark:/99999/fk4one",
+		ItemID: jobID, Row: 1, Line: 1, Name: "payload", State: registry.StateCompleted, ARK: "ark:/99999/fk4one", ObjectID: "ark:/99999/fk4one",
 		Version: 1, LocalIDs: []string{"local"},
 	}
 	jobs, err := c.BatchJobs(ctx, batchID, "", 0)

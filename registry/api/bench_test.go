@@ -243,7 +243,7 @@ func (b *bench) batchOf(t testing.TB, name string) (batchID, jobID string) {
 	must(t, err)
 	c := b.claim(t, registry.Expand)
 	spec := registry.Spec{Type: registry.FileType, URL: "http://h.test/" + name, LocalIDs: []string{"local" + b.mark}}
-	_, err = b.store.AddJobs(t.Context(), c.Lease, []registry.NewJob{{Row: 1, Name: name, Priority: 5, Spec: spec}})
+	_, err = b.store.AddJobs(t.Context(), c.Lease, []registry.NewJob{{Line: 1, Name: name, Priority: 5, Spec: spec}})
 	must(t, err)
 	b.settle(t, registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeDone})
 	page, err := b.store.Items(t.Context(), registry.ItemQuery{ParentID: r.BatchID})

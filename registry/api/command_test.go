@@ -16,7 +16,7 @@ func failedJobs(t *testing.T, b *bench, n int) (batch string, jobs []string) {
 	c := b.claim(t, registry.Expand)
 	rows := make([]registry.NewJob, n)
 	for i := range rows {
-		rows[i] = registry.NewJob{Row: int64(i + 1)}
+		rows[i] = registry.NewJob{Line: int64(i + 1)}
 	}
 	_, err = b.store.AddJobs(t.Context(), c.Lease, rows)
 	must(t, err)

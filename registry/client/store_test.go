@@ -378,7 +378,7 @@ func TestStore_LargeCalls(t *testing.T) {
 	must(t, err)
 	jobs := make([]registry.NewJob, 500)
 	for i := range jobs {
-		jobs[i] = registry.NewJob{Row: int64(i + 1), Name: "n", Spec: registry.Spec{URL: "http://h/" + strings.Repeat("x", 8<<10)}}
+		jobs[i] = registry.NewJob{Line: int64(i + 1), Name: "n", Spec: registry.Spec{URL: "http://h/" + strings.Repeat("x", 8<<10)}}
 	}
 	n, err := remote.AddJobs(t.Context(), c.Lease, jobs)
 	if err != nil || n != 500 {

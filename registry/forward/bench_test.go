@@ -27,7 +27,7 @@ func filled(b *testing.B, n int) (registry.Store, int64) {
 		jobs := make([]registry.NewJob, 500)
 		for i := range jobs {
 			row++
-			jobs[i] = registry.NewJob{Row: int64(row), Name: fmt.Sprint(row), Spec: registry.Spec{URL: "https://example.org/" + fmt.Sprint(row)}}
+			jobs[i] = registry.NewJob{Line: int64(row), Name: fmt.Sprint(row), Spec: registry.Spec{URL: "https://example.org/" + fmt.Sprint(row)}}
 		}
 		_, err := s.AddJobs(b.Context(), c.Lease, jobs)
 		must(b, err)

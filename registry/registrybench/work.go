@@ -25,7 +25,7 @@ func Work(ctx context.Context, s registry.Store, collection string, jobs int) (c
 	}
 	rows := make([]registry.NewJob, 0, jobs)
 	for i := range jobs {
-		rows = append(rows, registry.NewJob{Row: int64(1_000_000 + i), Name: fmt.Sprintf("job %d", i), Priority: 5, Spec: registry.Spec{Type: registry.FileType, Mode: registry.Add}})
+		rows = append(rows, registry.NewJob{Line: int64(1_000_000 + i), Name: fmt.Sprintf("job %d", i), Priority: 5, Spec: registry.Spec{Type: registry.FileType, Mode: registry.Add}})
 	}
 	if _, err := s.AddJobs(ctx, c.Lease, rows); err != nil {
 		return claims, settles, err

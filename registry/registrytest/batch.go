@@ -175,9 +175,9 @@ func noRow(f *fixture) {
 	id := f.submit()
 	l := f.take(registry.Expand, id).Lease
 	zero := newJobs(3)
-	zero[2].Row = 0
+	zero[2].Line = 0
 	if _, err := f.AddJobs(f.Context(), l, zero); err == nil {
-		f.Error("row 0 was taken")
+		f.Error("line 0 was taken")
 	}
 	if _, err := f.AddJobs(f.Context(), l, newJobs(501)); err == nil {
 		f.Error("501 rows were taken in one call")

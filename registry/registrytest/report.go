@@ -25,6 +25,7 @@ func reportTests() []test {
 		{"update_report_needs_a_report", updateNeedsReport},
 		{"only_a_batch_at_its_report_has_one", onlyReportCloses},
 		{"jobs_of_a_report", reportJobs},
+		{"R27_jobs_of_programs_that_do_not_count_rows", rowsNotCounted},
 	}
 }
 
@@ -158,6 +159,9 @@ func reportJobs(f *fixture) {
 	c := f.takeItem(id)
 	jobs := newJobs(5)
 	jobs[0].Spec.LocalIDs = []string{"loc-1"}
+	for i := range jobs {
+		jobs[i].Line = int64(3 + 2*i)
+	}
 	jobs[4].Fault, jobs[4].Code = "line 5 is wrong", "E007"
 	_, err := f.AddJobs(f.Context(), c.Lease, jobs)
 	f.must(err)
@@ -208,9 +212,46 @@ func reportJobs(f *fixture) {
 		},
 	}
 	for i := range want {
-		want[i].ItemID, want[i].Name = ids[i], fmt.Sprintf("job-%d", i+1)
+		want[i].Line, want[i].ItemID, want[i].Name = int64(3+2*i), ids[i], fmt.Sprintf("job-%d", i+1)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		f.Errorf("jobs (-want +got):\n%s", diff)
+	}
+}
+
+// rowsNotCounted: while a fleet is replaced, some jobs of a batch come from a worker that counts no rows. Every job is listed once
+// however the report is paged, and in the order of the manifest; from there on the line stands for the row.
+func rowsNotCounted(f *fixture) {
+	id := f.submit()
+	c := f.take(registry.Expand, id)
+	for _, j := range []registry.NewJob{{Line: 4, Row: 1}, {Line: 6, Row: 2}, {Line: 7}, {Line: 9, Row: 4}, {Line: 10, Row: 5}} {
+		j.Name, j.Fault = fmt.Sprint(j.Line), "it is bad"
+		_, err := f.AddJobs(f.Context(), c.Lease, []registry.NewJob{j})
+		f.must(err)
+	}
+	f.done(c.Lease)
+	f.closeReport(f.take(registry.Report, id).Lease)
+	want := [][2]int64{{1, 4}, {2, 6}, {7, 7}, {9, 9}, {10, 10}}
+	for limit := 1; limit <= 5; limit++ {
+		var got [][2]int64
+		for after := int64(0); len(got) <= len(want); {
+			page, err := f.ReportJobs(f.Context(), registry.ReportQuery{BatchID: id, AfterRow: after, Limit: limit})
+			f.must(err)
+			for _, j := range page {
+				got = append(got, [2]int64{j.Row, j.Line})
+				after = j.Row
+			}
+			if len(page) < limit {
+				break
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			f.Errorf("rows and lines, %d a page (-want +got):\n%s", limit, diff)
+		}
+	}
+	for i, it := range f.all(registry.ItemQuery{ParentID: id}) {
+		if got := [2]int64{it.Row, it.Line}; got != want[i] {
+			f.Errorf("item %d is row and line %v, want %v", i, got, want[i])
+		}
 	}
 }

@@ -108,7 +108,7 @@ func (f *fixture) refusedRow() string {
 	f.Helper()
 	id := f.submit()
 	c := f.takeItem(id)
-	_, err := f.AddJobs(f.Context(), c.Lease, []registry.NewJob{{Row: 1, Name: "bad", Fault: "a bad row", Code: "digest"}})
+	_, err := f.AddJobs(f.Context(), c.Lease, []registry.NewJob{{Line: 1, Name: "bad", Fault: "a bad row", Code: "digest"}})
 	f.must(err)
 	f.done(c.Lease)
 	return f.children(id)[0]

@@ -108,7 +108,7 @@ func newJobs(n int) []registry.NewJob {
 	jobs := make([]registry.NewJob, n)
 	for i := range jobs {
 		jobs[i] = registry.NewJob{
-			Row: int64(i + 1), Name: fmt.Sprintf("job-%d", i+1), Priority: 5,
+			Line: int64(i + 1), Row: int64(i + 1), Name: fmt.Sprintf("job-%d", i+1), Priority: 5,
 			Spec: registry.Spec{Type: registry.FileType, URL: fmt.Sprintf("https://example.org/%d", i+1)},
 		}
 	}

@@ -108,7 +108,7 @@ func filled(b *testing.B, items int) *sqlstore.Store {
 	batch := expandingBatch(b, s)
 	jobs := make([]registry.NewJob, 500)
 	for i := range jobs {
-		jobs[i] = registry.NewJob{Row: int64(i + 1), Spec: registry.Spec{Type: registry.FileType, URL: "https://example.org/x"}}
+		jobs[i] = registry.NewJob{Line: int64(i + 1), Spec: registry.Spec{Type: registry.FileType, URL: "https://example.org/x"}}
 	}
 	if _, err := s.AddJobs(b.Context(), batch, jobs); err != nil {
 		b.Fatal(err)

@@ -261,8 +261,8 @@ func copyJobs(d dialect, rows int64, compared bool) string {
 				ELSE 'now-stopped' END`
 		before = `LEFT JOIN report_job p ON p.batch_id = i.parent_id AND p.closing = $5 AND p.row_no = i.row_no`
 	}
-	return fmt.Sprintf(`INSERT INTO report_job (batch_id, closing, row_no, item_id, name, status, stage, state, spec, error, error_class, cause, code, remedy, change, preserved)
-		SELECT i.parent_id, $2, i.row_no, i.id, i.name, i.status, i.stage, %s, %s,
+	return fmt.Sprintf(`INSERT INTO report_job (batch_id, closing, row_no, ordinal, item_id, name, status, stage, state, spec, error, error_class, cause, code, remedy, change, preserved)
+		SELECT i.parent_id, $2, i.row_no, i.ordinal, i.id, i.name, i.status, i.stage, %s, %s,
 			i.note, i.error_class, i.cause, i.cause_code, COALESCE(a.remedy, ''), %s,
 			CASE WHEN i.status <> 'completed' AND `+stored+` THEN 1 ELSE 0 END
 		FROM work_item i

@@ -49,7 +49,7 @@ func reportInPortions(t *testing.T, url string) {
 		var jobs []registry.NewJob
 		for range 400 {
 			row++
-			jobs = append(jobs, registry.NewJob{Row: int64(row), Name: fmt.Sprint(row), Fault: "it is bad", Spec: registry.Spec{LocalIDs: []string{fmt.Sprint("l", row), "nul\x00"}}})
+			jobs = append(jobs, registry.NewJob{Line: int64(row), Name: fmt.Sprint(row), Fault: "it is bad", Spec: registry.Spec{LocalIDs: []string{fmt.Sprint("l", row), "nul\x00"}}})
 		}
 		_, err := s.AddJobs(ctx, l, jobs)
 		must(err)

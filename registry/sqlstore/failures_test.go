@@ -29,7 +29,7 @@ func failedJobs(t *testing.T, s *sqlstore.Store, n int) {
 		jobs := make([]registry.NewJob, 0, 500)
 		for row := begin; row < min(n, begin+500); row++ {
 			jobs = append(jobs, registry.NewJob{
-				Row: int64(row + 1), Class: registry.SystemFault,
+				Line: int64(row + 1), Class: registry.SystemFault,
 				Fault: fmt.Sprintf("open https://h.example.org/%d.tif: the server answered 503 Service Unavailable", row),
 			})
 		}

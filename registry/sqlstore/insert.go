@@ -12,7 +12,7 @@ import (
 // newItem is an item to be born.
 type newItem struct {
 	id, tenant, collection, parent string
-	row                            int64
+	line, row                      int64 // as in registry.NewJob
 	action                         registry.Action
 	stage                          registry.Stage
 	status                         registry.Status
@@ -82,7 +82,7 @@ func (n newItem) values(b birth, seq, now int64) ([]any, error) {
 	return []any{
 		seq, n.id, n.tenant, n.collection,
 		sql.NullString{String: n.parent, Valid: n.parent != ""},
-		n.row, n.action, n.stage,
+		n.line, n.row, n.action, n.stage,
 		n.status, n.priority, rank(now, n.priority), clean(n.name), string(spec), n.fingerprint, n.class, clean(n.note),
 		now + n.delay, b.nudge, clean(n.actor), now, b.finished, n.graph, n.blockers,
 		first, wordList(others), wordList(n.optional), b.ready,
@@ -92,11 +92,11 @@ func (n newItem) values(b birth, seq, now int64) ([]any, error) {
 
 // insertItem is the statement that writes items.
 var insertItem = insertInto(
-	`INSERT INTO work_item (seq, id, tenant, collection, parent_id, row_no, action, stage, status, priority, rank, name, spec,
+	`INSERT INTO work_item (seq, id, tenant, collection, parent_id, row_no, ordinal, action, stage, status, priority, rank, name, spec,
 		fingerprint, error_class, note, run_at, nudge_at, created_by, created_at, updated_at, finished_at, graph_id, blocker_count,
 		volume, other_storages, optional, ready, cause, cause_code, cause_host)`,
-	`($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $20, $21, $22, $23, $24, $25, $26, $27,
-		$28, $29, $30)`)
+	`($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $21, $22, $23, $24, $25, $26, $27, $28,
+		$29, $30, $31)`)
 
 // insert makes items, each with its event and, when it is pending, its message.
 func (t *tx) insert(items ...newItem) error {

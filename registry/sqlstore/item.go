@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -101,7 +102,7 @@ func stagesWhere(is func(registry.Step) bool) string {
 const delayed = `(i.status = 'pending' AND i.ready = 0)`
 
 // itemColumns are what scanItem reads.
-var itemColumns = `i.id, i.tenant, i.collection, COALESCE(i.parent_id, ''), i.row_no, i.action, i.stage, i.status,
+var itemColumns = `i.id, i.tenant, i.collection, COALESCE(i.parent_id, ''), i.row_no, i.ordinal, i.action, i.stage, i.status,
 	i.priority, i.name, i.spec, i.state, i.size_bytes, i.files, i.done_bytes, i.done_files, i.blocker_count, i.closing,
 	i.attempt, i.tries, i.retry_count, i.error_class, i.note, i.created_by, i.graph_id, i.created_at, i.updated_at, i.run_at,
 	i.finished_at, i.volume, i.other_storages, i.optional, (i.status IN ('prepare', 'pending', 'running') AND ` + heldNext + `), ` + delayed + `,
@@ -140,13 +141,14 @@ func scanItem(row scanner) (registry.WorkItem, error) {
 		held                    bool
 		most                    int
 	)
-	err := row.Scan(&it.ID, &it.Tenant, &it.Collection, &it.ParentID, &it.Row, &it.Action, &it.Stage, &it.Status,
+	err := row.Scan(&it.ID, &it.Tenant, &it.Collection, &it.ParentID, &it.Line, &it.Row, &it.Action, &it.Stage, &it.Status,
 		&it.Priority, &it.Name, &spec, &state, &it.SizeBytes, &it.Files, &it.DoneBytes, &it.DoneFiles, &it.BlockerCount,
 		&it.Closing, &it.Attempt, &it.Tries, &it.RetryCount, &it.ErrorClass, &it.Note, &it.CreatedBy, &it.GraphID, &created, &updated,
 		&runAt, &finished, &first, &others, &optional, &held, &it.Delayed, &it.Commitment, &it.OwnHold, &it.Unsealed, &it.JobsLeft, &most)
 	if err != nil {
 		return it, err
 	}
+	it.Row = rowOf(it)
 	it.Spec, it.Optional = json.RawMessage(spec), wordsOf[registry.Stage](optional)
 	if first != "" {
 		it.Storages = append([]string{first}, wordsOf[string](others)...)
@@ -170,6 +172,9 @@ func scanItem(row scanner) (registry.WorkItem, error) {
 	derive(&it)
 	return it, nil
 }
+
+// rowOf is the row that an item is shown with, whose ordinal was read into Row.
+func rowOf(it registry.WorkItem) int64 { return cmp.Or(it.Row, it.Line) }
 
 // derive fills in what follows from the item's position.
 func derive(it *registry.WorkItem) {

@@ -241,7 +241,7 @@ func (l *itemList) goOn(at itemCursor) error {
 func (l *itemList) cursor(last registry.WorkItem, seq int64) string {
 	n := micros(last.CreatedAt)
 	if l.order == byRow {
-		n = last.Row
+		n = last.Line
 	}
 	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%s %d %d", l.order.name, n, seq))
 }

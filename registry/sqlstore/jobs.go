@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -54,21 +55,28 @@ func (t *tx) addJobs(batch registry.WorkItem, jobs []registry.NewJob) (added int
 	if err != nil {
 		return 0, err
 	}
+	counted, err := t.rowsCounted(batch.ID)
+	if err != nil {
+		return 0, err
+	}
 	route, _ := registry.RouteOf(registry.Ingest)
 	open := 0
 	var items []newItem
 	var waiting, edges [][]any
 	for _, j := range jobs {
-		if j.Row < 1 {
-			return 0, fmt.Errorf("row %d: %w: rows count from 1", j.Row, registry.ErrInvalid)
+		if j.Line < 1 || j.Row < 0 || j.Row > j.Line {
+			return 0, fmt.Errorf("line %d, row %d: %w: lines count from 1, and a row is not behind its line", j.Line, j.Row, registry.ErrInvalid)
 		}
-		if there[j.Row] {
+		if there[j.Line] {
 			continue
 		}
-		there[j.Row] = true
+		there[j.Line] = true
+		if !counted {
+			j.Row = 0
+		}
 		j.Spec.RouteVersion = route.Version
 		n := newItem{
-			id: newID(), tenant: batch.Tenant, collection: batch.Collection, parent: batch.ID, row: j.Row,
+			id: newID(), tenant: batch.Tenant, collection: batch.Collection, parent: batch.ID, line: j.Line, row: j.Row,
 			action: registry.Ingest, stage: route.First(), status: registry.Pending, priority: j.Priority, name: j.Name,
 			spec: j.Spec, actor: batch.CreatedBy, storages: batch.Storages, optional: batch.Optional,
 		}
@@ -104,18 +112,18 @@ func (t *tx) addJobs(batch registry.WorkItem, jobs []registry.NewJob) (added int
 
 // expandedTo is a batch's results with how far it is expanded.
 func expandedTo(batch registry.WorkItem, jobs []registry.NewJob) (state string, err error) {
-	var row int64
+	var line int64
 	results := maps.Clone(batch.Results)
 	if results == nil {
 		results = map[string]json.RawMessage{}
 	}
 	if raw, ok := results[registry.ResultExpanded]; ok {
-		err = json.Unmarshal(raw, &row)
+		err = json.Unmarshal(raw, &line)
 	}
 	for _, j := range jobs {
-		row = max(row, j.Row)
+		line = max(line, j.Line)
 	}
-	results[registry.ResultExpanded] = json.RawMessage(strconv.FormatInt(row, 10))
+	results[registry.ResultExpanded] = json.RawMessage(strconv.FormatInt(line, 10))
 	text, encodeErr := json.Marshal(results)
 	if err := errors.Join(err, encodeErr); err != nil {
 		return "", fmt.Errorf("note how far batch %s is expanded: %w", batch.ID, err)
@@ -129,22 +137,35 @@ var (
 	insertEdge    = insertInto(`INSERT INTO work_dep (item_id, requires_id, wait_for, satisfied_at)`, `($1, $2, 'settled', $3)`)
 )
 
-// rowsThere says which of a batch's rows, from the first to the last of some, are jobs already.
+// rowsCounted says whether a batch's rows have their ordinals so far. While a fleet is replaced, a program that does not count
+// rows may make some jobs of a batch; the later ones go without ordinals then, so that those that are shown keep their order.
+func (t *tx) rowsCounted(batch string) (counted bool, err error) {
+	var last int64
+	err = t.get(`SELECT ordinal FROM work_item WHERE parent_id = $1 ORDER BY row_no DESC LIMIT 1`, []any{batch}, &last)
+	if errors.Is(err, sql.ErrNoRows) {
+		return true, nil
+	} else if err != nil {
+		return false, fmt.Errorf("look whether rows are counted: %w", err)
+	}
+	return last > 0, nil
+}
+
+// rowsThere says which of a batch's lines, from the first to the last of some, are jobs already.
 func (t *tx) rowsThere(batch string, jobs []registry.NewJob) (there map[int64]bool, err error) {
 	there = map[int64]bool{}
-	byRow := func(a, b registry.NewJob) int { return cmp.Compare(a.Row, b.Row) }
+	byLine := func(a, b registry.NewJob) int { return cmp.Compare(a.Line, b.Line) }
 	rows, err := t.query(`SELECT row_no FROM work_item WHERE parent_id = $1 AND row_no BETWEEN $2 AND $3`,
-		batch, slices.MinFunc(jobs, byRow).Row, slices.MaxFunc(jobs, byRow).Row)
+		batch, slices.MinFunc(jobs, byLine).Line, slices.MaxFunc(jobs, byLine).Line)
 	if err != nil {
 		return nil, fmt.Errorf("look for rows that are jobs: %w", err)
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
-		var row int64
-		if err := rows.Scan(&row); err != nil {
+		var line int64
+		if err := rows.Scan(&line); err != nil {
 			return nil, err
 		}
-		there[row] = true
+		there[line] = true
 	}
 	return there, rows.Err()
 }

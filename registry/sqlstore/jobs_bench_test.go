@@ -39,7 +39,7 @@ func BenchmarkAddJobs(b *testing.B) {
 					for i := range jobs {
 						row++
 						jobs[i] = registry.NewJob{
-							Row: int64(row), Name: fmt.Sprintf("f%07d.tif", row), Priority: 99, Spec: registry.Spec{
+							Line: int64(row), Row: int64(row), Name: fmt.Sprintf("f%07d.tif", row), Priority: 99, Spec: registry.Spec{
 								Type: registry.FileType, URL: fmt.Sprintf("https://data.example.org/collection/2026/f%07d.tif", row),
 								Filename: fmt.Sprintf("f%07d.tif", row), SizeBytes: 1024, LocalIDs: []string{fmt.Sprintf("local-%07d", row)},
 								Title: "A photograph", Creator: "Unknown", Profile: registry.Profile{Owner: "ark:/99999/fk4owner"},

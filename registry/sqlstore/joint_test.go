@@ -36,7 +36,7 @@ func newCrew(t *testing.T, jobs int) *crew {
 	expand := c.claimed(registry.Expand)
 	rows := make([]registry.NewJob, jobs)
 	for i := range rows {
-		rows[i] = registry.NewJob{Row: int64(i + 1), Spec: registry.Spec{Type: registry.FileType, URL: "https://example.org/x"}}
+		rows[i] = registry.NewJob{Line: int64(i + 1), Spec: registry.Spec{Type: registry.FileType, URL: "https://example.org/x"}}
 	}
 	if _, err := c.AddJobs(t.Context(), expand.Lease, rows); err != nil {
 		t.Fatal(err)

@@ -143,7 +143,7 @@ func TestProcesses(t *testing.T) {
 				if stage == registry.Expand {
 					rows := make([]registry.NewJob, jobs)
 					for r := range rows {
-						rows[r] = registry.NewJob{Row: int64(r + 1), Name: "job", Priority: 5}
+						rows[r] = registry.NewJob{Line: int64(r + 1), Name: "job", Priority: 5}
 					}
 					if _, err := s.AddJobs(t.Context(), claim.Lease, rows); err != nil {
 						t.Errorf("add jobs: %v", err)

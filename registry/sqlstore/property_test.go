@@ -197,7 +197,7 @@ func (m *model) claim(t *rapid.T) {
 func (m *model) expand(t *rapid.T, l registry.Lease) {
 	var jobs []registry.NewJob
 	for row := range rapid.IntRange(0, 3).Draw(t, "rows") {
-		j := registry.NewJob{Row: int64(row + 1)}
+		j := registry.NewJob{Line: int64(row + 1)}
 		if row == 2 {
 			j.Fault = "bad"
 		}

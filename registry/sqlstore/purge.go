@@ -120,7 +120,7 @@ func (t *tx) purgeRows(it registry.WorkItem, c registry.Command) error {
 		return nil
 	}
 	err := t.do(`DELETE FROM report_job WHERE batch_id = $1 AND row_no = $2
-		AND closing IN (SELECT closing FROM report WHERE batch_id = $1)`, it.ParentID, it.Row)
+		AND closing IN (SELECT closing FROM report WHERE batch_id = $1)`, it.ParentID, it.Line)
 	if err != nil {
 		return fmt.Errorf("purge reports of item %s: %w", it.ID, err)
 	}

@@ -29,7 +29,7 @@ func TestReclaim(t *testing.T) {
 	run(l.claim(registry.Expand))
 	jobs := make([]registry.NewJob, n)
 	for i := range jobs {
-		jobs[i] = registry.NewJob{Row: int64(i + 1)}
+		jobs[i] = registry.NewJob{Line: int64(i + 1)}
 	}
 	for _, part := range [][]registry.NewJob{jobs[:500], jobs[500:]} {
 		if _, err := s.AddJobs(t.Context(), l.lease, part); err != nil {

@@ -68,7 +68,8 @@ func (s *Store) ReportJobs(ctx context.Context, q registry.ReportQuery) (out []r
 	w := &where{}
 	w.add("batch_id = ?", report.BatchID)
 	w.add("closing = ?", report.Closing)
-	w.add("row_no > ?", q.AfterRow)
+	w.add("row_no > ?", q.AfterRow) // no line is before its row
+	w.add("(ordinal = 0 OR ordinal > ?)", q.AfterRow)
 	switch q.List {
 	case registry.ListCompleted:
 		w.conds = append(w.conds, "status = 'completed'")
@@ -84,7 +85,7 @@ func (s *Store) ReportJobs(ctx context.Context, q registry.ReportQuery) (out []r
 		}
 		w.addIn("change", changes)
 	}
-	rows, err := s.read.QueryContext(ctx, `SELECT row_no, item_id, name, status, stage, state, spec, error, error_class, cause, code, remedy, change, preserved
+	rows, err := s.read.QueryContext(ctx, `SELECT row_no, ordinal, item_id, name, status, stage, state, spec, error, error_class, cause, code, remedy, change, preserved
 		FROM report_job`+w.String()+` ORDER BY row_no`+limit(pageSize(q.Limit)), w.args...)
 	if err != nil {
 		return nil, fmt.Errorf("read report of batch %s: %w", q.BatchID, err)
@@ -105,11 +106,11 @@ func scanReportJob(row scanner) (registry.JobResult, error) {
 	var state, spec, cause, code, remedy string
 	var change registry.JobChange
 	var preserved bool
-	err := row.Scan(&it.Row, &it.ID, &it.Name, &it.Status, &it.Stage, &state, &spec, &it.Note, &it.ErrorClass, &cause, &code, &remedy, &change, &preserved)
+	err := row.Scan(&it.Line, &it.Row, &it.ID, &it.Name, &it.Status, &it.Stage, &state, &spec, &it.Note, &it.ErrorClass, &cause, &code, &remedy, &change, &preserved)
 	if err != nil {
 		return registry.JobResult{}, err
 	}
-	it.State = registry.StateOf(it.Position())
+	it.Row, it.State = rowOf(it), registry.StateOf(it.Position())
 	if preserved {
 		it.Commitment = registry.Preserved
 	}

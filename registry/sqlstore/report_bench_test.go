@@ -56,7 +56,7 @@ func benchReport(b *testing.B, url string, jobs int64) {
 		for range min(400, jobs-row) {
 			row++
 			name := fmt.Sprintf("f%07d.tif", row)
-			more = append(more, registry.NewJob{Row: row, Name: name, Priority: 99, Spec: registry.Spec{
+			more = append(more, registry.NewJob{Line: row, Name: name, Priority: 99, Spec: registry.Spec{
 				Type: registry.FileType, URL: "https://data.example.org/collection/2026/" + name, Filename: name, SizeBytes: 1024,
 				LocalIDs: []string{fmt.Sprintf("local-%07d", row)}, Title: "A photograph", Creator: "Unknown", Profile: profile,
 			}})

@@ -110,7 +110,7 @@ func (sw *swarm) step(ctx context.Context, c registry.Claim, luck int) {
 	if c.Item.Stage == registry.Expand {
 		jobs := make([]registry.NewJob, jobsOfSwarm)
 		for i := range jobs {
-			jobs[i].Row = int64(i + 1)
+			jobs[i].Line = int64(i + 1)
 		}
 		if _, err := sw.s.AddJobs(ctx, c.Lease, jobs); err != nil && !errors.Is(err, registry.ErrClaimLost) {
 			sw.Error(err)
