@@ -24,6 +24,8 @@ type page struct {
 	Content any
 
 	Refresh int    // seconds; 0: never. Filled in by show, with what follows
+	Reload  string // the address by which the page loads itself again
+	Who     registry.Session
 	Pause   string // the address of the same page without refreshing, or with
 	Path    string
 	Version string
@@ -51,12 +53,18 @@ func (p *pages) fail(w http.ResponseWriter, r *http.Request, err error) {
 // write sends a page.
 func (p *pages) write(w http.ResponseWriter, r *http.Request, out page, status int) {
 	out.At, out.Version, out.Path = p.now().UTC(), p.version, r.URL.Path
+	if p.account != nil {
+		out.Who = p.account.Current(r.Context())
+	}
 	if out.Live {
 		query := r.URL.Query()
 		if query.Get("refresh") == "off" {
 			query.Del("refresh")
 		} else {
 			out.Refresh = int(refreshEvery / time.Second)
+			query.Set("reload", "") // so that the server knows that nobody has asked
+			out.Reload = (&url.URL{Path: r.URL.Path, RawQuery: query.Encode()}).String()
+			query.Del("reload")
 			query.Set("refresh", "off")
 		}
 		out.Pause = (&url.URL{Path: r.URL.Path, RawQuery: query.Encode()}).String()

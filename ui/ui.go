@@ -26,7 +26,8 @@ var style []byte
 // Options says what to show. Registry and Log must be set.
 type Options struct {
 	Registry registry.Reading
-	Forms    Forms // what the buttons do; nil: there are none
+	Forms    Forms   // what the buttons do; nil: there are none
+	Account  Account // who has signed in; nil: nobody is told
 	Log      *slog.Logger
 	Version  string           // of the program, for the foot of the pages
 	Now      func() time.Time // nil: time.Now
@@ -36,6 +37,7 @@ type Options struct {
 type pages struct {
 	registry  registry.Reading
 	forms     Forms
+	account   Account
 	log       *slog.Logger
 	version   string
 	now       func() time.Time
@@ -47,11 +49,11 @@ func New(o Options) (http.Handler, error) {
 	if o.Registry == nil || o.Log == nil {
 		return nil, errors.New("ui: Registry and Log must be set")
 	}
-	p := &pages{registry: o.Registry, forms: o.Forms, log: o.Log, version: o.Version, now: o.Now, templates: map[string]*template.Template{}}
+	p := &pages{registry: o.Registry, forms: o.Forms, account: o.Account, log: o.Log, version: o.Version, now: o.Now, templates: map[string]*template.Template{}}
 	if p.now == nil {
 		p.now = time.Now
 	}
-	for _, name := range []string{"status", "batch", "item", "objects", "object", "act", "requeue", "holds", "deletions", "decision", "problem"} {
+	for _, name := range []string{"status", "batch", "item", "objects", "object", "act", "requeue", "holds", "deletions", "decision", "sessions", "problem"} {
 		t, err := template.New("layout.html").Funcs(p.funcs()).ParseFS(pageFiles, "page/layout.html", "page/part.html", "page/"+name+".html")
 		if err != nil {
 			return nil, fmt.Errorf("parse page %s: %w", name, err)
@@ -73,6 +75,10 @@ func New(o Options) (http.Handler, error) {
 	mux.HandleFunc("GET /deletions", p.show(p.deletions))
 	mux.HandleFunc("GET /deletions/{id...}", p.show(p.askDecision))
 	mux.HandleFunc("POST /deletions/{id...}", p.decide)
+	if p.account != nil {
+		mux.HandleFunc("GET /sessions", p.show(p.sessions))
+		mux.HandleFunc("POST /sessions/end", p.endSession)
+	}
 	mux.HandleFunc("GET /static/style.css", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/css; charset=utf-8")
 		w.Header().Set("Cache-Control", "max-age=300")

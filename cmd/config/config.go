@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/receipt"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/signin"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/source/unpack"
 )
@@ -29,7 +30,11 @@ type Config struct {
 	URL   string `envconfig:"URL" want:"an http or https address, such as http://127.0.0.1:8080"`
 	Token string `envconfig:"TOKEN" secret:"true" for:"worker" want:"a bearer token"`
 
-	Listen   string     `envconfig:"LISTEN" want:"an address to listen on, such as 127.0.0.1:8080"`
+	Listen         string   `envconfig:"LISTEN" want:"an address to listen on, such as 127.0.0.1:8080"`
+	TrustedProxies Networks `envconfig:"TRUSTED_PROXIES" want:"networks or addresses of reverse proxies separated by commas, such as 10.0.0.0/8,127.0.0.1"`
+	SessionIdle    Duration `envconfig:"SESSION_IDLE" want:"how long a browser may stay signed in unused, such as 4h"`
+	SessionMost    Duration `envconfig:"SESSION_MOST" want:"how long a browser may stay signed in at most, such as 24h"`
+
 	LogLevel slog.Level `envconfig:"LOG_LEVEL" want:"debug, info, warn or error"`
 	Grace    Duration   `envconfig:"GRACE" want:"a duration above 0, such as 25s"`
 
@@ -106,6 +111,7 @@ const (
 // Default returns the configuration of an empty environment.
 func Default() Config {
 	return Config{
+		SessionIdle: Duration(signin.DefaultIdle), SessionMost: Duration(signin.DefaultMost),
 		Listen: DefaultListen, LogLevel: slog.LevelInfo, Grace: Duration(defaultGrace),
 		StagingFull: defaultFull, StagingFullUnestimated: defaultUnestimated,
 		UnpackEntries: unpack.DefaultEntries, UnpackBytes: unpack.DefaultBytes, UnpackRatio: unpack.DefaultRatio,
@@ -169,7 +175,7 @@ func first[T Count | Duration](values ...T) T {
 	return 0
 }
 
-// Networks are what the guard against requests to inner networks lets pass.
+// Networks are networks of addresses: what the guard against requests to inner networks lets pass, or where proxies are.
 type Networks []netip.Prefix
 
 // Decode implements envconfig.Decoder.

@@ -30,7 +30,12 @@ func (a *app) connect() (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.New(at.URL, at.Token, client.Options{UserAgent: "holdfast/" + version}), nil
+	return clientOf(at), nil
+}
+
+// clientOf returns a client of a service.
+func clientOf(at node.Client) *client.Client {
+	return client.New(at.URL, at.Token, client.Options{UserAgent: "holdfast/" + version})
 }
 
 // service finds the service that a command is about: the folder that was named, else the environment, else the default folder.
@@ -41,7 +46,7 @@ func (a *app) service() (node.Client, error) {
 	}
 	at := node.Client{URL: c.URL, Token: c.Token}
 	if a.dir != "" || c.URL == "" {
-		if at, err = a.clientOf(a.dir); err != nil {
+		if at, err = a.left(a.dir); err != nil {
 			return at, err
 		}
 	}
@@ -51,8 +56,8 @@ func (a *app) service() (node.Client, error) {
 	return at, nil
 }
 
-// clientOf reads what `up` left in its folder, the default one when dir is "".
-func (a *app) clientOf(dir string) (node.Client, error) {
+// left reads what `up` left in its folder, the default one when dir is "".
+func (a *app) left(dir string) (node.Client, error) {
 	var at node.Client
 	name := filepath.Join(dir, node.ClientFile)
 	if dir == "" {

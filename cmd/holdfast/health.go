@@ -65,6 +65,6 @@ func (a *app) healthAddress() (string, error) {
 	case c.URL != "":
 		return c.URL, nil
 	}
-	at, err := a.clientOf(a.dir)
+	at, err := a.left(a.dir)
 	return at.URL, err
 }

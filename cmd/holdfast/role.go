@@ -34,7 +34,7 @@ func (a *app) registryCommand() *cobra.Command {
 			return a.role(cmd.Context(), "registry", wait, config.DefaultListen, config.RegistryNeeds, func(ctx context.Context, c config.Config, o node.Common, w node.Work) (*node.Node, error) {
 				warnOfSecrets(ctx, o.Log, "registry")
 				receipts, _ := c.Receipts() // Load has checked it
-				n, err := node.Registry(ctx, node.RegistryOptions{Common: o, Work: w, Places: places(c), NSQ: nsq(c), Database: c.DatabaseURL, ReceiptKey: receipts})
+				n, err := node.Registry(ctx, node.RegistryOptions{Common: o, Work: w, Places: places(c), NSQ: nsq(c), Web: web(c), Database: c.DatabaseURL, ReceiptKey: receipts})
 				if err != nil {
 					return nil, err
 				}

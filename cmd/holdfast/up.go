@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -22,6 +21,7 @@ import (
 	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/seal"
+	"github.com/holdfast/holdfast/webserver"
 )
 
 // defaultDir is the folder of `up`, and where client commands look for it.
@@ -33,7 +33,7 @@ func (a *app) upCommand() *cobra.Command {
 		Use:   "up",
 		Short: "Run everything in one process on one folder",
 		Long: "Run Registry, queue, workers, API and pages in one process; all data lies in one folder.\n" +
-			"Prints the address and a login link when ready. Ctrl-C or SIGTERM stops it; started again, it goes on.",
+			"Prints its address when ready, and to a terminal a link that signs you in to the pages. Ctrl-C or SIGTERM stops it; started again, it goes on.",
 		Args: needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.up(cmd.Context(), dir, listen) },
 	}
@@ -66,11 +66,11 @@ func (a *app) up(ctx context.Context, dir, listen string) error {
 	}
 	begun := time.Now()
 	c.Listen = listen
-	n, err := node.Up(ctx, node.UpOptions{Common: a.common(c), Work: work(c, template), Dir: dir, Storages: storages(c), NSQ: nsq(c), Database: c.DatabaseURL, SecretKey: c.SecretKey, ReceiptKey: receipts})
+	n, err := node.Up(ctx, node.UpOptions{Common: a.common(c), Work: work(c, template), Web: web(c), Dir: dir, Storages: storages(c), NSQ: nsq(c), Database: c.DatabaseURL, SecretKey: c.SecretKey, ReceiptKey: receipts})
 	if err != nil {
 		return fmt.Errorf("start on %s: %w", dir, err)
 	}
-	if err := a.greet(n.URL(), n.Token()); err != nil {
+	if err := a.greet(ctx, n, dir); err != nil {
 		return errors.Join(err, n.Close()) //nolint:contextcheck // likewise
 	}
 	a.note("ready after %s; Ctrl-C stops it", time.Since(begun).Round(time.Millisecond))
@@ -112,6 +112,14 @@ func work(c config.Config, template mint.Template) node.Work {
 	}
 }
 
+// web says how browsers are met.
+func web(c config.Config) node.Web {
+	return node.Web{
+		Lifetime: registry.Lifetime{Idle: time.Duration(c.SessionIdle), Most: time.Duration(c.SessionMost)},
+		Proxies:  webserver.Proxies(c.TrustedProxies),
+	}
+}
+
 // mails says how people are told by mail.
 func mails(c config.Config) node.Mail {
 	m := node.Mail{
@@ -145,17 +153,23 @@ func sources(c config.Config) node.Sources {
 
 func (a *app) loginCommand() *cobra.Command {
 	return a.clientFlags(&cobra.Command{
-		Use: "login", Short: "Print the link by which a browser is logged in to the pages", Args: needs(),
-		Long: "Print the link by which a browser is logged in to the pages, as the one that this command would speak for. The link holds\n" +
-			"the token: give it to nobody.",
-		RunE: func(*cobra.Command, []string) error {
+		Use: "login", Short: "Print a link that signs a browser in to the pages, once", Args: needs(),
+		Long: "Print a link that signs a browser in to the pages, as the one that this command would speak for. It is good once, within ten\n" +
+			"minutes: give it to nobody, and print another when you need one.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			at, err := a.service()
 			if err != nil {
 				return err
 			}
-			link := loginLink(strings.TrimSuffix(at.URL, "/"), at.Token)
+			c := clientOf(at)
+			defer c.Close()
+			made, err := c.MakeSignInLink(cmd.Context())
+			if err != nil {
+				return err
+			}
+			link := strings.TrimSuffix(at.URL, "/") + made.Path
 			if a.json {
-				return a.printJSON(map[string]string{"link": link})
+				return a.printJSON(signInLink{link, made.ExpiresAt})
 			}
 			_, err = fmt.Fprintln(a.out, link)
 			return err
@@ -163,15 +177,25 @@ func (a *app) loginCommand() *cobra.Command {
 	})
 }
 
-// greet says where it is. These two lines are what scripts wait for.
-func (a *app) greet(address, token string) error {
-	_, err := fmt.Fprintf(a.out, "Holdfast:   %s/\nLogin link: %s\n", address, loginLink(address, token))
-	return err
+// signInLink is what login prints for programs.
+type signInLink struct {
+	Link      string    `json:"link"`
+	ExpiresAt time.Time `json:"expires_at"`
 }
 
-// loginLink is the address that logs a browser in.
-func loginLink(address, token string) string {
-	return address + "/login?token=" + url.QueryEscape(token)
+// greet says where it is, in two lines that scripts wait for. A link that makes somebody an admin is shown to a person only: what a
+// service manager or a container prints is kept for everybody to read.
+func (a *app) greet(ctx context.Context, n *node.Node, dir string) error {
+	way := "Sign in:    holdfast login --dir " + node.ShellWord(dir)
+	if isTerminal(a.out) {
+		link, err := n.SignInLink(ctx)
+		if err != nil {
+			return err
+		}
+		way = "Login link: " + link + "\n            good once, within ten minutes; holdfast login --dir " + node.ShellWord(dir) + " prints another"
+	}
+	_, err := fmt.Fprintf(a.out, "Holdfast:   %s/\n%s\n", n.URL(), way)
+	return err
 }
 
 func isTerminal(w io.Writer) bool {

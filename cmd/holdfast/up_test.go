@@ -76,7 +76,7 @@ func up(t *testing.T) string {
 			t.Error("up did not end")
 		}
 	})
-	for !strings.Contains(out.String(), "Login link: http") {
+	for !strings.Contains(out.String(), "Sign in:    holdfast login --dir ") {
 		select {
 		case <-out.grew:
 		case code := <-over:

@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast/holdfast/registry/forward"
 	"github.com/holdfast/holdfast/registry/recheck"
 	"github.com/holdfast/holdfast/registry/relay"
+	"github.com/holdfast/holdfast/registry/signin"
 	"github.com/holdfast/holdfast/registry/sqlstore"
 	"github.com/holdfast/holdfast/registry/sweep"
 	"github.com/holdfast/holdfast/seal"
@@ -42,6 +43,7 @@ type desk struct {
 	digest   registry.DigestRequest // whom to tell what waits for operators; to nobody: nobody is
 	uploads  time.Duration          // how long uploads are kept that nobody goes on with; 0: the API's default
 	guard    source.Guard           // judges the addresses of webhooks
+	web      Web                    // how browsers sign in, and what serves them
 	topics   forward.Queue          // where events go that are for topics; nil: to the nsqds of the wake-ups
 }
 
@@ -164,12 +166,19 @@ func (d *desk) reoffer(ctx context.Context, log *slog.Logger, changed <-chan str
 
 // handler is the API and the pages beside it. Streams end when the server is about to stop.
 func (n *Node) handler(d *desk) (http.Handler, error) {
-	pages, err := ui.New(ui.Options{Registry: api.Scoped(d.registry), Forms: api.NewForms(d.registry), Log: n.Log, Version: n.Version})
+	browsers := signin.New(signin.Options{Store: d.registry, Log: n.Log, Lifetime: d.web.Lifetime})
+	pages, err := ui.New(ui.Options{
+		Registry: api.Scoped(d.registry), Forms: api.NewForms(d.registry), Account: api.NewAccount(browsers), Log: n.Log, Version: n.Version,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("prepare the pages: %w", err)
 	}
-	return api.New(api.Options{
-		Registry: d.registry, Staging: d.staging, Objects: d.objects, Template: d.template, Keys: d.keys, Log: n.Log, Version: n.Version, Unpack: d.unpack, UI: pages, Done: n.streams,
+	handler, err := api.New(api.Options{
+		Registry: d.registry, Staging: d.staging, Objects: d.objects, Template: d.template, Keys: d.keys, Log: n.Log, Version: n.Version, Unpack: d.unpack, UI: pages, SignIn: browsers, Done: n.streams,
 		UploadKeep: d.uploads,
 	})
+	if err != nil {
+		return nil, err
+	}
+	return d.web.Proxies.Handler(handler), nil
 }

@@ -3,8 +3,6 @@ package node
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/holdfast/holdfast/receipt"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/signin"
 	"github.com/holdfast/holdfast/seal"
 )
 
@@ -130,7 +129,7 @@ func (f *folder) client(ctx context.Context, r registry.Administering, url strin
 	c := Client{URL: url}
 	var last Client
 	if raw, err := os.ReadFile(name); err == nil && json.Unmarshal(raw, &last) == nil {
-		switch _, err := r.TokenByHash(ctx, hashOf(last.Token)); {
+		switch _, err := r.TokenByHash(ctx, signin.Hash(last.Token)); {
 		case err == nil:
 			c.Token = last.Token
 		case !errors.Is(err, registry.ErrNotFound):
@@ -149,18 +148,13 @@ func (f *folder) client(ctx context.Context, r registry.Administering, url strin
 // addToken makes an admin token. When one was made before whose client file is lost, its name is not free any more.
 func addToken(ctx context.Context, r registry.Administering, secret string) error {
 	const name = "holdfast up"
-	tok := registry.Token{ID: rand.Text(), Hash: hashOf(secret), Name: name, Role: registry.RoleAdmin, CreatedBy: "holdfast"}
+	tok := registry.Token{ID: rand.Text(), Hash: signin.Hash(secret), Name: name, Role: registry.RoleAdmin, CreatedBy: "holdfast"}
 	err := r.AddToken(ctx, tok)
 	if errors.Is(err, registry.ErrNameTaken) {
 		tok.Name = name + " " + tok.ID
 		err = r.AddToken(ctx, tok)
 	}
 	return err
-}
-
-func hashOf(token string) string {
-	sum := sha256.Sum256([]byte(token))
-	return hex.EncodeToString(sum[:])
 }
 
 // write replaces a file whole, readable by its owner only.

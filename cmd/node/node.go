@@ -14,6 +14,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/holdfast/holdfast/registry/signin"
 )
 
 // Common is what every process is told. Log must be set.
@@ -32,6 +34,7 @@ type Common struct {
 type Node struct {
 	Common
 	url, token, worker string
+	store              signin.Store // nil: no pages are served
 
 	opening sync.Mutex
 	closers []func() error // in the order of opening

@@ -16,6 +16,7 @@ type RegistryOptions struct {
 	Work // which workers are to be expected: their leases and topics
 	Places
 	NSQ
+	Web
 	Database   string
 	ReceiptKey *receipt.Key // signs receipts; nil: none are signed
 }
@@ -28,7 +29,7 @@ func Registry(ctx context.Context, o RegistryOptions) (*Node, error) {
 		d := &desk{
 			template: o.Template,
 			prefix:   o.TopicPrefix, lease: o.longestLease(), recheck: o.FixityEvery, uploads: o.UploadKeep, digest: o.Mail.Digest, unpack: o.Unpack, keys: o.Sources.Keys,
-			guard: source.Guard{Allow: o.Sources.Allow},
+			guard: source.Guard{Allow: o.Sources.Allow}, web: o.Web,
 		}
 		needs := []need{n.listening(&listener), {
 			"HOLDFAST_DATABASE_URL", o.Database, "the Registry's database", "start it, correct the address, or prepare it by holdfast migrate",

@@ -24,6 +24,7 @@ import (
 type UpOptions struct {
 	Common
 	Work
+	Web
 	Dir string // made when it is missing; everything of this Holdfast lies in it, but what goes to Storages
 	// Storages are preservation storages beside the folder's own, which is called registry.DefaultStorage: one of that name
 	// here is not looked at.
@@ -68,7 +69,7 @@ func (n *Node) up(ctx context.Context, o UpOptions) error {
 	}
 	desk := &desk{
 		template: o.Template, prefix: o.TopicPrefix, lease: o.longestLease(), recheck: o.FixityEvery, uploads: o.UploadKeep, digest: o.Mail.Digest, unpack: o.Unpack, keys: o.Sources.Keys,
-		guard: source.Guard{Allow: o.Sources.Allow},
+		guard: source.Guard{Allow: o.Sources.Allow}, web: o.Web,
 	}
 	if desk.topics, err = n.topics(ctx, o.NSQ); err != nil {
 		return err
@@ -80,6 +81,7 @@ func (n *Node) up(ctx context.Context, o UpOptions) error {
 	if err := desk.prepare(ctx, n.Log, o.Database == ""); err != nil {
 		return err
 	}
+	n.store = desk.registry
 	if n.token, err = folder.client(ctx, desk.registry, n.url); err != nil {
 		return err
 	}

@@ -119,6 +119,10 @@ func access() map[string][]registry.Role {
 		"create-token": admin,
 		"revoke-token": admin,
 
+		"create-sign-in-link": reader,
+		"list-sessions":       reader,
+		"end-session":         reader,
+
 		"events":     reader,
 		"list-feed":  reader,
 		"list-audit": operator,

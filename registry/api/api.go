@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/signin"
 	"github.com/holdfast/holdfast/registry/wire"
 	"github.com/holdfast/holdfast/seal"
 	"github.com/holdfast/holdfast/source/unpack"
@@ -51,7 +52,8 @@ type Options struct {
 	Version  string           // of the program
 	Keys     *seal.Keys       // seal credentials; nil: none can be set
 	Unpack   unpack.Limits    // on what an upload may unpack to when it is judged; the zero value has defaults
-	UI       http.Handler     // the pages, for whoever has logged in; nil: none
+	UI       http.Handler     // the pages, for whoever has signed in; nil: none
+	SignIn   *signin.Service  // signs browsers in; nil: cookies count for nothing
 	Now      func() time.Time // nil: time.Now
 
 	// Done is closed when the server is about to stop: streams end then, which would last for ever otherwise. nil: they end
@@ -78,6 +80,7 @@ type server struct {
 	version     string
 	unpack      unpack.Limits
 	ui          http.Handler
+	signIn      *signin.Service
 	now         func() time.Time
 	idle        time.Duration
 	done        <-chan struct{}
@@ -91,7 +94,7 @@ type server struct {
 	contract    map[string]string // the operations for our own processes, by the mux's pattern
 }
 
-// New returns the handler for a whole server: API, health, login and pages. It has no goroutines but those that judge
+// New returns the handler for a whole server: API, health, sign-in and pages. It has no goroutines but those that judge
 // uploads, which end with Options.Done, and need not be closed. Bodies are bounded here; the http.Server bounds headers and idle connections. The errors are a
 // programmer's: an option is missing.
 func New(o Options) (http.Handler, error) {
@@ -107,7 +110,7 @@ func newServer(o Options) (*server, error) {
 		return nil, errors.New("api: Registry, Staging, Objects and Log must be set")
 	}
 	s := &server{
-		registry: Scoped(o.Registry), all: o.Registry, staging: o.Staging, objects: o.Objects, keys: o.Keys, log: o.Log, version: o.Version, unpack: o.Unpack, ui: o.UI,
+		registry: Scoped(o.Registry), all: o.Registry, staging: o.Staging, objects: o.Objects, keys: o.Keys, log: o.Log, version: o.Version, unpack: o.Unpack, ui: o.UI, signIn: o.SignIn,
 		now: o.Now, idle: o.UploadIdle, done: o.Done, keepAlive: o.KeepAlive, access: access(), inUse: newInUse(), receivers: newReceivers(),
 		keepUploads: o.UploadKeep, judgements: newJudgements(o.Done),
 		arks: intake.ARKs{Template: o.Template, Objects: o.Registry},
@@ -146,6 +149,7 @@ func (s *server) routes() (*http.ServeMux, huma.API) {
 	s.housekeepingRoutes(api)
 	s.contractRoutes(api)
 	s.tokenRoutes(api)
+	s.sessionRoutes(api)
 	s.credentialRoutes(api)
 	s.subscriptionRoutes(api)
 	s.feedRoutes(api)
@@ -178,7 +182,9 @@ func (s *server) handler(routes *http.ServeMux, api huma.API) http.Handler {
 	checks := RootChecks(s.objects)
 	checks["registry"], checks["staging"] = Answers(s.registry.Ping), StoreCheck(s.staging)
 	Health{Log: s.log, Version: s.version, Checks: checks}.Routes(top)
-	top.HandleFunc("GET /login", s.login)
+	if s.signIn != nil {
+		s.signInRoutes(top)
+	}
 	if s.ui != nil {
 		top.Handle("/", s.pages())
 	}

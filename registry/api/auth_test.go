@@ -2,7 +2,6 @@ package api_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -73,62 +72,6 @@ func TestAccess_Unauthenticated(t *testing.T) {
 	}
 	if strings.Contains(b.log.String(), "hf_unknown") {
 		t.Error("a token is in the log")
-	}
-}
-
-func TestLogin(t *testing.T) {
-	var pages http.HandlerFunc = func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, "page %s", r.URL.Path) }
-	b := newBench(t, func(_ *bench, o *api.Options) { o.UI = pages })
-	hop := *b.server.Client()
-	hop.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	get := func(path string, cookie *http.Cookie) (reply, []*http.Cookie) {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.server.URL+path, nil)
-		must(t, err)
-		if cookie != nil {
-			r.AddCookie(cookie)
-		}
-		response, err := hop.Do(r)
-		must(t, err)
-		answer, _ := read(t, response)
-		return answer, response.Cookies()
-	}
-	for _, path := range []string{"/", "/login", "/login?token=wrong"} {
-		if answer, cookies := get(path, nil); answer.StatusCode != http.StatusUnauthorized || len(cookies) > 0 ||
-			!strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html") {
-			t.Errorf("%s: status=%d cookies=%v, want 401, a page and no cookie", path, answer.StatusCode, cookies)
-		}
-	}
-	answer, cookies := get("/login?token="+secret(registry.RoleViewer), nil)
-	if answer.StatusCode != http.StatusSeeOther || answer.Header.Get("Location") != "/" || len(cookies) != 1 {
-		t.Fatalf("login: status=%d location=%q, want a redirect to / with a cookie", answer.StatusCode, answer.Header.Get("Location"))
-	}
-	c := cookies[0]
-	if !c.HttpOnly || c.SameSite != http.SameSiteLaxMode {
-		t.Errorf("cookie=%v, want HttpOnly and SameSite=Lax", c)
-	}
-	if _, port, _ := strings.Cut(b.server.Listener.Addr().String(), ":"); !strings.HasSuffix(c.Name, "_"+port) {
-		t.Errorf("cookie=%v, want its name to end in the port: another server on this host has its own", c)
-	}
-	if answer, _ := get("/", c); answer.StatusCode != http.StatusOK {
-		t.Errorf("page: status=%d, want 200", answer.StatusCode)
-	}
-	if answer, _ := get("/api/v1/batches", c); answer.StatusCode != http.StatusOK {
-		t.Errorf("GET with cookie: status=%d, want 200", answer.StatusCode)
-	}
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.server.URL+"/api/v1/batches", strings.NewReader("{}"))
-	must(t, err)
-	r.AddCookie(c)
-	posted, err := hop.Do(r)
-	must(t, err)
-	must(t, posted.Body.Close())
-	if posted.StatusCode != http.StatusUnauthorized {
-		t.Errorf("POST with cookie: status=%d, want 401", posted.StatusCode)
-	}
-	if got, _ := get("/", &http.Cookie{Name: c.Name, Value: secret(registry.RoleWorker)}); got.StatusCode != http.StatusForbidden {
-		t.Errorf("page as worker: status=%d, want 403", got.StatusCode)
-	}
-	if strings.Contains(b.log.String(), secret(registry.RoleViewer)) {
-		t.Error("the token is in the log")
 	}
 }
 

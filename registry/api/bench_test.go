@@ -24,6 +24,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/api"
 	"github.com/holdfast/holdfast/registry/client"
+	"github.com/holdfast/holdfast/registry/signin"
 	"github.com/holdfast/holdfast/registry/sqlstore"
 	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
 	"github.com/holdfast/holdfast/registry/wire"
@@ -74,7 +75,7 @@ func newBench(t testing.TB, change ...func(*bench, *api.Options)) *bench {
 	var err error
 	b.store, err = sqlstore.Open(ctx, sqlstore.Options{
 		URL: sqlstoretest.SQLite(t), ReceiptKey: sqlstoretest.ReceiptKey(t),
-		Now: func() time.Time { return time.Now().Add(time.Duration(b.later.Load())) },
+		Now: b.now,
 	})
 	must(t, err)
 	t.Cleanup(func() { _ = b.store.Close() })
@@ -96,6 +97,7 @@ func newBench(t testing.TB, change ...func(*bench, *api.Options)) *bench {
 		Registry: b.store, Staging: b.staging, Objects: roots(b.objects), Version: "test",
 		Log: slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
+	o.SignIn = signin.New(signin.Options{Store: b.store, Log: o.Log, Now: b.now})
 	for _, c := range change {
 		c(b, &o)
 	}
@@ -105,6 +107,8 @@ func newBench(t testing.TB, change ...func(*bench, *api.Options)) *bench {
 	t.Cleanup(b.server.Close)
 	return b
 }
+
+func (b *bench) now() time.Time { return time.Now().Add(time.Duration(b.later.Load())) }
 
 // pass lets the Registry's clock run on.
 func (b *bench) pass(d time.Duration) { b.later.Add(int64(d)) }

@@ -116,9 +116,15 @@ func (s *server) rest(ctx context.Context, out *eventWriter, after int64) error 
 	return out.send(fmt.Sprintf(": keep-alive\nid: %d\n\n", after))
 }
 
-// stillGood says whether the stream's token has not ended meanwhile.
+// stillGood says whether the stream's token, or session, has not ended meanwhile.
 func (s *server) stillGood(ctx context.Context) error {
-	_, err := s.registry.TokenByHash(ctx, callOf(ctx).token.Hash)
+	c := callOf(ctx)
+	var err error
+	if c.session.ID != "" {
+		err = s.signIn.Good(ctx, c.session)
+	} else {
+		_, err = s.registry.TokenByHash(ctx, c.token.Hash)
+	}
 	if errors.Is(err, registry.ErrNotFound) {
 		return errStreamOver
 	}

@@ -10,4 +10,6 @@ import (
 func Access() map[string][]registry.Role { return access() }
 
 // WithToken returns the context of a request of a token's.
-func WithToken(ctx context.Context, t registry.Token) context.Context { return withToken(ctx, t) }
+func WithToken(ctx context.Context, t registry.Token) context.Context {
+	return withCaller(ctx, t, registry.Session{})
+}

@@ -1,10 +1,6 @@
 package api
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
-	"fmt"
-	"html/template"
 	"net/http"
 	"strings"
 
@@ -18,7 +14,7 @@ func isForm(r *http.Request) bool {
 		return false
 	}
 	parts := strings.Split(r.URL.Path, "/")
-	return r.URL.Path == "/holds/release" || r.URL.Path == "/failures/requeue" || strings.HasPrefix(r.URL.Path, "/deletions/") || len(parts) == 4 && parts[0] == "" && parts[1] == "items" && parts[3] == "acts"
+	return r.URL.Path == endSessionPath || r.URL.Path == "/holds/release" || r.URL.Path == "/failures/requeue" || strings.HasPrefix(r.URL.Path, "/deletions/") || len(parts) == 4 && parts[0] == "" && parts[1] == "items" && parts[3] == "acts"
 }
 
 // sameOrigin refuses a form that does not say that it was sent from our own page: browsers do, and what they sent from
@@ -30,13 +26,19 @@ func sameOrigin(r *http.Request) error {
 	return wire.NewProblem(http.StatusForbidden, wire.CodeCrossOrigin, "the form does not say which page it was sent from; use the pages here, or the command line")
 }
 
-// pages serves the injected pages to whoever has logged in.
+// endSessionPath takes the form that ends a session.
+const endSessionPath = "/sessions/end"
+
+// pages serves the injected pages to whoever has signed in.
 func (s *server) pages() http.Handler {
 	ui := s.bounded(mostForm, s.ui)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		token, err := s.authenticate(r)
+		token, session, err := s.authenticate(r)
+		if err != nil && r.Header.Get("Authorization") == "" && s.signIn != nil && !s.signIn.Has(r) {
+			err = unauthenticated("sign in to see this page") // which a person reads, and no program
+		}
 		operation := pagesOperation
-		if isForm(r) {
+		if isForm(r) && r.URL.Path != endSessionPath {
 			operation = formsOperation
 		}
 		if err == nil {
@@ -45,40 +47,54 @@ func (s *server) pages() http.Handler {
 		if err == nil && isForm(r) {
 			err = sameOrigin(r)
 		}
-		r = r.WithContext(withToken(r.Context(), token))
+		r = withoutReload(r.WithContext(withCaller(r.Context(), token, session)))
 		if err != nil {
-			s.loginPage(w, r, err)
+			s.refusePage(w, r, err)
 			return
 		}
 		ui.ServeHTTP(w, r)
 	})
 }
 
-const loginHTML = `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark"><title>Log in · Holdfast</title>
-<style>` + loginStyle + `</style></head>
-<body><main><h1>Log in to Holdfast</h1>
-<p>Open the login link that <code>holdfast up</code> printed when it started. It is this address, with the token that stands
-in <code>client.json</code> in its folder, or that an operator gave you:</p>
-<p><code>/login?token=TOKEN</code></p>
-<p class="why">%s</p>
-</main></body></html>
-`
+// withoutReload takes from the address what only says that the page has loaded itself again: no link of it shall say so.
+func withoutReload(r *http.Request) *http.Request {
+	if !isReload(r) {
+		return r
+	}
+	query := r.URL.Query()
+	query.Del(reload)
+	r = r.Clone(r.Context())
+	r.URL.RawQuery = query.Encode()
+	return r
+}
 
-// loginStyle stands in the page, because the pages' own style is theirs who have logged in.
-const loginStyle = `body{margin:0;font:1rem/1.5 system-ui,sans-serif}main{max-width:38rem;margin:10vh auto;padding:0 1rem}` +
-	`h1{font-size:1.5rem}code{overflow-wrap:anywhere}.why{opacity:.75;font-size:.9rem}`
-
-// loginPage says to a person that there is no way in without a token.
-func (s *server) loginPage(w http.ResponseWriter, r *http.Request, err error) {
+// refusePage says to a person why a page is not shown, and how to sign in.
+func (s *server) refusePage(w http.ResponseWriter, r *http.Request, err error) {
 	p := s.problem(r, err)
-	h := w.Header()
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	sum := sha256.Sum256([]byte(loginStyle))
-	h.Set("Content-Security-Policy",
-		"default-src 'none'; style-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'; base-uri 'none'; frame-ancestors 'none'")
-	h.Set("Cache-Control", "no-store")
-	w.WriteHeader(p.Status)
-	_, _ = fmt.Fprintf(w, loginHTML, template.HTMLEscapeString("Why you see this: "+p.Detail+".")) // the reader has gone if this fails
+	if s.signIn == nil {
+		writeProblem(w, p)
+		return
+	}
+	s.signIn.Refuse(w, r, err, p)
+}
+
+// signInRoutes are the ways into the pages and out of them.
+func (s *server) signInRoutes(mux *http.ServeMux) {
+	mux.HandleFunc("GET /login", s.signIn.Ask)
+	form := func(do func(http.ResponseWriter, *http.Request) error) http.Handler {
+		return s.bounded(mostForm, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			err := sameOrigin(r)
+			if err == nil {
+				err = do(w, r)
+			}
+			if err != nil {
+				s.refusePage(w, r, err)
+			}
+		}))
+	}
+	mux.Handle("POST /login", form(s.signIn.SignIn))
+	mux.Handle("POST /logout", form(func(w http.ResponseWriter, r *http.Request) error {
+		s.signIn.SignOut(w, r)
+		return nil
+	}))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/signin"
 	"github.com/holdfast/holdfast/registry/wire"
 )
 
@@ -83,6 +84,9 @@ func (s *server) tokenFaults(tok registry.Token) []wire.Fault {
 	}
 	if slices.Contains([]string{"registry", "worker", "holdfast"}, tok.Name) {
 		fault("body.name", "%q is what the history calls a part of Holdfast; give another name", tok.Name)
+	}
+	if strings.HasPrefix(tok.Name, signin.ProviderPrefix) {
+		fault("body.name", "names that begin with %q are those of people who sign in at the OpenID provider; give another name", signin.ProviderPrefix)
 	}
 	switch {
 	case tok.Role == "":

@@ -63,11 +63,13 @@ func TestStore(t *testing.T) { conformance(t, sqlstoretest.SQLite) }
 
 func conformance(t *testing.T, database func(testing.TB) string) {
 	t.Helper()
-	registrytest.Run(t, func(t *testing.T, now func() time.Time) registry.Store {
+	open := func(t *testing.T, now func() time.Time) registry.Store {
 		s := openURL(t, database(t), now)
 		t.Cleanup(func() { checkReady(context.WithoutCancel(t.Context()), t, s) })
 		return s
-	})
+	}
+	registrytest.Run(t, open)
+	t.Run("signing", func(t *testing.T) { registrytest.RunSigning(t, open) })
 }
 
 // checkReady recounts what is kept beside the facts, unless the test has closed the store.

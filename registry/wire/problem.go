@@ -43,6 +43,7 @@ const (
 	CodeDigestMismatch   Code = "digest-mismatch"             // 422: the bytes are not the ones that were announced
 	CodeEmptyUpload      Code = "empty-upload"                // 422: no bytes came
 	CodeBusy             Code = "busy"                        // 423: another request is bringing bytes of the same upload
+	CodeTooManyAttempts  Code = "too-many-attempts"           // 429: to sign in; wait as long as Retry-After says
 	CodeChecksum         Code = "checksum-mismatch"           // 460: the bytes of this request changed on their way
 	CodeInternal         Code = "internal"                    // 500: our fault; the log has it under the request's id
 	CodeDamaged          Code = "damaged"                     // 500: preserved content cannot be read as it was recorded

@@ -20,6 +20,12 @@ type TokenResponse struct {
 	Secret string         `json:"secret" doc:"What to send as the bearer token. It is told here and never again"`
 }
 
+// SignInLink is a link by which a browser signs in once.
+type SignInLink struct {
+	Path      string    `json:"path" doc:"The link's address below the service's own; it holds a secret"`
+	ExpiresAt time.Time `json:"expires_at" doc:"When it ends, if nobody has used it by then"`
+}
+
 // Feed is a page of the feed.
 type Feed struct {
 	Rows []registry.Event `json:"rows"`

@@ -1,0 +1,220 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+var _ registry.Signing = (*Store)(nil)
+
+// seenEvery is how often at most a session's use is written, so that reading pages does not become writing.
+const seenEvery = time.Minute
+
+const selectSession = `SELECT s.id, s.hash, s.token_id, s.subject, s.name, s.role, s.collections, s.method, s.agent, s.address,
+	s.created_at, s.seen_at, s.idle, s.expires_at FROM session s LEFT JOIN token t ON t.id = s.token_id `
+
+// goodSession is the condition that a session is good at the time $1.
+const goodSession = `s.expires_at > $1 AND s.seen_at + s.idle > $1
+	AND (s.token_id = '' OR t.id IS NOT NULL AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > $1)) `
+
+func scanSession(row scanner) (registry.Session, error) {
+	var s registry.Session
+	var collections string
+	var created, seen, idle, expires int64
+	err := row.Scan(&s.ID, &s.Hash, &s.TokenID, &s.Subject, &s.Name, &s.Role, &collections, &s.Method, &s.Agent, &s.Address,
+		&created, &seen, &idle, &expires)
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal([]byte(collections), &s.Collections); err != nil {
+		return s, fmt.Errorf("decode collections of session %s: %w", s.ID, err)
+	}
+	if len(s.Collections) == 0 {
+		s.Collections = nil
+	}
+	s.CreatedAt, s.SeenAt, s.ExpiresAt = fromMicros(created), fromMicros(seen), fromMicros(expires)
+	s.Idle = time.Duration(idle) * time.Microsecond
+	return s, nil
+}
+
+// AddLink implements registry.Signing.
+func (s *Store) AddLink(ctx context.Context, hash, tokenID string, good time.Duration) error {
+	err := s.write(ctx, func(t *tx) error {
+		if _, err := t.goodToken(tokenID); err != nil {
+			return err
+		}
+		if err := t.do(`DELETE FROM sign_in_link WHERE expires_at <= $1`, t.now); err != nil {
+			return err
+		}
+		return t.do(`INSERT INTO sign_in_link (hash, token_id, expires_at) VALUES ($1, $2, $3)`, hash, tokenID, t.now+good.Microseconds())
+	})
+	if err != nil {
+		return fmt.Errorf("add sign-in link: %w", err)
+	}
+	return nil
+}
+
+// goodToken returns a token, or ErrNotFound unless it can be used.
+func (t *tx) goodToken(id string) (registry.Token, error) {
+	tok, err := scanToken(t.row(selectToken+`WHERE id = $1`, id))
+	if errors.Is(err, sql.ErrNoRows) || err == nil && !tok.Good(fromMicros(t.now)) {
+		return registry.Token{}, fmt.Errorf("token: %w", registry.ErrNotFound)
+	}
+	return tok, err
+}
+
+// AddLinkedSession implements registry.Signing.
+func (s *Store) AddLinkedSession(ctx context.Context, link string, in registry.Session, l registry.Lifetime) (out registry.Session, err error) {
+	err = s.write(ctx, func(t *tx) error {
+		in := in
+		in.Method = registry.SignInLink
+		err := t.row(`SELECT token_id FROM sign_in_link WHERE hash = $1 AND expires_at > $2`, link, t.now).Scan(&in.TokenID)
+		if errors.Is(err, sql.ErrNoRows) {
+			return fmt.Errorf("link: %w", registry.ErrNotFound)
+		} else if err != nil {
+			return err
+		}
+		// Writing transactions run one after the other, so nobody else has found it meanwhile.
+		if err := t.do(`DELETE FROM sign_in_link WHERE hash = $1`, link); err != nil {
+			return err
+		}
+		out, err = t.addSession(in, l)
+		return err
+	})
+	if err != nil {
+		return registry.Session{}, fmt.Errorf("sign in by link: %w", err)
+	}
+	return out, nil
+}
+
+// AddSession implements registry.Signing.
+func (s *Store) AddSession(ctx context.Context, in registry.Session, l registry.Lifetime) (out registry.Session, err error) {
+	err = s.write(ctx, func(t *tx) (err error) { out, err = t.addSession(in, l); return err })
+	if err != nil {
+		return registry.Session{}, fmt.Errorf("sign in: %w", err)
+	}
+	return out, nil
+}
+
+func (t *tx) addSession(s registry.Session, l registry.Lifetime) (registry.Session, error) {
+	expires := t.now + l.Most.Microseconds()
+	if s.TokenID != "" {
+		tok, err := t.goodToken(s.TokenID)
+		if err != nil {
+			return s, err
+		}
+		s.Name, s.Role, s.Collections = tok.Name, tok.Role, tok.Collections
+		if tok.ExpiresAt != nil {
+			expires = min(expires, micros(*tok.ExpiresAt))
+		}
+	}
+	if s.Collections == nil {
+		s.Collections = []string{}
+	}
+	collections, err := json.Marshal(s.Collections)
+	if err != nil {
+		return s, fmt.Errorf("encode collections of %s: %w", s.Name, err)
+	}
+	if err := t.do(`DELETE FROM session WHERE expires_at <= $1 OR seen_at + idle <= $1`, t.now); err != nil {
+		return s, err
+	}
+	err = t.do(`DELETE FROM session WHERE id IN (SELECT id FROM session WHERE token_id = $1 AND subject = $2 ORDER BY seen_at DESC, created_at DESC, id LIMIT 1000000 OFFSET $3)`,
+		s.TokenID, s.Subject, registry.MostSessions-1)
+	if err != nil {
+		return s, err
+	}
+	n, err := t.exec(`INSERT INTO session (id, hash, token_id, subject, name, role, collections, method, agent, address, created_at, seen_at, idle, expires_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $12, $13) ON CONFLICT DO NOTHING`,
+		s.ID, s.Hash, s.TokenID, s.Subject, clean(s.Name), s.Role, string(collections), s.Method, clean(s.Agent), clean(s.Address),
+		t.now, l.Idle.Microseconds(), expires)
+	if err != nil {
+		return s, err
+	}
+	if n == 0 {
+		return s, registry.ErrTaken
+	}
+	stored, err := scanSession(t.row(selectSession+`WHERE s.id = $1`, s.ID))
+	if err != nil {
+		return s, err
+	}
+	return stored, t.noteSession(stored, registry.EventSignedIn, stored.Name)
+}
+
+// noteSession writes an event that tells nothing by which a session could be used.
+func (t *tx) noteSession(s registry.Session, kind, actor string) error {
+	return t.event(s.ID, 0, kind, actor, struct {
+		Name    string                `json:"name"`
+		Role    registry.Role         `json:"role"`
+		Method  registry.SignInMethod `json:"method"`
+		Subject string                `json:"subject,omitempty"`
+		Address string                `json:"address,omitempty"`
+		Agent   string                `json:"agent,omitempty"`
+	}{s.Name, s.Role, s.Method, s.Subject, s.Address, s.Agent})
+}
+
+// SessionByHash implements registry.Signing.
+func (s *Store) SessionByHash(ctx context.Context, hash string, active bool) (registry.Session, error) {
+	now := s.now()
+	found, err := scanSession(s.read.QueryRowContext(ctx, selectSession+`WHERE `+goodSession+`AND s.hash = $2`, micros(now), hash))
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return registry.Session{}, fmt.Errorf("session: %w", registry.ErrNotFound)
+	case err != nil:
+		return registry.Session{}, fmt.Errorf("look up session: %w", err)
+	}
+	if !active || now.Sub(found.SeenAt) < min(seenEvery, found.Idle/10) {
+		return found, nil
+	}
+	// Whoever was held up since the look above must not bring back what has ended meanwhile.
+	err = s.write(ctx, func(t *tx) error {
+		return t.do(`UPDATE session SET seen_at = $2 WHERE hash = $1 AND seen_at < $2 AND seen_at + idle > $2`, hash, t.now)
+	})
+	if err != nil {
+		return registry.Session{}, fmt.Errorf("note use of session: %w", err)
+	}
+	return found, nil
+}
+
+// Sessions implements registry.Signing.
+func (s *Store) Sessions(ctx context.Context) (out []registry.Session, err error) {
+	rows, err := s.read.QueryContext(ctx, selectSession+`WHERE `+goodSession+`ORDER BY s.seen_at DESC, s.created_at DESC, s.id`, micros(s.now()))
+	if err != nil {
+		return nil, fmt.Errorf("list sessions: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		found, err := scanSession(rows)
+		if err != nil {
+			return nil, fmt.Errorf("list sessions: %w", err)
+		}
+		found.Hash = "" // nobody who lists sessions needs it
+		out = append(out, found)
+	}
+	return out, rows.Err()
+}
+
+// EndSession implements registry.Signing.
+func (s *Store) EndSession(ctx context.Context, id, kind, actor string) error {
+	err := s.write(ctx, func(t *tx) error {
+		found, err := scanSession(t.row(selectSession+`WHERE `+goodSession+`AND s.id = $2`, t.now, id))
+		if errors.Is(err, sql.ErrNoRows) {
+			return registry.ErrNotFound
+		} else if err != nil {
+			return err
+		}
+		if err := t.do(`DELETE FROM session WHERE id = $1`, id); err != nil {
+			return err
+		}
+		return t.noteSession(found, kind, actor)
+	})
+	if err != nil {
+		return fmt.Errorf("end session %s: %w", id, err)
+	}
+	return nil
+}
