@@ -105,7 +105,7 @@ func TestActs(t *testing.T) {
 		}
 		contains(report(), "since report 1: 1 now completed, 0 still failed, 0 newly failed", "Completed since report 1\n", jobs[0])
 		contains(report("--closing", "1"), "1 failed: 1 on ", "Not completed\n", jobs[0], "puts the file there, then an admin requeues the item")
-		contains(report("--changed", "--csv"), "row,item_id,name,state", jobs[0], ",now-completed,")
+		contains(report("--changed", "--csv"), "row,line,item_id,name,state", jobs[0], ",now-completed,")
 		if out := report("--failed", "--csv"); strings.Count(out, "\n") != 1 {
 			t.Errorf("nothing has failed any more:\n%s", out)
 		}

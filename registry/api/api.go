@@ -169,7 +169,7 @@ func (s *server) handler(routes *http.ServeMux, api huma.API) http.Handler {
 	// To write it down takes longer than all the rest of a start, and few ask for it.
 	spec := sync.OnceValues(func() ([]byte, error) { return specification(api) })
 	top := http.NewServeMux()
-	top.Handle(wire.Base+"/", s.authenticated(s.bounded(s.mostBody(routes), s.explained(routes))))
+	top.Handle(wire.Base+"/", s.authenticated(s.wholeIDs(routes, s.bounded(s.mostBody(routes), s.explained(routes)))))
 	top.HandleFunc("GET "+wire.Base+"/openapi.json", func(w http.ResponseWriter, r *http.Request) {
 		text, err := spec()
 		if err != nil {

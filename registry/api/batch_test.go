@@ -216,7 +216,7 @@ func TestReport_Download(t *testing.T) {
 	answer, text := b.send(t, http.MethodGet, path+".csv", "")
 	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 	must(t, err)
-	if answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != "text/csv" || len(rows) != 2 || rows[1][1] != jobID || rows[1][4] != "ark:/99999/fk4one" ||
+	if answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != "text/csv" || len(rows) != 2 || rows[1][2] != jobID || rows[1][5] != "ark:/99999/fk4one" ||
 		answer.Header.Get("Content-Disposition") != "attachment; filename=report-"+batchID+"-1.csv" {
 		t.Errorf("%d %v\n%s", answer.StatusCode, answer.Header, text)
 	}

@@ -31,7 +31,7 @@ const endSessionPath = "/sessions/end"
 
 // pages serves the injected pages to whoever has signed in.
 func (s *server) pages() http.Handler {
-	ui := s.bounded(mostForm, s.ui)
+	ui := s.wholeIDs(nil, s.bounded(mostForm, s.ui))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, session, err := s.authenticate(r)
 		if err != nil && r.Header.Get("Authorization") == "" && s.signIn != nil && !s.signIn.Has(r) {

@@ -101,7 +101,7 @@ func (l *life) script() []call {
 	add := func(cs ...call) { all = append(all, cs...) }
 	add(l.beginning()...)
 	add(l.claim(registry.Expand), l.call("add jobs", func(ctx context.Context) error {
-		_, err := l.s.AddJobs(ctx, l.lease, []registry.NewJob{{Line: 1, Name: "a", Spec: told()}, {Row: 2, Name: "b", Spec: told()}, {Row: 3, Name: "c", Fault: "bad"}})
+		_, err := l.s.AddJobs(ctx, l.lease, []registry.NewJob{{Line: 1, Name: "a", Spec: told()}, {Line: 2, Name: "b", Spec: told()}, {Line: 3, Name: "c", Fault: "bad"}})
 		return err
 	}), l.done(), l.call("look", func(ctx context.Context) error {
 		page, err := l.s.Items(ctx, registry.ItemQuery{ParentID: l.batch})
@@ -404,7 +404,7 @@ func (l *life) acts() []call {
 		batch = r.BatchID
 		return err
 	}), l.claim(registry.Expand), l.call("add more jobs", func(ctx context.Context) error {
-		_, err := l.s.AddJobs(ctx, l.lease, []registry.NewJob{{Line: 1}, {Row: 2}, {Row: 3, Fault: "bad"}})
+		_, err := l.s.AddJobs(ctx, l.lease, []registry.NewJob{{Line: 1}, {Line: 2}, {Line: 3, Fault: "bad"}})
 		return err
 	}), l.done(), l.call("look at more", func(ctx context.Context) error {
 		page, err := l.s.Items(ctx, registry.ItemQuery{ParentID: batch})

@@ -80,7 +80,7 @@ func (w *where) term(t registry.Term, dialect string, now int64) (string, error)
 	case "batch":
 		return "(i.parent_id IS NOT NULL AND " + w.in("i.parent_id", values) + ")", nil
 	case "graph":
-		return w.in("i.graph_id", values), nil
+		return w.starts("i.graph_id", values), nil
 	case "class":
 		return w.in("i.error_class", values), nil
 	case "cause":
@@ -88,11 +88,7 @@ func (w *where) term(t registry.Term, dialect string, now int64) (string, error)
 	case "by":
 		return w.in("i.created_by", values), nil
 	case "id":
-		conds := make([]string, len(values))
-		for i, v := range values {
-			conds[i] = w.idCond(v)
-		}
-		return "(" + strings.Join(conds, " OR ") + ")", nil
+		return w.starts("i.id", values), nil
 	case "held":
 		if t.Value == "yes" {
 			return "(i.status = 'pending' AND " + heldBy + ")", nil
@@ -136,13 +132,28 @@ func actionCond(a registry.Action) string {
 
 // idCond finds an id, or those that begin with a part of one. The range is for the index; where the database's order of
 // text is another than that of bytes, LIKE has the last word.
-func (w *where) idCond(id string) string {
+func (w *where) idCond(id string) string { return w.start("i.id", id) }
+
+// start is idCond for the ids in a column.
+func (w *where) start(column, id string) string {
 	const whole = 36
+	if !registry.IDStart(id) {
+		return w.bind("("+column+" = ?)", id)
+	}
 	id = strings.ToLower(id)
 	if len(id) == whole {
-		return w.bind("(i.id = ?)", id)
+		return w.bind("("+column+" = ?)", id)
 	}
-	return w.bind(`(i.id >= ? AND i.id < ? AND i.id LIKE ? ESCAPE '\')`, id, id+"g", literal(id)+"%")
+	return w.bind("("+column+" >= ? AND "+column+" < ? AND "+column+` LIKE ? ESCAPE '\')`, id, id+"g", literal(id)+"%")
+}
+
+// starts finds any of several.
+func (w *where) starts(column string, ids []string) string {
+	conds := make([]string, len(ids))
+	for i, id := range ids {
+		conds[i] = w.start(column, id)
+	}
+	return "(" + strings.Join(conds, " OR ") + ")"
 }
 
 // textCond finds text in the name or the note, or as the beginning of the id.

@@ -186,7 +186,9 @@ func (r *reach) conds(w *where) (conds []string, known bool) {
 	case r.batches != nil:
 		each("i.parent_id", r.batches, "")
 	case r.graphs != nil:
-		each("i.graph_id", r.graphs, " AND i.graph_id <> ''")
+		for _, g := range r.graphs {
+			conds = append(conds, w.start("i.graph_id", g)+" AND i.graph_id <> ''")
+		}
 	case r.requeued:
 		conds = []string{"i.retry_count > 0"}
 	case r.apart():

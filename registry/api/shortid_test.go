@@ -1,0 +1,87 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/wire"
+)
+
+// TestShortID: the beginning of an id stands for the whole in every address of the API and the pages, where it begins only one
+// that the asker may see. What it could be otherwise is named; nobody learns of what is not theirs; workers' operations take whole ids only.
+func TestShortID(t *testing.T) {
+	b, theirs := isolated(t)
+	const before = "/api/v1"
+	c := b.as(t, registry.RoleDepositor)
+	sent, err := c.Submit(t.Context(), wire.SubmitRequest{URL: "http://h.test/a"}, "")
+	must(t, err)
+	mine := sent.BatchID
+	b.pass(time.Hour) // ids begin with the time
+	graph, err := c.Prepare(t.Context(), registry.Graph{Nodes: []registry.Node{linked("a"), linked("b", "a")}})
+	must(t, err)
+	token, err := b.as(t, registry.RoleAdmin).CreateToken(t.Context(), wire.TokenRequest{Name: "ann", Role: "viewer"})
+	must(t, err)
+	on, err := b.store.BeginUpload(t.Context(), registry.NewUpload{
+		ID: "01999999-aaaa-7999-8999-999999999999", Filename: "f", SizeBytes: 9, CreatedBy: "the depositor", Keep: time.Hour,
+	})
+	must(t, err)
+	own := []string{"Authorization", "Bearer " + secret(registry.RoleDepositor)}
+	admin := []string{"Authorization", "Bearer " + secret(registry.RoleAdmin)}
+	for _, c := range []struct {
+		method, path, body string
+		as                 []string
+		status             int
+		says               string
+	}{
+		{"GET", "/items/" + mine[:18], "", own, 200, mine},
+		{"GET", "/items/" + strings.ToUpper(mine[:20]), "", own, 200, mine},
+		{"GET", "/items/" + mine[:18] + "/history", "", own, 200, ""},
+		{"GET", "/batches/" + mine[:18] + "/progress", "", own, 200, ""},
+		{"GET", "/graphs/" + graph.GraphID[:18], "", own, 200, graph.GraphID},
+		{"GET", "/uploads/" + on.ID[:8], "", own, 200, on.ID},
+		{"POST", "/graphs/" + graph.GraphID[:18] + "/seal", "", own, 200, ""},
+		{"POST", "/items/" + mine[:18] + "/commands", `{"act":"cancel","reason":"a test"}`, admin, 200, ""},
+		{"DELETE", "/tokens/" + token.Token.ID[:8], "", admin, 204, ""},
+		// Of both items of the graph, which were made in one moment.
+		{"GET", "/items/" + graph.Items["a"][:8], "", own, 422, graph.Items["b"]},
+		// Too short, of nobody, and of somebody else.
+		{"GET", "/items/" + mine[:7], "", own, 404, ""},
+		{"GET", "/items/01999999", "", own, 404, ""},
+		{"GET", "/items/" + theirs.job[:30], "", own, 404, ""},
+		{"GET", "/graphs/" + theirs.graph[:30], "", own, 404, ""},
+		{"DELETE", "/tokens/" + token.Token.ID[:8], "", own, 403, ""},
+	} {
+		answer, text := b.send(t, c.method, before+c.path, c.body, c.as...)
+		if answer.StatusCode != c.status && (c.status != 200 || answer.StatusCode/100 != 2) || !strings.Contains(text, c.says) {
+			t.Errorf("%s %s: %d %s; want %d with %q", c.method, c.path, answer.StatusCode, text, c.status, c.says)
+		}
+		for _, id := range []string{theirs.job, theirs.batch, theirs.graph, theirs.node} {
+			if strings.Contains(text, id) && !strings.Contains(c.path, id) {
+				t.Errorf("%s %s tells of %s: %s", c.method, c.path, id, text)
+			}
+		}
+	}
+	it, err := b.store.Item(t.Context(), mine)
+	must(t, err)
+	if it.Status != registry.Cancelled {
+		t.Errorf("the batch is %s: the act went elsewhere", it.Status)
+	}
+	if g, err := b.store.Graph(t.Context(), graph.GraphID); err != nil || !g.Sealed {
+		t.Errorf("the graph was not sealed: %v", err)
+	}
+	worker := []string{"Authorization", "Bearer " + secret(registry.RoleWorker)}
+	path := fmt.Sprintf("%s/items/%s/attempts/1/results", before, mine[:18])
+	if answer, text := b.send(t, http.MethodPost, path, `{"name":"x","value":1}`, worker...); answer.StatusCode/100 == 2 || strings.Contains(text, mine) {
+		t.Errorf("a worker's operation took an id in short: %d %s", answer.StatusCode, text)
+	}
+	if answer, text := b.send(t, http.MethodGet, "/items/"+mine[:18], "", own...); answer.StatusCode != http.StatusOK || !strings.Contains(text, mine) {
+		t.Errorf("the page of an id in short: %d %s", answer.StatusCode, text)
+	}
+	if answer, text := b.send(t, http.MethodGet, "/items/"+graph.Items["a"][:8], "", own...); answer.StatusCode != http.StatusOK || !strings.Contains(text, graph.Items["b"]) {
+		t.Errorf("the page of an id that could be several: %d %s", answer.StatusCode, text)
+	}
+}
