@@ -29,8 +29,11 @@ type HTTPOptions struct {
 	ConnectTimeout time.Duration
 	// HeaderTimeout bounds the wait for an answer once the request is sent. Default 60 s.
 	HeaderTimeout time.Duration
-	// StallTimeout bounds the wait for the next byte of a body. Default 60 s.
+	// StallTimeout bounds the wait for the next byte of a body, and is the span that LeastRate is an average of. Default 60 s.
 	StallTimeout time.Duration
+	// LeastRate is the average, in bytes a second, below which a body counts as stalled. Each StallTimeout that is spent
+	// waiting for bytes is judged by itself. Default 1024, negative none.
+	LeastRate int
 	// PerHost is how many requests to one server are under way at a time, until their bodies are closed; more wait.
 	// Default 16. Whoever keeps that many bodies open and asks for another one waits for himself.
 	PerHost int
@@ -53,6 +56,7 @@ const (
 	defaultConnect   = 15 * time.Second
 	defaultHeader    = 60 * time.Second
 	defaultStall     = 60 * time.Second
+	defaultLeast     = 1024
 	defaultPerHost   = 16
 	defaultPatience  = 2 * time.Second
 )
@@ -72,6 +76,9 @@ func (o HTTPOptions) withDefaults() HTTPOptions {
 	}
 	if o.StallTimeout <= 0 {
 		o.StallTimeout = defaultStall
+	}
+	if o.LeastRate == 0 {
+		o.LeastRate = defaultLeast
 	}
 	if o.PerHost <= 0 {
 		o.PerHost = defaultPerHost

@@ -276,6 +276,54 @@ func TestHTTPStall(t *testing.T) {
 	}
 }
 
+// A source that sends a little again and again is stalled, too: each byte comes in time, and the file never does.
+func TestHTTPDrip(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			if _, err := io.WriteString(w, "x"); err != nil {
+				return
+			}
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-time.After(5 * time.Millisecond):
+			case <-r.Context().Done():
+			}
+		}
+	})
+	h := newHTTP(t, func(o *source.HTTPOptions) { o.StallTimeout, o.LeastRate = 200*time.Millisecond, 10_000 })
+	body, err := h.Open(t.Context(), s.URL, source.Point{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := readAll(t, body)
+	wantFault(t, err, source.FaultStalled, false)
+	if data == "" || !strings.Contains(err.Error(), "less than 10000 bytes a second") {
+		t.Errorf("data=%q err=%v, want what had come, and the rate", data, err)
+	}
+}
+
+// What is slow here is not the source's fault: only waiting for it counts.
+func TestHTTPSlowReader(t *testing.T) {
+	t.Parallel()
+	const size = 64 << 10
+	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, size)) })
+	h := newHTTP(t, func(o *source.HTTPOptions) { o.StallTimeout, o.LeastRate = 50*time.Millisecond, 100<<10 })
+	body, err := h.Open(t.Context(), s.URL, source.Point{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer body.Close()
+	total := 0
+	for buf := make([]byte, 8<<10); total < size; {
+		time.Sleep(60 * time.Millisecond) // all of it has come long since
+		n, err := body.Read(buf)
+		if total += n; err != nil && !errors.Is(err, io.EOF) {
+			t.Fatalf("after %d bytes: %v", total, err)
+		}
+	}
+}
+
 func TestHTTPHeaderTimeout(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })

@@ -17,6 +17,25 @@ type httpBody struct {
 	pos   int64       // where in the file the next byte lies
 	left  int64       // bytes still promised, -1 when unknown
 	err   error       // sticky
+	pace  pace
+}
+
+// pace judges how fast a source sends: only the time within Read counts, so that neither our disk nor our own limit on
+// bytes makes a source slow.
+type pace struct {
+	waited time.Duration // for bytes, since the last judgement
+	came   int64         // bytes since then
+}
+
+// tooSlow notes that n bytes came after a wait. It says so when less than rate bytes a second came over a whole window.
+func (p *pace) tooSlow(n int, wait, window time.Duration, rate int) bool {
+	p.waited, p.came = p.waited+wait, p.came+int64(n)
+	if p.waited < window {
+		return false
+	}
+	slow := float64(p.came) < p.waited.Seconds()*float64(rate)
+	*p = pace{}
+	return slow
 }
 
 // body returns the answer's body, whose first byte lies at offset and of which left bytes are promised, -1 for unknown.
@@ -38,8 +57,13 @@ func (b *httpBody) Read(p []byte) (int, error) {
 	if most := b.x.http.options.BytesPerSecond; most > 0 {
 		p = p[:min(len(p), most)]
 	}
+	begun := time.Now()
 	n, err := b.readSome(p)
 	b.pos += int64(n)
+	if o := b.x.http.options; err == nil && b.pace.tooSlow(n, time.Since(begun), o.StallTimeout, o.LeastRate) {
+		b.err = b.fault(FaultStalled, fmt.Errorf("less than %d bytes a second came for %s", o.LeastRate, o.StallTimeout))
+		return n, b.err
+	}
 	if n > 0 && err == nil {
 		err = b.x.throttle(n)
 	}

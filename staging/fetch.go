@@ -32,6 +32,9 @@ type Fetch struct {
 	Buffers *Buffers // shared among fetches; nil: its own
 	Key     string   // of this attempt's own; what it writes begins with it
 	Wanted  Wanted
+	// Most is how many bytes a file may have whose size neither its source nor the depositor tells; 0: any number. One that
+	// has more is an *UnboundedError, and what came of it is removed.
+	Most int64
 
 	From  *Checkpoint                                   // where an earlier attempt stood; nil: from the start
 	Save  func(ctx context.Context, c Checkpoint) error // keeps a checkpoint; nil: none is kept
@@ -54,11 +57,13 @@ func (f *Fetch) Run(ctx context.Context) (File, error) {
 		return first, nil
 	}
 	var wrong *MismatchError
-	if first.Key == "" || !errors.As(err, &wrong) && !errors.Is(err, ErrDamaged) {
+	if !errors.As(err, &wrong) && !errors.Is(err, ErrDamaged) || first.Key == "" && !endless(err) {
 		return File{}, err
 	}
-	if err := f.drop(ctx, first); err != nil {
-		return File{}, err
+	if first.Key != "" {
+		if err := f.drop(ctx, first); err != nil {
+			return File{}, err
+		}
 	}
 	second, again := f.once(ctx, f.Key+".again", nil)
 	if again == nil {
@@ -120,6 +125,9 @@ func (f *Fetch) once(ctx context.Context, key string, from *Checkpoint) (File, e
 		return File{}, err
 	}
 	if err := t.run(ctx); err != nil {
+		if endless(err) || errors.As(err, new(*UnboundedError)) {
+			t.discard()
+		}
 		t.forget()
 		return File{}, err
 	}

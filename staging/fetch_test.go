@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/staging"
@@ -243,6 +244,67 @@ func TestR05_StartsOver(t *testing.T) {
 				t.Fatal(err)
 			}
 			wantStaged(t, s, got, o.data)
+		})
+	}
+}
+
+// endless is a source that never ends and does not tell its size.
+type endless struct {
+	opens int
+	read  int64
+}
+
+func (e *endless) Head(context.Context, string) (source.Info, error) {
+	return source.Info{URL: "test://endless", Size: -1}, nil
+}
+
+func (e *endless) Open(ctx context.Context, url string, _ source.Point) (*source.Body, error) {
+	e.opens++
+	info, err := e.Head(ctx, url)
+	return &source.Body{Info: info, ReadCloser: io.NopCloser(e)}, err
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	e.read += int64(len(p))
+	return len(p), nil
+}
+
+// A source that never ends is read no further than it may be, and nothing of it stays: not even what was checkpointed.
+func TestFetch_Endless(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		told      int64
+		most      int64
+		opens     int
+		unbounded bool
+	}{
+		{"nobody tells", -1, 40 * mib, 1, true},
+		{"the depositor told less", 20 * mib, 0, 2, false}, // it may have been an error page the first time
+		{"the depositor told little", 5, 40 * mib, 2, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, o := storagetest.NewMemory(), &endless{}
+			var saved []byte
+			f := fetchOf(&origin{}, s, "1", &saved)
+			var moved int64
+			f.Source, f.Wanted.SizeBytes, f.Most, f.Moved = o, tt.told, tt.most, func(n int64) { moved += n }
+			_, err := f.Run(t.Context())
+			var unbounded *staging.UnboundedError
+			var wrong *staging.MismatchError
+			if errors.As(err, &unbounded) != tt.unbounded || errors.As(err, &wrong) == tt.unbounded || !base.ContentFault(err) {
+				t.Fatalf("error %v", err)
+			}
+			if limit := max(tt.most, tt.told) + 4*mib; o.opens != tt.opens || o.read > int64(tt.opens)*limit {
+				t.Errorf("opened %d times and read %d bytes, want %d times and at most %d each", o.opens, o.read, tt.opens, limit)
+			}
+			if moved != 0 {
+				t.Errorf("%d bytes are still counted", moved)
+			}
+			if c := from(t, saved); c != nil {
+				if _, err := s.Resume(t.Context(), "x", c.Stored); !errors.Is(err, storage.ErrNotFound) {
+					t.Errorf("what was checkpointed still takes room (%v)", err)
+				}
+			}
 		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 type pump struct {
 	*transfer
 	unsaved int64 // bytes since the last checkpoint
+	came    int64 // bytes of the file so far, those before this pump included
 
 	lent  []*block
 	free  chan *block
@@ -28,9 +29,13 @@ type pump struct {
 // run moves everything up to the body's end. An error of reading leaves both sides with the same bytes.
 func (p *pump) run(ctx context.Context) error {
 	defer func() { p.fetch.Buffers.takeBack(p.lent) }()
+	p.came = p.digests.Size()
 	first := p.lend()
 	err := fill(p.body, first)
 	p.identify(first)
+	if over := p.beyond(first.n); over != nil {
+		return over
+	}
 	if errors.Is(err, io.EOF) {
 		// Small files are the many: they need no goroutines.
 		return p.short(first)
@@ -68,6 +73,21 @@ func (p *pump) run(ctx context.Context) error {
 	return err
 }
 
+// beyond counts n bytes that came, and is an error when there are more than there may be of a source that does not tell how many
+// there are: it may never end.
+func (p *pump) beyond(n int) error {
+	p.came += int64(n)
+	info, wanted := p.body.Info, p.fetch.Wanted.SizeBytes
+	switch {
+	case info.Size >= 0:
+	case wanted >= 0 && p.came > wanted:
+		return &MismatchError{URL: info.URL, What: "size", Expected: inBytes(wanted), Found: "more than " + inBytes(wanted), cut: true}
+	case wanted < 0 && p.fetch.Most > 0 && p.came > p.fetch.Most:
+		return &UnboundedError{URL: info.URL, Most: p.fetch.Most}
+	}
+	return nil
+}
+
 // short takes a file that fits one chunk.
 func (p *pump) short(b *block) error {
 	if err := p.store(b); err != nil {
@@ -99,6 +119,9 @@ func (p *pump) readAll(ctx context.Context) error {
 			return err
 		}
 		err = fill(p.body, b)
+		if over := p.beyond(b.n); over != nil {
+			return over
+		}
 		if b.n > 0 {
 			p.send(b)
 		}

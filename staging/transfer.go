@@ -180,6 +180,12 @@ func (t *transfer) forget() {
 	t.counted = t.kept
 }
 
+// discard throws away what came, its checkpoints included: nobody goes on with it.
+func (t *transfer) discard() {
+	t.kept = 0
+	_ = t.to.Abort() // what it misses goes with the item
+}
+
 // close lets go of both ends. What was checkpointed stays.
 func (t *transfer) close() {
 	if t.body != nil {

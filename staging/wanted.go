@@ -1,6 +1,7 @@
 package staging
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -49,6 +50,7 @@ type MismatchError struct {
 	What     string // "size" or the digest's algorithm
 	Expected string
 	Found    string
+	cut      bool // there was more, which was not read
 }
 
 // ContentFault marks the deposit as at fault.
@@ -79,6 +81,30 @@ func (e *MismatchError) Error() string {
 
 // same says whether two fetches gave the same wrong bytes. A redirect may lead elsewhere each time.
 func (e *MismatchError) same(o *MismatchError) bool { return e.What == o.What && e.Found == o.Found }
+
+// endless says whether a file went on after the size that the depositor gave, so that the rest of it was not read.
+func endless(err error) bool {
+	wrong, ok := errors.AsType[*MismatchError](err)
+	return ok && wrong.cut
+}
+
+// UnboundedError says that a file whose size nobody tells has more bytes than such a file may have. It is a content fault.
+type UnboundedError struct {
+	URL  string // redacted
+	Most int64  // bytes
+}
+
+// ContentFault marks the deposit as at fault.
+func (e *UnboundedError) ContentFault() bool { return true }
+
+// ErrorCode says so in one word, which failures are grouped by.
+func (e *UnboundedError) ErrorCode() string { return "size-unbounded" }
+
+// Error names the limit and what to do.
+func (e *UnboundedError) Error() string {
+	return fmt.Sprintf("%s does not tell its size and sent more than %d bytes; give the file's size in a manifest, have the server tell it, "+
+		"or have an operator raise HOLDFAST_UNKNOWN_SIZE_BYTES", e.URL, e.Most)
+}
 
 // UnsupportedDigest says that a digest of this algorithm cannot be checked here. It is a content fault.
 type UnsupportedDigest struct {

@@ -79,7 +79,7 @@ func (f *fetcher) fetch(ctx context.Context, m member) error {
 	m.wanted.Name, m.wanted.Algorithms = m.name, append(m.wanted.Algorithms, f.algorithms...)
 	run := staging.Fetch{
 		Source: f.source, Store: f.store, Buffers: f.buffers, Key: staging.FileKey(f.item.Lease(), f.folder, m.seq),
-		Wanted: m.wanted, Moved: f.bytes.Add, Read: f.reread.Add,
+		Wanted: m.wanted, Most: f.unsized, Moved: f.bytes.Add, Read: f.reread.Add,
 		Save: func(ctx context.Context, c staging.Checkpoint) error {
 			return base.Put(ctx, f.item, f.partNote(m.seq), c)
 		},

@@ -33,6 +33,7 @@ type payloads struct {
 	sources func(collection string) source.Fetcher
 	staging storage.Store
 	buffers *staging.Buffers
+	unsized int64 // bytes that a file may have whose size nobody tells; 0: any number
 }
 
 // member is one file that a job is made of.
@@ -107,11 +108,22 @@ func (p payloads) fetchManifest(ctx context.Context, item *base.Item, name strin
 	wanted.Algorithms = []string{item.Spec().Profile.Digests()}
 	fetch := staging.Fetch{
 		Source: p.sources(item.Collection), Store: p.staging, Buffers: p.buffers, Key: staging.Key(item.Lease(), name), Wanted: wanted,
+		Most:  p.manifestMost(),
 		Moved: item.Progress("bytes of the manifest", "bytes").Add,
 	}
 	file, err := fetch.Run(ctx)
 	file.Name = item.Spec().Filename
 	return file, err
+}
+
+// largestManifest is how many bytes a manifest may have whose size nobody tells: some ten million rows.
+const largestManifest = 4 << 30
+
+func (p payloads) manifestMost() int64 {
+	if p.unsized <= 0 {
+		return largestManifest
+	}
+	return min(p.unsized, largestManifest)
 }
 
 func (p payloads) judge(ctx context.Context, file staging.File, t registry.PayloadType, profile registry.Profile) (intake.Report, error) {

@@ -42,6 +42,9 @@ type Deps struct {
 	// promised when a job of known, or unknown, size is to start.
 	StagingFull, StagingFullUnestimated float64
 
+	// UnknownSize is how many bytes a file may have whose size neither its source nor the depositor tells; 0: any number.
+	UnknownSize int64
+
 	// Clamd looks for viruses; nil: items that are to be scanned fail.
 	Clamd *clamd.Client
 
@@ -71,7 +74,7 @@ const defaultRestoreKeep = 7 * 24 * time.Hour
 
 // All returns the workers of all stages, each once.
 func All(d *Deps) []base.Handler {
-	p := payloads{sources: d.Source, staging: d.Staging, buffers: &staging.Buffers{}}
+	p := payloads{sources: d.Source, staging: d.Staging, buffers: &staging.Buffers{}, unsized: d.UnknownSize}
 	s := scanner{clamd: d.Clamd, staging: d.Staging}
 	v := volume{registry: d.Registry, staging: d.Staging, name: d.Volume, full: d.StagingFull}
 	arks := intake.ARKs{Template: d.Template, Objects: d.Registry}

@@ -50,6 +50,8 @@ type Config struct {
 	PerHost                Count    `envconfig:"PER_HOST" want:"a whole number from 1 to 1000"`
 	HostRequests           Rate     `envconfig:"HOST_REQUESTS_PER_SECOND" want:"a number above 0, such as 5 or 0.5"`
 	HostBytes              Bytes    `envconfig:"HOST_BYTES_PER_SECOND" want:"a number of bytes from 65536 on, such as 10000000 or 10MiB"`
+	LeastRate              Size     `envconfig:"LEAST_RATE" want:"a number of bytes from 0 on, such as 1024 or 1KiB; 0 sets no limit"`
+	UnknownSize            Bytes    `envconfig:"UNKNOWN_SIZE_BYTES" want:"a number of bytes from 65536 on, such as 64GiB"`
 	StagingFull            Percent  `envconfig:"STAGING_FULL" want:"a percentage above 0 and up to 100, such as 80"`
 	StagingFullUnestimated Percent  `envconfig:"STAGING_FULL_UNESTIMATED" want:"a percentage above 0 and up to 100, such as 70"`
 
@@ -106,6 +108,8 @@ const (
 	defaultUploadDays   = 7
 	defaultRestoreDays  = 7
 	defaultDigest       = 6 * time.Hour
+	defaultLeastRate    = 1 << 10
+	defaultUnknownSize  = 64 << 30
 )
 
 // Default returns the configuration of an empty environment.
@@ -113,6 +117,7 @@ func Default() Config {
 	return Config{
 		SessionIdle: Duration(signin.DefaultIdle), SessionMost: Duration(signin.DefaultMost),
 		Listen: DefaultListen, LogLevel: slog.LevelInfo, Grace: Duration(defaultGrace),
+		LeastRate: defaultLeastRate, UnknownSize: defaultUnknownSize,
 		StagingFull: defaultFull, StagingFullUnestimated: defaultUnestimated,
 		UnpackEntries: unpack.DefaultEntries, UnpackBytes: unpack.DefaultBytes, UnpackRatio: unpack.DefaultRatio,
 		FixityDays: defaultFixityDays, FixityBytes: defaultFixityBytes, UploadDays: defaultUploadDays, RestoreDays: defaultRestoreDays,

@@ -120,6 +120,29 @@ type Bytes int64
 // Decode implements envconfig.Decoder.
 func (b *Bytes) Decode(text string) error {
 	const least = 64 << 10
+	n, ok := bytesOf(text)
+	if !ok || n < least {
+		return errForm
+	}
+	*b = Bytes(n)
+	return nil
+}
+
+// Size is a number of bytes, from 0 on. KiB, MiB, GiB or TiB may follow.
+type Size int64
+
+// Decode implements envconfig.Decoder.
+func (s *Size) Decode(text string) error {
+	n, ok := bytesOf(text)
+	if !ok {
+		return errForm
+	}
+	*s = Size(n)
+	return nil
+}
+
+// bytesOf reads a number of bytes, in its unit.
+func bytesOf(text string) (n int64, ok bool) {
 	text, unit := strings.TrimSpace(text), int64(1)
 	for name, size := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40} {
 		if number, ok := strings.CutSuffix(text, name); ok {
@@ -128,11 +151,10 @@ func (b *Bytes) Decode(text string) error {
 		}
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 1 || n > math.MaxInt64/unit || n*unit < least {
-		return errForm
+	if err != nil || n < 0 || n > math.MaxInt64/unit {
+		return 0, false
 	}
-	*b = Bytes(n * unit)
-	return nil
+	return n * unit, true
 }
 
 // Rhythm is when something is done: once in each Every, Offset after it begins.

@@ -105,7 +105,8 @@ func work(c config.Config, template mint.Template) node.Work {
 		Sources: sources(c), Template: template, EZID: names(c), TopicPrefix: c.TopicPrefix, Policy: c.Worker,
 		ClamdAddr: c.ClamdAddr, Siegfried: siegfried.Options{URL: c.SiegfriedURL},
 		StagingFull: c.StagingFull.Share(), StagingFullUnestimated: c.StagingFullUnestimated.Share(),
-		Unpack: c.Unpack(), FixityEvery: c.FixityDays.Duration(), FixityBytes: int64(c.FixityBytes),
+		UnknownSize: int64(c.UnknownSize),
+		Unpack:      c.Unpack(), FixityEvery: c.FixityDays.Duration(), FixityBytes: int64(c.FixityBytes),
 		UploadKeep:  time.Duration(c.UploadDays) * 24 * time.Hour,
 		RestoreKeep: c.RestoreDays.Duration(),
 		Mail:        mails(c),
@@ -147,7 +148,7 @@ func names(c config.Config) *ezid.Client {
 func sources(c config.Config) node.Sources {
 	keys, _ := seal.Parse(c.SecretKey) // Load has checked it
 	return node.Sources{
-		Allow: c.NetAllow, PerHost: int(c.PerHost), RequestsPerSecond: float64(c.HostRequests), BytesPerSecond: int(c.HostBytes), Keys: keys,
+		Allow: c.NetAllow, PerHost: int(c.PerHost), RequestsPerSecond: float64(c.HostRequests), BytesPerSecond: int(c.HostBytes), LeastRate: int(c.LeastRate), Keys: keys,
 	}
 }
 

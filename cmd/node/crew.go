@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -39,6 +40,7 @@ type Work struct {
 	EZID     *ezid.Client  // of collections that keep their names there; nil: none do
 
 	StagingFull, StagingFullUnestimated float64 // shares, 0 to 1
+	UnknownSize                         int64   // bytes that a file may have whose size nobody tells; 0: any number
 	Unpack                              unpack.Limits
 	ClamdAddr                           string            // "": items that are to be scanned fail
 	Siegfried                           siegfried.Options // URL "": formats are known by media type only
@@ -81,6 +83,7 @@ type Sources struct {
 	PerHost           int
 	RequestsPerSecond float64
 	BytesPerSecond    int
+	LeastRate         int        // bytes a second below which a source counts as stalled; 0: it never does
 	Keys              *seal.Keys // open the credentials of collections; nil: what needs one fails
 }
 
@@ -146,6 +149,7 @@ func (n *Node) runCrew(c *crew, stages []registry.Stage) (listening func(context
 	fetcher := source.NewHTTP(source.HTTPOptions{
 		Guard: source.Guard{Allow: c.Sources.Allow}, UserAgent: "Holdfast/" + n.Version, PerHost: c.Sources.PerHost,
 		RequestsPerSecond: c.Sources.RequestsPerSecond, BytesPerSecond: c.Sources.BytesPerSecond,
+		LeastRate: cmp.Or(c.Sources.LeastRate, -1),
 	})
 	n.onClose(func() error { fetcher.Close(); return nil })
 	if c.EZID != nil {
@@ -168,7 +172,7 @@ func (n *Node) runCrew(c *crew, stages []registry.Stage) (listening func(context
 	all := workers.All(&workers.Deps{
 		Registry: c.registry, Interim: c.interim, Staging: c.staging, Volume: "staging", Objects: c.objects,
 		Template: c.Template, EZID: c.EZID, Random: rand.Reader, Version: n.Version,
-		StagingFull: c.StagingFull, StagingFullUnestimated: c.StagingFullUnestimated, Unpack: c.Unpack, FixityBytes: c.FixityBytes, RestoreKeep: c.RestoreKeep, Policy: c.policy,
+		StagingFull: c.StagingFull, StagingFullUnestimated: c.StagingFullUnestimated, UnknownSize: c.UnknownSize, Unpack: c.Unpack, FixityBytes: c.FixityBytes, RestoreKeep: c.RestoreKeep, Policy: c.policy,
 		Identifier: identifier, Clamd: scanner(c.ClamdAddr),
 		Source:    sources.Of,
 		Callbacks: &workers.Callbacks{Registry: c.registry, HTTP: receivers, Secrets: sources, Now: time.Now},
