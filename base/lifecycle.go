@@ -39,7 +39,7 @@ func (s *session) live(ctx context.Context, st *station, hint string, m Message)
 	// Step 3: update it to say that it is being worked on.
 	// They are one transaction, so that no two workers can come to the same answer. The Registry may know a better
 	// item than the hinted one (R20).
-	claim, sent, err := s.claim(ctx, st, hint)
+	claim, sent, err := s.claimInTurn(ctx, st, hint, m)
 	if err != nil {
 		return registry.Verdict{}, s.skip(ctx, st, hint, m, err)
 	}
@@ -98,6 +98,45 @@ func (s *session) giveBack(a *attempt, hint string) error {
 	return &registry.NotClaimable{ItemID: hint, Reason: registry.ReasonQueued}
 }
 
+// claimInTurn claims, and asks again as long as the Registry says that the item's collection has all the slots that it may have: the
+// message is kept, so that the next slot that becomes free here, and an item of any other collection, are had at once.
+func (s *session) claimInTurn(ctx context.Context, st *station, hint string, m Message) (c registry.Claim, sent time.Time, err error) {
+	touched := time.Now()
+	for {
+		freed := st.next()
+		c, sent, err = s.claim(ctx, st, hint)
+		after := crowded(err)
+		if after <= 0 || s.exact {
+			return c, sent, err
+		}
+		wait := time.NewTimer(after)
+		select {
+		case <-freed:
+		case <-wait.C:
+		case <-s.stopping:
+			wait.Stop()
+			return c, sent, err
+		case <-ctx.Done():
+			wait.Stop()
+			return c, sent, err
+		}
+		wait.Stop()
+		if time.Since(touched) >= min(touchEvery, s.lease/3) {
+			touched = time.Now()
+			m.Touch()
+		}
+	}
+}
+
+// crowded is when to ask again for an item whose collection has all the slots that it may have; 0 for any other answer.
+func crowded(err error) time.Duration {
+	refused, ok := errors.AsType[*registry.NotClaimable](err)
+	if !ok || refused.Reason != registry.ReasonCrowded {
+		return 0
+	}
+	return max(refused.After, time.Millisecond)
+}
+
 // claim asks for an item until it is answered or it is time to let the queue wait instead. A repeat names the same
 // request, so that a claim whose answer was lost is not left without a worker (R9). sent is when the first request was
 // sent: the lease cannot have begun earlier.
@@ -140,6 +179,10 @@ func (s *session) claimOnce(ctx context.Context, r registry.ClaimRequest) (regis
 // skip answers a message for which there is no item. A Registry that says no rings again when the item can be had,
 // whatever the reason; one that says nothing is asked again later.
 func (s *session) skip(ctx context.Context, st *station, hint string, m Message, err error) error {
+	if crowded(err) > 0 { // this worker stops; another one may have a slot
+		m.Requeue(0)
+		return err
+	}
 	if final(err) {
 		m.Finish()
 		s.log.DebugContext(ctx, "item skipped", "item", hint, "stage", st.stage, "err", err)

@@ -106,7 +106,7 @@ func (s *session) renew(ctx context.Context) error {
 func (s *session) info() registry.WorkerInfo {
 	info := registry.WorkerInfo{
 		ID: s.worker, Version: s.version, Draining: s.isStopping(),
-		Capacity: map[registry.Stage]int{}, Free: map[registry.Stage]int{},
+		Capacity: map[registry.Stage]int{}, Free: map[registry.Stage]int{}, Spare: map[registry.Stage]int{},
 	}
 	for _, st := range s.stations {
 		if s.exact { // it takes one item and no messages
@@ -114,6 +114,9 @@ func (s *session) info() registry.WorkerInfo {
 			continue
 		}
 		info.Capacity[st.stage], info.Free[st.stage] = st.room()
+		if st.spare > 0 {
+			info.Spare[st.stage] = st.spare
+		}
 	}
 	return info
 }

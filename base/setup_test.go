@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -272,6 +273,12 @@ func (f *fakeRegistry) Withdrawn(ctx context.Context, _ string, after int64) ([]
 	case <-ctx.Done():
 		return nil, after, nil
 	}
+}
+
+func (f *fakeRegistry) claimed() []registry.ClaimRequest {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.claims)
 }
 
 func (f *fakeRegistry) settled() []registry.Settlement {

@@ -13,11 +13,13 @@ type station struct {
 	handler Handler
 	action  registry.Action
 	stage   registry.Stage
-	slots   int
+	slots   int // the spare ones included
+	spare   int
 
 	mu       sync.Mutex
-	busy     int // slots in which a message is served
-	left     int // slots held by steps that were abandoned and have not ended yet
+	freed    chan struct{} // closed when a slot becomes free
+	busy     int           // slots in which a message is served
+	left     int           // slots held by steps that were abandoned and have not ended yet
 	draining bool
 	held     bool     // an admin keeps this worker from being given anything
 	consumer Consumer // nil before connect
@@ -33,7 +35,9 @@ func newStation(h Handler) (*station, error) {
 	if slots < 1 || h.MaxAttempts() < 1 || h.Lease() <= 0 || h.StuckAfter() <= 0 {
 		return nil, fmt.Errorf("policy of stage %s: concurrency, attempts, lease and stuck time must be above 0", stage)
 	}
-	return &station{handler: h, action: action, stage: stage, slots: slots}, nil
+	return &station{
+		handler: h, action: action, stage: stage, slots: slots + h.Spare(), spare: h.Spare(), freed: make(chan struct{}),
+	}, nil
 }
 
 // take occupies a slot; false when there is none, or the station is draining or held.
@@ -52,7 +56,16 @@ func (st *station) release() (wasFull bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.busy--
+	close(st.freed)
+	st.freed = make(chan struct{})
 	return st.busy+st.left == st.slots-1
+}
+
+// next is closed when a slot becomes free.
+func (st *station) next() <-chan struct{} {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.freed
 }
 
 // room is how many items the station can work on at once, and how many more it could take now.

@@ -25,6 +25,7 @@ const (
 type Worker struct {
 	Attempts int           // counted failures after which an item needs admin review; default 5
 	Slots    int           // items worked on at once; default 4
+	Extra    int           // slots beside these that one collection alone does not get
 	LeaseFor time.Duration // how long a claim outlives the last news of the process; default 30 s
 	StuckFor time.Duration // how long a step may go without progress; default 10 min
 }
@@ -34,6 +35,9 @@ func (w *Worker) MaxAttempts() int { return orElse(w.Attempts, defaultAttempts) 
 
 // Concurrency is how many items a process works on at once in this stage.
 func (w *Worker) Concurrency() int { return orElse(w.Slots, defaultSlots) }
+
+// Spare is how many more items a process works on at once when they are not all of one collection ([registry.WorkerInfo.Spare]).
+func (w *Worker) Spare() int { return max(w.Extra, 0) }
 
 // Lease is how long a claim outlives the last news of the process.
 func (w *Worker) Lease() time.Duration { return orElse(w.LeaseFor, defaultLease) }
@@ -78,6 +82,7 @@ type Handler interface {
 
 	MaxAttempts() int
 	Concurrency() int
+	Spare() int
 	Lease() time.Duration
 	StuckAfter() time.Duration
 	Backoff(tries int) time.Duration

@@ -40,6 +40,7 @@ const (
 	ReasonNoSpace          Reason = "no-space"
 	ReasonThawing          Reason = "thawing" // its bytes are on their way out of an archive
 	ReasonQueued           Reason = "queued"
+	ReasonCrowded          Reason = "crowded" // its collection has all the slots that one may have where sources are waited for
 	ReasonRunning          Reason = "running"
 	ReasonRunningElsewhere Reason = "running-elsewhere"
 	ReasonSettled          Reason = "settled"
@@ -50,7 +51,7 @@ const (
 type NotClaimable struct {
 	ItemID string `json:"item_id"` // the hinted item
 	Reason Reason `json:"reason"`
-	// After is how long the item waits at least, for not-due; 0 otherwise.
+	// After is how long the item waits at least, for not-due; when to ask again at the latest, for crowded; 0 otherwise.
 	After time.Duration `json:"after"`
 }
 

@@ -17,6 +17,9 @@ type WorkerInfo struct {
 	Version  string        `json:"version"`
 	Capacity map[Stage]int `json:"capacity"` // slots per stage
 	Free     map[Stage]int `json:"free"`
+	// Spare are those slots of Capacity that a collection takes only while others do not need them: where sources are waited for,
+	// one collection never has more items under way than all workers have slots that are not spare.
+	Spare    map[Stage]int `json:"spare,omitempty"`
 	Draining bool          `json:"draining"`
 	SeenAt   time.Time     `json:"seen_at"`
 }

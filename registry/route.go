@@ -64,7 +64,19 @@ type Step struct {
 	Locked bool
 	// Writes says to which kind of volume the step writes, so that a hold on the volume covers it.
 	Writes VolumeKind
+	// Fetches says what the step waits for of others, whose slowness shall not keep every slot taken.
+	Fetches SourceKind
 }
+
+// SourceKind tells steps apart by whom they may have to wait for.
+type SourceKind string
+
+// The kinds of sources.
+const (
+	NoSource    SourceKind = ""
+	NamedSource SourceKind = "named" // what the item's spec names, which may be an upload: that is here already
+	AnySource   SourceKind = "any"   // what a payload names, too, as a bag's fetch.txt does
+)
 
 // VolumeKind tells the volumes of a Holdfast apart by what they are for.
 type VolumeKind string
@@ -101,15 +113,15 @@ func Routes() []Route {
 // routes are asked of for every row that is read and every act that is checked.
 var routes = []Route{
 	{Action: Batch, Version: 1, Deposit: true, Steps: []Step{
-		{Stage: Expand, State: StateProcessing},
+		{Stage: Expand, State: StateProcessing, Fetches: NamedSource},
 		{Stage: Report, State: StateReporting, Gated: true},
 	}},
 	{Action: Ingest, Version: 2, Deposit: true, Steps: []Step{
-		{Stage: Estimate, State: StateEstimating, NeverFails: true, Gated: true},
+		{Stage: Estimate, State: StateEstimating, NeverFails: true, Gated: true, Fetches: NamedSource},
 		{Stage: Provision, State: StateProvisioning, Gated: true, Writes: StagingVolume},
-		{Stage: Download, State: StateDownloading, Gated: true, Writes: StagingVolume},
+		{Stage: Download, State: StateDownloading, Gated: true, Writes: StagingVolume, Fetches: NamedSource},
 		{Stage: Scan, State: StateScanning, Optional: true, Gated: true},
-		{Stage: Process, State: StateProcessing, Gated: true, Locked: true, Writes: StorageVolume},
+		{Stage: Process, State: StateProcessing, Gated: true, Locked: true, Writes: StorageVolume, Fetches: AnySource},
 		{Stage: Replicate, State: StateReplicating, Optional: true, Gated: true, Locked: true, Writes: OtherStorages},
 		{Stage: Record, State: StateRecording, Gated: true, Locked: true},
 		{Stage: Notify, State: StateNotify, Gated: true, Locked: true},

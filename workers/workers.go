@@ -72,21 +72,43 @@ type Deps struct {
 
 const defaultRestoreKeep = 7 * 24 * time.Hour
 
+// Spare is how many slots a worker of a stage has beside slots others, where it has to wait for sources: for every four one more
+// that serves other collections, and where uploads wait for no source one more that serves these.
+func Spare(s registry.Stage, slots int) int {
+	action, _ := registry.ActionOf(s)
+	route, _ := registry.RouteOf(action)
+	step, _ := route.Step(s)
+	more := max(1, slots/4)
+	switch step.Fetches {
+	case registry.NamedSource:
+		return 2 * more
+	case registry.AnySource:
+		return more
+	case registry.NoSource:
+	}
+	return 0
+}
+
 // All returns the workers of all stages, each once.
 func All(d *Deps) []base.Handler {
+	policy := func(s registry.Stage) base.Worker {
+		p := d.Policy(s)
+		p.Extra = Spare(s, p.Concurrency())
+		return p
+	}
 	p := payloads{sources: d.Source, staging: d.Staging, buffers: &staging.Buffers{}, unsized: d.UnknownSize}
 	s := scanner{clamd: d.Clamd, staging: d.Staging}
 	v := volume{registry: d.Registry, staging: d.Staging, name: d.Volume, full: d.StagingFull}
 	arks := intake.ARKs{Template: d.Template, Objects: d.Registry}
 	return []base.Handler{
-		&Expand{Worker: d.Policy(registry.Expand), Registry: d.Registry, ARKs: arks, payloads: p},
+		&Expand{Worker: policy(registry.Expand), Registry: d.Registry, ARKs: arks, payloads: p},
 		&Report{Worker: d.Policy(registry.Report), Registry: d.Registry, Staging: d.Staging, Interim: d.Interim},
-		&Estimate{Worker: d.Policy(registry.Estimate), payloads: p},
+		&Estimate{Worker: policy(registry.Estimate), payloads: p},
 		&Provision{Worker: d.Policy(registry.Provision), volume: v, Unestimated: d.StagingFullUnestimated},
-		&Download{Worker: d.Policy(registry.Download), payloads: p, volume: v},
+		&Download{Worker: policy(registry.Download), payloads: p, volume: v},
 		&Scan{Worker: d.Policy(registry.Scan), scanner: s},
 		&Process{
-			Worker: d.Policy(registry.Process), Registry: d.Registry, Objects: d.Objects,
+			Worker: policy(registry.Process), Registry: d.Registry, Objects: d.Objects,
 			Template: d.Template, ARKs: arks, Names: names{d.EZID}, Random: d.Random, Version: d.Version, Unpack: d.Unpack,
 			Identifier: d.Identifier, payloads: p, volume: v, scanner: s,
 		},

@@ -107,7 +107,7 @@ func (w Work) longestLease() (longest time.Duration) {
 func (w Work) mostSlots(stages []registry.Stage) (most int) {
 	for _, s := range stages {
 		p := w.policy(s)
-		most = max(most, p.Concurrency())
+		most = max(most, p.Concurrency()+workers.Spare(s, p.Concurrency()))
 	}
 	return most
 }

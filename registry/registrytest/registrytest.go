@@ -74,6 +74,7 @@ func topics() []topic {
 		{"graph", graphTests()},
 		{"scenario", scenarioTests()},
 		{"turn", turnTests()},
+		{"crowd", crowdTests()},
 		{"token", tokenTests()},
 		{"credential", credentialTests()},
 		{"feed", feedTests()},

@@ -62,7 +62,7 @@ func (t *tx) keepNoLonger(itemID string) error {
 // claims that are not answered yet.
 func (t *tx) apart(stage registry.Stage, cs []*claiming) ([]turn, []*claiming, error) {
 	// More are looked at, so that nobody goes without because of them.
-	items, err := t.next(stage, 2*len(cs)+lossesFree)
+	items, _, err := t.next(stage, 2*len(cs)+lossesFree)
 	if err != nil {
 		return nil, nil, err
 	}

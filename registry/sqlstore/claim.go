@@ -86,7 +86,7 @@ func (t *tx) claimTurns(stage registry.Stage, cs []*claiming) error {
 	if err := t.promote(); err != nil {
 		return err
 	}
-	items, err := t.next(stage, len(cs))
+	items, crowd, err := t.next(stage, len(cs))
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (t *tx) claimTurns(stage registry.Stage, cs []*claiming) error {
 		return err
 	}
 	for _, c := range cs {
-		if c.refused, err = t.refuse(c.ClaimRequest); err != nil {
+		if c.refused, err = t.refuse(c.ClaimRequest, crowd); err != nil {
 			return err
 		}
 	}
@@ -172,7 +172,7 @@ func (t *tx) claimed(ws []*write) (known map[string]*former, kept map[string]str
 // start an attempt that nobody would run.
 func (t *tx) repeat(c *claiming, f former) (err error) {
 	if f.over {
-		c.refused, err = t.refuse(c.ClaimRequest)
+		c.refused, err = t.refuse(c.ClaimRequest, nil)
 		return err
 	}
 	c.got.Lease = f.Lease
@@ -256,8 +256,9 @@ func (t *tx) startAgain(row []any) error {
 }
 
 // refuse says why the hinted item cannot be had, and frees its place in the relay's window (R20): the message that
-// brought the hint is used up.
-func (t *tx) refuse(r registry.ClaimRequest) (*registry.NotClaimable, error) {
+// brought the hint is used up. Where it is the crowd that keeps the item from starting, the message stays: whoever has it asks
+// again.
+func (t *tx) refuse(r registry.ClaimRequest, crowd *crowd) (*registry.NotClaimable, error) {
 	refused := &registry.NotClaimable{ItemID: r.Hint, Reason: registry.ReasonSettled}
 	it, err := t.item(r.Hint)
 	if errors.Is(err, registry.ErrNotFound) {
@@ -281,6 +282,10 @@ func (t *tx) refuse(r registry.ClaimRequest) (*registry.NotClaimable, error) {
 	}
 	if wait := micros(it.RunAt) - t.now; refused.Reason == registry.ReasonNotDue && wait > 0 {
 		refused.After = time.Duration(wait) * time.Microsecond
+	}
+	if refused.Reason == registry.ReasonQueued && crowd != nil && crowd.turned {
+		refused.Reason, refused.After = registry.ReasonCrowded, crowd.again()
+		return refused, nil
 	}
 	if refused.Reason == registry.ReasonQueued {
 		// It was not come by this time, for all that had to be looked at before it.

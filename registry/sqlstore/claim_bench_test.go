@@ -105,6 +105,11 @@ func filled(b *testing.B, items int) *sqlstore.Store {
 			b.Fatal(err)
 		}
 	}
+	slots := map[registry.Stage]int{registry.Estimate: 256} // of which more are spare than callers ask for
+	_, err = s.Renew(b.Context(), registry.RenewRequest{Worker: registry.WorkerInfo{ID: "w", Capacity: slots, Spare: map[registry.Stage]int{registry.Estimate: 128}}})
+	if err != nil {
+		b.Fatal(err)
+	}
 	batch := expandingBatch(b, s)
 	jobs := make([]registry.NewJob, 500)
 	for i := range jobs {

@@ -57,7 +57,7 @@ func (t *tx) closeWindow(h registry.Hold) error {
 	var errs []error
 	for _, id := range ids {
 		if h.CoversWorker(id) {
-			err := t.do(`UPDATE worker_stage SET capacity = 0 WHERE worker_id = $1`, id)
+			err := t.do(`UPDATE worker_stage SET capacity = 0, spare = 0 WHERE worker_id = $1`, id)
 			errs = append(errs, err)
 		}
 	}

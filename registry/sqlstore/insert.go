@@ -75,6 +75,7 @@ func (n newItem) values(b birth, seq, now int64) ([]any, error) {
 	if len(n.storages) > 0 {
 		first, others = n.storages[0], n.storages[1:]
 	}
+	_, own := registry.UploadID(n.spec.URL)
 	var why cause
 	if n.status == registry.Failed {
 		why = causeOf(n.stage, n.class, n.code, "", clean(n.note))
@@ -86,7 +87,7 @@ func (n newItem) values(b birth, seq, now int64) ([]any, error) {
 		n.status, n.priority, rank(now, n.priority), clean(n.name), string(spec), n.fingerprint, n.class, clean(n.note),
 		now + n.delay, b.nudge, clean(n.actor), now, b.finished, n.graph, n.blockers,
 		first, wordList(others), wordList(n.optional), b.ready,
-		why.fingerprint, why.code, why.host,
+		why.fingerprint, why.code, why.host, bit(own),
 	}, nil
 }
 
@@ -94,9 +95,9 @@ func (n newItem) values(b birth, seq, now int64) ([]any, error) {
 var insertItem = insertInto(
 	`INSERT INTO work_item (seq, id, tenant, collection, parent_id, row_no, ordinal, action, stage, status, priority, rank, name, spec,
 		fingerprint, error_class, note, run_at, nudge_at, created_by, created_at, updated_at, finished_at, graph_id, blocker_count,
-		volume, other_storages, optional, ready, cause, cause_code, cause_host)`,
+		volume, other_storages, optional, ready, cause, cause_code, cause_host, own)`,
 	`($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $21, $22, $23, $24, $25, $26, $27, $28,
-		$29, $30, $31)`)
+		$29, $30, $31, $32)`)
 
 // insert makes items, each with its event and, when it is pending, its message.
 func (t *tx) insert(items ...newItem) error {

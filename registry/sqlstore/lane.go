@@ -34,16 +34,19 @@ type turn struct {
 	snoozed bool // its last attempt was a snooze of this stage
 	waiting bool // it is ready, and cannot be claimed all the same
 	losses  int  // attempts in a row that were lost in this stage
+	own     bool // what it names lies in our own staging
 }
 
 // selectTurn selects what scanTurns reads.
 var selectTurn = `SELECT ` + itemColumns + `, i.nudges > 0, EXISTS (SELECT 1 FROM attempt a WHERE a.item_id = i.id AND a.n = i.attempt
-	AND a.stage = i.stage AND a.outcome = 'snooze'), CASE WHEN ` + waits + ` THEN 1 ELSE 0 END, i.losses FROM work_item i `
+	AND a.stage = i.stage AND a.outcome = 'snooze'), CASE WHEN ` + waits + ` THEN 1 ELSE 0 END, i.losses, i.own = 1 FROM work_item i `
 
 // Items that an operator put in front of everything, and the first of a lane.
 var (
 	express = selectTurn + `WHERE i.stage = $1 AND i.ready = 1 AND i.rank < 0 AND NOT ` + shut("i") + ` ORDER BY i.rank, i.id`
 	heads   = selectTurn + `WHERE i.stage = $1 AND i.collection = $2 AND i.ready = 1 ORDER BY i.rank, i.id`
+	// uploads are those of a lane that wait for nobody's server.
+	uploads = selectTurn + `WHERE i.stage = $1 AND i.collection = $2 AND i.ready = 1 AND i.own = 1 ORDER BY i.rank, i.id`
 )
 
 // readTurns reads the first n rows of selectTurn.
@@ -55,7 +58,7 @@ func (t *tx) readTurns(n int, query string, args ...any) (out []turn, err error)
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() && len(out) < n {
 		var next turn
-		if next.WorkItem, err = scanItem(withMore{rows, []any{&next.offered, &next.snoozed, &next.waiting, &next.losses}}); err != nil {
+		if next.WorkItem, err = scanItem(withMore{rows, []any{&next.offered, &next.snoozed, &next.waiting, &next.losses, &next.own}}); err != nil {
 			return nil, err
 		}
 		out = append(out, next)
@@ -73,13 +76,17 @@ type lineup struct {
 	of     map[string]int  // how many are of a lane
 	spent  map[string]bool // lanes that have no more
 	looked int64
+	crowd  crowd
 }
 
 // next returns the items whose turn it is in a stage, at most n. It may also miss some when very many items had to be set
 // aside to get at them; the call after this goes on there.
-func (t *tx) next(stage registry.Stage, n int) ([]turn, error) {
+// crowded says that some are kept from starting although there may be a slot.
+func (t *tx) next(stage registry.Stage, n int) (turns []turn, crowded *crowd, err error) {
 	l := &lineup{tx: t, stage: stage, want: n, taken: map[string]bool{}, of: map[string]int{}, spent: map[string]bool{}}
-	err := l.express()
+	if l.crowd, err = t.crowd(stage); err == nil {
+		err = l.express()
+	}
 	for err == nil && len(l.turns) < l.want && l.looked < mostLooked {
 		var more bool
 		if more, err = l.round(); !more {
@@ -87,9 +94,9 @@ func (t *tx) next(stage registry.Stage, n int) ([]turn, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look whose turn it is at %s: %w", stage, err)
+		return nil, nil, fmt.Errorf("look whose turn it is at %s: %w", stage, err)
 	}
-	return l.turns, nil
+	return l.turns, &l.crowd, nil
 }
 
 // express takes what goes before all turns.
@@ -137,6 +144,11 @@ func (l *lineup) round() (more bool, err error) {
 
 // turnOf takes a lane's first items, so many at most.
 func (l *lineup) turnOf(collection string, share int) error {
+	room := l.crowd.room(collection)
+	if room == 0 {
+		return l.turnOfUploads(collection, share)
+	}
+	share = min(share, room)
 	first, err := l.readTurns(share+l.of[collection], heads, l.stage, collection)
 	if err != nil {
 		return err
@@ -162,6 +174,21 @@ func (l *lineup) turnOf(collection string, share int) error {
 	return err
 }
 
+// turnOfUploads takes of a lane's items only those that wait for nobody's server: its collection has all the slots that it may
+// have with the others.
+func (l *lineup) turnOfUploads(collection string, share int) error {
+	l.crowd.turned, l.looked, l.spent[collection] = true, l.looked+1, true
+	if !l.crowd.apart {
+		return nil
+	}
+	found, err := l.readTurns(share+l.of[collection], uploads, l.stage, collection)
+	if err != nil {
+		return err
+	}
+	found = slices.DeleteFunc(found, func(n turn) bool { return l.taken[n.ID] || n.waiting })
+	return l.take(collection, found[:min(share, len(found))]...)
+}
+
 // take takes items of a lane, which has its turn with them.
 func (l *lineup) take(collection string, first ...turn) error {
 	if len(first) == 0 {
@@ -169,6 +196,7 @@ func (l *lineup) take(collection string, first ...turn) error {
 	}
 	for _, n := range first {
 		l.taken[n.ID] = true
+		l.crowd.take(n)
 	}
 	l.turns = append(l.turns, first...)
 	l.of[collection] += len(first)

@@ -103,11 +103,12 @@ func (t *tx) seen(w registry.WorkerInfo, held bool) error {
 		return err
 	}
 	for stage, capacity := range w.Capacity {
+		spare := min(w.Spare[stage], capacity)
 		if w.Draining || held {
-			capacity = 0
+			capacity, spare = 0, 0
 		}
-		err := t.do(`INSERT INTO worker_stage (worker_id, stage, capacity, seen_at) VALUES ($1, $2, $3, $4)
-			ON CONFLICT (worker_id, stage) DO UPDATE SET capacity = $3, seen_at = $4`, w.ID, stage, capacity, t.now)
+		err := t.do(`INSERT INTO worker_stage (worker_id, stage, capacity, seen_at, spare) VALUES ($1, $2, $3, $4, $5)
+			ON CONFLICT (worker_id, stage) DO UPDATE SET capacity = $3, seen_at = $4, spare = $5`, w.ID, stage, capacity, t.now, spare)
 		if err != nil {
 			return err
 		}

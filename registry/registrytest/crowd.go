@@ -1,0 +1,153 @@
+package registrytest
+
+import (
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+func crowdTests() []test {
+	return []test{
+		{"one_collection_leaves_a_slot_to_others", crowdLeavesASlot},
+		{"uploads_wait_for_no_source", crowdPassedByUploads},
+		{"a_freed_slot_is_had_at_once", crowdFreed},
+		{"where_payloads_name_sources_uploads_count", crowdOfBags},
+		{"without_spare_slots_there_is_no_rule", crowdWithoutRule},
+	}
+}
+
+// spares announces a worker of a stage.
+func (f *fixture) spares(stage registry.Stage, slots, spare int) {
+	f.Helper()
+	_, err := f.Renew(f.Context(), registry.RenewRequest{Lease: lease, Worker: registry.WorkerInfo{
+		ID: "w", Capacity: map[registry.Stage]int{stage: slots}, Free: map[registry.Stage]int{stage: slots}, Spare: map[registry.Stage]int{stage: spare},
+	}})
+	f.must(err)
+}
+
+// waitingAt brings n jobs of a collection to a stage; own says that they are of an upload.
+func (f *fixture) waitingAt(stage registry.Stage, collection string, n int, own bool) []string {
+	f.Helper()
+	id := f.submit(func(s *registry.Submission) { s.Collection = collection })
+	c := f.takeItem(id)
+	jobs := newJobs(n)
+	if own {
+		for i := range jobs {
+			jobs[i].Spec.URL = registry.UploadURL(f.unique("upload"))
+		}
+	}
+	_, err := f.AddJobs(f.Context(), c.Lease, jobs)
+	f.must(err)
+	f.done(c.Lease)
+	made := f.children(id)
+	for _, job := range made {
+		f.bring(job, stage)
+	}
+	return made
+}
+
+// crowded checks that a claim is refused because of what its collection has, and when it is to be repeated.
+func (f *fixture) crowded(stage registry.Stage, hint string) {
+	f.Helper()
+	refused := f.refused(stage, hint)
+	if refused.Reason != registry.ReasonCrowded || refused.After <= 0 || refused.After > 10*time.Second {
+		f.Fatalf("refused for %q, to come again after %s; want crowded, and a time of seconds", refused.Reason, refused.After)
+	}
+}
+
+func crowdLeavesASlot(f *fixture) {
+	for _, stage := range []registry.Stage{registry.Estimate, registry.Download} {
+		a, b, c := f.unique("a"), f.unique("b"), f.unique("c")
+		f.others(a, b, c)
+		many := f.waitingAt(stage, a, 5, false)
+		f.spares(stage, 4, 2)
+		running := []registry.Claim{f.take(stage, many[0]), f.take(stage, many[1])}
+		f.offered(10)
+		f.crowded(stage, many[2])
+		if again := f.offered(10); len(again) > 0 { // it would go round between queue and worker without end
+			f.Errorf("%v are offered again at once", again)
+		}
+		few := f.waitingAt(stage, b, 1, false)
+		if got := f.take(stage, many[2]); got.Item.ID != few[0] {
+			f.Fatalf("the third slot went to %s, want the other collection's", got.Item.Collection)
+		} else {
+			running = append(running, got)
+		}
+		third := f.waitingAt(stage, c, 1, false)
+		f.crowded(stage, third[0]) // the last slot is for uploads
+		f.done(running[0].Lease)
+		if got := f.take(stage, third[0]); got.Item.ID != third[0] {
+			f.Fatalf("the freed slot went to %s", got.Item.Collection)
+		}
+		f.crowded(stage, many[2])
+		f.prioritise(many[4], -1)
+		if got := f.take(stage, many[2]); got.Item.ID != many[4] {
+			f.Errorf("an operator's express item did not go before the rule")
+		}
+		f.spares(stage, 0, 0)
+	}
+}
+
+func crowdPassedByUploads(f *fixture) {
+	for _, stage := range []registry.Stage{registry.Estimate, registry.Download} {
+		a, b := f.unique("a"), f.unique("b")
+		f.others(a, b)
+		slow, other := f.waitingAt(stage, a, 4, false), f.waitingAt(stage, b, 2, false)
+		f.spares(stage, 4, 2)
+		for range 2 {
+			f.take(stage, slow[0])
+		}
+		f.take(stage, other[0])
+		f.crowded(stage, slow[3])
+		own := f.waitingAt(stage, a, 2, true) // of the very collection that has all that it may have
+		if got := f.take(stage, slow[3]); got.Item.ID != own[0] {
+			f.Fatalf("got %s, want the first upload", got.Item.Name)
+		}
+		if got := f.take(stage, own[1]); got.Item.ID != own[1] {
+			f.Fatalf("got %s, want the second upload", got.Item.Name)
+		}
+		f.crowded(stage, slow[3])
+		f.spares(stage, 0, 0)
+	}
+}
+
+func crowdFreed(f *fixture) {
+	jobs := f.waitingAt(registry.Download, mnemonic, 3, false)
+	f.spares(registry.Download, 3, 2)
+	first := f.take(registry.Download, jobs[0])
+	f.crowded(registry.Download, jobs[1])
+	f.settle(registry.Settlement{Lease: first.Lease, Outcome: registry.OutcomeRetry, MaxAttempts: 5, Delay: time.Hour})
+	second := f.take(registry.Download, jobs[1])
+	f.crowded(registry.Download, jobs[2])
+	_, err := f.Command(f.Context(), registry.Command{ItemID: second.Item.ID, Act: registry.ActCancel, Reason: "stop", Actor: "admin"})
+	f.must(err)
+	f.take(registry.Download, jobs[2])
+}
+
+// crowdOfBags: what a bag's fetch.txt names may be slow, however the bag came.
+func crowdOfBags(f *fixture) {
+	jobs := f.waitingAt(registry.Process, mnemonic, 3, true)
+	f.spares(registry.Process, 3, 1)
+	f.take(registry.Process, jobs[0])
+	f.take(registry.Process, jobs[1])
+	f.crowded(registry.Process, jobs[2])
+}
+
+func crowdWithoutRule(f *fixture) {
+	jobs := f.waitingAt(registry.Download, mnemonic, 6, false)
+	f.spares(registry.Download, 2, 0)
+	for range jobs {
+		f.take(registry.Download, "")
+	}
+	route, _ := registry.RouteOf(registry.Ingest)
+	for _, step := range route.Steps {
+		if step.Fetches != registry.NoSource {
+			continue
+		}
+		f.spares(step.Stage, 2, 1) // which says nothing where no source is waited for
+	}
+	jobs = f.waitingAt(registry.Record, mnemonic, 3, false)
+	for range jobs {
+		f.take(registry.Record, "")
+	}
+}
