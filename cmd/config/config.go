@@ -31,6 +31,10 @@ type Config struct {
 	Token string `envconfig:"TOKEN" secret:"true" for:"worker" want:"a bearer token"`
 
 	Listen         string   `envconfig:"LISTEN" want:"an address to listen on, such as 127.0.0.1:8080"`
+	TLSCert        string   `envconfig:"TLS_CERT" want:"the PEM file of a certificate chain"`
+	TLSKey         string   `envconfig:"TLS_KEY" want:"the PEM file of the certificate's key"`
+	PlainHTTP      Yes      `envconfig:"PLAIN_HTTP" want:"yes or no"`
+	CAFile         string   `envconfig:"CA_FILE" want:"a PEM file of certificate authorities"`
 	TrustedProxies Networks `envconfig:"TRUSTED_PROXIES" want:"networks or addresses of reverse proxies separated by commas, such as 10.0.0.0/8,127.0.0.1"`
 	SessionIdle    Duration `envconfig:"SESSION_IDLE" want:"how long a browser may stay signed in unused, such as 4h"`
 	SessionMost    Duration `envconfig:"SESSION_MOST" want:"how long a browser may stay signed in at most, such as 24h"`

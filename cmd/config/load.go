@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast/holdfast/mail"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/seal"
+	"github.com/holdfast/holdfast/webserver"
 )
 
 // Fault is one thing wrong with the environment.
@@ -184,6 +185,7 @@ func (c Config) check() []error {
 	judge("EZID_URL", c.EZIDURL, err == nil)
 	judge("EZID_TARGET", c.EZIDTarget, ezid.CheckTarget(c.EZIDTarget) == nil)
 	faults = append(faults, c.checkMail()...)
+	faults = append(faults, c.checkTLS()...)
 	judge("CLAMD_ADDR", c.ClamdAddr, isAddr(c.ClamdAddr) || strings.HasPrefix(c.ClamdAddr, "/"))
 	judge("SIEGFRIED_URL", c.SiegfriedURL, isWeb(c.SiegfriedURL))
 	if _, err := seal.Parse(c.SecretKey); err != nil {
@@ -194,6 +196,21 @@ func (c Config) check() []error {
 	}
 	if _, err := c.Template(); err != nil {
 		faults = append(faults, err)
+	}
+	return faults
+}
+
+// checkTLS judges what is said of certificates.
+func (c Config) checkTLS() []error {
+	var faults []error
+	if c.TLSCert != "" && c.TLSKey == "" {
+		faults = append(faults, fault("TLS_KEY", "", errors.New("HOLDFAST_TLS_CERT needs it")))
+	}
+	if c.TLSKey != "" && c.TLSCert == "" {
+		faults = append(faults, fault("TLS_CERT", "", errors.New("HOLDFAST_TLS_KEY needs it")))
+	}
+	if _, err := webserver.Trust(c.CAFile); err != nil {
+		faults = append(faults, fault("CA_FILE", c.CAFile, err))
 	}
 	return faults
 }

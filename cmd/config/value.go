@@ -157,6 +157,22 @@ func bytesOf(text string) (n int64, ok bool) {
 	return n * unit, true
 }
 
+// Yes is whether something is wanted.
+type Yes bool
+
+// Decode implements envconfig.Decoder.
+func (y *Yes) Decode(text string) error {
+	switch strings.ToLower(strings.TrimSpace(text)) {
+	case "yes", "true", "1":
+		*y = true
+	case "no", "false", "0":
+		*y = false
+	default:
+		return errForm
+	}
+	return nil
+}
+
 // Rhythm is when something is done: once in each Every, Offset after it begins.
 type Rhythm struct{ Every, Offset time.Duration }
 

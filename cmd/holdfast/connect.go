@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast/holdfast/cmd/config"
 	"github.com/holdfast/holdfast/cmd/node"
 	"github.com/holdfast/holdfast/registry/client"
+	"github.com/holdfast/holdfast/webserver"
 )
 
 // clientFlags adds what every command has that speaks to a running Holdfast.
@@ -30,12 +31,16 @@ func (a *app) connect() (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return clientOf(at), nil
+	return clientOf(at)
 }
 
 // clientOf returns a client of a service.
-func clientOf(at node.Client) *client.Client {
-	return client.New(at.URL, at.Token, client.Options{UserAgent: "holdfast/" + version})
+func clientOf(at node.Client) (*client.Client, error) {
+	roots, err := webserver.Trust(at.CA)
+	if err != nil {
+		return nil, err
+	}
+	return client.New(at.URL, at.Token, client.Options{UserAgent: "holdfast/" + version, Roots: roots}), nil
 }
 
 // service finds the service that a command is about: the folder that was named, else the environment, else the default folder.
@@ -44,7 +49,7 @@ func (a *app) service() (node.Client, error) {
 	if err != nil {
 		return node.Client{}, err
 	}
-	at := node.Client{URL: c.URL, Token: c.Token}
+	at := node.Client{URL: c.URL, Token: c.Token, CA: c.CAFile}
 	if a.dir != "" || c.URL == "" {
 		if at, err = a.left(a.dir); err != nil {
 			return at, err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/holdfast/holdfast/cmd/config"
 	"github.com/holdfast/holdfast/cmd/node"
+	"github.com/holdfast/holdfast/webserver"
 )
 
 // healthTimeout is how long a service may take to say that it is well.
@@ -27,13 +29,13 @@ func (a *app) healthCommand() *cobra.Command {
 }
 
 func (a *app) health(ctx context.Context) error {
-	address, err := a.healthAddress()
+	address, trust, err := a.healthAddress()
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
-	h, err := node.AskHealth(ctx, address)
+	h, err := node.AskHealth(ctx, address, trust)
 	if err != nil {
 		a.complain(fmt.Errorf("ask %s: %w", address, err))
 		return exitTemporary
@@ -51,20 +53,29 @@ func (a *app) health(ctx context.Context) error {
 	return nil
 }
 
-func (a *app) healthAddress() (string, error) {
+// healthAddress is whom to ask, and how it is known by TLS.
+func (a *app) healthAddress() (string, *tls.Config, error) {
 	defaults := config.Default()
 	defaults.Listen = "" // so as to see whether it is set
 	c, err := config.Load(defaults)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
+	at := node.Client{URL: c.URL, CA: c.CAFile}
+	own := &tls.Config{}
 	switch {
-	case a.dir != "":
-	case c.Listen != "":
-		return localURL(c.Listen), nil
-	case c.URL != "":
-		return c.URL, nil
+	case a.dir == "" && c.Listen != "":
+		at = node.Client{URL: localURL(c.Listen), CA: c.TLSCert}
+		if c.TLSCert != "" {
+			// The certificate is for the name that others use.
+			own, err = webserver.Own(c.TLSCert)
+			at.URL = "https" + strings.TrimPrefix(at.URL, "http")
+		}
+	case a.dir != "" || c.URL == "":
+		at, err = a.left(a.dir)
 	}
-	at, err := a.left(a.dir)
-	return at.URL, err
+	if err == nil && own.RootCAs == nil {
+		own.RootCAs, err = webserver.Trust(at.CA)
+	}
+	return at.URL, own, err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast/holdfast/cmd/config"
 	"github.com/holdfast/holdfast/cmd/node"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/webserver"
 )
 
 // startWait is how long a role waits at its start for services that do not answer.
@@ -65,9 +66,13 @@ func (a *app) workerCommand() *cobra.Command {
 			}
 			return a.role(cmd.Context(), "worker", wait, "", config.WorkerNeeds, func(ctx context.Context, c config.Config, o node.Common, w node.Work) (*node.Node, error) {
 				warnOfSecrets(ctx, o.Log, "worker", serve...)
+				roots, err := webserver.Trust(c.CAFile)
+				if err != nil && o.Faults == nil {
+					return nil, err
+				}
 				n, err := node.Worker(ctx, node.WorkerOptions{
 					Common: o, Work: w, Places: places(c), NSQ: nsq(c), Stages: serve,
-					Registry: c.URL, Token: c.Token, Redis: c.RedisURL,
+					Registry: c.URL, Token: c.Token, Roots: roots, Redis: c.RedisURL,
 				})
 				if err != nil {
 					return nil, err

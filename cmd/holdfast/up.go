@@ -118,6 +118,7 @@ func web(c config.Config) node.Web {
 	return node.Web{
 		Lifetime: registry.Lifetime{Idle: time.Duration(c.SessionIdle), Most: time.Duration(c.SessionMost)},
 		Proxies:  webserver.Proxies(c.TrustedProxies),
+		TLSCert:  c.TLSCert, TLSKey: c.TLSKey, Plain: bool(c.PlainHTTP),
 	}
 }
 
@@ -162,7 +163,10 @@ func (a *app) loginCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			c := clientOf(at)
+			c, err := clientOf(at)
+			if err != nil {
+				return err
+			}
 			defer c.Close()
 			made, err := c.MakeSignInLink(cmd.Context())
 			if err != nil {

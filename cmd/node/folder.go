@@ -31,6 +31,7 @@ const ClientFile = "client.json"
 type Client struct {
 	URL   string `json:"url"`
 	Token string `json:"token"`
+	CA    string `json:"ca,omitempty"` // the PEM file whose certificates it is known by, beside the machine's authorities
 }
 
 // folder is the locked data folder.
@@ -124,9 +125,8 @@ func (f *folder) receiptKey() (*receipt.Key, error) {
 
 // client writes the client file for this run and returns its admin token: the one of the last run while the Registry
 // still knows it, so that tokens do not pile up.
-func (f *folder) client(ctx context.Context, r registry.Administering, url string) (string, error) {
+func (f *folder) client(ctx context.Context, r registry.Administering, c Client) (string, error) {
 	name := filepath.Join(f.path, ClientFile)
-	c := Client{URL: url}
 	var last Client
 	if raw, err := os.ReadFile(name); err == nil && json.Unmarshal(raw, &last) == nil {
 		switch _, err := r.TokenByHash(ctx, signin.Hash(last.Token)); {

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,14 +13,14 @@ import (
 	"github.com/holdfast/holdfast/registry/wire"
 )
 
-// AskHealth asks /healthz of a process of any role.
-func AskHealth(ctx context.Context, address string) (wire.Health, error) {
+// AskHealth asks /healthz of a process of any role. trust says how it is known by TLS; nil: as others are.
+func AskHealth(ctx context.Context, address string, trust *tls.Config) (wire.Health, error) {
 	var h wire.Health
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(address, "/")+"/healthz", nil)
 	if err != nil {
 		return h, err
 	}
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, TLSClientConfig: trust}
 	answer, err := transport.RoundTrip(r)
 	if err != nil {
 		return h, err

@@ -104,6 +104,10 @@ func tryAll(ctx context.Context, needs []need) (unmet []need, errs []error, fina
 		if err := results[i]; err != nil {
 			down := isDown(err)
 			unmet, final = append(unmet, nd), final || !down
+			if own := new(NeedError); errors.As(err, &own) {
+				errs = append(errs, own) // which knows better which setting is wrong
+				continue
+			}
 			errs = append(errs, &NeedError{Setting: nd.setting, What: nd.what, Fix: nd.fix, Down: down, Err: err})
 		}
 	}
@@ -134,11 +138,11 @@ func isDown(err error) bool {
 }
 
 // listening is the need to bind HOLDFAST_LISTEN; the listener is put where it is wanted.
-func (n *Node) listening(l *net.Listener) need {
+func (n *Node) listening(l *net.Listener, listen func(context.Context) (net.Listener, error)) need {
 	return need{
 		"HOLDFAST_LISTEN", n.Listen, "its own address", "stop what listens there, or give another address of this machine",
 		func(ctx context.Context) (err error) {
-			*l, err = n.listen(ctx)
+			*l, err = listen(ctx)
 			return err
 		},
 	}

@@ -6,6 +6,7 @@ package node
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -40,6 +41,7 @@ type Node struct {
 	closers []func() error // in the order of opening
 
 	server  *http.Server
+	tls     *tls.Config        // nil: plain HTTP
 	streams chan struct{}      // closed when the server is about to stop
 	loops   context.Context    //nolint:containedctx // what runs until stop is called
 	stop    context.CancelFunc // ends workers and loops
@@ -83,12 +85,16 @@ func (n *Node) listen(ctx context.Context) (net.Listener, error) {
 
 func (n *Node) serve(l net.Listener, handler http.Handler) {
 	n.server = &http.Server{
-		Handler: handler, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
+		Handler: handler, TLSConfig: n.tls, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(n.Log.Handler(), slog.LevelDebug),
 	}
 	n.server.RegisterOnShutdown(func() { close(n.streams) }) // which Shutdown would wait for
 	n.running.Go(func() {
-		if err := n.server.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		serve := n.server.Serve
+		if n.tls != nil {
+			serve = func(l net.Listener) error { return n.server.ServeTLS(l, "", "") }
+		}
+		if err := serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
 			n.fail(fmt.Errorf("serve HTTP: %w", err))
 		}
 	})

@@ -31,7 +31,7 @@ func Registry(ctx context.Context, o RegistryOptions) (*Node, error) {
 			prefix:   o.TopicPrefix, lease: o.longestLease(), recheck: o.FixityEvery, uploads: o.UploadKeep, digest: o.Mail.Digest, unpack: o.Unpack, keys: o.Sources.Keys,
 			guard: source.Guard{Allow: o.Sources.Allow}, web: o.Web,
 		}
-		needs := []need{n.listening(&listener), {
+		needs := []need{n.listening(&listener, func(ctx context.Context) (net.Listener, error) { return n.listenWeb(ctx, o.Web) }), {
 			"HOLDFAST_DATABASE_URL", o.Database, "the Registry's database", "start it, correct the address, or prepare it by holdfast migrate",
 			func(ctx context.Context) (err error) {
 				d.registry, err = n.openDatabase(ctx, o.Database, o.ReceiptKey, o.Mail.On)

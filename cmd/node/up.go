@@ -55,7 +55,7 @@ func (n *Node) up(ctx context.Context, o UpOptions) error {
 	}
 	n.onClose(folder.Close)
 	// The address first: it is what most often is taken, and nothing should have started then.
-	listener, err := n.listen(ctx)
+	listener, err := n.listenWeb(ctx, o.Web)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (n *Node) up(ctx context.Context, o UpOptions) error {
 		return err
 	}
 	n.store = desk.registry
-	if n.token, err = folder.client(ctx, desk.registry, n.url); err != nil {
+	if n.token, err = folder.client(ctx, desk.registry, Client{URL: n.url, CA: absolute(o.TLSCert)}); err != nil {
 		return err
 	}
 	b, err := broker.New(broker.Options{Log: n.Log})
@@ -161,6 +161,9 @@ func (n *Node) openUp(ctx context.Context, o UpOptions, d *desk, c *crew) error 
 }
 
 func absolute(path string) string {
+	if path == "" {
+		return ""
+	}
 	if abs, err := filepath.Abs(path); err == nil {
 		return abs
 	}

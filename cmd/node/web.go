@@ -2,6 +2,8 @@ package node
 
 import (
 	"context"
+	"errors"
+	"net"
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
@@ -13,6 +15,45 @@ import (
 type Web struct {
 	Lifetime registry.Lifetime // of sessions
 	Proxies  webserver.Proxies // whose word about clients is believed
+	// TLSCert and TLSKey are PEM files of a certificate chain and its key, read again when they change; "": plain HTTP is served.
+	TLSCert, TLSKey string
+	// Plain says that plain HTTP is meant, although others can reach the address: [Proxies] say so, too.
+	Plain bool
+}
+
+// listenWeb binds the address of API and pages. Requests are served by TLS when there is a certificate; it is an error when they would
+// not be although others can reach the address and nobody has said that this is meant.
+func (n *Node) listenWeb(ctx context.Context, w Web) (net.Listener, error) {
+	var certificate *webserver.Certificate
+	if w.TLSCert != "" {
+		var err error
+		if certificate, err = webserver.LoadCertificate(w.TLSCert, w.TLSKey, n.Log); err != nil {
+			return nil, &NeedError{
+				Setting: "HOLDFAST_TLS_CERT", What: "the certificate of API and pages", Err: err,
+				Fix: "give the PEM files of a certificate chain and its key, as HOLDFAST_TLS_CERT and HOLDFAST_TLS_KEY",
+			}
+		}
+	}
+	l, err := n.listen(ctx)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case certificate != nil:
+		n.tls = certificate.Config()
+		host, port, _ := net.SplitHostPort(l.Addr().String())
+		n.url = "https://" + net.JoinHostPort(certificate.Name(host), port)
+	case !webserver.Reachable(l.Addr()) || len(w.Proxies) > 0:
+	case w.Plain:
+		n.Log.WarnContext(ctx, "plain HTTP is served on an address that is not loopback: tokens and cookies can be read on the way", "address", l.Addr().String())
+	default:
+		return nil, errors.Join(&NeedError{
+			Setting: "HOLDFAST_LISTEN", What: "its own address", Err: webserver.ErrPlain,
+			Fix: "give a certificate by HOLDFAST_TLS_CERT and HOLDFAST_TLS_KEY, or listen on loopback behind a reverse proxy, or name the proxy's network in " +
+				"HOLDFAST_TRUSTED_PROXIES; if the network is private and plain HTTP is meant, set HOLDFAST_PLAIN_HTTP=yes (docs/security.md, TLS)",
+		}, l.Close())
+	}
+	return l, nil
 }
 
 // SignInLink makes a link by which a browser signs in as the admin whose token [Up] has made, once, within signin.LinkGood.

@@ -2,6 +2,8 @@ package node
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -23,9 +25,10 @@ type WorkerOptions struct {
 	Places
 	NSQ
 	Stages   []registry.Stage
-	Registry string // the address of its API
-	Token    string // of role worker
-	Redis    string // for interim data
+	Registry string         // the address of its API
+	Token    string         // of role worker
+	Roots    *x509.CertPool // by which the Registry is known over HTTPS; nil: the machine's
+	Redis    string         // for interim data
 }
 
 // Worker serves stages, until it is closed or EC2 announces that it takes the machine ([Node.Leaving]). The error joins a *[NeedError] for everything that is wrong or does not answer.
@@ -40,12 +43,12 @@ func (n *Node) work(ctx context.Context, o WorkerOptions) error {
 		Work: o.Work, buckets: o.buckets(),
 		queue: queue.ConsumerConfig{Addrs: o.Addrs, LookupAddrs: o.LookupAddrs},
 	}
-	store := client.NewStore(client.New(o.Registry, o.Token, client.Options{UserAgent: "holdfast/" + n.Version})) //nolint:contextcheck // it lives until it is closed
+	store := client.NewStore(client.New(o.Registry, o.Token, client.Options{UserAgent: "holdfast/" + n.Version, Roots: o.Roots})) //nolint:contextcheck // it lives until it is closed
 	n.onClose(store.Close)
 	c.registry = store
-	needs := []need{n.listening(&listener), {
+	needs := []need{n.listening(&listener, n.listen), {
 		"HOLDFAST_URL", o.Registry, "the Registry at " + o.Registry, "start it, or correct the address",
-		func(ctx context.Context) error { return n.checkRegistry(ctx, o.Registry, store) },
+		func(ctx context.Context) error { return n.checkRegistry(ctx, o.Registry, o.Roots, store) },
 	}, {
 		"HOLDFAST_REDIS_URL", o.Redis, "Redis at " + redacted(o.Redis), "start it, or correct the address",
 		func(ctx context.Context) (err error) {
@@ -88,8 +91,8 @@ func (n *Node) work(ctx context.Context, o WorkerOptions) error {
 }
 
 // checkRegistry asks the Registry who it is, and whether it takes this process for a worker.
-func (n *Node) checkRegistry(ctx context.Context, address string, s *client.Store) error {
-	health, err := AskHealth(ctx, address)
+func (n *Node) checkRegistry(ctx context.Context, address string, roots *x509.CertPool, s *client.Store) error {
+	health, err := AskHealth(ctx, address, &tls.Config{RootCAs: roots})
 	if err != nil {
 		return err
 	}

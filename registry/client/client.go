@@ -9,6 +9,8 @@ package client
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,9 +31,10 @@ type Problem = wire.Problem
 
 // Options change how a Client asks. The zero value is right for the command line.
 type Options struct {
-	HTTP      *http.Client  // nil: a client of its own
-	UserAgent string        // "" = Holdfast
-	Timeout   time.Duration // of a request that carries no file; 0: 30 s
+	HTTP      *http.Client   // nil: a client of its own
+	Roots     *x509.CertPool // of HTTPS, where HTTP is nil; nil: the machine's
+	UserAgent string         // "" = Holdfast
+	Timeout   time.Duration  // of a request that carries no file; 0: 30 s
 }
 
 // Client asks one Holdfast. Its methods may be called concurrently.
@@ -62,6 +65,7 @@ func New(baseURL, token string, o Options) *Client {
 			IdleConnTimeout:       90 * time.Second,
 			MaxIdleConnsPerHost:   16,
 			ForceAttemptHTTP2:     true,
+			TLSClientConfig:       &tls.Config{RootCAs: o.Roots, MinVersion: tls.VersionTLS12},
 			DisableCompression:    true, // bytes are counted and digested as they are stored
 		}}
 	}
