@@ -32,7 +32,7 @@ func PutAll[T any](ctx context.Context, item *Item, entries map[string]T) error 
 		if err != nil {
 			return fmt.Errorf("encode interim entry %s: %w", key, err)
 		}
-		values[key] = value
+		values[key] = item.notary.seal(key, value)
 	}
 	err := item.withInterim(ctx, func(ctx context.Context, s interim.Store, a interim.Attempt) error {
 		return s.Put(ctx, a, values)
@@ -43,8 +43,8 @@ func PutAll[T any](ctx context.Context, item *Item, entries map[string]T) error 
 	return nil
 }
 
-// Get returns what this attempt, or the one before it, kept under a key. ok is false when there is nothing, and when
-// what is there cannot be read as a T: the work is done again (R27).
+// Get returns what this attempt, or the one before it, kept under a key. ok is false when there is nothing, when what is there was not kept
+// there by an attempt of the item, and when it cannot be read as a T: the work is done again (R27).
 func Get[T any](ctx context.Context, item *Item, key string) (v T, ok bool, err error) {
 	var value []byte
 	err = item.withInterim(ctx, func(ctx context.Context, s interim.Store, a interim.Attempt) (err error) {
@@ -56,7 +56,7 @@ func Get[T any](ctx context.Context, item *Item, key string) (v T, ok bool, err 
 	} else if err != nil {
 		return v, false, fmt.Errorf("get interim entry %s: %w", key, err)
 	}
-	v, ok = decodeEntry[T](value)
+	v, ok = decodeEntry[T](item, key, value)
 	return v, ok, nil
 }
 
@@ -76,7 +76,7 @@ func Each[T any](ctx context.Context, item *Item, prefix string, fn func(key str
 			if stop = item.writable(); stop != nil {
 				return stop
 			}
-			if v, ok := decodeEntry[T](value); ok {
+			if v, ok := decodeEntry[T](item, key, value); ok {
 				stop = fn(key, v)
 			}
 			return stop
@@ -96,7 +96,11 @@ func Each[T any](ctx context.Context, item *Item, prefix string, fn func(key str
 	return nil
 }
 
-func decodeEntry[T any](value []byte) (v T, ok bool) {
+func decodeEntry[T any](item *Item, key string, kept []byte) (v T, ok bool) {
+	value, ok := item.notary.open(key, kept)
+	if !ok {
+		return v, false
+	}
 	if err := json.Unmarshal(value, &v); err != nil {
 		var zero T
 		return zero, false

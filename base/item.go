@@ -29,6 +29,7 @@ type Item struct {
 	stores  stores
 	track   *track
 	adopted adoption
+	notary  notary
 
 	mu      sync.Mutex
 	results map[string]json.RawMessage // all that hold, as claimed or set since
@@ -51,13 +52,16 @@ func newItem(c registry.Claim, f *fence, s stores) (*Item, error) {
 	it := &Item{
 		WorkItem: c.Item, lease: c.Lease, fence: f, stores: s, track: newTrack(),
 		results: maps.Clone(c.Item.Results), once: map[string]turn{},
-		adopted: adoption{turn: newTurn()},
+		adopted: adoption{turn: newTurn()}, notary: newNotary(c.NoteKey, c.Lease.N),
 	}
 	if it.results == nil {
 		it.results = map[string]json.RawMessage{}
 	}
 	spec, err := decodeSpec(c.Item)
 	it.spec = spec
+	if upTo, ok := it.results[registry.ResultRecheck]; ok {
+		err = errors.Join(err, json.Unmarshal(upTo, &it.notary.after))
+	}
 	return it, err
 }
 

@@ -40,6 +40,9 @@ type ClaimRequest struct {
 type Claim struct {
 	Item  WorkItem `json:"item"`
 	Lease Lease    `json:"lease"`
+	// NoteKey authenticates the item's interim data: the same for every attempt of the item, and no other item's. It goes to nobody but the
+	// item's workers.
+	NoteKey []byte `json:"note_key,omitempty"`
 }
 
 // Beat is the news of one running attempt, sent with a renewal.

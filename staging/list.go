@@ -9,15 +9,26 @@ import (
 	"io"
 	"iter"
 
+	"github.com/holdfast/holdfast/fixity"
 	"github.com/holdfast/holdfast/storage"
 )
 
 // listBuffer is how much of a list is read or written at a time.
 const listBuffer = 64 << 10
 
+// ListDigest is the algorithm of lists' digests.
+const ListDigest = "sha256"
+
+// ListMark is how far a list has come: what is durable of it, and its digest so far.
+type ListMark struct {
+	Stored storage.Checkpoint `json:"stored"`
+	Digest fixity.State       `json:"digest"`
+}
+
 // ListWriter writes a list of any length as JSON lines. It belongs to one goroutine.
 type ListWriter[T any] struct {
 	w   storage.Writer
+	d   *fixity.Digester
 	buf *bufio.Writer
 	enc *json.Encoder
 }
@@ -25,39 +36,55 @@ type ListWriter[T any] struct {
 // CreateList starts a list under a key of this attempt. Commit makes it readable. Abort throws it away, and Close leaves it at
 // its last checkpoint, unless it was committed.
 func CreateList[T any](ctx context.Context, s storage.Store, key string) (*ListWriter[T], error) {
+	d, err := fixity.NewDigester(ListDigest)
+	if err != nil {
+		return nil, fmt.Errorf("create list %s: %w", key, err)
+	}
 	w, err := s.Create(ctx, key)
 	if err != nil {
 		return nil, fmt.Errorf("create list %s: %w", key, err)
 	}
-	return newList[T](w), nil
+	return newList[T](w, d), nil
 }
 
 // ResumeList starts a list under a key of this attempt that begins with the entries of an earlier list's checkpoint. It
-// returns storage.ErrNotFound when these are gone.
-func ResumeList[T any](ctx context.Context, s storage.Store, key string, cp storage.Checkpoint) (*ListWriter[T], error) {
-	w, err := s.Resume(ctx, key, cp)
+// returns storage.ErrNotFound when these are gone, or their digest cannot be gone on with.
+func ResumeList[T any](ctx context.Context, s storage.Store, key string, at ListMark) (*ListWriter[T], error) {
+	d, err := fixity.NewDigester(ListDigest)
+	if err == nil && (at.Stored.Size != at.Digest.Size || !d.Restore(at.Digest)) {
+		err = storage.ErrNotFound
+	}
 	if err != nil {
 		return nil, fmt.Errorf("go on with list %s: %w", key, err)
 	}
-	return newList[T](w), nil
+	w, err := s.Resume(ctx, key, at.Stored)
+	if err != nil {
+		return nil, fmt.Errorf("go on with list %s: %w", key, err)
+	}
+	return newList[T](w, d), nil
 }
 
-func newList[T any](w storage.Writer) *ListWriter[T] {
-	buf := bufio.NewWriterSize(w, listBuffer)
-	return &ListWriter[T]{w: w, buf: buf, enc: json.NewEncoder(buf)}
+func newList[T any](w storage.Writer, d *fixity.Digester) *ListWriter[T] {
+	buf := bufio.NewWriterSize(io.MultiWriter(w, d), listBuffer)
+	return &ListWriter[T]{w: w, d: d, buf: buf, enc: json.NewEncoder(buf)}
 }
 
 // Checkpoint makes the entries so far durable, for ResumeList.
-func (l *ListWriter[T]) Checkpoint(ctx context.Context) (storage.Checkpoint, error) {
+func (l *ListWriter[T]) Checkpoint(ctx context.Context) (at ListMark, err error) {
 	if err := l.buf.Flush(); err != nil {
-		return storage.Checkpoint{}, fmt.Errorf("write list: %w", err)
+		return at, fmt.Errorf("write list: %w", err)
 	}
-	cp, err := l.w.Checkpoint(ctx)
-	if err != nil {
-		return cp, fmt.Errorf("keep list: %w", err)
+	if at.Stored, err = l.w.Checkpoint(ctx); err != nil {
+		return at, fmt.Errorf("keep list: %w", err)
 	}
-	return cp, nil
+	if at.Digest, err = l.d.State(); err != nil {
+		return at, fmt.Errorf("keep list: %w", err)
+	}
+	return at, nil
 }
+
+// Digest is that of what was added before the last Checkpoint or Commit, by [ListDigest]: what ReadList is to compare with.
+func (l *ListWriter[T]) Digest() string { return l.d.Sums()[ListDigest] }
 
 // Add appends one entry.
 func (l *ListWriter[T]) Add(v T) error {
@@ -85,28 +112,27 @@ func (l *ListWriter[T]) Abort() error { return l.w.Abort() }
 func (l *ListWriter[T]) Close() error { return l.w.Close() }
 
 // ReadList yields a list's entries in order. An error ends it; one that wraps storage.ErrNotFound says that there is no
-// such list.
-func ReadList[T any](ctx context.Context, s storage.Store, key string) iter.Seq2[T, error] {
+// such list, and one that wraps ErrDamaged, after the last entry, that it is not the list that was written: see [Verified].
+func ReadList[T any](ctx context.Context, s storage.Store, key, digest string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		var zero T
-		r, err := s.Open(ctx, key, 0, -1)
-		if err != nil {
-			yield(zero, fmt.Errorf("open list %s: %w", key, err))
-			return
-		}
-		defer r.Close()
-		dec := json.NewDecoder(bufio.NewReaderSize(r, listBuffer))
-		for {
-			var v T
-			if err := dec.Decode(&v); errors.Is(err, io.EOF) {
-				return
-			} else if err != nil {
-				yield(zero, fmt.Errorf("read list %s: %w", key, err))
-				return
+		stopped := false
+		err := Verified(ctx, s, key, ListDigest, digest, func(r io.Reader) error {
+			dec := json.NewDecoder(bufio.NewReaderSize(r, listBuffer))
+			for {
+				var v T
+				if err := dec.Decode(&v); errors.Is(err, io.EOF) {
+					return nil
+				} else if err != nil {
+					return err
+				}
+				if stopped = !yield(v, nil); stopped {
+					return ErrEnough
+				}
 			}
-			if !yield(v, nil) {
-				return
-			}
+		})
+		if err != nil && !stopped {
+			var zero T
+			yield(zero, fmt.Errorf("read list %s: %w", key, err))
 		}
 	}
 }

@@ -3,6 +3,7 @@ package staging_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -34,7 +35,7 @@ func TestList_RoundTrip(t *testing.T) {
 		if err := errors.Join(l.Commit(t.Context()), l.Close()); err != nil {
 			rt.Fatal(err)
 		}
-		for f, err := range staging.ReadList[staging.File](t.Context(), s, "list") {
+		for f, err := range staging.ReadList[staging.File](t.Context(), s, "list", l.Digest()) {
 			if err != nil {
 				rt.Fatal(err)
 			}
@@ -48,7 +49,7 @@ func TestList_RoundTrip(t *testing.T) {
 
 func TestList_Faults(t *testing.T) {
 	s := storagetest.NewMemory()
-	for _, err := range staging.ReadList[staging.File](t.Context(), s, "none") {
+	for _, err := range staging.ReadList[staging.File](t.Context(), s, "none", "") {
 		if !errors.Is(err, storage.ErrNotFound) {
 			t.Errorf("error %v, want not found", err)
 		}
@@ -57,7 +58,7 @@ func TestList_Faults(t *testing.T) {
 		t.Fatal(err)
 	}
 	var seen []string
-	for f, err := range staging.ReadList[staging.File](t.Context(), s, "cut") {
+	for f, err := range staging.ReadList[staging.File](t.Context(), s, "cut", "") {
 		seen = append(seen, fmt.Sprint(f.Seq, err != nil))
 	}
 	if diff := cmp.Diff([]string{"1 false", "0 true"}, seen); diff != "" {
@@ -97,9 +98,10 @@ func TestR03_ListGoesOn(t *testing.T) {
 	if err := errors.Join(l.Add(99), next.Add(3), l.Commit(t.Context()), next.Commit(t.Context())); err != nil {
 		t.Fatal(err)
 	}
+	digests := map[string]string{"first": l.Digest(), "second": next.Digest()}
 	for key, want := range map[string][]int{"first": {1, 2, 99}, "second": {1, 2, 3}} {
 		var got []int
-		for v, err := range staging.ReadList[int](t.Context(), s, key) {
+		for v, err := range staging.ReadList[int](t.Context(), s, key, digests[key]) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,6 +110,38 @@ func TestR03_ListGoesOn(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", key, diff)
 		}
+	}
+}
+
+// A list, or another staged file, that is not what was written says so, whatever its reader makes of it.
+func TestVerified(t *testing.T) {
+	s := storagetest.NewMemory()
+	l, err := staging.CreateList[int](t.Context(), s, "list")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(l.Add(1), l.Add(2), l.Commit(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	for _, forged := range []string{"1\n3\n", "1\n2\n3\n", "1\n", "", "1\n\n2\n", "x"} {
+		if err := s.Replace(t.Context(), "list", []byte(forged)); err != nil {
+			t.Fatal(err)
+		}
+		var last error
+		for _, err := range staging.ReadList[int](t.Context(), s, "list", l.Digest()) {
+			last = err
+		}
+		if !errors.Is(last, staging.ErrDamaged) {
+			t.Errorf("%q was read as the list, error %v", forged, last)
+		}
+		refused := errors.New("its reader's own")
+		err := staging.Verified(t.Context(), s, "list", staging.ListDigest, l.Digest(), func(io.Reader) error { return refused })
+		if !errors.Is(err, staging.ErrDamaged) || errors.Is(err, refused) {
+			t.Errorf("%q: %v", forged, err)
+		}
+	}
+	if err := staging.Verified(t.Context(), s, "none", staging.ListDigest, l.Digest(), nil); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("error %v, want not found", err)
 	}
 }
 

@@ -25,6 +25,10 @@ func Digest(ctx context.Context, s storage.Store, b *Buffers, key, algorithm str
 	return d.Sums()[algorithm], nil
 }
 
+// ErrEnough is what a reader of Verified returns that has concluded nothing from what it read: the rest is not read, and nothing is compared.
+// Verified then returns nil.
+var ErrEnough = errors.New("enough")
+
 // Verified has fn read a staged file and returns what fn does, unless the file's bytes are not those that the digest is of: then the error wraps
 // ErrDamaged, and nothing that fn made of them counts. The staging area is not trusted to keep what it was given. A digest of "" is
 // not compared: what was noted by earlier programs has none.
@@ -36,13 +40,19 @@ func Verified(ctx context.Context, s storage.Store, key, algorithm, digest strin
 	defer r.Close()
 	from := storage.Interruptible(ctx, r)
 	if digest == "" {
-		return fn(from)
+		if err := fn(from); !errors.Is(err, ErrEnough) {
+			return err
+		}
+		return nil
 	}
 	h, err := fixity.New(algorithm)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", key, err)
 	}
 	told := fn(io.TeeReader(from, h))
+	if errors.Is(told, ErrEnough) {
+		return nil
+	}
 	if _, err := io.Copy(h, from); err != nil { // what fn has not asked for
 		return errors.Join(told, fmt.Errorf("read %s: %w", key, err))
 	}

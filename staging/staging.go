@@ -9,6 +9,7 @@ package staging
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
@@ -19,6 +20,9 @@ func ItemPrefix(itemID string) string { return ItemsPrefix + itemID }
 
 // ItemsPrefix begins the keys of everything that items have staged, each in a folder that is named by its id.
 const ItemsPrefix = "items/"
+
+// Owned says whether a key is one of the item's own: a record that names another item's file is not followed.
+func Owned(itemID, key string) bool { return strings.HasPrefix(key, ItemPrefix(itemID)+"/") }
 
 // Key is a key of one attempt's own.
 func Key(l registry.Lease, name string) string {

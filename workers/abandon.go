@@ -94,7 +94,7 @@ func (w *Process) abandon(ctx context.Context, item *base.Item, who registry.Aba
 
 // forgotten are the durable results by which the item would go on with the version.
 func forgotten(item *base.Item) []string {
-	names := []string{resultPlan, resultVersion, resultChanges}
+	names := []string{resultPlan, resultVersion, resultChanges, resultChangesDigest}
 	for _, storage := range item.Storages {
 		names = append(names, resultReplica(storage))
 	}

@@ -3,6 +3,7 @@ package workers
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -89,7 +90,7 @@ func (w *Process) judgeBag(ctx context.Context, item *base.Item, c contents, o b
 			}
 			group.Go(func() error {
 				files.Add(1)
-				return w.judgeFile(gctx, v, f, bytes)
+				return w.judgeFile(gctx, item, v, f, bytes)
 			})
 		}
 		if err := group.Wait(); err != nil {
@@ -107,17 +108,14 @@ func first(cause, err error) error {
 	return err
 }
 
-func (w *Process) judgeFile(ctx context.Context, v *bagit.Validator, f staging.File, bytes *base.Progress) error {
+func (w *Process) judgeFile(ctx context.Context, item *base.Item, v *bagit.Validator, f staging.File, bytes *base.Progress) error {
 	known := func(algorithm string) bool { return f.Digests[algorithm] != "" }
 	if !v.NeedsContent(f.Name) && !slices.ContainsFunc(v.Wanted(f.Name), func(a string) bool { return !known(a) }) {
 		return v.AddDigested(f.Name, f.SizeBytes, f.Digests)
 	}
-	r, err := w.payloads.staging.Open(ctx, f.Key, 0, -1)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	return v.Add(ctx, f.Name, f.SizeBytes, &counted{r: r, count: bytes.Add})
+	return w.payloads.verified(ctx, item, f, func(r io.Reader) error {
+		return v.Add(ctx, f.Name, f.SizeBytes, &counted{r: r, count: bytes.Add})
+	})
 }
 
 // refused is the event that has the faults of a bag, errors first; of very many as many as an event can hold.

@@ -88,7 +88,9 @@ func (w *Process) list(ctx context.Context, item *base.Item, dr *draft, inv *ocf
 			dr.Files, dr.Bytes = dr.Files+1, dr.Bytes+old.SizeBytes
 		}
 	}
-	return list.Commit(ctx)
+	err = list.Commit(ctx)
+	dr.ListDigest = list.Digest()
+	return err
 }
 
 // names says whether the version has a file of its own at the path.

@@ -26,7 +26,7 @@ func (w *Process) commit(ctx context.Context, item *base.Item, p plan) error {
 		return err
 	}
 	staged := map[string]string{}
-	for e, err := range staging.ReadList[planned](ctx, w.payloads.staging, p.List) {
+	for e, err := range staging.ReadList[planned](ctx, w.payloads.staging, p.List, p.ListDigest) {
 		if err != nil {
 			return err
 		}
@@ -76,10 +76,10 @@ func (w *Process) commitAgain(ctx context.Context, item *base.Item, p plan, caus
 	if err != nil {
 		return err
 	}
-	if err := w.examine(ctx, item, got); err != nil {
+	if err := w.payloads.examine(ctx, item, got); err != nil {
 		return errors.Join(err, cause)
 	}
-	c := contents{From: got.List, List: got.List, Kind: item.Spec().Type}
+	c := got.contents(item.Spec().Type)
 	if unpacks(c.Kind) {
 		if c, err = w.unpackAnew(ctx, item, got); err != nil {
 			return err
@@ -100,5 +100,5 @@ func (w *Process) commitAgain(ctx context.Context, item *base.Item, p plan, caus
 	if err := w.commit(ctx, item, again); err != nil {
 		return err
 	}
-	return item.SetResult(resultChanges, again.List)
+	return errors.Join(item.SetResult(resultChanges, again.List), item.SetResult(resultChangesDigest, again.ListDigest))
 }

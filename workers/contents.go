@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
+	"strings"
 
 	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/fixity"
 	"github.com/holdfast/holdfast/intake"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/staging"
@@ -21,12 +24,30 @@ const noteContents = "contents"
 type contents struct {
 	From   string               `json:"from"`             // key of the list of what was downloaded
 	List   string               `json:"list"`             // key of the list of staged files
+	Digest string               `json:"digest,omitempty"` // of that list
 	Kind   registry.PayloadType `json:"kind"`             // never auto
 	Folder string               `json:"folder,omitempty"` // where the files lie that describe it; "" for the top
 }
 
+// all yields the files. That the list is the one that was written shows after the last of them.
 func (c contents) all(ctx context.Context, s storage.Store) iter.Seq2[staging.File, error] {
-	return staging.ReadList[staging.File](ctx, s, c.List)
+	return func(yield func(staging.File, error) bool) {
+		for f, err := range staging.ReadList[staging.File](ctx, s, c.List, c.Digest) {
+			if err == nil && !c.owns(f.Key) {
+				yield(f, fmt.Errorf("list %s names %s, which is not the item's: %w", c.List, f.Key, staging.ErrDamaged))
+				return
+			}
+			if !yield(f, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// owns says whether a key is of the item whose list it is.
+func (c contents) owns(key string) bool {
+	id, _, _ := strings.Cut(strings.TrimPrefix(c.List, staging.ItemsPrefix), "/")
+	return staging.Owned(id, key)
 }
 
 // contents lists the producer's files: as downloaded, or as they came out of the container.
@@ -39,7 +60,7 @@ func (w *Process) contents(ctx context.Context, item *base.Item) (contents, erro
 		return contents{}, gone(err)
 	}
 	if !unpacks(item.Spec().Type) {
-		return contents{From: got.List, List: got.List, Kind: item.Spec().Type}, nil
+		return got.contents(item.Spec().Type), nil
 	}
 	c, ok, err := base.Get[contents](ctx, item, noteContents)
 	if err != nil {
@@ -70,7 +91,7 @@ func forgetUnpacked(ctx context.Context, item *base.Item) error {
 // unpacked takes the container apart, from where an earlier attempt stopped.
 func (w *Process) unpacked(ctx context.Context, item *base.Item, got downloaded) (contents, error) {
 	var container staging.File
-	for f, err := range staging.ReadList[staging.File](ctx, w.payloads.staging, got.List) {
+	for f, err := range got.contents("").all(ctx, w.payloads.staging) {
 		if err != nil {
 			return contents{}, gone(err)
 		}
@@ -145,7 +166,7 @@ func (w *Process) blame(ctx context.Context, item *base.Item, got downloaded, er
 	if !base.ContentFault(err) || ctx.Err() != nil {
 		return err
 	}
-	if damage := w.examine(ctx, item, got); damage != nil {
+	if damage := w.payloads.examine(ctx, item, got); damage != nil {
 		return damage
 	}
 	return err
@@ -153,22 +174,20 @@ func (w *Process) blame(ctx context.Context, item *base.Item, got downloaded, er
 
 // examine reads back what was downloaded. What is damaged is removed, and the item goes back to Download, which fetches just
 // that again. nil means that all is as it came.
-func (w *Process) examine(ctx context.Context, item *base.Item, got downloaded) error {
-	algorithm := item.Spec().Profile.Digests()
+func (p payloads) examine(ctx context.Context, item *base.Item, got downloaded) error {
 	var bad faults
-	for f, err := range staging.ReadList[staging.File](ctx, w.payloads.staging, got.List) {
+	for f, err := range got.contents("").all(ctx, p.staging) {
 		if err != nil {
 			return gone(err)
 		}
-		sum, err := w.digestOf(ctx, item, f, algorithm)
+		err := p.verified(ctx, item, f, func(io.Reader) error { return nil })
 		switch {
-		case errors.Is(err, storage.ErrNotFound):
-		case err != nil:
-			return err
-		case sum == f.Digests[algorithm]:
+		case err == nil:
 			continue
+		case !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, staging.ErrDamaged):
+			return err
 		}
-		if err := w.payloads.staging.Delete(ctx, f.Key); err != nil {
+		if err := p.staging.Delete(ctx, f.Key); err != nil {
 			return fmt.Errorf("drop damaged %s: %w", f.Key, err)
 		}
 		bad.damaged(f)
@@ -176,15 +195,53 @@ func (w *Process) examine(ctx context.Context, item *base.Item, got downloaded) 
 	return base.Back(registry.Download, bad.err(nil))
 }
 
+// verified has fn read a staged file, whose bytes must be those that it was noted with: see [staging.Verified].
+func (p payloads) verified(ctx context.Context, item *base.Item, f staging.File, fn func(io.Reader) error) error {
+	algorithm := item.Spec().Profile.Digests()
+	read := item.Progress("bytes read back", "bytes").Add
+	return staging.Verified(ctx, p.staging, f.Key, algorithm, f.Digests[algorithm], func(r io.Reader) error {
+		counts := &counted{r: r, count: read}
+		if err := fn(counts); err != nil {
+			return err
+		}
+		_, err := p.buffers.Copy(io.Discard, counts)
+		return err
+	})
+}
+
+// mend sees to it that what was found damaged in staging is had anew (R6): what was downloaded by Download, what we made of it by the next
+// attempt. Other errors are returned as they are.
+func (w *Process) mend(ctx context.Context, item *base.Item, err error) error {
+	if !errors.Is(err, staging.ErrDamaged) || ctx.Err() != nil {
+		return err
+	}
+	got, missing := result[downloaded](item, resultDownload, "nothing is noted as downloaded; requeue the item at download")
+	if missing != nil {
+		return missing
+	}
+	if back := w.payloads.examine(ctx, item, got); back != nil {
+		return back
+	}
+	return errors.Join(err, w.removeUnpacked(ctx, item))
+}
+
 // gone sends the item back when the list of what was downloaded is not there.
 func gone(err error) error {
-	if errors.Is(err, storage.ErrNotFound) {
-		return base.Back(registry.Download, fmt.Errorf("what was downloaded is gone from staging and is fetched again: %w", err))
+	if errors.Is(err, storage.ErrNotFound) || errors.Is(err, staging.ErrDamaged) {
+		return base.Back(registry.Download, fmt.Errorf("what was downloaded is gone from staging, or damaged there, and is fetched again: %w", err))
 	}
 	return err
 }
 
-// digestOf reads a staged file back.
+// digestOf reads a staged file back for its digest of another algorithm than it was noted with.
 func (w *Process) digestOf(ctx context.Context, item *base.Item, f staging.File, algorithm string) (string, error) {
-	return staging.Digest(ctx, w.payloads.staging, w.payloads.buffers, f.Key, algorithm, item.Progress("bytes read back", "bytes").Add)
+	d, err := fixity.NewDigester(algorithm)
+	if err != nil {
+		return "", err
+	}
+	err = w.payloads.verified(ctx, item, f, func(r io.Reader) error {
+		_, err := w.payloads.buffers.Copy(d, r)
+		return err
+	})
+	return d.Sums()[algorithm], err
 }

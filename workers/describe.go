@@ -85,12 +85,7 @@ func (w *Process) readMetadata(ctx context.Context, item *base.Item, f staging.F
 	default:
 		return nil
 	}
-	r, err := w.payloads.staging.Open(ctx, f.Key, 0, -1)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	err = parse(r)
+	err := w.payloads.verified(ctx, item, f, parse)
 	if erc.Malformed(err) {
 		return base.Content(err)
 	}

@@ -3,6 +3,10 @@ package workers_test
 import (
 	"bytes"
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"slices"
 
 	"github.com/holdfast/holdfast/interim"
 	"github.com/holdfast/holdfast/registry"
@@ -52,13 +56,36 @@ func (s *countedRecords) RecordFiles(ctx context.Context, l registry.Lease, obje
 	return s.Store.RecordFiles(ctx, l, objectID, version, files)
 }
 
-// otherOrder is an interim store whose notes of an unpacking are those of a program that goes another way.
-type otherOrder struct{ interim.Store }
+// otherOrder is an interim store whose notes of an unpacking are those of a program that goes another way, and that has the item's key, as
+// every worker of the item.
+type otherOrder struct {
+	interim.Store
+	key []byte
+}
 
 func (s *otherOrder) Get(ctx context.Context, a interim.Attempt, key string) ([]byte, error) {
-	value, err := s.Store.Get(ctx, a, key)
-	if key == "unpacking" {
-		value = bytes.Replace(value, []byte(`"names":"`), []byte(`"names":"0`), 1)
+	kept, err := s.Store.Get(ctx, a, key)
+	if err != nil || key != "unpacking" {
+		return kept, err
 	}
-	return value, err
+	const head = 9 + sha256.Size
+	value := bytes.Replace(kept[head:], []byte(`"names":"`), []byte(`"names":"0`), 1)
+	h := hmac.New(sha256.New, s.key)
+	h.Write(kept[:9])
+	h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(key))))
+	h.Write([]byte(key))
+	h.Write(value)
+	return slices.Concat(kept[:9], h.Sum(nil), value), nil
+}
+
+// keyed is a Registry that remembers the key of the last claim.
+type keyed struct {
+	registry.Store
+	key []byte
+}
+
+func (k *keyed) Claim(ctx context.Context, r registry.ClaimRequest) (registry.Claim, error) {
+	c, err := k.Store.Claim(ctx, r)
+	k.key = c.NoteKey
+	return c, err
 }

@@ -16,7 +16,8 @@ const resultDownload = "download"
 
 // downloaded is what a job's files came to.
 type downloaded struct {
-	List    string `json:"list"` // key of the list of staged files, in the order of the submission
+	List    string `json:"list"`             // key of the list of staged files, in the order of the submission
+	Digest  string `json:"digest,omitempty"` // of that list; "" where a program of before has written it
 	Files   int64  `json:"files"`
 	Bytes   int64  `json:"bytes"`
 	Checked int64  `json:"checked"` // files that have a digest which the depositor gave
@@ -76,7 +77,7 @@ func (w *Download) list(ctx context.Context, item *base.Item, f *fetcher) (downl
 	defer list.Abort() //nolint:errcheck // nothing depends on a list that is given up
 	progress := item.Progress("files listed", "files")
 	err = w.payloads.each(ctx, item, func(m member) error {
-		file, ok, err := f.noted(ctx, m.seq)
+		file, ok, err := f.noted(ctx, m)
 		if err != nil {
 			return err
 		}
@@ -94,7 +95,14 @@ func (w *Download) list(ctx context.Context, item *base.Item, f *fetcher) (downl
 	if err != nil {
 		return sum, err
 	}
-	return sum, list.Commit(ctx)
+	err = list.Commit(ctx)
+	sum.Digest = list.Digest()
+	return sum, err
+}
+
+// contents are the files as they were downloaded.
+func (d downloaded) contents(kind registry.PayloadType) contents {
+	return contents{From: d.List, List: d.List, Digest: d.Digest, Kind: kind}
 }
 
 // correct gives back what was reserved in excess, now that the size is known. A container keeps what it was given to be

@@ -20,22 +20,25 @@ import (
 // plan is a version as it was announced: with the staged files that it names it is everything that a repeat needs to
 // write the same bytes, times included (R2).
 type plan struct {
-	ObjectID  string   `json:"object_id"`
-	Version   int      `json:"version"`
-	Inventory string   `json:"inventory"` // key of the OCFL inventory to be
-	Digest    string   `json:"digest"`    // of that inventory, by the object's algorithm
-	Algorithm string   `json:"algorithm"`
-	List      string   `json:"list"`  // key of the list of the version's changes, []planned
-	Files     int64    `json:"files"` // in the version's state
-	Bytes     int64    `json:"bytes"`
-	LocalIDs  []string `json:"local_ids"`
-	Title     string   `json:"title"`
-	Creator   string   `json:"creator"`
-	Date      string   `json:"date"`
-	Minted    bool     `json:"minted"`
-	Bag       bool     `json:"bag"`               // the content was validated as a bag
-	Software  string   `json:"software"`          // that made the plan
-	NoZone    int64    `json:"no_zone,omitempty"` // files whose time is of an unknown zone, taken for UTC
+	ObjectID  string `json:"object_id"`
+	Version   int    `json:"version"`
+	Inventory string `json:"inventory"` // key of the OCFL inventory to be
+	Digest    string `json:"digest"`    // of that inventory, by the object's algorithm
+	Algorithm string `json:"algorithm"`
+	List      string `json:"list"`  // key of the list of the version's changes, []planned
+	Files     int64  `json:"files"` // in the version's state
+	Bytes     int64  `json:"bytes"`
+	// ListDigest is that of the list; "" where a program of before has planned the version.
+	ListDigest string `json:"list_digest,omitempty"`
+
+	LocalIDs []string `json:"local_ids"`
+	Title    string   `json:"title"`
+	Creator  string   `json:"creator"`
+	Date     string   `json:"date"`
+	Minted   bool     `json:"minted"`
+	Bag      bool     `json:"bag"`               // the content was validated as a bag
+	Software string   `json:"software"`          // that made the plan
+	NoZone   int64    `json:"no_zone,omitempty"` // files whose time is of an unknown zone, taken for UTC
 
 	// EZID is what EZID is to know of the object when the version is recorded; nil when it does not have the name from us.
 	EZID    *ezid.Name      `json:"ezid,omitempty"`
@@ -157,8 +160,9 @@ func (w *Process) digested(ctx context.Context, item *base.Item, c contents, alg
 			return c, err
 		}
 	}
-	c.List = key
-	return c, list.Commit(ctx)
+	err = list.Commit(ctx)
+	c.List, c.Digest = key, list.Digest()
+	return c, err
 }
 
 // withDigest returns the file with its digest of one more algorithm.

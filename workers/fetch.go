@@ -2,10 +2,11 @@ package workers
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -81,11 +82,11 @@ func (f *fetcher) fetch(ctx context.Context, m member) error {
 		Source: f.source, Store: f.store, Buffers: f.buffers, Key: staging.FileKey(f.item.Lease(), f.folder, m.seq),
 		Wanted: m.wanted, Most: f.unsized, Moved: f.bytes.Add, Read: f.reread.Add,
 		Save: func(ctx context.Context, c staging.Checkpoint) error {
-			return base.Put(ctx, f.item, f.partNote(m.seq), c)
+			return base.Put(ctx, f.item, f.partNote(m.seq), partly{c, m.asked()})
 		},
 	}
 	if !f.anew {
-		have, ok, err := f.have(ctx, m.seq)
+		have, ok, err := f.have(ctx, m)
 		if err != nil {
 			return err
 		}
@@ -93,7 +94,7 @@ func (f *fetcher) fetch(ctx context.Context, m member) error {
 			f.bytes.Add(have.SizeBytes)
 			return f.room.Take(ctx, have.SizeBytes)
 		}
-		if run.From, err = f.part(ctx, m.seq); err != nil {
+		if run.From, err = f.part(ctx, m); err != nil {
 			return err
 		}
 	}
@@ -102,12 +103,34 @@ func (f *fetcher) fetch(ctx context.Context, m member) error {
 		return err
 	}
 	file.Seq, file.Name = m.seq, m.name
-	return base.Put(ctx, f.item, f.fileNote(m.seq), file)
+	return base.Put(ctx, f.item, f.fileNote(m.seq), fetched{file, m.asked()})
+}
+
+// fetched and partly are what is noted of a file that was staged, and of one that is on its way, with what was asked for: a note of the same
+// number that answers another question is none.
+type fetched struct {
+	staging.File
+	Asked string `json:"asked"`
+}
+
+type partly struct {
+	staging.Checkpoint
+	Asked string `json:"asked"`
+}
+
+// asked is the digest of what the depositor says of a file, the address included.
+func (m member) asked() string {
+	var algorithm, digest string
+	if d := m.wanted.Digest; d != nil {
+		algorithm, digest = d.Algorithm, d.Value
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d %q %q", m.name, m.wanted.URL, m.wanted.SizeBytes, algorithm, digest))
+	return hex.EncodeToString(sum[:])
 }
 
 // have returns a file that an earlier attempt staged, if it is there.
-func (f *fetcher) have(ctx context.Context, seq int64) (staging.File, bool, error) {
-	file, ok, err := f.noted(ctx, seq)
+func (f *fetcher) have(ctx context.Context, m member) (staging.File, bool, error) {
+	file, ok, err := f.noted(ctx, m)
 	if err != nil || !ok {
 		return file, false, err
 	}
@@ -119,20 +142,21 @@ func (f *fetcher) have(ctx context.Context, seq int64) (staging.File, bool, erro
 }
 
 // noted returns what is known of a file that was staged.
-func (f *fetcher) noted(ctx context.Context, seq int64) (staging.File, bool, error) {
-	return base.Get[staging.File](ctx, f.item, f.fileNote(seq))
+func (f *fetcher) noted(ctx context.Context, m member) (staging.File, bool, error) {
+	n, ok, err := base.Get[fetched](ctx, f.item, f.fileNote(m.seq))
+	return n.File, ok && n.Asked == m.asked() && staging.Owned(f.item.ID, n.Key), err
 }
 
 // part returns where an earlier attempt stood inside a file.
-func (f *fetcher) part(ctx context.Context, seq int64) (*staging.Checkpoint, error) {
-	c, ok, err := base.Get[staging.Checkpoint](ctx, f.item, f.partNote(seq))
-	if err != nil || !ok {
+func (f *fetcher) part(ctx context.Context, m member) (*staging.Checkpoint, error) {
+	c, ok, err := base.Get[partly](ctx, f.item, f.partNote(m.seq))
+	if err != nil || !ok || c.Asked != m.asked() {
 		return nil, err
 	}
-	if !strings.HasPrefix(c.Key, staging.ItemPrefix(f.item.ID)+"/") {
+	if !staging.Owned(f.item.ID, c.Key) {
 		c.Key = "" // nothing of another item is ever removed by a note (R26)
 	}
-	return &c, nil
+	return &c.Checkpoint, nil
 }
 
 func (f *fetcher) fileNote(seq int64) string { return f.folder + "/file/" + strconv.FormatInt(seq, 10) }

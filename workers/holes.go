@@ -90,7 +90,7 @@ func (w *Process) filled(ctx context.Context, item *base.Item, c contents, repor
 		}
 	}
 	err = w.holes(report, func(m member) error {
-		file, ok, err := f.noted(ctx, m.seq)
+		file, ok, err := f.noted(ctx, m)
 		if err != nil {
 			return err
 		}
@@ -103,6 +103,7 @@ func (w *Process) filled(ctx context.Context, item *base.Item, c contents, repor
 	if err != nil {
 		return c, err
 	}
-	c.List = key
-	return c, list.Commit(ctx)
+	err = list.Commit(ctx)
+	c.List, c.Digest = key, list.Digest()
+	return c, err
 }

@@ -76,10 +76,29 @@ func (p payloads) manifest(ctx context.Context, item *base.Item, t registry.Payl
 	if err != nil {
 		return m, err
 	}
-	if _, err := p.staging.Stat(ctx, m.Key); !errors.Is(err, storage.ErrNotFound) {
+	if err := p.same(ctx, m); !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, staging.ErrDamaged) {
 		return m, err
 	}
 	return p.manifestAgain(ctx, item, m)
+}
+
+// same says whether the staged copy of a manifest is what was found sound.
+func (p payloads) same(ctx context.Context, m manifest) error {
+	return p.read(ctx, m, func(io.Reader) error { return nil })
+}
+
+// read has fn read the staged copy of a manifest.
+func (p payloads) read(ctx context.Context, m manifest, fn func(io.Reader) error) error {
+	algorithm := strongest(m.Digests)
+	return staging.Verified(ctx, p.staging, m.Key, algorithm, m.Digests[algorithm], fn)
+}
+
+// strongest is the algorithm of the digests that is relied on. Every collection's is one of these.
+func strongest(digests map[string]string) string {
+	if digests["sha512"] != "" {
+		return "sha512"
+	}
+	return "sha256"
 }
 
 // manifestAgain brings back a manifest whose staged copy is gone, as it was.
@@ -88,7 +107,7 @@ func (p payloads) manifestAgain(ctx context.Context, item *base.Item, was manife
 	algorithm := item.Spec().Profile.Digests()
 	now := was
 	now.Key = staging.Key(item.Lease(), name)
-	if _, err := p.staging.Stat(ctx, now.Key); !errors.Is(err, storage.ErrNotFound) {
+	if err := p.same(ctx, now); !errors.Is(err, storage.ErrNotFound) {
 		return now, err
 	}
 	wanted := wantedOfSpec(item.Spec())
@@ -127,12 +146,11 @@ func (p payloads) manifestMost() int64 {
 }
 
 func (p payloads) judge(ctx context.Context, file staging.File, t registry.PayloadType, profile registry.Profile) (intake.Report, error) {
-	r, err := p.staging.Open(ctx, file.Key, 0, -1)
-	if err != nil {
-		return intake.Report{}, fmt.Errorf("open manifest: %w", err)
-	}
-	defer r.Close()
-	report, err := intake.Manifest(r, t, intake.Options{})
+	var report intake.Report
+	err := p.read(ctx, manifest{File: file}, func(r io.Reader) (err error) {
+		report, err = intake.Manifest(r, t, intake.Options{})
+		return err
+	})
 	if err != nil {
 		return report, err
 	}
@@ -141,23 +159,20 @@ func (p payloads) judge(ctx context.Context, file staging.File, t registry.Paylo
 
 // rows calls fn for each row of a sound manifest, with what is wrong with it.
 func (p payloads) rows(ctx context.Context, m manifest, t registry.PayloadType, fn func(checkm.Row, []checkm.Fault) error) error {
-	r, err := p.staging.Open(ctx, m.Key, 0, -1)
-	if err != nil {
-		return fmt.Errorf("open manifest: %w", err)
-	}
-	defer r.Close()
-	reader := checkm.NewReader(r, checkm.Options{Kind: checkm.Kind(t)})
-	for {
-		row, faults, err := reader.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
-			return fmt.Errorf("read manifest: %w", err)
+	return p.read(ctx, m, func(r io.Reader) error {
+		reader := checkm.NewReader(r, checkm.Options{Kind: checkm.Kind(t)})
+		for {
+			row, faults, err := reader.Next()
+			if errors.Is(err, io.EOF) {
+				return nil
+			} else if err != nil {
+				return fmt.Errorf("read manifest: %w", err)
+			}
+			if err := fn(row, faults); err != nil {
+				return err
+			}
 		}
-		if err := fn(row, faults); err != nil {
-			return err
-		}
-	}
+	})
 }
 
 // wantedOfSpec is what a submission says of its payload.

@@ -23,6 +23,8 @@ const (
 	resultPlan    = "plan"    // everything that a repeat needs to write the same bytes (R2)
 	resultVersion = "version" // the version that this item stored
 	resultChanges = "changes" // key of the list of its changes, where that is not the plan's own
+	// resultChangesDigest is the digest of that list.
+	resultChangesDigest = "changes-digest"
 )
 
 // intentWait is how long a job waits while another one's version of its object is open.
@@ -63,7 +65,7 @@ func (w *Process) Work(ctx context.Context, item *base.Item) error {
 	if errors.Is(err, registry.ErrIntentOpen) {
 		return base.Snooze(intentWait, registry.ReasonLocked, err.Error())
 	} else if err != nil {
-		return waitForRoom(err)
+		return waitForRoom(w.mend(ctx, item, err))
 	}
 	err = w.commit(ctx, item, p)
 	if p.unusable(err) {

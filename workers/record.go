@@ -2,7 +2,9 @@ package workers
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -43,7 +45,12 @@ func (w *Record) Work(ctx context.Context, item *base.Item) error {
 	if err != nil {
 		return err
 	}
-	if _, err := item.Result(resultChanges, &p.List); err != nil {
+	if again, err := item.Result(resultChanges, &p.List); err != nil {
+		return err
+	} else if again {
+		p.ListDigest = ""
+	}
+	if _, err := item.Result(resultChangesDigest, &p.ListDigest); err != nil {
 		return err
 	}
 	where, missing, err := replicas(item)
@@ -111,9 +118,14 @@ func (w *Record) files(ctx context.Context, item *base.Item, p plan) (renamed []
 		return err
 	}
 	skip := done.Files
-	for e, err := range staging.ReadList[planned](ctx, w.Staging, p.List) {
+	// Rows that are there stay, so the list is compared with its digest before the first one, too.
+	err = staging.Verified(ctx, w.Staging, p.List, staging.ListDigest, p.ListDigest, func(io.Reader) error { return nil })
+	if err != nil {
+		return nil, lost(err)
+	}
+	for e, err := range staging.ReadList[planned](ctx, w.Staging, p.List, p.ListDigest) {
 		if err != nil {
-			return nil, fmt.Errorf("read what was stored: %w", err)
+			return nil, lost(err)
 		}
 		if e.Encoding != "" {
 			renamed = append(renamed, e)
@@ -139,6 +151,15 @@ func (w *Record) files(ctx context.Context, item *base.Item, p plan) (renamed []
 		}
 	}
 	return renamed, flush()
+}
+
+// lost sends the item back when the list of what was stored is not there any more as it was written: Process makes it anew.
+func lost(err error) error {
+	err = fmt.Errorf("read what was stored: %w", err)
+	if errors.Is(err, storage.ErrNotFound) || errors.Is(err, staging.ErrDamaged) {
+		return base.Back(registry.Process, err)
+	}
+	return err
 }
 
 // renamings are an event for each file whose name was not UTF-8, with the bytes that it was. unpack.MaxDecoded bounds them.

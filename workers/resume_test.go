@@ -151,12 +151,13 @@ func TestR27_UnpackingInAnotherOrder(t *testing.T) {
 	id := r.job(registry.Spec{Type: registry.ContainerType, URL: r.site.put("c.zip", zip), Filename: "c.zip"})
 	r.advance(id, registry.Process)
 	tap := &tapped{Store: r.staging, word: "/unpacked/000/", interruptAfter: 120, interrupt: func(context.Context) error { return errTest }}
-	r.deps.Staging = tap
+	claims := &keyed{Store: r.registry}
+	r.deps.Staging, r.deps.Registry = tap, claims
 	if _, err := r.run(id); err == nil {
 		t.Fatal("it was not interrupted")
 	}
-	r.deps.Staging = r.staging
-	r.deps.Interim = &otherOrder{Store: r.interim}
+	r.deps.Staging, r.deps.Registry = r.staging, r.registry
+	r.deps.Interim = &otherOrder{Store: r.interim, key: claims.key}
 	r.wait(1 << 50)
 	if _, err := r.run(id); err != nil {
 		t.Fatal(err)

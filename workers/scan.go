@@ -2,9 +2,11 @@ package workers
 
 import (
 	"context"
+	"errors"
 
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/staging"
 )
 
 // Scan has everything that was downloaded looked at for viruses, in collections that ask for it. A container is looked at
@@ -23,7 +25,10 @@ func (w *Scan) Work(ctx context.Context, item *base.Item) error {
 	if err != nil {
 		return err
 	}
-	s, err := w.scanner.scan(ctx, item, got.List, unpacks(item.Spec().Type))
+	s, err := w.scanner.scan(ctx, item, got.contents(item.Spec().Type), unpacks(item.Spec().Type))
+	if errors.Is(err, staging.ErrDamaged) {
+		err = errors.Join(payloads{staging: w.scanner.staging}.examine(ctx, item, got), err)
+	}
 	if err != nil {
 		return gone(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -64,7 +65,7 @@ type scannedFiles struct {
 // scan looks at every file of a list, after those that an earlier attempt found clean. A virus is a content fault that
 // names file and signature. What the engine cannot see all of fails the item, too, as the system's fault: unless parts says
 // that its parts are looked at later, or the collection takes it unseen, which is then counted.
-func (w *scanner) scan(ctx context.Context, item *base.Item, list string, parts bool) (scanned, error) {
+func (w *scanner) scan(ctx context.Context, item *base.Item, c contents, parts bool) (scanned, error) {
 	out := scanned{At: item.Now().UTC().Truncate(time.Second)}
 	if w.clamd == nil {
 		return out, base.Fatal(fmt.Errorf("collection %s asks for a virus scan, and no clamd is set; set HOLDFAST_CLAMD_ADDR and requeue the item", item.Collection))
@@ -73,12 +74,12 @@ func (w *scanner) scan(ctx context.Context, item *base.Item, list string, parts 
 	if out.Engine, err = w.clamd.Engine(ctx); err != nil {
 		return out, err
 	}
-	run := &scanRun{item: item, now: scannedFiles{List: list}, files: item.Progress("files scanned", "files")}
+	run := &scanRun{item: item, now: scannedFiles{List: c.List}, files: item.Progress("files scanned", "files")}
 	before, ok, err := base.Get[scannedFiles](ctx, item, noteScanned)
 	if err != nil {
 		return out, err
 	}
-	if ok && before.List == list {
+	if ok && before.List == c.List {
 		run.now = before
 	}
 	clean := slices.Clone(run.now.Places)
@@ -86,7 +87,7 @@ func (w *scanner) scan(ctx context.Context, item *base.Item, list string, parts 
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(scannedAtOnce)
 	place := -1
-	for f, err := range staging.ReadList[staging.File](gctx, w.staging, list) {
+	for f, err := range c.all(gctx, w.staging) {
 		if err != nil {
 			return out, first(group.Wait(), err)
 		}
@@ -96,7 +97,7 @@ func (w *scanner) scan(ctx context.Context, item *base.Item, list string, parts 
 		}
 		at := place
 		group.Go(func() error {
-			found, err := w.look(gctx, f, bytes)
+			found, err := w.look(gctx, item, f, bytes)
 			return run.add(gctx, at, f, found, err)
 		})
 	}
@@ -112,13 +113,18 @@ func (w *scanner) scan(ctx context.Context, item *base.Item, list string, parts 
 }
 
 // look has one file scanned.
-func (w *scanner) look(ctx context.Context, f staging.File, bytes *base.Progress) (found string, err error) {
-	r, err := w.staging.Open(ctx, f.Key, 0, -1)
-	if err != nil {
-		return "", err
-	}
-	defer r.Close()
-	return w.clamd.Scan(ctx, &counted{r: r, count: bytes.Add})
+func (w *scanner) look(ctx context.Context, item *base.Item, f staging.File, bytes *base.Progress) (found string, err error) {
+	var tooLarge error
+	algorithm := item.Spec().Profile.Digests()
+	err = staging.Verified(ctx, w.staging, f.Key, algorithm, f.Digests[algorithm], func(r io.Reader) error {
+		var err error
+		if found, err = w.clamd.Scan(ctx, &counted{r: r, count: bytes.Add}); errors.Is(err, clamd.ErrTooLarge) {
+			tooLarge = err
+			return staging.ErrEnough
+		}
+		return err
+	})
+	return found, errors.Join(tooLarge, err)
 }
 
 // scanRun gathers what is found. Its methods may be called concurrently.
@@ -189,7 +195,7 @@ func (w *Process) scanned(ctx context.Context, item *base.Item, c contents) (*sc
 	}
 	s, err := result[scanned](item, resultScan, "nothing is noted as scanned; requeue the item at scan")
 	if err == nil && c.List != c.From {
-		s, err = w.scanner.scan(ctx, item, c.List, false)
+		s, err = w.scanner.scan(ctx, item, c, false)
 	}
 	return &s, err
 }

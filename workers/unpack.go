@@ -31,6 +31,7 @@ func (w *Process) unpack(ctx context.Context, item *base.Item, container staging
 	if err := u.list.Commit(ctx); err != nil {
 		return c, err
 	}
+	c.Digest = u.list.Digest()
 	if t := item.Spec().Type; t == registry.BagType || t == registry.AutoType && u.top.Bag() {
 		return w.bag(ctx, item, u.room, container, c) // whose own manifests say what is in it
 	}

@@ -21,11 +21,11 @@ const noteUnpacking = "unpacking"
 
 // unpacked is how far a container has been taken apart: the first files of it are staged, and listed.
 type unpacked struct {
-	From  string             `json:"from"` // key of the list of what was downloaded
-	List  storage.Checkpoint `json:"list"` // of these files
-	Files int64              `json:"files"`
-	Bytes int64              `json:"bytes"`
-	Names string             `json:"names"` // what their names and sizes come to: another walk may come by in another order
+	From  string           `json:"from"`      // key of the list of what was downloaded
+	List  staging.ListMark `json:"list_mark"` // of these files
+	Files int64            `json:"files"`
+	Bytes int64            `json:"bytes"`
+	Names string           `json:"names"` // what their names and sizes come to: another walk may come by in another order
 }
 
 // errOtherOrder says that a container was walked in another order than by the program that began with it.
@@ -85,10 +85,16 @@ func (w *Process) unpacking(ctx context.Context, item *base.Item, container stag
 
 // walk stages the entries. When it is interrupted, it notes how far it came.
 func (u *unpacking) walk(ctx context.Context, s storage.Store) error {
-	in := unpack.FromStore(s, u.container.Key, u.container.SizeBytes)
-	err := unpack.Walk(ctx, in, u.limits, func(e unpack.Entry, r io.Reader) error { return u.take(ctx, e, r) })
+	in, whole, err := verifiedInput(s, u.container, u.algorithm)
+	if err != nil {
+		return err
+	}
+	err = unpack.Walk(ctx, in, u.limits, func(e unpack.Entry, r io.Reader) error { return u.take(ctx, e, r) })
 	if err == nil && u.seq < u.before.Files {
 		err = errOtherOrder
+	}
+	if err == nil {
+		err = whole(ctx)
 	}
 	if err != nil && ctx.Err() != nil {
 		// Told to stop: the next worker goes on right here.

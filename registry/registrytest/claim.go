@@ -1,6 +1,7 @@
 package registrytest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"sync"
@@ -20,6 +21,7 @@ func claimTests() []test {
 		{"R09_a_repeated_request_gets_the_same_attempt", repeatedClaim},
 		{"R09_a_late_repeat_starts_nothing", lateRepeat},
 		{"a_request_needs_an_id", requestNeedsID},
+		{"R26_every_item_has_a_key_of_its_own_for_its_notes", noteKeys},
 		{"I3_racing_claims_get_each_item_once", claimRace},
 	}
 }
@@ -198,5 +200,24 @@ func claimRace(f *fixture) {
 		if n != 1 {
 			f.Errorf("item %s was claimed %d times", id, n)
 		}
+	}
+}
+
+// noteKeys: all attempts of an item are given one key, also when they are asked for again, and no two items the same.
+func noteKeys(f *fixture) {
+	one, two := f.submit(), f.submit()
+	r := f.request(registry.Expand, one)
+	first, err := f.Claim(f.Context(), r)
+	f.must(err)
+	again, err := f.Claim(f.Context(), r)
+	f.must(err)
+	other := f.take(registry.Expand, two)
+	f.settle(registry.Settlement{Lease: first.Lease, Outcome: registry.OutcomeReleased})
+	next := f.takeItem(one)
+	if len(first.NoteKey) < 32 || !bytes.Equal(first.NoteKey, again.NoteKey) || !bytes.Equal(first.NoteKey, next.NoteKey) {
+		f.Errorf("keys of one item: %x, %x, %x", first.NoteKey, again.NoteKey, next.NoteKey)
+	}
+	if bytes.Equal(first.NoteKey, other.NoteKey) {
+		f.Error("two items have one key")
 	}
 }

@@ -31,7 +31,9 @@ func (s *Store) Claim(ctx context.Context, r registry.ClaimRequest) (registry.Cl
 	if err != nil {
 		return registry.Claim{}, fmt.Errorf("claim for %s: %w", r.Stage, err)
 	}
-	return w.claim.got, nil
+	c := w.claim.got
+	c.NoteKey = s.noteKey(c.Item.ID)
+	return c, nil
 }
 
 // claimAll answers several claims. A refusal is no error: what it writes (the freed place in the window) must stay.

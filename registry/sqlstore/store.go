@@ -48,6 +48,7 @@ type Store struct {
 
 	receiptKey *receipt.Key // nil: no receipts are signed
 	mails      bool         // mails are made
+	notes      []byte       // that items' note keys are made of
 
 	news  bell // an event was written
 	taken bell // an admin took attempts away
@@ -93,6 +94,9 @@ func (s *Store) start(ctx context.Context) error {
 			return err
 		}
 	} else if err := checkSchema(ctx, s.dialect, s.db); err != nil {
+		return err
+	}
+	if err := s.loadNoteKey(ctx); err != nil {
 		return err
 	}
 	go s.writer(context.WithoutCancel(ctx))
