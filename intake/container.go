@@ -110,7 +110,7 @@ func ContainerRefusal(err error) *Refusal {
 }
 
 func containerFault(e *unpack.Error) Fault {
-	f := Fault{Severity: Error, Rule: "container-" + string(e.Fault), File: e.Entry, Message: e.Detail}
+	f := Fault{Severity: Error, Rule: containerRule(e.Fault), File: e.Entry, Message: e.Detail}
 	if !utf8.ValidString(e.Entry) {
 		f.File = names.Escape(e.Entry)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/gate"
 	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/receipt"
 	"github.com/holdfast/holdfast/registry"
@@ -62,6 +63,8 @@ type Config struct {
 	UnpackEntries Amount `envconfig:"UNPACK_ENTRIES" want:"a whole number above 0, such as 1000000"`
 	UnpackBytes   Bytes  `envconfig:"UNPACK_BYTES" want:"a number of bytes from 65536 on, such as 500GiB"`
 	UnpackRatio   Amount `envconfig:"UNPACK_RATIO" want:"a whole number above 0, such as 200"`
+	UnpackWindow  Bytes  `envconfig:"UNPACK_WINDOW" want:"a number of bytes from 65536 on, such as 64MiB"`
+	JudgeMemory   Bytes  `envconfig:"JUDGE_MEMORY" want:"a number of bytes from 65536 on, such as 320MiB"`
 
 	FixityDays  Days  `envconfig:"FIXITY_DAYS" want:"a number of days from 0 on, such as 90; 0 turns the schedule off"`
 	FixityBytes Bytes `envconfig:"FIXITY_BYTES_PER_SECOND" want:"a number of bytes from 65536 on, such as 50MiB"`
@@ -124,6 +127,7 @@ func Default() Config {
 		LeastRate: defaultLeastRate, UnknownSize: defaultUnknownSize,
 		StagingFull: defaultFull, StagingFullUnestimated: defaultUnestimated,
 		UnpackEntries: unpack.DefaultEntries, UnpackBytes: unpack.DefaultBytes, UnpackRatio: unpack.DefaultRatio,
+		UnpackWindow: unpack.DefaultWindow, JudgeMemory: gate.DefaultMemory,
 		FixityDays: defaultFixityDays, FixityBytes: defaultFixityBytes, UploadDays: defaultUploadDays, RestoreDays: defaultRestoreDays,
 		MailDigest: Rhythm{Every: 24 * time.Hour, Offset: defaultDigest},
 		NAAN:       defaultNAAN, NOIDTemplate: defaultNOIDTemplate,
@@ -142,7 +146,7 @@ func (c Config) Worker(s registry.Stage) base.Worker {
 
 // Unpack returns the limits on what one container may unpack to.
 func (c Config) Unpack() unpack.Limits {
-	return unpack.Limits{Entries: int64(c.UnpackEntries), Bytes: int64(c.UnpackBytes), Ratio: int64(c.UnpackRatio)}
+	return unpack.Limits{Entries: int64(c.UnpackEntries), Bytes: int64(c.UnpackBytes), Ratio: int64(c.UnpackRatio), Window: int64(c.UnpackWindow)}
 }
 
 // Receipts returns the key that signs receipts; nil when there is none. The error names the variable; Load has checked it.

@@ -106,7 +106,7 @@ func work(c config.Config, template mint.Template) node.Work {
 		ClamdAddr: c.ClamdAddr, Siegfried: siegfried.Options{URL: c.SiegfriedURL},
 		StagingFull: c.StagingFull.Share(), StagingFullUnestimated: c.StagingFullUnestimated.Share(),
 		UnknownSize: int64(c.UnknownSize),
-		Unpack:      c.Unpack(), FixityEvery: c.FixityDays.Duration(), FixityBytes: int64(c.FixityBytes),
+		Unpack:      c.Unpack(), JudgeMemory: int64(c.JudgeMemory), FixityEvery: c.FixityDays.Duration(), FixityBytes: int64(c.FixityBytes),
 		UploadKeep:  time.Duration(c.UploadDays) * 24 * time.Hour,
 		RestoreKeep: c.RestoreDays.Duration(),
 		Mail:        mails(c),

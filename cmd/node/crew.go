@@ -42,6 +42,7 @@ type Work struct {
 	StagingFull, StagingFullUnestimated float64 // shares, 0 to 1
 	UnknownSize                         int64   // bytes that a file may have whose size nobody tells; 0: any number
 	Unpack                              unpack.Limits
+	JudgeMemory                         int64             // bytes that the Registry's judging of large uploads may hold in all; 0: gate.DefaultMemory
 	ClamdAddr                           string            // "": items that are to be scanned fail
 	Siegfried                           siegfried.Options // URL "": formats are known by media type only
 	TopicPrefix                         string

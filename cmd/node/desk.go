@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/callback"
+	"github.com/holdfast/holdfast/gate"
 	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/queue"
@@ -36,6 +37,7 @@ type desk struct {
 	objects  ocfl.Roots
 	keys     *seal.Keys             // seal credentials; nil: none can be set
 	unpack   unpack.Limits          // on what an upload may unpack to
+	gate     *gate.Gate             // that judgements of uploads go through
 	template mint.Template          // that names are drawn from
 	prefix   string                 // of topics
 	lease    time.Duration          // the longest that workers are given
@@ -174,7 +176,7 @@ func (n *Node) handler(d *desk) (http.Handler, error) {
 		return nil, fmt.Errorf("prepare the pages: %w", err)
 	}
 	handler, err := api.New(api.Options{
-		Registry: d.registry, Staging: d.staging, Objects: d.objects, Template: d.template, Keys: d.keys, Log: n.Log, Version: n.Version, Unpack: d.unpack, UI: pages, SignIn: browsers, Done: n.streams,
+		Registry: d.registry, Staging: d.staging, Objects: d.objects, Template: d.template, Keys: d.keys, Log: n.Log, Version: n.Version, Unpack: d.unpack, Gate: d.gate, UI: pages, SignIn: browsers, Done: n.streams,
 		UploadKeep: d.uploads,
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/holdfast/holdfast/gate"
 	interimsql "github.com/holdfast/holdfast/interim/sqlstore"
 	"github.com/holdfast/holdfast/queue"
 	"github.com/holdfast/holdfast/queue/broker"
@@ -68,7 +69,7 @@ func (n *Node) up(ctx context.Context, o UpOptions) error {
 		}
 	}
 	desk := &desk{
-		template: o.Template, prefix: o.TopicPrefix, lease: o.longestLease(), recheck: o.FixityEvery, uploads: o.UploadKeep, digest: o.Mail.Digest, unpack: o.Unpack, keys: o.Sources.Keys,
+		template: o.Template, prefix: o.TopicPrefix, lease: o.longestLease(), recheck: o.FixityEvery, uploads: o.UploadKeep, digest: o.Mail.Digest, unpack: o.Unpack, gate: gate.New(gate.Options{Memory: o.JudgeMemory}), keys: o.Sources.Keys,
 		guard: source.Guard{Allow: o.Sources.Allow}, web: o.Web,
 	}
 	if desk.topics, err = n.topics(ctx, o.NSQ); err != nil {

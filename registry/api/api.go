@@ -15,6 +15,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/holdfast/holdfast/gate"
 	"github.com/holdfast/holdfast/intake"
 	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/ocfl"
@@ -52,6 +53,7 @@ type Options struct {
 	Version  string           // of the program
 	Keys     *seal.Keys       // seal credentials; nil: none can be set
 	Unpack   unpack.Limits    // on what an upload may unpack to when it is judged; the zero value has defaults
+	Gate     *gate.Gate       // that judgements go through; nil: one with the defaults
 	UI       http.Handler     // the pages, for whoever has signed in; nil: none
 	SignIn   *signin.Service  // signs browsers in; nil: cookies count for nothing
 	Now      func() time.Time // nil: time.Now
@@ -91,6 +93,7 @@ type server struct {
 	inUse       *inUse
 	receivers   *receivers
 	judgements  *judgements
+	gate        *gate.Gate
 	contract    map[string]string // the operations for our own processes, by the mux's pattern
 }
 
@@ -112,11 +115,14 @@ func newServer(o Options) (*server, error) {
 	s := &server{
 		registry: Scoped(o.Registry), all: o.Registry, staging: o.Staging, objects: o.Objects, keys: o.Keys, log: o.Log, version: o.Version, unpack: o.Unpack, ui: o.UI, signIn: o.SignIn,
 		now: o.Now, idle: o.UploadIdle, done: o.Done, keepAlive: o.KeepAlive, access: access(), inUse: newInUse(), receivers: newReceivers(),
-		keepUploads: o.UploadKeep, judgements: newJudgements(o.Done),
+		keepUploads: o.UploadKeep, judgements: newJudgements(o.Done), gate: o.Gate,
 		arks: intake.ARKs{Template: o.Template, Objects: o.Registry},
 	}
 	if s.now == nil {
 		s.now = time.Now
+	}
+	if s.gate == nil {
+		s.gate = gate.New(gate.Options{})
 	}
 	if s.keepAlive <= 0 {
 		s.keepAlive = keepAlive

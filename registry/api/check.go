@@ -68,7 +68,7 @@ func (s *server) check(w http.ResponseWriter, r *http.Request) (intake.Report, e
 	}
 	id := query.Get("upload_id")
 	if id == "" {
-		return s.checkBody(w, r, t, c.Profile)
+		return s.checkBody(w, r, t, c)
 	}
 	u, err := s.registry.UploadByID(ctx, id)
 	if errors.Is(err, registry.ErrNotFound) {
@@ -79,19 +79,19 @@ func (s *server) check(w http.ResponseWriter, r *http.Request) (intake.Report, e
 	if _, err := s.staging.Stat(ctx, source.UploadKey(u.ID)); errors.Is(err, storage.ErrNotFound) {
 		return intake.Report{}, notFound("upload %s (%s) is not here any more; send the file again", u.ID, u.Filename)
 	}
-	v, err := s.verdict(ctx, u, t, c.Profile)
+	v, err := s.verdict(ctx, u, t, c)
 	return v.For(c.Profile), err
 }
 
 // checkBody stores a body as an upload, since a container cannot be judged from a stream that cannot be read twice, and
 // removes it when it is judged. After a kill it is an upload that nobody submits.
-func (s *server) checkBody(w http.ResponseWriter, r *http.Request, t registry.PayloadType, p registry.Profile) (intake.Report, error) {
+func (s *server) checkBody(w http.ResponseWriter, r *http.Request, t registry.PayloadType, c registry.Collection) (intake.Report, error) {
 	ctx := r.Context()
 	u, err := s.store(w, r, registry.NewUpload{Filename: "to-be-judged"})
 	if err != nil {
 		return intake.Report{}, err
 	}
 	defer s.removeUpload(ctx, u)
-	v, err := s.judgeNow(ctx, u, t, p)
-	return v.For(p), err
+	v, err := s.judgeNow(ctx, u, t, c)
+	return v.For(c.Profile), err
 }

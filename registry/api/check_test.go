@@ -3,16 +3,26 @@ package api_test
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/holdfast/holdfast/gate"
 	"github.com/holdfast/holdfast/intake"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/api"
 	"github.com/holdfast/holdfast/registry/client"
 	"github.com/holdfast/holdfast/registry/wire"
+	"github.com/holdfast/holdfast/source"
+	"github.com/holdfast/holdfast/storage"
 )
 
 // brokenBag is a bag in a zip whose only file has another digest than its manifest says.
@@ -83,5 +93,97 @@ func TestSubmit_RefusesABadBag(t *testing.T) {
 	}
 	if page, err := b.store.Items(t.Context(), registry.ItemQuery{}); err != nil || len(page.Rows) > 0 {
 		t.Errorf("items %v (%v), want none", page.Rows, err)
+	}
+}
+
+// stuck is a staging store in which reading some uploads does not end before release is closed.
+type stuck struct {
+	storage.Store
+	release chan struct{}
+	reached chan string // the keys that are waited for
+
+	mu     sync.Mutex
+	passes map[string]int // by key, how often it can be opened until then
+}
+
+func (s *stuck) Open(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
+	s.mu.Lock()
+	left, known := s.passes[key]
+	if known {
+		s.passes[key] = left - 1
+	}
+	s.mu.Unlock()
+	if known && left <= 0 {
+		s.reached <- key
+		select {
+		case <-s.release:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	return s.Store.Open(ctx, key, offset, length)
+}
+
+// However much one token has judged, and however long that takes, the small file and the bag of another are judged, on both ways
+// to a judgement. The limit of 2 s is the promise of docs/security.md; what is measured here is far below it.
+func TestCheck_NeverWaitsForOthers(t *testing.T) {
+	const small = 1000
+	store := &stuck{release: make(chan struct{}), reached: make(chan string, 100), passes: map[string]int{}}
+	b := newBench(t, func(b *bench, o *api.Options) {
+		store.Store = o.Staging
+		o.Staging = store
+		o.Gate = gate.New(gate.Options{Small: small, SmallSlots: 4, LargeSlots: 2})
+	})
+	greedy, mine := b.as(t, registry.RoleAdmin), b.as(t, registry.RoleDepositor)
+	var answers errgroup.Group
+	large := strings.Repeat(brokenBag(t), small/len(brokenBag(t))+1)
+	for i := range 20 {
+		body, passes := large, 1 // the first look, in a small slot, sees that it is large
+		if i >= 10 {
+			body, passes = "eleven byte", 0
+		}
+		u, err := greedy.SendUpload(t.Context(), client.Upload{Filename: "x", Body: strings.NewReader(body), Size: int64(len(body))})
+		must(t, err)
+		store.mu.Lock()
+		store.passes[source.UploadKey(u.ID)] = passes
+		store.mu.Unlock()
+		answers.Go(func() error {
+			if answer, text := b.send(t, http.MethodPost, "/api/v1/check?upload_id="+u.ID, ""); answer.StatusCode != http.StatusOK {
+				return fmt.Errorf("check of upload %d: %d %s", i, answer.StatusCode, text)
+			}
+			return nil
+		})
+	}
+	defer func() {
+		close(store.release)
+		must(t, answers.Wait()) // also those that waited are judged at last
+	}()
+	for range 3 { // one large and two small slots
+		select {
+		case <-store.reached:
+		case <-time.After(10 * time.Second):
+			t.Fatal("the greedy token does not have its share of the gate")
+		}
+	}
+
+	begun := time.Now()
+	answer, text := b.send(t, http.MethodPost, "/api/v1/check", "eleven byte", "Authorization", "Bearer "+secret(registry.RoleDepositor))
+	if answer.StatusCode != http.StatusOK || time.Since(begun) > 2*time.Second {
+		t.Errorf("an 11-byte body: %d %s after %s", answer.StatusCode, text, time.Since(begun))
+	}
+	begun = time.Now()
+	u, err := mine.SendUpload(t.Context(), client.Upload{Filename: "x", Body: strings.NewReader("eleven byte"), Size: 11})
+	must(t, err)
+	if _, err := mine.Submit(t.Context(), wire.SubmitRequest{UploadID: u.ID}, ""); err != nil || time.Since(begun) > 2*time.Second {
+		t.Errorf("submission of an 11-byte file: %v after %s", err, time.Since(begun))
+	}
+	u, err = mine.SendUpload(t.Context(), client.Upload{Filename: "x", Body: strings.NewReader(large), Size: int64(len(large))})
+	must(t, err)
+	answer, text = b.send(t, http.MethodPost, "/api/v1/check?upload_id="+u.ID, "", "Authorization", "Bearer "+secret(registry.RoleDepositor))
+	if answer.StatusCode != http.StatusOK {
+		t.Errorf("a large upload: %d %s", answer.StatusCode, text)
+	}
+	if n := len(store.reached); n > 0 {
+		t.Errorf("the greedy token was given %d slots more than its share", n)
 	}
 }

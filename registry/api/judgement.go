@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"runtime"
 	"sync"
 	"time"
 
+	"github.com/holdfast/holdfast/gate"
 	"github.com/holdfast/holdfast/intake"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/wire"
@@ -19,8 +19,7 @@ import (
 // judgements are verdicts on uploads, found or in the making. A large bag takes longer to judge than a request may last
 // on its way through proxies, so a judgement goes on when whoever asked for it has gone, and is there when he asks again.
 type judgements struct {
-	stop  <-chan struct{} // the server is about to stop
-	slots chan struct{}   // one for each that runs
+	stop <-chan struct{} // the server is about to stop
 
 	mu sync.Mutex
 	of map[judged]*judgement
@@ -49,7 +48,7 @@ const (
 )
 
 func newJudgements(stop <-chan struct{}) *judgements {
-	return &judgements{stop: stop, slots: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), of: map[judged]*judgement{}}
+	return &judgements{stop: stop, of: map[judged]*judgement{}}
 }
 
 // finding finds a verdict. It ends when its context does.
@@ -110,14 +109,8 @@ func (all *judgements) begin(ctx context.Context, j judged, find finding) *judge
 	return found
 }
 
-// find waits for a slot and finds the verdict, unless the server stops before.
+// find finds the verdict, unless the server stops before.
 func (all *judgements) find(ctx context.Context, find finding) (intake.Report, error) {
-	select {
-	case all.slots <- struct{}{}:
-		defer func() { <-all.slots }()
-	case <-ctx.Done():
-		return intake.Report{}, errStopping
-	}
 	verdict, err := find(ctx)
 	if err != nil && ctx.Err() != nil {
 		return verdict, errStopping
@@ -129,9 +122,10 @@ func (all *judgements) find(ctx context.Context, find finding) (intake.Report, e
 var errStopping = fmt.Errorf("the service is stopping: %w", registry.ErrUnavailable)
 
 // verdict judges an upload's bytes as what a type says, and by what a collection's profile asks for.
-func (s *server) verdict(ctx context.Context, u registry.Upload, t registry.PayloadType, p registry.Profile) (intake.Report, error) {
-	v, err := s.judgements.ask(ctx, judged{u.ID, t, string(p.BagProfile), p.NameEncoding}, judgeWait, func(ctx context.Context) (intake.Report, error) {
-		return s.judgeNow(ctx, u, t, p)
+func (s *server) verdict(ctx context.Context, u registry.Upload, t registry.PayloadType, c registry.Collection) (intake.Report, error) {
+	key := judged{u.ID, t, string(c.Profile.BagProfile), c.Profile.NameEncoding}
+	v, err := s.judgements.ask(ctx, key, judgeWait, func(ctx context.Context) (intake.Report, error) {
+		return s.judgeNow(ctx, u, t, c)
 	})
 	var problem *wire.Problem
 	if err != nil && !errors.As(err, &problem) {
@@ -140,13 +134,42 @@ func (s *server) verdict(ctx context.Context, u registry.Upload, t registry.Payl
 	return v, err
 }
 
-// judgeNow judges an upload for as long as somebody waits for it.
-func (s *server) judgeNow(ctx context.Context, u registry.Upload, t registry.PayloadType, p registry.Profile) (intake.Report, error) {
-	bagProfile, err := intake.BagProfile(p)
+// judgeNow judges an upload for as long as its context lasts, in the slots of the gate: a short while in one for small
+// work, and as long as it takes in one for large work when that did not do. c is the zero value for no collection.
+func (s *server) judgeNow(ctx context.Context, u registry.Upload, t registry.PayloadType, c registry.Collection) (intake.Report, error) {
+	bagProfile, err := intake.BagProfile(c.Profile)
 	if err != nil {
 		return intake.Report{}, err
 	}
-	limits := s.unpack
-	limits.NameEncoding = p.NameEncoding
-	return intake.Judge(ctx, unpack.FromStore(s.staging, source.UploadKey(u.ID), u.SizeBytes), t, intake.Options{Limits: limits, BagProfile: bagProfile})
+	o := intake.Options{Limits: s.unpack, BagProfile: bagProfile}
+	o.Limits.NameEncoding = c.Profile.NameEncoding
+	in := unpack.FromStore(s.staging, source.UploadKey(u.ID), u.SizeBytes)
+	work := gate.Work{Collection: c.Mnemonic, Token: callOf(ctx).token.ID}
+	var v intake.Report
+	err = s.admitted(ctx, u, work, func() (err error) {
+		v, work.Memory, err = intake.JudgeWithin(ctx, in, t, o, s.gate.Small())
+		return err
+	})
+	if err != nil || work.Memory == 0 {
+		return v, err
+	}
+	work.Bytes = s.gate.Small() + 1
+	err = s.admitted(ctx, u, work, func() (err error) {
+		v, err = intake.Judge(ctx, in, t, o)
+		return err
+	})
+	return v, err
+}
+
+// admitted runs judge when the gate lets the work in.
+func (s *server) admitted(ctx context.Context, u registry.Upload, w gate.Work, judge func() error) error {
+	leave, err := s.gate.Enter(ctx, w)
+	if errors.Is(err, gate.ErrFull) {
+		return wire.NewProblem(http.StatusServiceUnavailable, wire.CodeJudging, fmt.Sprintf(
+			"upload %s cannot be judged yet: too many of your uploads wait already; ask again in a minute", u.ID))
+	} else if err != nil {
+		return err
+	}
+	defer leave()
+	return judge()
 }

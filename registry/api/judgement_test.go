@@ -60,13 +60,12 @@ func TestJudgements_EndWithTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stop := make(chan struct{})
 		all := newJudgements(stop)
-		all.slots = make(chan struct{}, 1)
 		find := func(ctx context.Context) (intake.Report, error) {
 			<-ctx.Done()
 			return intake.Report{}, ctx.Err()
 		}
 		errs := make(chan error, 2)
-		for _, id := range []string{"runs", "waits for a slot"} {
+		for _, id := range []string{"one", "another"} {
 			go func() {
 				_, err := all.ask(t.Context(), judged{id, registry.AutoType, "", ""}, time.Hour, find)
 				errs <- err

@@ -91,7 +91,7 @@ func (s *server) judge(ctx context.Context, u registry.Upload, sub *registry.Sub
 	if err != nil {
 		return err
 	}
-	v, err := s.verdict(ctx, u, spec.Type, c.Profile)
+	v, err := s.verdict(ctx, u, spec.Type, c)
 	if err != nil {
 		return err
 	}

@@ -21,15 +21,16 @@ type compression struct {
 	is     func(head []byte) bool
 	// open undoes it. The reader goes on over streams that follow one another, as the tools do, and ends without an error
 	// only at the end of r. It keeps at most window bytes of what it has undone in memory.
-	open func(r io.Reader, window int64) (io.ReadCloser, error)
+	open     func(r io.Reader, window int64) (io.ReadCloser, error)
+	windowed bool // the compressor says how large the window is
 }
 
 // compressions are those that Walk undoes.
 var compressions = []compression{
-	{"gzip", TarGzip, hasPrefix("\x1f\x8b"), func(r io.Reader, _ int64) (io.ReadCloser, error) { return gzip.NewReader(r) }},
-	{"bzip2", TarBzip2, hasPrefix("BZh"), func(r io.Reader, _ int64) (io.ReadCloser, error) { return io.NopCloser(bzip2.NewReader(r)), nil }},
-	{"xz", TarXz, hasPrefix("\xfd7zXZ\x00"), openXz},
-	{"Zstandard", TarZstd, isZstd, openZstd},
+	{"gzip", TarGzip, hasPrefix("\x1f\x8b"), func(r io.Reader, _ int64) (io.ReadCloser, error) { return gzip.NewReader(r) }, false},
+	{"bzip2", TarBzip2, hasPrefix("BZh"), func(r io.Reader, _ int64) (io.ReadCloser, error) { return io.NopCloser(bzip2.NewReader(r)), nil }, false},
+	{"xz", TarXz, hasPrefix("\xfd7zXZ\x00"), openXz, true},
+	{"Zstandard", TarZstd, isZstd, openZstd, true},
 }
 
 func hasPrefix(magic string) func(head []byte) bool {
@@ -50,7 +51,7 @@ func openXz(r io.Reader, window int64) (io.ReadCloser, error) {
 // openZstd decodes in the caller's goroutine, and takes a frame that is one segment for its own window.
 func openZstd(r io.Reader, window int64) (io.ReadCloser, error) {
 	size := uint64(max(window, zstd.MinWindowSize))
-	d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(size), zstd.WithDecoderMaxMemory(size))
+	d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(size), zstd.WithDecoderMaxMemory(size))
 	if err != nil {
 		return nil, err
 	}

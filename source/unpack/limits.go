@@ -15,7 +15,7 @@ type Limits struct {
 	// NameLength is the greatest length of a name in bytes. Default 1024, the most that object stores keep.
 	NameLength int
 	// Window is the greatest number of bytes that decompressing may keep in memory: an xz dictionary, a Zstandard window.
-	// Default 128 MiB: what zstd itself decodes unasked, and twice what `xz -9` asks for.
+	// Default 64 MiB: what `xz -9` asks for, and eight times what `zstd -19` does.
 	Window int64
 	// NameEncoding is how names are read that are not UTF-8, as names.ParseEncoding takes it. By default they are refused.
 	NameEncoding string
@@ -27,7 +27,7 @@ const (
 	DefaultBytes      = 4 << 40
 	DefaultRatio      = 200
 	DefaultNameLength = 1024
-	DefaultWindow     = 128 << 20
+	DefaultWindow     = 64 << 20
 
 	// MaxDecoded bounds the bytes of names in one container that are not UTF-8: each of them is an event.
 	MaxDecoded = 1 << 20
@@ -63,4 +63,15 @@ func (l Limits) ceiling(size int64) int64 {
 		byRatio = size * l.Ratio
 	}
 	return min(l.Bytes, max(byRatio, ratioFloor))
+}
+
+// buffers is what a walk holds beside a window: read-ahead, names, a portion of a zip's directory.
+const buffers = 32 << 20
+
+// Memory is the greatest number of bytes that a walk through a container holds that begins with head.
+func (l Limits) Memory(head []byte) int64 {
+	if c, ok := compressionOf(head); ok && c.windowed {
+		return buffers + l.withDefaults().Window
+	}
+	return buffers
 }
