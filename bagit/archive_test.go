@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,8 +72,29 @@ func TestValidate_SameVerdict(t *testing.T) {
 				rt.Fatal(err)
 			}
 		}
-		sameFaults(rt, "digests", v.Finish(), want)
+		got, err := v.Finish()
+		if err != nil {
+			rt.Fatal(err)
+		}
+		sameFaults(rt, "digests", got, want)
+		sameFaults(rt, "shares", inShares(rt, t.Context(), b, order), want)
 	})
+}
+
+// inShares judges a bag of which only a few records are held in memory at a time.
+func inShares(rt *rapid.T, ctx context.Context, b bag, order []string) *bagit.Report {
+	v := bagit.NewValidator(bagit.Options{Form: bagit.FormFolder})
+	v.InShares(300)
+	for _, name := range order {
+		if err := v.Add(ctx, name, -1, strings.NewReader(b[name])); err != nil {
+			rt.Fatal(err)
+		}
+	}
+	r, err := v.Finish()
+	if err != nil {
+		rt.Fatal(err)
+	}
+	return r
 }
 
 func TestValidateTar_Damage(t *testing.T) {
@@ -275,11 +297,14 @@ func TestValidator_Contract(t *testing.T) {
 	if err := v.AddDigested("data/a", 1, map[string]string{"md5": digest("md5", "A")}); err != nil {
 		t.Fatal(err)
 	}
-	r := v.Finish()
+	r, err := v.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if diff := cmp.Diff([]string{"error not-verified data/a"}, rules(r.Faults)); diff != "" || !r.Complete || r.Valid {
 		t.Errorf("complete=%t valid=%t (-want +got):\n%s", r.Complete, r.Valid, diff)
 	}
-	if v.Finish() != r {
+	if again, err := v.Finish(); err != nil || again != r {
 		t.Error("second Finish gives another report")
 	}
 	if err := v.Add(t.Context(), "data/b", 1, strings.NewReader("B")); !errors.Is(err, bagit.ErrFinished) {
@@ -310,20 +335,25 @@ func (u unreadable) Open(name string) (fs.File, error) {
 	return u.FS.Open(name)
 }
 
-func TestValidate_MemoryLimit(t *testing.T) {
+func TestValidate_Limits(t *testing.T) {
 	b := newBag("1.0", "a", "A")
-	for _, name := range []string{"manifest-md5.txt", "bag-info.txt", "fetch.txt"} {
-		big := b.with(name, strings.Repeat(line("md5", "A", "data/a")+"x: y\n", 5000))
-		r, err := bagit.ValidateFS(t.Context(), big.fs(), bagit.Options{MaxMemory: 20_000})
-		if err != nil || r.Valid || len(r.Faults) > 1000 {
-			t.Fatalf("%s: %v, %d faults", name, err, len(r.Faults))
+	long := strings.Repeat(line("md5", "A", "data/a")+"x: y\n", 5000)
+	for name, tt := range map[string]struct {
+		content string
+		errors  int64
+		limited bool
+	}{
+		"manifest-md5.txt": {long, 0, true},
+		"bag-info.txt":     {long, 5000, false},
+		"fetch.txt":        {long, 10_000, false},
+	} {
+		r, err := bagit.ValidateFS(t.Context(), b.with(name, tt.content).fs(), bagit.Options{MaxRecords: 20_000})
+		if err != nil || r.Valid || len(r.Faults) > 1000 || tt.errors > 0 && r.ErrorCount != tt.errors {
+			t.Fatalf("%s: %v, %d faults of %d, want %d", name, err, len(r.Faults), r.ErrorCount, tt.errors)
 		}
-		found := false
-		for _, f := range r.Faults {
-			found = found || f.Rule == bagit.RuleLimit
-		}
-		if !found {
-			t.Errorf("%s: no fault of the limit: %v", name, r.Faults[0])
+		limited := slices.ContainsFunc(r.Faults, func(f bagit.Fault) bool { return f.Rule == bagit.RuleLimit })
+		if limited != tt.limited {
+			t.Errorf("%s: fault of the limit: %t, want %t: %v", name, limited, tt.limited, r.Faults[0])
 		}
 	}
 }

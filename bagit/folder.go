@@ -43,7 +43,7 @@ func ValidateFS(ctx context.Context, fsys fs.FS, opts Options) (*Report, error) 
 	if err != nil {
 		return nil, fmt.Errorf("validate folder: %w", err)
 	}
-	return v.Finish(), nil
+	return v.Finish()
 }
 
 // folderFile is a file to be taken in.

@@ -138,7 +138,12 @@ func FuzzParseProfile(f *testing.F) {
 				}
 			}
 		}
-		if r, without := v.Finish(), plain.Finish(); r.Valid && !without.Valid {
+		r, err := v.Finish()
+		without, errWithout := plain.Finish()
+		if err != nil || errWithout != nil {
+			t.Fatal(err, errWithout)
+		}
+		if r.Valid && !without.Valid {
 			t.Errorf("valid by the profile, but not without: %v", without.Faults)
 		}
 	})

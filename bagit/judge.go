@@ -1,14 +1,21 @@
 package bagit
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/holdfast/holdfast/names"
+	"github.com/holdfast/holdfast/spill"
 )
 
-// judge draws the Report from all that a Validator was given. It runs once, alone.
+// judge draws the Report from all that a Validator was given. It runs once, alone. It judges the bag in shares: names that
+// can have to do with one another are in one share, of which alone the records are held in memory at a time.
 type judge struct {
 	v       *Validator
 	r       *Report
@@ -16,25 +23,34 @@ type judge struct {
 	version Version
 	enc     textEncoding
 
-	payload   []*manifest
-	tags      []*manifest
-	claims    []uint64 // by file: a bit for each manifest that lists it
-	known     nameIndex
-	fetched   map[string]bool     // normalized names in fetch.txt, escaped as in manifests of the version
-	absent    map[string]*absence // by name, listed but not there
-	standIns  map[string]int64    // names that a file of another name stands for, and its size
-	tolerated int64               // system files that are listed and absent
-	infoFile  string              // bag-info.txt or what it was called, "" for none
+	payload  []*manifest
+	tags     []*manifest
+	infoFile string   // bag-info.txt or what it was called, "" for none
+	required required // files that Options.Profile asks for, and that were not met so far
+	sent     Oxum     // payload that fetch.txt does not name
+
+	*share // the one under judgement
+
+	// What the shares so far come to.
+	toFetch    bool       // a listed file is absent, and in fetch.txt
+	standIns   Oxum       // names that a file of another name stands for
+	unclaimed  Oxum       // payload files of the operating system that no manifest lists
+	tolerated  int64      // system files that are listed and absent
+	parents    *names.Set // of a bag of several shares
+	parentsMet int
 }
 
 // manifest is a manifest of the bag under judgement.
 type manifest struct {
 	*tagFile
-	file string // its name
-	bit  uint64
+	file     string // its name
+	bit      uint64
+	marks    bool   // of md5sum
+	dots     string // the first path with "./" in it, and its line
+	dotsLine int
 }
 
-func (m *manifest) line(e manifestRecord) string { return fmt.Sprintf("%s:%d", m.file, e.line) }
+func (m *manifest) line(e entryRecord) string { return fmt.Sprintf("%s:%d", m.file, e.line) }
 
 // absence is a name that manifests list and that has no file.
 type absence struct {
@@ -43,38 +59,85 @@ type absence struct {
 	payload bool
 }
 
-// Finish gives the verdict on all that was added. A second call gives the same Report.
-func (v *Validator) Finish() *Report {
+// Finish gives the verdict on all that was added. A second call gives the same. The error is of the system: what was put
+// aside in a temporary file could not be read again.
+func (v *Validator) Finish() (*Report, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.report != nil {
-		return v.report
+	if v.report != nil || v.err != nil {
+		return v.report, v.err
 	}
-	r := &Report{Info: []Tag{}, Algorithms: []string{}, TagAlgorithms: []string{}, Fetch: []FetchEntry{}}
-	r.Faults = append([]Fault{}, v.faults...)
-	j := &judge{
-		v: v, r: r, claims: make([]uint64, len(v.files)),
-		fetched: map[string]bool{}, absent: map[string]*absence{}, standIns: map[string]int64{},
+	j := &judge{v: v, r: &Report{Info: []Tag{}, Algorithms: []string{}, TagAlgorithms: []string{}, Fetch: []FetchEntry{}}}
+	j.run()
+	if err := v.records.Err(); err != nil && !errors.Is(err, spill.ErrFull) {
+		v.err = fmt.Errorf("judge the bag: %w", err)
+	} else {
+		j.r.settle(v.faults, v.opts.CompletenessOnly)
+		v.report = j.r
 	}
-	j.findBase()
-	j.declaration()
-	j.indexFiles()
-	j.findManifests()
-	j.fetch()
-	for _, m := range slices.Concat(j.payload, j.tags) {
-		j.manifest(m)
+	if err := v.records.Close(); err != nil && v.err == nil {
+		v.report, v.err = nil, fmt.Errorf("judge the bag: %w", err)
 	}
-	j.listing()
-	j.reportAbsent()
-	j.unlistedFetch()
-	j.info()
-	j.profile()
-	r.settle(v.opts.CompletenessOnly)
-	v.report = r
-	return r
+	v.files, v.tags = nil, nil
+	return v.report, v.err
 }
 
-func (j *judge) add(f Fault) { j.r.Faults = append(j.r.Faults, f) }
+func (j *judge) run() {
+	j.findBase()
+	j.declaration()
+	j.findManifests()
+	for _, m := range j.manifests() {
+		j.form(m.file, m.tagFile, RuleManifestLine, "checksum filepath")
+	}
+	if tag := j.tagFile(FetchFile); tag != nil {
+		j.form(FetchFile, tag, RuleFetch, "url length filepath")
+	}
+	if p := j.v.opts.Profile; p != nil {
+		j.required = lookFor(p.tagFiles.required, p.payloadFiles.required)
+	}
+	for s := range j.shares() {
+		j.share = s
+		j.judgeShare()
+	}
+	j.share = nil
+	slices.SortFunc(j.r.Fetch, func(a, b FetchEntry) int { return cmp.Compare(a.line, b.line) })
+	j.payloadFolder()
+	j.marks()
+	j.info()
+	j.profile()
+}
+
+func (j *judge) manifests() []*manifest { return slices.Concat(j.payload, j.tags) }
+
+// form reports what is wrong with a tag file as a text, and its lines that are not of their form.
+func (j *judge) form(file string, tag *tagFile, rule Rule, expected string) {
+	for _, f := range j.enc.checkForm(file, tag.form, j.version) {
+		j.add(f)
+	}
+	var last Fault
+	for _, l := range tag.lines {
+		last = newFault(SeverityError, rule, file, expected, l.Reason+": "+l.Text).at(fmt.Sprintf("%s:%d", file, l.Line))
+		j.add(last)
+	}
+	if more := tag.bad - int64(len(tag.lines)); more > 0 {
+		last.Severity, last.Rule = SeverityError, rule
+		j.v.faults.count(last, more)
+	}
+}
+
+// marks reports what manifests have in many of their lines.
+func (j *judge) marks() {
+	for _, m := range j.manifests() {
+		if m.marks || m.md5sum {
+			j.warn(RuleMD5Sum, m.file, "checksum filepath", "marks of md5sum", "")
+		}
+		if m.dots != "" {
+			j.warn(RuleRelativePath, m.file, "paths without ./", m.dots, "")
+		}
+	}
+}
+
+func (j *judge) add(f Fault) { j.v.faults.add(f) }
 
 func (j *judge) fail(rule Rule, file, expected, found, source string) {
 	j.add(newFault(SeverityError, rule, file, expected, found).at(source))
@@ -93,22 +156,26 @@ func (j *judge) beforeV1() bool { return sinceV1(j.version) == SeverityWarning }
 
 func (j *judge) findBase() {
 	if j.v.opts.FindBase {
-		names := slices.Collect(maps.Keys(j.v.tags))
-		if len(names) == 0 {
-			for _, f := range j.v.files {
-				names = append(names, j.v.names.list[f.name])
+		all := maps.Keys(j.v.tags)
+		if len(j.v.tags) == 0 {
+			all = func(yield func(string) bool) {
+				for record := range j.v.files.Records() {
+					if !yield(readFile(record).name) {
+						return
+					}
+				}
 			}
 		}
-		j.base = chooseBase(names)
+		j.base = chooseBase(all)
 	}
 	j.r.Base = strings.TrimSuffix(j.base, "/")
 }
 
 // chooseBase finds the folder that the bag of an archive lies in: the archive itself or one of its top folders.
 // A bag may hold another one as payload, so the outermost wins, and a folder named data comes last.
-func chooseBase(names []string) string {
+func chooseBase(names iter.Seq[string]) string {
 	best, bestRank := "", 8
-	for _, name := range names {
+	for name := range names {
 		dir, rank := baseOf(path.Clean(name))
 		if rank < bestRank || rank == bestRank && dir < best {
 			best, bestRank = dir, rank
@@ -149,27 +216,6 @@ func baseOf(name string) (dir string, rank int) {
 }
 
 func (j *judge) tagFile(name string) *tagFile { return j.v.tags[j.base+name] }
-
-// rel is the name of a file in the bag.
-func (j *judge) rel(file int32) string {
-	return strings.TrimPrefix(j.v.names.list[j.v.files[file].name], j.base)
-}
-
-func (j *judge) inBag(file int32) bool {
-	return strings.HasPrefix(j.v.names.list[j.v.files[file].name], j.base)
-}
-
-// lookup finds the file of exactly that name in the bag, or -1.
-func (j *judge) lookup(name string) int32 {
-	if j.base != "" {
-		name = j.base + name
-	}
-	id, ok := j.v.names.ids[name]
-	if !ok {
-		return -1
-	}
-	return j.v.file(id)
-}
 
 func (j *judge) declaration() {
 	decl := j.tagFile(DeclarationFile)

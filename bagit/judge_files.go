@@ -1,6 +1,7 @@
 package bagit
 
 import (
+	"fmt"
 	"iter"
 	"path"
 	"slices"
@@ -14,6 +15,9 @@ type nameIndex struct {
 	first map[string]int32
 	more  map[string][]int32
 }
+
+// mostLike bounds the files that are tried in the stead of one that is not there.
+const mostLike = 1000
 
 func (x *nameIndex) add(name string, file int32) (other int32, clash bool) {
 	key := names.Fold(name)
@@ -33,7 +37,8 @@ func (x *nameIndex) like(name string) iter.Seq[int32] {
 		if !ok || !yield(file) {
 			return
 		}
-		for _, file := range x.more[key] {
+		more := x.more[key]
+		for _, file := range more[:min(len(more), mostLike)] {
 			if !yield(file) {
 				return
 			}
@@ -41,32 +46,20 @@ func (x *nameIndex) like(name string) iter.Seq[int32] {
 	}
 }
 
-// byName gives the files in the order of their names, so that the verdict does not depend on that of the archive.
-func (j *judge) byName() []int32 {
-	order := make([]int32, len(j.v.files))
+// inOrder gives the files in the order of their names, so that the verdict does not depend on that of the archive.
+func (j *judge) inOrder() []int32 {
+	order := make([]int32, len(j.files))
 	for i := range order {
 		order[i] = int32(i)
 	}
-	slices.SortFunc(order, func(a, b int32) int {
-		return strings.Compare(j.v.names.list[j.v.files[a].name], j.v.names.list[j.v.files[b].name])
-	})
+	slices.SortFunc(order, func(a, b int32) int { return strings.Compare(j.rel(a), j.rel(b)) })
 	return order
 }
 
-// indexFiles counts the files, and reports what their names alone show.
+// indexFiles counts the files of the share, and reports what their names show.
 func (j *judge) indexFiles() {
-	j.known = nameIndex{first: make(map[string]int32, len(j.v.files)), more: map[string][]int32{}}
-	for _, file := range j.byName() {
-		full, size := j.v.names.list[j.v.files[file].name], j.v.files[file].size
-		if !j.inBag(file) {
-			if isSystemFile(full) {
-				j.warn(RuleSystemFile, full, "nothing beside the bag", full, "")
-			} else {
-				j.fail(RuleOutsideBag, full, "a path below "+j.base, full, "")
-			}
-			continue
-		}
-		name := j.rel(file)
+	for _, file := range j.inOrder() {
+		name, size := j.rel(file), j.files[file].size
 		if strings.HasPrefix(name, payloadPrefix) {
 			j.r.PayloadFiles++
 			j.r.PayloadBytes += size
@@ -85,36 +78,65 @@ func (j *judge) indexFiles() {
 		}
 		j.checkParents(name)
 	}
-	if j.r.PayloadFiles == 0 && !j.v.dataDirs[j.base+PayloadDir] {
-		fetch := j.tagFile(FetchFile)
-		if fetch == nil || len(fetch.fetch) == 0 { // with one, all of the payload may be still to come
-			j.fail(RulePayloadDir, PayloadDir, "a folder", "none", "")
-		}
+}
+
+// payloadFolder reports a bag without one.
+func (j *judge) payloadFolder() {
+	if j.r.PayloadFiles > 0 || j.v.dataDirs[j.base+PayloadDir] {
+		return
+	}
+	if fetch := j.tagFile(FetchFile); fetch == nil || fetch.fetch.Len() == 0 { // with one, all of the payload may be still to come
+		j.fail(RulePayloadDir, PayloadDir, "a folder", "none", "")
 	}
 }
 
 // checkParents reports a file that is also the folder of this one: only one of the two could be unpacked.
 func (j *judge) checkParents(name string) {
+	if j.parents != nil {
+		j.checkAllParents(name)
+		return
+	}
 	for dir := path.Dir(name); dir != "." && dir != "/"; dir = path.Dir(dir) {
 		if j.lookup(dir) >= 0 {
-			j.fail(RuleFileAndFolder, dir, "a file or a folder", "both, as in "+name, "")
+			j.bothKinds(dir, name)
 			return
 		}
 	}
 }
 
+// checkAllParents is checkParents for a bag of several shares, the folders of a file not being in its share.
+func (j *judge) checkAllParents(name string) {
+	j.parentsMet++
+	switch clash := j.parents.Add(name, j.parentsMet); clash.Kind {
+	case names.FileFolder:
+		if clash.Folder == "" {
+			j.bothKinds(name, "a file below it")
+		} else {
+			j.bothKinds(clash.Folder, name)
+		}
+	case names.TooMany:
+		if !j.v.limited["folders"] {
+			j.v.limited["folders"] = true
+			j.fail(RuleLimit, "", fmt.Sprintf("at most %d files and %d folders", names.MaxFiles, names.MaxFolders), "more", "")
+		}
+	}
+}
+
+func (j *judge) bothKinds(dir, name string) {
+	j.fail(RuleFileAndFolder, dir, "a file or a folder", "both, as in "+name, "")
+}
+
 // listing reports files that the manifests do not have.
 func (j *judge) listing() {
-	for i := range j.v.files {
-		file := int32(i)
-		if !j.inBag(file) {
+	for _, f := range j.files {
+		if !strings.HasPrefix(f.name, payloadPrefix) {
+			j.listedTag(f.name, f.claims)
 			continue
 		}
-		name := j.rel(file)
-		if strings.HasPrefix(name, payloadPrefix) {
-			j.listedPayload(name, j.claims[i])
-		} else {
-			j.listedTag(name, j.claims[i])
+		j.listedPayload(f.name, f.claims)
+		if f.claims == 0 && isSystemFile(f.name) {
+			j.unclaimed.Files++
+			j.unclaimed.Bytes += f.size
 		}
 	}
 }

@@ -33,12 +33,7 @@ func (j *judge) tagsOf(file string) []Tag {
 		return nil
 	}
 	var tags []Tag
-	for _, f := range j.enc.checkForm(file, tag.form, j.version) {
-		j.add(f)
-	}
-	for _, l := range tag.lines {
-		j.fail(RuleBagInfo, file, "label: value", l.Reason+": "+l.Text, fmt.Sprintf("%s:%d", file, l.Line))
-	}
+	j.form(file, tag, RuleBagInfo, "label: value")
 	for _, t := range tag.info {
 		source := fmt.Sprintf("%s:%d", file, t.line)
 		if tag.form != formUTF16 {
@@ -117,7 +112,7 @@ func (j *judge) oxum(file string) {
 			continue
 		}
 		have := Oxum{Bytes: j.r.PayloadBytes, Files: j.r.PayloadFiles}
-		if said == have || j.toFetch() {
+		if said == have || j.toFetch {
 			continue
 		}
 		if j.excused(said, have) {
@@ -128,52 +123,31 @@ func (j *judge) oxum(file string) {
 	}
 }
 
-func (j *judge) toFetch() bool {
-	for name, a := range j.absent {
-		if a.payload && j.fetched[normalized(name)] {
-			return true
-		}
-	}
-	return false
-}
-
 // excused says that the counts differ by no more than what was found to be harmless: files that stand for two
 // names, and files of the operating system that came or went.
 func (j *judge) excused(said, have Oxum) bool {
-	for _, size := range j.standIns {
-		have.Files++
-		have.Bytes += size
-	}
+	have.Files += j.standIns.Files
+	have.Bytes += j.standIns.Bytes
 	if said == have {
 		return true
 	}
 	if !j.beforeV1() {
 		return false
 	}
-	for i := range j.v.files {
-		name := j.rel(int32(i))
-		if j.inBag(int32(i)) && j.claims[i] == 0 && strings.HasPrefix(name, payloadPrefix) && isSystemFile(name) {
-			have.Files--
-			have.Bytes -= j.v.files[i].size
-		}
-	}
+	have.Files -= j.unclaimed.Files
+	have.Bytes -= j.unclaimed.Bytes
 	have.Files += j.tolerated
 	return said == have || j.tolerated > 0 && said.Files == have.Files && said.Bytes >= have.Bytes
 }
 
-// fetch judges the entries of fetch.txt themselves; whether each is in the manifests shows later.
+// fetch judges the share's entries of fetch.txt themselves; whether each is in the manifests shows later.
 func (j *judge) fetch() {
-	tag := j.tagFile(FetchFile)
-	if tag == nil {
+	if j.toGet == nil {
 		return
 	}
-	for _, f := range j.enc.checkForm(FetchFile, tag.form, j.version) {
-		j.add(f)
-	}
-	for _, l := range tag.lines {
-		j.fail(RuleFetch, FetchFile, "url length filepath", l.Reason+": "+l.Text, fmt.Sprintf("%s:%d", FetchFile, l.Line))
-	}
-	for _, e := range tag.fetch {
+	tag := j.tagFile(FetchFile)
+	for record := range j.toGet.Records() {
+		e := readFetchEntry(record)
 		source := fmt.Sprintf("%s:%d", FetchFile, e.line)
 		if tag.form != formUTF16 {
 			decoded, err := e.decode(j.enc)
@@ -189,12 +163,13 @@ func (j *judge) fetch() {
 		}
 		file := j.spelled(e.File, key)
 		e.Present = file >= 0
-		if e.Present && e.Length >= 0 && e.Length != j.v.files[file].size {
-			j.warn(RuleFetch, e.File, fmt.Sprintf("%d octets", e.Length), fmt.Sprintf("%d", j.v.files[file].size), source)
+		if e.Present && e.Length >= 0 && e.Length != j.files[file].size {
+			j.warn(RuleFetch, e.File, fmt.Sprintf("%d octets", e.Length), fmt.Sprintf("%d", j.files[file].size), source)
 		}
 		j.fetched[normalized(key)] = true
-		j.r.Fetch = append(j.r.Fetch, e)
+		j.entries = append(j.entries, e)
 	}
+	j.r.Fetch = append(j.r.Fetch, j.entries...)
 }
 
 // spelled finds a file by any of the names, in whatever normal form.
@@ -225,7 +200,7 @@ func (j *judge) unlistedFetch() {
 		listed[normalized(name)] |= a.claims
 		listed[normalized(unescape(name))] |= a.claims
 	}
-	for _, e := range j.r.Fetch {
+	for _, e := range j.entries {
 		if e.Present { // then it is judged as any other file
 			continue
 		}

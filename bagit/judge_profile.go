@@ -138,39 +138,41 @@ func (j *judge) profileFetch(p *Profile) {
 	}
 }
 
-// profileFiles judges which files there are, those that are still to be fetched among them.
-func (j *judge) profileFiles(p *Profile) {
-	absent := lookFor(p.tagFiles.required, p.payloadFiles.required)
+// profileShare judges which files of the share there are, those that are still to be fetched among them.
+func (j *judge) profileShare() {
+	p := j.v.opts.Profile
+	if p == nil {
+		return
+	}
 	fetched := map[string]bool{}
-	for _, e := range j.r.Fetch {
+	for _, e := range j.entries {
 		fetched[normalized(e.File)] = true
 		if !e.Present {
-			j.profileFile(p, absent, e.File)
+			j.profileFile(p, e.File)
 		}
 	}
-	var sent Oxum // what fetch.txt does not name
-	for i, f := range j.v.files {
-		if !j.inBag(int32(i)) {
-			continue
-		}
-		name := j.rel(int32(i))
-		j.profileFile(p, absent, name)
-		if strings.HasPrefix(name, payloadPrefix) && !fetched[normalized(name)] {
-			sent.Files++
-			sent.Bytes += f.size
+	for _, f := range j.files {
+		j.profileFile(p, f.name)
+		if strings.HasPrefix(f.name, payloadPrefix) && !fetched[normalized(f.name)] {
+			j.sent.Files++
+			j.sent.Bytes += f.size
 		}
 	}
-	if p.dataEmpty && (sent.Files > 1 || sent.Bytes > 0) {
-		found := fmt.Sprintf("%d files of %d octets", sent.Files, sent.Bytes)
+}
+
+// profileFiles reports what the files of all shares come to.
+func (j *judge) profileFiles(p *Profile) {
+	if p.dataEmpty && (j.sent.Files > 1 || j.sent.Bytes > 0) {
+		found := fmt.Sprintf("%d files of %d octets", j.sent.Files, j.sent.Bytes)
 		j.against(SeverityError, fieldDataEmpty, RuleProfileFile, PayloadDir, "no file, or one without content", found, "")
 	}
-	absent.report(j, p.tagFiles.required, fieldTagFilesRequired)
-	absent.report(j, p.payloadFiles.required, fieldPayloadRequired)
+	j.required.report(j, p.tagFiles.required, fieldTagFilesRequired)
+	j.required.report(j, p.payloadFiles.required, fieldPayloadRequired)
 }
 
 // profileFile judges the name of one file.
-func (j *judge) profileFile(p *Profile, absent required, name string) {
-	absent.see(name)
+func (j *judge) profileFile(p *Profile, name string) {
+	j.required.see(name)
 	field, c := fieldPayloadAllowed, p.payloadFiles
 	if !strings.HasPrefix(name, payloadPrefix) {
 		if reserved(name) {

@@ -12,6 +12,11 @@ import (
 	"github.com/holdfast/holdfast/names"
 )
 
+// maxName is the longest name that is taken. No file system has longer ones.
+const maxName = 4096
+
+var tooLongName = fmt.Sprintf("path longer than %d octets", maxName)
+
 // unsafeEntry says why a file of this name cannot be taken in, or "". It is for names of files that exist; path is
 // relative. Section 5.1.
 func unsafeEntry(name string) string {
@@ -20,6 +25,8 @@ func unsafeEntry(name string) string {
 		return "empty name"
 	case strings.HasPrefix(name, "/"), strings.HasPrefix(name, `\`):
 		return "absolute path"
+	case len(name) > maxName:
+		return tooLongName
 	case hasDotDot(name):
 		return "leaves its folder by .."
 	}

@@ -3,8 +3,9 @@ package bagit
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
+
+	"github.com/holdfast/holdfast/faults"
 )
 
 // Severity says whether a Fault makes the bag invalid.
@@ -43,8 +44,8 @@ type Fault struct {
 func newFault(sev Severity, rule Rule, file, expected, found string) Fault {
 	clause, fix := rule.describe()
 	return Fault{
-		File: printable(file), Rule: rule, Severity: sev,
-		Expected: printable(expected), Found: printable(found), Clause: clause, Fix: fix,
+		File: faults.Cut(printable(faults.Cut(file))), Rule: rule, Severity: sev,
+		Expected: faults.Cut(printable(faults.Cut(expected))), Found: faults.Cut(printable(faults.Cut(found))), Clause: clause, Fix: fix,
 	}
 }
 
@@ -93,14 +94,19 @@ type Report struct {
 	// Fetch has the entries of fetch.txt whose names are safe to fill; Present says which need no download.
 	Fetch []FetchEntry `json:"fetch"`
 
-	// Faults are all of them, errors first, then by file.
+	// ErrorCount and WarningCount count all faults, listed or not. NotFetched counts those of the errors that are only files
+	// which fetch.txt names.
+	ErrorCount   int64 `json:"errors"`
+	WarningCount int64 `json:"warnings"`
+	NotFetched   int64 `json:"not_fetched"`
+	// Faults are the first Options.MaxFaults of them, errors first, then by file.
 	Faults []Fault `json:"faults"`
 }
 
-// Errors are the faults that make the bag incomplete or invalid.
+// Errors are the listed faults that make the bag incomplete or invalid.
 func (r *Report) Errors() []Fault { return r.of(SeverityError) }
 
-// Warnings are the faults that leave a bag valid.
+// Warnings are the listed faults that leave a bag valid.
 func (r *Report) Warnings() []Fault { return r.of(SeverityWarning) }
 
 func (r *Report) of(s Severity) []Fault {
@@ -116,34 +122,55 @@ func (r *Report) of(s Severity) []Fault {
 // Holey says that nothing but files that fetch.txt names is missing: once they are downloaded, the bag can be judged
 // again. It is false for a bag with any other error, and for a valid one.
 func (r *Report) Holey() bool {
-	errs := r.Errors()
-	for _, f := range errs {
-		if f.Rule != RuleNotFetched {
-			return false
-		}
-	}
-	return len(errs) > 0
+	return r.ErrorCount > 0 && r.ErrorCount == r.NotFetched
 }
 
-// settle sorts the faults and draws the verdict from them.
-func (r *Report) settle(completenessOnly bool) {
+// faultList counts all faults and keeps the first of them: errors before warnings, then by file.
+type faultList struct {
+	first               *faults.List[Fault]
+	errors, warnings    int64
+	lacking, notFetched int64 // of the errors, those by which a bag is not complete; those of RuleNotFetched
+}
+
+func newFaultList(most int) *faultList { return &faultList{first: faults.New(most, compareFaults)} }
+
+func compareFaults(a, b Fault) int {
 	rank := func(s Severity) int {
 		if s == SeverityError {
 			return 0
 		}
 		return 1
 	}
-	slices.SortStableFunc(r.Faults, func(a, b Fault) int {
-		return cmp.Or(
-			cmp.Compare(rank(a.Severity), rank(b.Severity)), cmp.Compare(a.File, b.File),
-			cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Source, b.Source), cmp.Compare(a.Found, b.Found),
-		)
-	})
-	r.Complete, r.Valid = true, !completenessOnly
-	for _, f := range r.Errors() {
-		r.Valid = false
-		if f.Rule != RuleDigest && f.Rule != RuleNotVerified && !f.Rule.ofProfile() {
-			r.Complete = false
-		}
+	return cmp.Or(
+		cmp.Compare(rank(a.Severity), rank(b.Severity)), cmp.Compare(a.File, b.File),
+		cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Source, b.Source), cmp.Compare(a.Found, b.Found),
+	)
+}
+
+func (l *faultList) add(f Fault) {
+	l.first.Add(f)
+	l.count(f, 1)
+}
+
+// count counts n faults like f.
+func (l *faultList) count(f Fault, n int64) {
+	if f.Severity != SeverityError {
+		l.warnings += n
+		return
 	}
+	l.errors += n
+	if f.Rule == RuleNotFetched {
+		l.notFetched += n
+	}
+	if f.Rule != RuleDigest && f.Rule != RuleNotVerified && !f.Rule.ofProfile() {
+		l.lacking += n
+	}
+}
+
+// settle draws the verdict from the faults.
+func (r *Report) settle(l *faultList, completenessOnly bool) {
+	r.Faults = append([]Fault{}, l.first.Kept()...) // never null in JSON
+	r.ErrorCount, r.WarningCount, r.NotFetched = l.errors, l.warnings, l.notFetched
+	r.Complete = l.lacking == 0
+	r.Valid = l.errors == 0 && !completenessOnly
 }

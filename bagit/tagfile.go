@@ -7,6 +7,9 @@ import (
 	"io"
 	"path"
 	"strings"
+
+	"github.com/holdfast/holdfast/faults"
+	"github.com/holdfast/holdfast/spill"
 )
 
 type tagKind uint8
@@ -29,25 +32,13 @@ type tagFile struct {
 	alg     string  // of a manifest, as its name spells it
 	known   bool    // alg is one that can be verified
 	which   algorithm
-	entries []manifestRecord
-	digests []byte // of the entries, which.size() each
-	md5sum  bool   // lines are escaped as by md5sum
+	entries *spill.Log // of entryRecord, of a manifest
+	md5sum  bool       // lines are escaped as by md5sum
 	info    []Tag
-	fetch   []FetchEntry
+	fetch   *spill.Log // of FetchEntry
 	lines   []*LineError
-}
-
-// manifestRecord is what is kept of a line of a manifest.
-type manifestRecord struct {
-	name   uint32
-	line   uint32
-	digest int32 // index into digests, -1 for none that can be compared
-}
-
-// digest gives the octets that entry e says.
-func (t *tagFile) digest(e manifestRecord) []byte {
-	n := t.which.size()
-	return t.digests[int(e.digest)*n : (int(e.digest)+1)*n]
+	bad     int64 // lines that are not of their form, kept in lines or not
+	weight  int64 // of all records
 }
 
 // kindOf says which tag file a name is, as far as the name can tell: in an archive the bag may begin one folder deep.
@@ -96,7 +87,7 @@ func (v *Validator) addTag(ctx context.Context, name string, kind tagKind, size 
 	return v.commit(name, h.size, set, sumAll(h.hashes), tag)
 }
 
-// readTag returns errors of reading only; when memory is used up it stops early.
+// readTag returns errors of the system only; it stops early when there is no room for more.
 func (v *Validator) readTag(r io.Reader, name string, tag *tagFile) error {
 	if tag.kind == kindDeclaration {
 		var err error
@@ -121,51 +112,49 @@ func (v *Validator) readTag(r io.Reader, name string, tag *tagFile) error {
 func (v *Validator) readManifest(text io.Reader, name string, tag *tagFile) error {
 	_, tag.alg = manifestName(path.Base(name))
 	tag.which, tag.known = lookupAlgorithm(tag.alg)
+	tag.entries = v.records.NewLog()
+	var record []byte
 	for entry, err := range scanManifest(text) {
-		if done, err := v.lineFault(tag, err); done || err != nil {
+		if err := v.lineFault(tag, err); err != nil {
 			return err
 		} else if entry.Line == 0 {
+			continue
+		}
+		if len(entry.Name) > maxName {
+			if err := v.lineFault(tag, lineError(entry.Line, tooLongName, []byte(entry.Name))); err != nil {
+				return err
+			}
 			continue
 		}
 		tag.md5sum = tag.md5sum || entry.MD5Sum
 		if tag.known && len(entry.Digest) != tag.which.size() {
 			reason := fmt.Sprintf("checksum has %d octets, %s has %d", len(entry.Digest), tag.which, tag.which.size())
-			if done, err := v.lineFault(tag, lineError(entry.Line, reason, []byte(entry.Name))); done || err != nil {
+			if err := v.lineFault(tag, lineError(entry.Line, reason, []byte(entry.Name))); err != nil {
 				return err
 			}
+			entry.Digest = nil
 		}
-		if !v.enter(tag, entry) {
-			return nil
+		if !tag.known {
+			entry.Digest = nil
+		}
+		record = entryRecord{line: entry.Line, digest: entry.Digest, name: entry.Name}.append(record[:0])
+		tag.weight += int64(len(record)) + recordWeight
+		if full, err := v.kept(tag.entries.Append(record)); full || err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// enter keeps a line of a manifest. False when memory is used up.
-func (v *Validator) enter(tag *tagFile, entry ManifestEntry) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.over || !v.hold(int64(len(entry.Digest))+12) {
-		return false
-	}
-	id, ok := v.intern(entry.Name)
-	record := manifestRecord{name: id, line: uint32(entry.Line), digest: -1}
-	if tag.known && len(entry.Digest) == tag.which.size() {
-		record.digest = int32(len(tag.digests) / tag.which.size())
-		tag.digests = append(tag.digests, entry.Digest...)
-	}
-	tag.entries = append(tag.entries, record)
-	return ok
-}
-
 func (v *Validator) readInfo(text io.Reader, tag *tagFile) error {
 	for t, err := range scanBagInfo(text) {
-		if done, err := v.lineFault(tag, err); done || err != nil {
+		if err := v.lineFault(tag, err); err != nil {
 			return err
 		} else if t.line == 0 {
 			continue
 		}
-		if !v.reserve(len(t.Label) + len(t.Value) + 48) {
+		if v.tagBytes.Add(int64(len(t.Label)+len(t.Value))+96) > maxTags {
+			v.limit("octets of tags", maxTags)
 			return nil
 		}
 		tag.info = append(tag.info, t)
@@ -174,35 +163,36 @@ func (v *Validator) readInfo(text io.Reader, tag *tagFile) error {
 }
 
 func (v *Validator) readFetch(text io.Reader, tag *tagFile) error {
+	tag.fetch = v.records.NewLog()
+	var record []byte
 	for e, err := range scanFetch(text) {
-		if done, err := v.lineFault(tag, err); done || err != nil {
+		if err := v.lineFault(tag, err); err != nil {
 			return err
 		} else if e.line == 0 {
 			continue
 		}
-		if !v.reserve(len(e.URL) + len(e.File) + 56) {
+		if v.fetchBytes.Add(int64(len(e.URL)+len(e.File))+96) > maxFetch {
+			v.limit("octets of entries in "+FetchFile, maxFetch)
 			return nil
 		}
-		tag.fetch = append(tag.fetch, e)
+		record = e.append(record[:0])
+		tag.weight += int64(len(record)) + recordWeight
+		if full, err := v.kept(tag.fetch.Append(record)); full || err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// lineFault keeps a *LineError and passes any other error on. done when memory is used up.
-func (v *Validator) lineFault(tag *tagFile, err error) (done bool, other error) {
+// lineFault counts a *LineError, keeps it among the first, and passes any other error on.
+func (v *Validator) lineFault(tag *tagFile, err error) error {
 	var le *LineError
 	if !errors.As(err, &le) {
-		return false, err
+		return err
 	}
-	if !v.reserve(len(le.Reason) + len(le.Text) + 64) {
-		return true, nil
+	tag.bad++
+	if len(tag.lines) < faults.Most && v.lines.Add(1) <= maxLines {
+		tag.lines = append(tag.lines, le)
 	}
-	tag.lines = append(tag.lines, le)
-	return false, nil
-}
-
-func (v *Validator) reserve(n int) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return !v.over && v.hold(int64(n))
+	return nil
 }

@@ -36,7 +36,7 @@ func ValidateTar(ctx context.Context, r io.Reader, opts Options) (*Report, error
 	if err != nil {
 		return nil, fmt.Errorf("validate tar: %w", err)
 	}
-	return v.Finish(), nil
+	return v.Finish()
 }
 
 // tarPass is one reading of a tar.

@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/holdfast/holdfast/spill"
 )
 
 // Errors of a Validator. Any other error of Add is one of reading.
@@ -41,29 +44,43 @@ type Options struct {
 	Algorithms []string
 	// Workers is how many files ValidateFS, ValidateTar and ValidateZip hash at a time; 0 is one per core.
 	Workers int
-	// MaxMemory bounds what is kept of names, digests and tags, in octets; 0 is 1 GiB, which is enough for about
-	// four million files. Beyond it a fault of RuleLimit is reported.
-	MaxMemory int64
+	// MaxRecords bounds what is kept of names, digests and addresses, in octets: 4 MiB of them in memory, the others in a
+	// temporary file. 0 is 4 GiB, which is enough for some ten million files. Beyond it a fault of RuleLimit is reported.
+	MaxRecords int64
+	// MaxFaults is how many faults a Report lists; 0 is 1,000. All are counted.
+	MaxFaults int
 }
+
+// Bounds on what is kept in memory of one bag, in all. Beyond them a fault of RuleLimit is reported.
+const (
+	maxTagFiles = 256       // manifests and other tag files
+	maxTags     = 4 << 20   // octets of tags
+	maxFetch    = 16 << 20  // octets of entries of fetch.txt
+	maxLines    = 10 * 1000 // lines that are kept because they are not of their form; all are counted
+)
 
 // Validator judges one bag from its files, given one by one, in any order, each once. All methods may be called
 // concurrently, but Finish only after the others have returned.
+//
+// It holds a bounded part of the bag in memory, whatever the number of its files and the lines of its tag files.
 type Validator struct {
-	opts  Options
-	extra algSet // taken while it is not known what is needed
-	bufs  sync.Pool
-	held  atomic.Int64
+	opts    Options
+	extra   algSet // taken while it is not known what is needed
+	bufs    sync.Pool
+	records *spill.Space
+	files   *spill.Log // of fileRecord; v.mu is held
+
+	tagBytes, fetchBytes, lines atomic.Int64 // of all tag files
 
 	mu       sync.Mutex
-	names    nameTable
-	files    []fileRecord
-	digests  []byte  // of all files; fileRecord says where
-	fileOf   []int32 // by name id, index into files plus one
 	tags     map[string]*tagFile
 	dataDirs map[string]bool
-	faults   []Fault
-	over     bool // MaxMemory was reached
+	faults   *faultList
+	limited  map[string]bool // what RuleLimit was reported for
+	weight   int64           // of all records
+	share    int64           // the weight that a share should have
 	report   *Report
+	err      error // of Finish
 
 	base         string // with a slash at its end, or ""
 	baseKnown    bool
@@ -73,20 +90,16 @@ type Validator struct {
 	tagExact     bool
 }
 
-// fileRecord is what is kept of a file.
-type fileRecord struct {
-	size   int64
-	offset uint64 // into digests
-	name   uint32
-	algs   algSet // whose digests were taken
-}
-
 // NewValidator gives a Validator of a bag that has no files yet.
 func NewValidator(opts Options) *Validator {
-	if opts.MaxMemory <= 0 {
-		opts.MaxMemory = 1 << 30
+	if opts.MaxRecords <= 0 {
+		opts.MaxRecords = 4 << 30
 	}
-	v := &Validator{opts: opts, extra: usualAlgorithms, tags: map[string]*tagFile{}, dataDirs: map[string]bool{}}
+	v := &Validator{
+		opts: opts, extra: usualAlgorithms, records: spill.NewSpace(opts.MaxRecords), tags: map[string]*tagFile{},
+		dataDirs: map[string]bool{}, faults: newFaultList(opts.MaxFaults), limited: map[string]bool{}, share: shareWeight,
+	}
+	v.files = v.records.NewLog()
 	for _, name := range opts.Algorithms {
 		if a, ok := lookupAlgorithm(name); ok {
 			v.extra |= 1 << a
@@ -103,7 +116,7 @@ func (v *Validator) ExpectManifests(names ...string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if !v.baseKnown {
-		v.base, v.baseKnown = chooseBase(names), true
+		v.base, v.baseKnown = chooseBase(slices.Values(names)), true
 	}
 	v.payloadExact, v.tagExact = true, true
 	for _, name := range names {
@@ -254,7 +267,9 @@ func (v *Validator) AddDir(name string) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.dataDirs[clean] = true
+	if len(v.dataDirs) < maxTagFiles { // a bag has one; an archive without a bag may have very many
+		v.dataDirs[clean] = true
+	}
 }
 
 // Refuse reports a name that is neither a file nor a folder: a symbolic link, a device. kind says what it is.
@@ -265,9 +280,29 @@ func (v *Validator) Refuse(name, kind string) {
 func (v *Validator) addFault(f Fault) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.hold(int64(len(f.File) + len(f.Expected) + len(f.Found) + 200)) {
-		v.faults = append(v.faults, f)
+	v.faults.add(f)
+}
+
+// limit reports once that the bag has more of something than is kept.
+func (v *Validator) limit(what string, most int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.limited[what] {
+		v.limited[what] = true
+		v.faults.add(newFault(SeverityError, RuleLimit, "", fmt.Sprintf("at most %d %s", most, what), "more"))
 	}
+}
+
+// kept says whether a record was put aside. full is reported as a fault of the bag; the error is of the system.
+func (v *Validator) kept(ok bool) (full bool, err error) {
+	if ok {
+		return false, nil
+	}
+	if err := v.records.Err(); !errors.Is(err, spill.ErrFull) {
+		return false, err
+	}
+	v.limit("octets of names, digests and addresses", v.opts.MaxRecords)
+	return true, nil
 }
 
 // accept checks the name of a file and cleans it.
@@ -283,60 +318,44 @@ func (v *Validator) accept(name string) (string, bool) {
 	return path.Clean(name), true
 }
 
-// hold counts memory; v.mu is held. False when there is no more: then the caller keeps nothing.
-func (v *Validator) hold(n int64) bool {
-	if v.held.Add(n) <= v.opts.MaxMemory {
-		return true
-	}
-	v.held.Add(-n)
-	if !v.over {
-		v.over = true
-		v.faults = append(v.faults, newFault(SeverityError, RuleLimit, "",
-			fmt.Sprintf("at most %d octets of names, digests and tags", v.opts.MaxMemory), "more"))
-	}
-	return false
-}
-
 // commit enters a file, with what was read of it if it is a tag file.
 func (v *Validator) commit(name string, size int64, set algSet, digests []byte, tag *tagFile) error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.report != nil {
-		return fmt.Errorf("add %q: %w", name, ErrFinished)
-	}
-	if v.over || !v.hold(int64(len(digests))+32) {
-		return nil
-	}
-	id, ok := v.intern(name)
-	if !ok {
-		return nil
-	}
-	if v.file(id) >= 0 {
-		v.faults = append(v.faults, newFault(SeverityError, RuleDuplicateEntry, name, "one file of this name", "more"))
-		return nil
-	}
-	v.fileOf[id] = int32(len(v.files)) + 1
-	v.files = append(v.files, fileRecord{size: size, offset: uint64(len(v.digests)), name: id, algs: set})
-	v.digests = append(v.digests, digests...)
-	if tag != nil {
-		v.tags[name] = tag
-		v.learn(name, tag)
+	known, ok, err := v.enterFile(name, size, set, digests, tag)
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		_, err = v.kept(false)
+		return err
+	case tag != nil && !known:
+		v.limit("tag files", maxTagFiles)
 	}
 	return nil
 }
 
-// intern gives the id of a name. False when memory is used up.
-func (v *Validator) intern(name string) (uint32, bool) {
-	id, isNew := v.names.intern(name)
-	if !isNew {
-		return id, true
+// enterFile keeps the record of a file. known is false for a tag file that there is no room for, ok is false when no record is kept.
+func (v *Validator) enterFile(name string, size int64, set algSet, digests []byte, tag *tagFile) (known, ok bool, err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.report != nil || v.err != nil {
+		return false, false, fmt.Errorf("add %q: %w", name, ErrFinished)
 	}
-	v.fileOf = append(v.fileOf, 0)
-	return id, v.hold(int64(len(name)) + 48)
+	record := fileRecord{size: size, name: name, algs: set, digests: digests}.append(nil)
+	if !v.files.Append(record) {
+		return false, false, nil
+	}
+	v.weight += int64(len(record)) + recordWeight
+	if tag == nil || v.tags[name] != nil { // a second one of the name is reported in the end
+		return true, true, nil
+	}
+	if len(v.tags) == maxTagFiles {
+		return false, true, nil
+	}
+	v.tags[name] = tag
+	v.weight += tag.weight
+	v.learn(name, tag)
+	return true, true, nil
 }
-
-// file is the index of the file of that name, or -1.
-func (v *Validator) file(name uint32) int32 { return v.fileOf[name] - 1 }
 
 // learn narrows what is needed down to what the tag files that have come say; v.mu is held.
 func (v *Validator) learn(name string, tag *tagFile) {
@@ -353,28 +372,8 @@ func (v *Validator) learn(name string, tag *tagFile) {
 		return
 	}
 	// Since 1.0 a tag manifest must list every payload manifest, so those that may still come are known.
-	for _, e := range tag.entries {
-		v.need(strings.TrimLeft(v.names.list[e.name], "*./"))
+	for record := range tag.entries.Records() {
+		v.need(strings.TrimLeft(readEntry(record).name, "*./"))
 	}
 	v.payloadExact = v.payloadAlgs != 0
-}
-
-// nameTable keeps every name once, whether it comes from a file or from a manifest.
-type nameTable struct {
-	ids  map[string]uint32
-	list []string
-}
-
-func (t *nameTable) intern(name string) (id uint32, isNew bool) {
-	if id, ok := t.ids[name]; ok {
-		return id, false
-	}
-	if t.ids == nil {
-		t.ids = map[string]uint32{}
-	}
-	name = strings.Clone(name)
-	id = uint32(len(t.list))
-	t.ids[name] = id
-	t.list = append(t.list, name)
-	return id, true
 }

@@ -28,7 +28,7 @@ func ValidateZip(ctx context.Context, r io.ReaderAt, size int64, opts Options) (
 			return nil, fmt.Errorf("validate zip: %w", failed)
 		}
 		v.damaged(SeverityError, "", err.Error())
-		return v.Finish(), nil
+		return v.Finish()
 	}
 	names := make([]string, 0, len(zr.File))
 	for _, f := range zr.File {
@@ -57,7 +57,7 @@ func ValidateZip(ctx context.Context, r io.ReaderAt, size int64, opts Options) (
 	if err != nil {
 		return nil, fmt.Errorf("validate zip: %w", err)
 	}
-	return v.Finish(), nil
+	return v.Finish()
 }
 
 func (v *Validator) addZipped(ctx context.Context, f *zip.File, src *sourceReaderAt) error {

@@ -2,15 +2,13 @@ package checkm
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"strconv"
 
 	"github.com/holdfast/holdfast/names"
 )
-
-// defaultMaxFaults is what Check keeps when Options does not say.
-const defaultMaxFaults = 1000
 
 // Report is what [Check] found in a whole manifest.
 type Report struct {
@@ -45,10 +43,7 @@ func (r Report) OK() bool { return r.Errors == 0 }
 // when r cannot be read to its end; the report then tells what was found up to there.
 func Check(r io.Reader, opts Options) (Report, error) {
 	reader := NewReader(r, opts)
-	reader.list.max = opts.MaxFaults
-	if opts.MaxFaults <= 0 {
-		reader.list.max = defaultMaxFaults
-	}
+	reader.list = newFaultList(opts.MaxFaults)
 	c := checker{reader: reader}
 	reader.ahead = c.catchUp
 	for {
@@ -181,7 +176,7 @@ func beside(file names.File, r *Reader) (Fault, bool) {
 		f.Rule, f.Severity, f.Expected = RuleNameCase, Warning, "names that differ in more than case or the form of their letters"
 		f.Fix = "both are kept; on systems that ignore case one would replace the other"
 	case names.TooMany:
-		f.Rule, f.Expected = RuleFolders, "at most "+strconv.Itoa(names.MaxFolders)+" folders in one object"
+		f.Rule, f.Expected = RuleFolders, fmt.Sprintf("at most %d files, %d folders and 1,000 names that differ by case only in one object", names.MaxFiles, names.MaxFolders)
 		f.Fix = "make several objects of it, or pack it into a container"
 		return f, true
 	}

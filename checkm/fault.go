@@ -1,11 +1,14 @@
 package checkm
 
 import (
+	"cmp"
 	"fmt"
-	"sort"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/holdfast/holdfast/faults"
 )
 
 // Severity tells what must be repaired from what should be.
@@ -106,32 +109,35 @@ func (e *UnsoundError) Unwrap() []error {
 // those of rows, errors before warnings, so that a flood of the lesser never hides the
 // greater.
 type faultList struct {
-	max                    int
-	whole, errs, warnings  []Fault
+	first                  *faults.List[Fault]
 	nWhole, nErr, nWarning int64
 }
 
-func (l *faultList) add(f Fault) {
-	kept, n := &l.warnings, &l.nWarning
-	switch {
-	case f.Severity == Error && f.Manifest:
-		kept, n = &l.whole, &l.nWhole
-	case f.Severity == Error:
-		kept, n = &l.errs, &l.nErr
-	}
-	*n++
-	if len(*kept) < l.max {
-		*kept = append(*kept, f)
-	}
+func newFaultList(most int) faultList {
+	return faultList{first: faults.New(most, func(a, b Fault) int {
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.Line, b.Line))
+	})}
 }
 
-// sorted returns at most max faults in order of lines.
-func (l *faultList) sorted() []Fault {
-	all := []Fault{} // never null in JSON
-	for _, part := range [][]Fault{l.whole, l.errs, l.warnings} {
-		all = append(all, part[:min(len(part), l.max-len(all))]...)
+func (f *Fault) rank() int {
+	switch {
+	case f.Severity == Error && f.Manifest:
+		return 0
+	case f.Severity == Error:
+		return 1
 	}
-	sort.SliceStable(all, func(i, j int) bool { return all[i].Line < all[j].Line })
+	return 2
+}
+
+func (l *faultList) add(f Fault) {
+	*[]*int64{&l.nWhole, &l.nErr, &l.nWarning}[f.rank()]++
+	l.first.Add(f)
+}
+
+// sorted returns the kept faults in order of lines.
+func (l *faultList) sorted() []Fault {
+	all := append([]Fault{}, l.first.Kept()...) // never null in JSON
+	slices.SortStableFunc(all, func(a, b Fault) int { return cmp.Compare(a.Line, b.Line) })
 	return all
 }
 

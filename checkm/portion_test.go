@@ -15,7 +15,7 @@ import (
 // plainCheck is Check by its definition: each row is judged when it is read, against all names before it.
 func plainCheck(r io.Reader, opts Options) Report {
 	reader := NewReader(r, opts)
-	reader.list.max = opts.MaxFaults
+	reader.list = newFaultList(opts.MaxFaults)
 	index := names.NewSet()
 	var rep Report
 	for {

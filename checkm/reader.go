@@ -46,7 +46,7 @@ type Reader struct {
 func NewReader(r io.Reader, opts Options) *Reader {
 	return &Reader{
 		lex: newLexer(r), opts: opts,
-		list: faultList{max: keptFaults}, whole: faultList{max: keptFaults}, ahead: func() {},
+		list: newFaultList(keptFaults), whole: newFaultList(keptFaults), ahead: func() {},
 	}
 }
 

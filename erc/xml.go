@@ -19,7 +19,7 @@ import (
 func newDecoder(r io.Reader) *xml.Decoder {
 	limited := &limitedReader{r: r, left: MaxSize}
 	// UTF-16 shows itself by its mark only; without one the bytes go through as they are.
-	d := xml.NewDecoder(transform.NewReader(limited, unicode.BOMOverride(encoding.Nop.NewDecoder())))
+	d := xml.NewDecoder(&depthReader{r: transform.NewReader(limited, unicode.BOMOverride(encoding.Nop.NewDecoder()))})
 	d.CharsetReader = func(label string, in io.Reader) (io.Reader, error) {
 		switch strings.ToLower(label) {
 		case "utf-16", "utf-16le", "utf-16be", "us-ascii", "ascii", "utf8":
@@ -51,6 +51,35 @@ func (l *limitedReader) Read(p []byte) (int, error) {
 	n, err := l.r.Read(p)
 	if l.left -= int64(n); l.left < 0 {
 		return 0, fmt.Errorf("read metadata: %w: more than %d bytes", ErrTooLarge, MaxSize)
+	}
+	return n, err // bare, since io.EOF is among them
+}
+
+// mostNested is how deep elements may be nested. A decoder keeps some 100 bytes of each that is open.
+const mostNested = 10_000
+
+// depthReader fails when far more elements were opened than closed. It goes by the brackets alone, so those in comments count,
+// too.
+type depthReader struct {
+	r     io.Reader
+	depth int
+	last  byte
+}
+
+// Read implements io.Reader.
+func (d *depthReader) Read(p []byte) (int, error) {
+	n, err := d.r.Read(p)
+	for _, c := range p[:n] {
+		switch {
+		case d.last == '<' && c == '/', d.last == '/' && c == '>':
+			d.depth--
+		case d.last == '<' && c != '!' && c != '?':
+			d.depth++
+		}
+		d.last = c
+	}
+	if d.depth > mostNested {
+		return 0, fmt.Errorf("read metadata: %w: elements nested more than %d deep", ErrTooLarge, mostNested)
 	}
 	return n, err // bare, since io.EOF is among them
 }

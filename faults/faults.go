@@ -40,7 +40,10 @@ func (l *List[F]) Add(f F) {
 	}
 }
 
-// Total is the number of faults that were added.
+// Count counts n faults that are not kept.
+func (l *List[F]) Count(n int64) { l.total += n }
+
+// Total is the number of faults that were added or counted.
 func (l *List[F]) Total() int64 { return l.total }
 
 // Kept returns the first faults, in order; nil for none. The caller must not change them.

@@ -30,10 +30,11 @@ func TestList_KeepsTheFirst(t *testing.T) {
 				l.Kept()
 			}
 		}
+		l.Count(3)
 		want := slices.Clone(all)
 		slices.SortStableFunc(want, byRank)
 		want = want[:min(len(want), most)]
-		if got := l.Kept(); !slices.Equal(got, want) || l.Total() != int64(len(all)) {
+		if got := l.Kept(); !slices.Equal(got, want) || l.Total() != int64(len(all))+3 {
 			t.Fatalf("kept %v of %d, want %v of %d", got, l.Total(), want, len(all))
 		}
 	})

@@ -51,7 +51,10 @@ func judgeBag(ctx context.Context, in unpack.Input, v *Report, tops []string, d 
 	if err != nil { // the container itself was sound a moment ago
 		return Report{}, err
 	}
-	report := bag.Finish()
+	report, err := bag.Finish()
+	if err != nil {
+		return Report{}, err
+	}
 	v.addFaults(d.of(path.Join(report.Base, bagit.PayloadDir)))
 	if err := askBag(ctx, v, report, o); err != nil {
 		return Report{}, err
@@ -76,16 +79,23 @@ func (v *Report) bag(r *bagit.Report) Report {
 	v.Version, v.Files, v.Bytes = r.Version.String(), r.PayloadFiles, r.PayloadBytes
 	v.addFaults(fetchFaults(r))
 	holey := r.Holey()
+	listed := map[Severity]int{}
 	for _, f := range r.Faults {
 		severity := Severity(f.Severity)
 		if holey && f.Rule == bagit.RuleNotFetched {
 			severity = Warning
 		}
+		listed[severity]++
 		v.add(Fault{
 			Severity: severity, Rule: string(f.Rule), Clause: f.Clause, File: f.File, Source: f.Source,
 			Expected: f.Expected, Found: f.Found, Fix: f.Fix,
 		})
 	}
+	errs, warnings := r.ErrorCount, r.WarningCount
+	if holey {
+		errs, warnings = 0, errs+warnings
+	}
+	v.countMore(errs-int64(listed[Error]), warnings-int64(listed[Warning]))
 	return v.settle()
 }
 

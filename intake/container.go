@@ -83,7 +83,9 @@ func judgeListing(ctx context.Context, in unpack.Input, v *Report, list *Listing
 	if err != nil {
 		return err
 	}
-	v.addFaults(list.Finish())
+	listed := list.Finish()
+	v.addFaults(listed)
+	v.countMore(list.Wrong()-int64(len(listed)), 0)
 	return nil
 }
 

@@ -81,7 +81,9 @@ func Files(fsys fs.FS, files, bytes int64, o Options) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	v.addFaults(listing.Finish())
+	wrong := listing.Finish()
+	v.addFaults(wrong)
+	v.countMore(listing.Wrong()-int64(len(wrong)), 0)
 	return v.settle(), nil
 }
 

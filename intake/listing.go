@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/holdfast/holdfast/checkm"
+	"github.com/holdfast/holdfast/faults"
 	"github.com/holdfast/holdfast/fixity"
 )
 
@@ -21,8 +22,11 @@ const ListingFile = "mrt-manifest.txt"
 type Listing struct {
 	mu       sync.Mutex
 	promised map[string]promise // of files that were not met yet
-	wrong    []Fault
+	wrong    *faults.List[Fault]
 }
+
+// mostListed bounds the bytes of names and digests that a Listing keeps, with 64 for each row: some 150,000 rows.
+const mostListed = 24 << 20
 
 // promise is what is said of one file.
 type promise struct {
@@ -34,31 +38,49 @@ type promise struct {
 
 // ReadListing reads an mrt-manifest.txt to its end. The error is a *Refusal that has all its faults, or that of r.
 func ReadListing(r io.Reader) (*Listing, error) {
-	l := &Listing{promised: map[string]promise{}}
+	l := &Listing{
+		promised: map[string]promise{},
+		wrong:    faults.New(faults.Most, func(a, b Fault) int { return strings.Compare(a.File, b.File) }),
+	}
 	v := newReport(string(checkm.InContainer))
-	seen := map[string]int{}
+	kept, own := 0, 0 // the line of its own row
 	reader := checkm.NewReader(r, checkm.Options{Kind: checkm.InContainer})
 	for {
-		row, faults, err := reader.Next()
+		row, wrong, err := reader.Next()
 		var unsound *checkm.UnsoundError
 		if errors.Is(err, io.EOF) || errors.As(err, &unsound) {
 			break
 		} else if err != nil {
 			return nil, err
 		}
-		for _, f := range faults {
+		for _, f := range wrong {
 			v.add(listingFault(f))
 		}
-		if before, twice := seen[row.Name]; twice && !checkm.Refused(faults) {
+		before := l.promised[row.Name].line
+		if row.Name == ListingFile {
+			before = own
+		}
+		if before > 0 && !checkm.Refused(wrong) {
 			v.add(Fault{
 				Severity: Error, Rule: string(checkm.RuleNameDuplicate), Source: lineOf(row.Line), Found: row.Name,
 				Expected: fmt.Sprintf("each name once; the other one stands on line %d", before), Fix: "list each file once",
 			})
 		}
-		seen[row.Name] = row.Line
-		if row.Name != ListingFile { // a file cannot state its own digest
-			l.promised[row.Name] = promise{line: row.Line, size: row.Size, algorithm: row.Algorithm, digest: row.Digest}
+		if row.Name == ListingFile { // a file cannot state its own digest
+			own = row.Line
+			continue
 		}
+		if before == 0 {
+			kept += len(row.Name) + len(row.Digest) + 64
+		}
+		if kept > mostListed {
+			v.add(Fault{
+				Severity: Error, Rule: "listing-limit", Source: lineOf(row.Line), Message: "it lists more files than can be compared with the container",
+				Fix: "make several objects of it, or leave " + ListingFile + " out",
+			})
+			return nil, v.settled()
+		}
+		l.promised[strings.Clone(row.Name)] = promise{line: row.Line, size: row.Size, algorithm: row.Algorithm, digest: strings.Clone(row.Digest)}
 	}
 	for _, f := range reader.Faults() {
 		v.add(listingFault(f))
@@ -114,7 +136,7 @@ func (l *Listing) Check(name string, size int64, digest string) (ok bool) {
 	default:
 		return true
 	}
-	l.wrong = append(l.wrong, f)
+	l.wrong.Add(f)
 	return false
 }
 
@@ -135,17 +157,23 @@ func (l *Listing) meet(name string, size int64, r io.Reader) error {
 	return nil
 }
 
-// Finish returns all that is wrong, in the order of names, once all files were checked.
+// Finish returns what is wrong, in the order of names, once all files were checked: the first 1,000. Wrong counts all.
 func (l *Listing) Finish() []Fault {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(l.promised)) {
-		l.wrong = append(l.wrong, Fault{
+		l.wrong.Add(Fault{
 			Severity: Error, Rule: "listing-absent", File: name, Source: lineOf(l.promised[name].line),
 			Message: "it is listed, and not there", Fix: "pack it, too, or take it off the list",
 		})
 	}
 	clear(l.promised)
-	slices.SortFunc(l.wrong, func(a, b Fault) int { return strings.Compare(a.File, b.File) })
-	return l.wrong
+	return l.wrong.Kept()
+}
+
+// Wrong is how many faults there are, once Finish was called.
+func (l *Listing) Wrong() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.wrong.Total()
 }

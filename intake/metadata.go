@@ -7,12 +7,14 @@ import (
 
 	"github.com/holdfast/holdfast/bagit"
 	"github.com/holdfast/holdfast/erc"
+	"github.com/holdfast/holdfast/faults"
 )
 
 // descriptions judges the files by which a container describes its object, where they count: at its top, or in a bag's
 // payload folder.
 type descriptions struct {
 	faults map[string][]Fault // by folder
+	met    int
 }
 
 // meet reads a file when it may be one that describes. The error is that of r.
@@ -33,6 +35,9 @@ func (d *descriptions) meet(name string, r io.Reader) error {
 	if !erc.Malformed(err) {
 		return err
 	}
+	if d.met++; d.met > faults.Most { // folders named data may be very many, of which one counts
+		return nil
+	}
 	if d.faults == nil {
 		d.faults = map[string][]Fault{}
 	}
@@ -44,9 +49,9 @@ func (d *descriptions) meet(name string, r io.Reader) error {
 
 // of returns the faults of the files that count where the payload lies in folder, "." for the top.
 func (d *descriptions) of(folder string) []Fault {
-	faults := d.faults["."]
+	wrong := d.faults["."]
 	if folder != "." {
-		faults = append(faults, d.faults[folder]...)
+		wrong = append(wrong, d.faults[folder]...)
 	}
-	return faults
+	return wrong
 }

@@ -79,6 +79,11 @@ func objectVerdict(o Options) func(*ocfl.Report, error) (Report, error) {
 		v := newReport(string(OCFLObject)).atMost(o.MaxFaults)
 		v.Version, v.Files, v.Bytes = r.Spec, int64(r.Files), r.Bytes
 		v.addOCFL(r.Faults)
+		if more := r.Count - int64(len(r.Faults)); v.Errors > 0 { // errors are listed before warnings
+			v.countMore(more, 0)
+		} else {
+			v.countMore(0, more)
+		}
 		return v.settle(), nil
 	}
 }

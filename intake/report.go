@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/holdfast/holdfast/faults"
 	"github.com/holdfast/holdfast/registry"
 )
 
@@ -46,10 +47,10 @@ type Report struct {
 	// Faults are the first of them, errors before warnings.
 	Faults []Fault `json:"faults" doc:"All faults, or the first of very many, errors before warnings"`
 
-	most     int
-	warnings []Fault
-	whole    bool // an error condemns all of it, not only a row
-	batch    bool
+	most  int
+	first *faults.List[Fault]
+	whole bool // an error condemns all of it, not only a row
+	batch bool
 }
 
 // Fault is one thing that is wrong with a payload.
@@ -113,33 +114,46 @@ func (f Fault) Text() string {
 	return b.String()
 }
 
-const defaultMaxFaults = 1000
+func newReport(what string) *Report { return (&Report{Type: what}).atMost(faults.Most) }
 
-func newReport(what string) *Report { return &Report{Type: what, most: defaultMaxFaults} }
-
+// atMost says how many faults are listed; 0 leaves it as it is. It is called before the first is added.
 func (v *Report) atMost(n int) *Report {
 	if n > 0 {
 		v.most = n
+		v.first = faults.New(n, func(a, b Fault) int { return cmp.Compare(rank(a), rank(b)) })
 	}
 	return v
 }
 
+// rank puts errors before warnings.
+func rank(f Fault) int {
+	if f.Severity == Warning {
+		return 1
+	}
+	return 0
+}
+
 // add counts a fault, and keeps it among the first.
 func (v *Report) add(f Fault) {
-	kept := &v.Faults
 	switch {
 	case f.Severity == Warning:
 		v.Warnings++
-		kept = &v.warnings
 	case f.Unreachable:
 		v.Unreachable++
 		fallthrough
 	default:
 		v.Errors++
 	}
-	if len(*kept) < v.most {
-		*kept = append(*kept, f)
+	for _, text := range []*string{&f.File, &f.Field, &f.Source, &f.Message, &f.Expected, &f.Found} {
+		*text = faults.Cut(*text)
 	}
+	v.first.Add(f)
+}
+
+// countMore counts faults of which only the number is known.
+func (v *Report) countMore(errs, warnings int64) {
+	v.Errors += errs
+	v.Warnings += warnings
 }
 
 // addAll counts the faults of another report, and keeps those that it has.
@@ -159,11 +173,7 @@ func (v *Report) addFaults(all []Fault) {
 func (v *Report) settle() Report {
 	v.Valid = v.Errors == 0
 	v.Accepted = v.Valid || v.batch && !v.whole
-	v.Faults = append(v.Faults, v.warnings[:min(len(v.warnings), v.most-len(v.Faults))]...)
-	if v.Faults == nil {
-		v.Faults = []Fault{} // never null in JSON
-	}
-	v.warnings = nil
+	v.Faults = append([]Fault{}, v.first.Kept()...) // never null in JSON
 	return *v
 }
 

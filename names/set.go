@@ -11,8 +11,15 @@ import (
 	"strings"
 )
 
-// MaxFolders is how many different folders a Set keeps.
-const MaxFolders = 4_000_000
+// MaxFiles and MaxFolders are how many names of files, and how many different folders, a Set keeps. At most, it takes some
+// 60 MiB.
+const (
+	MaxFiles   = 2_000_000
+	MaxFolders = 1_000_000
+)
+
+// maxAlike is how many names a Set keeps that differ by case or normal form only. To meet one more takes as many steps.
+const maxAlike = 1000
 
 // Set remembers names of files and their folders in some 20 bytes each, whatever their length, under the hash of their
 // folded form, so that one look finds a name and all that differ from it only by case or normal form. It compares 56
@@ -27,12 +34,14 @@ type Set struct {
 	touched       uint16 // what AddAll looked at; only there to be written to
 	lastFolder    string // of the last file; it and what it lies in are known
 	folders       int
+	files         int
+	mostFiles     int
 	mostFolders   int
 }
 
 // NewSet returns an empty Set.
 func NewSet() *Set {
-	return &Set{folded: maphash.MakeSeed(), exact: maphash.MakeSeed(), mostFolders: MaxFolders}
+	return &Set{folded: maphash.MakeSeed(), exact: maphash.MakeSeed(), mostFiles: MaxFiles, mostFolders: MaxFolders}
 }
 
 // Kind says what keeps a name from lying beside an earlier one.
@@ -44,7 +53,7 @@ const (
 	Variant         // it differs from it by case or normal form only, or a folder does
 	FileFolder      // one of the two is a folder that the other lies in
 	Same            // it is the same
-	TooMany         // there are more than MaxFolders folders: nothing is known of this one
+	TooMany         // there are more than MaxFiles, MaxFolders or 1,000 that are alike: nothing is known of this one
 )
 
 // Clash is what a name has in common with an earlier one.
@@ -160,15 +169,23 @@ func (s *Set) meet(e entry) Clash {
 	if t.slots == nil {
 		t.slots = make([]slot, 8+int(e.table)*12/len(s.tables))
 	}
-	clash, free := t.find(&e.slot)
+	clash, free, alike := t.find(&e.slot)
 	if clash.Kind == Same {
 		return clash
+	}
+	if alike >= maxAlike {
+		return Clash{Kind: TooMany}
 	}
 	if e.slot.folder() {
 		if s.folders == s.mostFolders {
 			return Clash{Kind: TooMany}
 		}
 		s.folders++
+	} else {
+		if s.files == s.mostFiles {
+			return Clash{Kind: TooMany}
+		}
+		s.files++
 	}
 	t.insert(e.slot, free)
 	return clash
@@ -223,18 +240,19 @@ func (t *table) first(k *slot) int {
 	return int(hash * uint64(len(t.slots)) >> 32)
 }
 
-// find returns the worst of what k has in common with the names that are there, of several the first, and the free slot
-// at which the search ended.
-func (t *table) find(k *slot) (c Clash, free int) {
+// find returns the worst of what k has in common with the names that are there, of several the first, the free slot
+// at which the search ended, and how many names there are of the same folded form.
+func (t *table) find(k *slot) (c Clash, free, alike int) {
 	for i := t.first(k); ; i++ {
 		if i == len(t.slots) {
 			i = 0
 		}
 		s := &t.slots[i]
 		if s.at == [2]uint16{} {
-			return c, i
+			return c, i, alike
 		}
 		if s.fold == k.fold {
+			alike++
 			c.worse(s.clash(k))
 		}
 	}
@@ -260,6 +278,6 @@ func (t *table) insert(k slot, free int) {
 }
 
 func (t *table) put(k slot) {
-	_, free := t.find(&k)
+	_, free, _ := t.find(&k)
 	t.slots[free] = k
 }

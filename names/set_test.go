@@ -161,6 +161,38 @@ func TestSet_TooManyFolders(t *testing.T) {
 	}
 }
 
+// Beyond the most files nothing is known of further ones. Names that differ by case only are kept apart up to a number, so that
+// to meet a name never takes long.
+func TestSet_TooManyFiles(t *testing.T) {
+	t.Parallel()
+	s := names.NewSet()
+	s.LimitFiles(2)
+	for i, want := range []names.Kind{names.Fine, names.Fine, names.TooMany} {
+		if c := s.Add(fmt.Sprint("f", i), i+1); c.Kind != want {
+			t.Errorf("file %d: %+v, want %d", i, c, want)
+		}
+	}
+	if c := s.Add("f0", 4); c != (names.Clash{Kind: names.Same, At: 1}) {
+		t.Errorf("a file that is known: %+v", c)
+	}
+	s = names.NewSet()
+	last := names.Clash{}
+	for i := range 2000 {
+		name := []byte("abcdefghijkl")
+		for bit := range name {
+			if i>>bit&1 == 1 {
+				name[bit] -= 'a' - 'A'
+			}
+		}
+		if last = s.Add(string(name), i+1); i == 999 && last.Kind != names.Variant {
+			t.Errorf("variant %d: %+v", i, last)
+		}
+	}
+	if last.Kind != names.TooMany {
+		t.Errorf("the last of 2,000 variants: %+v", last)
+	}
+}
+
 func TestLongPart(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("é", 128)

@@ -8,6 +8,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/holdfast/holdfast/faults"
 )
 
 // decoded is an inventory as it was read, with everything that is wrong with it. Parts that could not be understood are
@@ -17,7 +19,7 @@ type decoded struct {
 	head   string // as written
 	typeID string // as written
 	names  []string
-	faults []Fault
+	faults *faults.List[Fault]
 
 	fixityIsNoObject bool
 	hasFixity        bool
@@ -42,8 +44,8 @@ func decodeInventory(r io.Reader, path string) (*decoded, error) {
 func decodeLike(r io.Reader, path string, like *shared) (*decoded, error) {
 	text := &utf8Reader{r: r}
 	d := &decoder{
-		json: json.NewDecoder(text), path: path, seen: make(map[string]bool),
-		out:   &decoded{inv: Inventory{ContentDirectory: defaultContent}},
+		json: json.NewDecoder(&jsonGuard{r: text}), path: path, seen: make(map[string]bool),
+		out:   &decoded{inv: Inventory{ContentDirectory: defaultContent}, faults: newFaults()},
 		known: interner{like: like, own: make(map[string]string)},
 	}
 	d.json.UseNumber()
@@ -74,7 +76,7 @@ func decodeLike(r io.Reader, path string, like *shared) (*decoded, error) {
 var errSyntax = errors.New("unexpected value")
 
 func (d *decoder) fault(code, format string, args ...any) {
-	d.out.faults = append(d.out.faults, Fault{Code: code, Path: d.path, Message: fmt.Sprintf(format, args...)})
+	d.out.faults.Add(Fault{Code: code, Path: d.path, Message: faults.Cut(fmt.Sprintf(format, args...))})
 }
 
 // inventory reads the root object.
@@ -90,7 +92,9 @@ func (d *decoder) inventory() error {
 		if d.seen[key] {
 			d.fault("E033", "key %q is there twice", key)
 		}
-		d.seen[key] = true
+		if len(d.seen) < faults.Most { // an inventory has eight
+			d.seen[key] = true
+		}
 		inv := &d.out.inv
 		switch key {
 		case "id":

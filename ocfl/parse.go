@@ -12,7 +12,7 @@ func ReadInventory(r io.Reader, name string) (*Inventory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read inventory %q: %w", name, err)
 	}
-	if faults := onlyErrors(out.faults); len(faults) > 0 {
+	if faults := onlyErrors(out.faults.Kept()); len(faults) > 0 {
 		return nil, &InventoryError{Key: name, Faults: faults}
 	}
 	return &out.inv, nil

@@ -152,7 +152,7 @@ func (r *Root) loadInventory(ctx context.Context, folder string) (*Inventory, er
 	if err != nil {
 		return nil, fmt.Errorf("read %q: %w", key, err)
 	}
-	if faults := onlyErrors(out.faults); len(faults) > 0 {
+	if faults := onlyErrors(out.faults.Kept()); len(faults) > 0 {
 		return nil, &InventoryError{Key: key, Faults: faults}
 	}
 	algorithm := out.inv.Algorithm

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/holdfast/holdfast/faults"
 )
 
 // Fault is one thing that an object does not do as the specification says.
@@ -26,12 +28,14 @@ func (f Fault) String() string {
 
 // Report is the outcome of a validation.
 type Report struct {
-	ID     string  `json:"id"`    // as the inventory says; empty when it cannot be read
-	Spec   string  `json:"spec"`  // of the declaration
-	Head   string  `json:"head"`  // name of the newest version
-	Files  int     `json:"files"` // content files that were read
-	Bytes  int64   `json:"bytes"` // and their size
+	ID    string `json:"id"`    // as the inventory says; empty when it cannot be read
+	Spec  string `json:"spec"`  // of the declaration
+	Head  string `json:"head"`  // name of the newest version
+	Files int    `json:"files"` // content files that were read
+	Bytes int64  `json:"bytes"` // and their size
+	// Faults are the first 1,000, errors before warnings. Count counts all.
 	Faults []Fault `json:"faults"`
+	Count  int64   `json:"count"`
 }
 
 // Valid says that there is no error; there may be warnings.
@@ -48,9 +52,9 @@ func (r *Report) Warnings() []Fault {
 // Codes returns the codes of all faults, sorted, each once.
 func (r *Report) Codes() []string { return codesOf(r.Faults) }
 
-func codesOf(faults []Fault) []string {
+func codesOf(all []Fault) []string {
 	var codes []string
-	for _, f := range faults {
+	for _, f := range all {
 		codes = append(codes, f.Code)
 	}
 	slices.Sort(codes)
@@ -58,14 +62,30 @@ func codesOf(faults []Fault) []string {
 }
 
 // onlyErrors returns the errors among faults.
-func onlyErrors(faults []Fault) []Fault {
-	return slices.DeleteFunc(slices.Clone(faults), func(f Fault) bool { return !f.Error() })
+func onlyErrors(all []Fault) []Fault {
+	return slices.DeleteFunc(slices.Clone(all), func(f Fault) bool { return !f.Error() })
 }
 
-// sortFaults puts faults in an order that does not depend on which goroutine came first, each once.
-func sortFaults(faults []Fault) []Fault {
-	slices.SortFunc(faults, func(a, b Fault) int {
-		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Message, b.Message))
+// newFaults is a list of faults that keeps errors before warnings. Which are kept does not depend on which goroutine came first.
+func newFaults() *faults.List[Fault] {
+	return faults.New(faults.Most, func(a, b Fault) int {
+		if a.Error() != b.Error() {
+			if a.Error() {
+				return -1
+			}
+			return 1
+		}
+		return compareFaults(a, b)
 	})
-	return slices.Compact(faults)
+}
+
+func compareFaults(a, b Fault) int {
+	return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Message, b.Message))
+}
+
+// sortFaults puts faults in order, each once.
+func sortFaults(all []Fault) []Fault {
+	all = append([]Fault{}, all...)
+	slices.SortFunc(all, compareFaults)
+	return slices.Compact(all)
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/holdfast/holdfast/faults"
 	"github.com/holdfast/holdfast/storage"
 )
 
@@ -73,11 +74,15 @@ func validate(ctx context.Context, t tree, opts ValidateOptions) (*Report, error
 
 // judge validates the object that consists of nodes, which are sorted.
 func judge(ctx context.Context, t tree, nodes []node, opts ValidateOptions) (*Report, error) {
-	v := &validator{tree: t, nodes: nodes, opts: opts, report: &Report{Faults: []Fault{}}}
+	v := &validator{tree: t, nodes: nodes, opts: opts, report: &Report{}, faults: newFaults()}
 	if err := v.run(ctx); err != nil {
 		return nil, err
 	}
-	v.report.Faults = sortFaults(v.report.Faults)
+	v.report.Faults = sortFaults(v.faults.Kept())
+	v.report.Count = int64(len(v.report.Faults))
+	if v.faults.Total() > faults.Most {
+		v.report.Count = v.faults.Total()
+	}
 	return v.report, nil
 }
 
@@ -87,6 +92,7 @@ type validator struct {
 	nodes  []node
 	opts   ValidateOptions
 	report *Report
+	faults *faults.List[Fault]
 
 	root       *decoded          // nil when there is none that can be used
 	like       *shared           // of root
@@ -97,7 +103,15 @@ type validator struct {
 }
 
 func (v *validator) fault(code, path, format string, args ...any) {
-	v.report.Faults = append(v.report.Faults, Fault{Code: code, Path: path, Message: fmt.Sprintf(format, args...)})
+	v.faults.Add(Fault{Code: code, Path: path, Message: faults.Cut(fmt.Sprintf(format, args...))})
+}
+
+// addFaults takes over what was found in an inventory.
+func (v *validator) addFaults(d *decoded) {
+	for _, f := range d.faults.Kept() {
+		v.faults.Add(f)
+	}
+	v.faults.Count(d.faults.Total() - int64(len(d.faults.Kept())))
 }
 
 func (v *validator) run(ctx context.Context) error {
@@ -206,7 +220,7 @@ func (v *validator) checkRootInventory(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v.report.Faults = append(v.report.Faults, out.faults...)
+	v.addFaults(out)
 	v.report.ID, v.report.Head = out.inv.ID, out.head
 	v.rootDigest = sums
 	if v.spec != "" && out.inv.Spec != "" && out.inv.Spec != v.spec {

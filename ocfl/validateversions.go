@@ -41,7 +41,7 @@ func (v *validator) checkVersionInventories(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		v.report.Faults = append(v.report.Faults, old.faults...)
+		v.addFaults(old)
 		if err := v.checkSidecar(ctx, path, old.inv.Algorithm, sums); err != nil {
 			return err
 		}

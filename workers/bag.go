@@ -97,7 +97,7 @@ func (w *Process) judgeBag(ctx context.Context, item *base.Item, c contents, o b
 			return nil, fmt.Errorf("read the bag: %w", err)
 		}
 	}
-	return v.Finish(), nil
+	return v.Finish()
 }
 
 // first is the error that came first, of which the other may be a consequence.

@@ -129,7 +129,8 @@ func nameFault(raw string, c names.Clash) error {
 	case c.Kind == names.FileFolder:
 		fault.Detail = "this name is a file and a folder, too; rename one of them"
 	case c.Kind == names.TooMany:
-		fault.Fault, fault.Detail = FaultLimit, fmt.Sprintf("it has more than %d folders; split it", names.MaxFolders)
+		fault.Fault, fault.Detail = FaultLimit, fmt.Sprintf(
+			"it has more than %d files, %d folders, or 1,000 names that differ by case only; split it", names.MaxFiles, names.MaxFolders)
 	default:
 		return nil
 	}

@@ -2,7 +2,6 @@ package unpack
 
 import (
 	"archive/zip"
-	"compress/bzip2"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -30,22 +29,53 @@ type zipFile struct {
 // walkZip judges the whole directory first, then hands out the files.
 func (w *walker) walkZip() error {
 	local := &localTap{r: w.cursor}
-	zr, err := w.openZip(local)
+	dir, err := w.openZip(local)
 	if err != nil {
 		return err
 	}
-	files, err := w.judgeZip(zr)
-	if err != nil || w.faults.any() {
+	if err := w.judgeZip(dir); err != nil || w.faults.any() {
 		return err
 	}
+	w.decoded = 0 // names are read once more
 	var where spans
-	for _, f := range files {
-		if err := w.handZipped(f, local); err != nil {
-			return err
+	err = dir.portions(func(files []*zip.File) error {
+		for _, f := range files {
+			entry, folder, err := w.zipEntry(f)
+			if err != nil {
+				return err
+			}
+			if err := w.handZipped(zipFile{file: f, entry: entry, folder: folder}, local); err != nil {
+				return handed{err}
+			}
+			where.add(local, f.CompressedSize64)
 		}
-		where.add(local, f.file.CompressedSize64)
+		return nil
+	})
+	if err != nil {
+		return w.directoryFault(err)
 	}
 	return where.judge()
+}
+
+// handed marks an error of handing a file out, which is no fault of the directory.
+type handed struct{ error }
+
+// Unwrap returns the error itself.
+func (h handed) Unwrap() error { return h.error }
+
+// directoryFault gives an error of going through the directory its meaning.
+func (w *walker) directoryFault(err error) error {
+	var own handed
+	var fault *Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &own):
+		return own.error
+	case errors.As(err, &fault), errors.Is(err, errSearchedEnough):
+		return err
+	}
+	return w.readFault("", err)
 }
 
 // handZipped hands out one file of a zip. Of a folder it looks at the header only.
@@ -86,17 +116,21 @@ func (z *zeroSum) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// openZip reads the directory, without letting it take more memory than the limit on entries allows.
-func (w *walker) openZip(local *localTap) (*zip.Reader, error) {
+// openZip finds the directory, and reads a small one.
+func (w *walker) openZip(local *localTap) (*directory, error) {
 	end, err := readZipEnd(w.cursor, w.cursor.size)
 	if err != nil {
 		return nil, w.readFault("", err)
 	}
-	if end.entries > uint64(w.limits.Entries) { // archive/zip makes room for as many before it reads them
+	if end.entries > uint64(w.limits.Entries) {
 		w.entries = w.limits.Entries
 		return nil, w.meet()
 	}
-	tap := &directoryTap{r: local, left: w.limits.Entries + tapSlack}
+	dir := &directory{local: local, end: end}
+	if end.size > portionSize && end.judge() == nil {
+		return dir, nil
+	}
+	tap := &directoryTap{r: local, left: min(w.limits.Entries, portionSize/directoryLine) + tapSlack}
 	zr, err := zip.NewReader(tap, w.cursor.size)
 	if tap.left < 0 {
 		w.entries = w.limits.Entries
@@ -109,37 +143,45 @@ func (w *walker) openZip(local *localTap) (*zip.Reader, error) {
 		return nil, err
 	}
 	tap.done = true
-	zr.RegisterDecompressor(zipMethodBzip2, func(r io.Reader) io.ReadCloser { return io.NopCloser(bzip2.NewReader(r)) })
-	return zr, nil
+	undo(zr)
+	dir.whole = zr
+	return dir, nil
 }
 
-// judgeZip returns the files of a zip in the order of its directory, or what ends the walk; what is wrong with single ones it
-// notes.
-func (w *walker) judgeZip(zr *zip.Reader) ([]zipFile, error) {
-	files := make([]zipFile, 0, len(zr.File))
+// judgeZip judges the whole directory. It returns what ends the walk; what is wrong with single entries it notes.
+func (w *walker) judgeZip(dir *directory) error {
 	var packed, unpacked uint64
-	for _, f := range zr.File {
-		if err := w.meet(); err != nil {
-			return nil, err
+	err := dir.portions(func(files []*zip.File) error {
+		for _, f := range files {
+			if err := w.meet(); err != nil {
+				return err
+			}
+			entry, folder, err := w.zipEntry(f)
+			switch {
+			case err != nil:
+			case folder:
+				err = w.addFolder(f.Name, entry.Name)
+			default:
+				err = w.addFile(f.Name, entry.Name)
+			}
+			if err = w.note(err); err != nil {
+				return err
+			}
+			packed = addSaturating(packed, f.CompressedSize64)
+			unpacked = addSaturating(unpacked, f.UncompressedSize64)
+			if unpacked > uint64(w.ceiling) {
+				return w.tooLarge(f.Name)
+			}
 		}
-		entry, folder, err := w.zipEntry(f)
-		if err = w.note(err); err != nil {
-			return nil, err
-		}
-		packed = addSaturating(packed, f.CompressedSize64)
-		unpacked = addSaturating(unpacked, f.UncompressedSize64)
-		if unpacked > uint64(w.ceiling) {
-			return nil, w.tooLarge(f.Name)
-		}
-		files = append(files, zipFile{file: f, entry: entry, folder: folder})
+		return nil
+	})
+	if err == nil && packed > uint64(w.cursor.size) {
+		err = errOverlap
 	}
-	if packed > uint64(w.cursor.size) {
-		return nil, errOverlap
-	}
-	return files, nil
+	return w.directoryFault(err)
 }
 
-// zipEntry judges one line of the directory.
+// zipEntry judges one line of the directory by itself. Of a folder only the Entry's name is set.
 func (w *walker) zipEntry(f *zip.File) (Entry, bool, error) {
 	refuse := func(fault Fault, detail string) (Entry, bool, error) {
 		return Entry{}, false, &Error{Entry: f.Name, Fault: fault, Detail: detail}
@@ -170,7 +212,7 @@ func (w *walker) zipEntry(f *zip.File) (Entry, bool, error) {
 		if f.UncompressedSize64 != 0 {
 			return refuse(FaultDamaged, "it is a folder that has content of its own; pack it again")
 		}
-		return Entry{}, true, w.addFolder(f.Name, name)
+		return Entry{Name: name}, true, nil
 	}
 	if name == "" {
 		return refuse(FaultName, "a file has the name of the folder itself; rename it")
@@ -180,7 +222,7 @@ func (w *walker) zipEntry(f *zip.File) (Entry, bool, error) {
 	}
 	entry := Entry{Name: name, Raw: f.Name, Encoding: encoding, Size: int64(f.UncompressedSize64)}
 	entry.Modified, entry.NoZone = zipTime(f)
-	return entry, false, w.addFile(f.Name, name)
+	return entry, false, nil
 }
 
 // methodName is what a way to compress is called (APPNOTE 4.4.5).

@@ -44,9 +44,17 @@ type span struct{ from, to int64 }
 // spans are where all entries of a zip lie.
 type spans []span
 
-// add takes the entry whose header was read last.
+// add takes the entry whose header was read last. Entries that follow one another, as nearly all do, are one span, unless
+// there is room for another between them.
 func (s *spans) add(t *localTap, packed uint64) {
-	*s = append(*s, span{t.at, t.body + int64(packed)})
+	next := span{t.at, t.body + int64(packed)}
+	if n := len(*s); n > 0 {
+		if last := &(*s)[n-1]; next.from >= last.to && next.from-last.to < localHeader && next.to >= next.from {
+			last.to = next.to
+			return
+		}
+	}
+	*s = append(*s, next)
 }
 
 // judge says whether each byte belongs to one entry at most, and whether the zip begins with one of them.
