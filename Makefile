@@ -27,7 +27,7 @@ demo: build ## Show one deposit go through the whole pipeline on this machine
 	$(GO) run ./cmd/demo bin/holdfast
 
 .PHONY: test
-test: deps vet lint tidy ## What CI runs: everything, with all services required, under -race where we share memory
+test: deps vet lint tidy vuln ## What CI runs: everything, with all services required, under -race where we share memory
 	REQUIRE_SERVICES=1 GO=$(GO) scripts/test.sh
 
 .PHONY: check
@@ -63,6 +63,10 @@ fmt: $(TOOLS_READY) ## Format all Go files (gofumpt, goimports)
 .PHONY: tidy
 tidy:
 	$(GO) mod tidy -diff
+
+.PHONY: vuln
+vuln: ## Look for known vulnerabilities in what we use, where the database can be reached
+	@GO=$(GO) scripts/vuln.sh
 
 .PHONY: bench
 bench: build ## Run the benchmarks

@@ -401,6 +401,9 @@ func TestMemory(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the peak of a process is read from /proc")
 	}
+	if underRace {
+		t.Skip("the race detector takes several times the memory; scripts/test.sh runs it without")
+	}
 	for _, h := range corpus() {
 		t.Run(h.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "payload")

@@ -29,5 +29,6 @@ race -run "$at_once" ./registry/sqlstore ./registry/client || failed=1
 wait $! || failed=1
 CGO_ENABLED=0 go_test -vet=off -run "$in_turn" ./workers &
 CGO_ENABLED=0 go_test -vet=off "${long[@]}" || failed=1
+CGO_ENABLED=0 go_test -vet=off -run '^TestMemory' ./intake || failed=1 # the race detector takes several times the memory
 wait $! || failed=1
 exit $failed
