@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -144,7 +145,8 @@ func (s *server) judgeNow(ctx context.Context, u registry.Upload, t registry.Pay
 	o := intake.Options{Limits: s.unpack, BagProfile: bagProfile}
 	o.Limits.NameEncoding = c.Profile.NameEncoding
 	in := unpack.FromStore(s.staging, source.UploadKey(u.ID), u.SizeBytes)
-	work := gate.Work{Collection: c.Mnemonic, Token: callOf(ctx).token.ID}
+	who := callOf(ctx).token // of a session without a token only the name is known
+	work := gate.Work{Collection: c.Mnemonic, Token: cmp.Or(who.ID, who.Name)}
 	var v intake.Report
 	err = s.admitted(ctx, u, work, func() (err error) {
 		v, work.Memory, err = intake.JudgeWithin(ctx, in, t, o, s.gate.Small())
