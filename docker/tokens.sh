@@ -1,17 +1,17 @@
 #!/bin/sh
-# Makes a token for the workers of each stage, and an admin's, in the database of docker/compose.yaml, and prints them as lines
+# Makes a token for the workers of each stage, which is good for that stage alone, and an admin's, in the database of docker/compose.yaml, and prints them as lines
 # for docker/.env. What has a token there gets no other one, so it may run again: after it was interrupted, or when a line was
 # taken out of docker/.env to have a token replaced. A replaced token stays good until it is revoked.
 set -eu
 cd "$(dirname "$0")"
-token() { # VARIABLE NAME ROLE
+token() { # VARIABLE NAME ROLE [--stage STAGE]
   if [ -f .env ] && grep -q "^HOLDFAST_TOKEN_$1=." .env; then
     return
   fi
-  secret=$(docker compose --file compose.yaml run --rm --no-deps --no-TTY registry token create --database --again --name "$2" --role "$3")
+  secret=$(docker compose --file compose.yaml run --rm --no-deps --no-TTY registry token create --database --again --name "$2" --role "$3" ${4:+"$4" "$5"})
   echo "HOLDFAST_TOKEN_$1=$secret"
 }
 for stage in expand estimate provision download scan process replicate record notify report apply cleanup delete fixity deliver restore; do
-  token "$(echo "$stage" | tr '[:lower:]' '[:upper:]')" "worker-$stage" worker
+  token "$(echo "$stage" | tr '[:lower:]' '[:upper:]')" "worker-$stage" worker --stage "$stage"
 done
 token ADMIN admin admin

@@ -121,7 +121,7 @@ func newFleet(t *testing.T, spec fleetSpec) *fleet {
 	}
 	for i, stages := range workers {
 		n := len(slices.DeleteFunc(slices.Clone(workers[:i]), func(s string) bool { return s != stages }))
-		token := f.secret("--name", fmt.Sprintf("worker %s %d", stages, n), "--role", "worker", "--dir", f.dir)
+		token := f.secret("--name", fmt.Sprintf("worker %s %d", stages, n), "--role", "worker", "--stage", stages, "--dir", f.dir)
 		f.add(stages, n, append([]string{
 			"HOLDFAST_URL=" + apis[i%len(apis)], "HOLDFAST_TOKEN=" + token, "HOLDFAST_REDIS_URL=" + cache, "HOLDFAST_LISTEN=127.0.0.1:0",
 		}, shared...), append([]string{"worker"}, strings.Split(stages, ",")...)...)

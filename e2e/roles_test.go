@@ -198,6 +198,13 @@ func TestRoles_Start(t *testing.T) {
 		r = f.role(download, []string{"HOLDFAST_TOKEN=hf_unknown"}, "worker", "download")
 		f.refused(r, 8, "the token is not known here", "holdfast token create --role worker")
 	})
+	t.Run("a token of another stage is refused", func(t *testing.T) {
+		secret := f.secret("--name", "eva", "--role", "worker", "--stage", "scan,process", "--dir", f.dir)
+		r := f.role(download, []string{"HOLDFAST_TOKEN=" + secret}, "worker", "process", "download")
+		f.refused(r, 2, "HOLDFAST_TOKEN is good for scan,process, and not for download", "holdfast token create --role worker --stage process,download")
+		says(t, "a worker's token without a stage", f.runIn("", "token", "create", "--name", "eva2", "--role", "worker", "--dir", f.dir).stderr, "body.stages", "--stage")
+		says(t, "the list", f.must(0, "token", "list").stdout, "scan, process")
+	})
 	t.Run("a SQLite file is one process's", func(t *testing.T) {
 		database := "sqlite:" + filepath.Join(f.dir, "registry.db")
 		r := f.role(f.proc("registry", 0), []string{"HOLDFAST_LISTEN=127.0.0.1:0"}, "registry", "--wait", "0s")

@@ -9,6 +9,9 @@ import (
 type Lease struct {
 	ItemID string `json:"item_id"`
 	N      int64  `json:"n"`
+	// Token is the id of the token by which a write is asked for over the API: the attempt must have been claimed by the same one. "" is
+	// a process that has the Registry in itself, or an admin, and asks nothing. It does not travel.
+	Token string `json:"-"`
 }
 
 // WorkerInfo is a live worker process and what it serves, renewed with its leases.
@@ -34,6 +37,7 @@ type ClaimRequest struct {
 	Lease       time.Duration `json:"lease"`
 	MaxAttempts int           `json:"max_attempts"` // counted failures after which a lost attempt fails the item
 	StuckAfter  time.Duration `json:"stuck_after"`  // no progress for this long: the step is taken away (R29)
+	Token       string        `json:"-"`            // the id of the token that asks, as in [Lease]
 }
 
 // Claim is an item that is now running under Lease.

@@ -124,6 +124,8 @@ type Working interface {
 	// neither skips nor repeats one. What an item refuses is counted and told, and does not keep the others from it.
 	// Done says that there were no more.
 	ApplyNext(ctx context.Context, l Lease) (BulkProgress, error)
+	// Claimed lists the items that run under attempts which a token claimed; none of a token that nobody heard of.
+	Claimed(ctx context.Context, tokenID string) ([]WorkItem, error)
 }
 
 // NewJob is one row of a batch.

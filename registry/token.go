@@ -37,11 +37,13 @@ type Token struct {
 	Role Role   `json:"role"`
 	// Collections are those that a depositor's token is good for; a depositor without any sees nothing. The other roles
 	// are not bound to collections.
-	Collections []string   `json:"collections,omitempty"`
-	CreatedBy   string     `json:"created_by,omitempty"`
-	CreatedAt   time.Time  `json:"created_at"`
-	ExpiresAt   *time.Time `json:"expires_at,omitempty"`
-	RevokedAt   *time.Time `json:"revoked_at,omitempty"`
+	Collections []string `json:"collections,omitempty"`
+	// Stages are those that a worker's token is good for. None is every stage: such tokens were made before tokens had stages.
+	Stages    []Stage    `json:"stages,omitempty"`
+	CreatedBy string     `json:"created_by,omitempty"`
+	CreatedAt time.Time  `json:"created_at"`
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+	RevokedAt *time.Time `json:"revoked_at,omitempty"`
 }
 
 // Within is what the token's holder sees: nil for all collections, otherwise those named, which may be none.
@@ -60,6 +62,11 @@ func (t Token) Good(now time.Time) bool {
 // MaySee says whether the token's holder may see what is in a collection.
 func (t Token) MaySee(collection string) bool {
 	return t.Role != RoleDepositor || slices.Contains(t.Collections, collection)
+}
+
+// Serves says whether a worker may do with the token what is done in one of these stages; nil is what is done in every one.
+func (t Token) Serves(stages []Stage) bool {
+	return stages == nil || len(t.Stages) == 0 || slices.ContainsFunc(stages, func(s Stage) bool { return slices.Contains(t.Stages, s) })
 }
 
 // Refusal is something that somebody was refused.

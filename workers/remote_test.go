@@ -22,20 +22,43 @@ import (
 	"github.com/holdfast/holdfast/workers"
 )
 
-// newRemoteRig is a rig whose workers have the Registry over HTTP, with a worker's token.
+// newRemoteRig is a rig each of whose workers has the Registry over HTTP, with a token that is good for its own stage.
 func newRemoteRig(t *testing.T) *rig {
 	t.Helper()
-	const token = "hf_secret_of_worker"
-	return newRig(t, func(d *workers.Deps) {
-		must(t, d.Registry.AddToken(t.Context(), registry.Token{ID: "w", Hash: api.TokenHash(token), Name: "worker", Role: registry.RoleWorker}))
-		handler, err := api.New(api.Options{Registry: d.Registry, Staging: d.Staging, Objects: d.Objects, Log: slog.New(slog.DiscardHandler)})
-		must(t, err)
-		server := httptest.NewServer(handler)
-		t.Cleanup(server.Close)
-		remote := client.NewStore(client.New(server.URL, token, client.Options{}))
-		t.Cleanup(func() { must(t, remote.Close()) })
-		d.Registry = remote
-	})
+	r := newRig(t, nil)
+	r.remotely()
+	return r
+}
+
+// remotely lets the worker of each stage have the Registry over HTTP, with a token that is good for its own stage.
+func (r *rig) remotely() {
+	r.t.Helper()
+	url := r.api()
+	r.remote = map[registry.Stage]registry.Store{}
+	for _, s := range registry.Stages() {
+		r.remote[s] = r.client(url, registry.Token{ID: "worker-" + string(s), Name: "worker " + string(s), Role: registry.RoleWorker, Stages: []registry.Stage{s}})
+	}
+}
+
+// api serves the Registry's API and returns its address.
+func (r *rig) api() string {
+	r.t.Helper()
+	handler, err := api.New(api.Options{Registry: r.registry, Staging: r.staging, Objects: r.deps.Objects, Log: slog.New(slog.DiscardHandler)})
+	must(r.t, err)
+	server := httptest.NewServer(handler)
+	r.t.Cleanup(server.Close)
+	return server.URL
+}
+
+// client is the Registry over HTTP, by a token that is made for it.
+func (r *rig) client(url string, token registry.Token) *client.Store {
+	r.t.Helper()
+	secret := "hf_secret_of_" + token.ID
+	token.Hash = api.TokenHash(secret)
+	must(r.t, r.registry.AddToken(r.t.Context(), token))
+	remote := client.NewStore(client.New(url, secret, client.Options{}))
+	r.t.Cleanup(func() { must(r.t, remote.Close()) })
+	return remote
 }
 
 // A job does all its steps with the Registry in another place.
@@ -65,14 +88,17 @@ func TestRemote_RolesApart(t *testing.T) {
 	producer, err := queue.OpenProducer(t.Context(), queue.ProducerConfig{Addrs: []string{b.Addr()}, Log: log})
 	must(t, err)
 	t.Cleanup(producer.Close)
+	url := r.api()
+	r.deps.Registry = r.client(url, registry.Token{ID: "every", Name: "worker of every stage", Role: registry.RoleWorker})
+	admin := r.client(url, registry.Token{ID: "admin", Name: "the admin", Role: registry.RoleAdmin})
 	runner := &base.Runner{
 		Registry: r.deps.Registry, Interim: r.deps.Interim, Version: "1.2.3", Grace: 5 * time.Second,
 		Connect: base.Queue(queue.ConsumerConfig{Addrs: []string{b.Addr()}, Log: log}, ""),
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 3)
-	go func() { relay.New(r.deps.Registry, producer, log).Run(ctx); ended <- nil }()
-	go func() { sweep.New(r.deps.Registry, time.Minute, log).Run(ctx); ended <- nil }()
+	go func() { relay.New(admin, producer, log).Run(ctx); ended <- nil }()
+	go func() { sweep.New(admin, time.Minute, log).Run(ctx); ended <- nil }()
 	go func() { ended <- runner.Run(ctx, workers.All(&r.deps)...) }()
 
 	const jobs = 40

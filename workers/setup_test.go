@@ -42,6 +42,31 @@ type rig struct {
 	deps     workers.Deps
 	later    *atomic.Int64 // how far the Registry's clock is ahead, in nanoseconds
 	site     *site
+	sources  workers.Sources
+	remote   map[registry.Stage]registry.Store // of each stage the Registry over HTTP, by a token of its own; nil: workers have it in themselves
+}
+
+// depsOf are what the worker of a stage works with.
+func (r *rig) depsOf(s registry.Stage) *workers.Deps {
+	d := r.deps
+	if r.remote == nil || d.Registry != registry.Store(r.registry) { // a test put something in between
+		return &d
+	}
+	store := r.remote[s]
+	sources := r.sources
+	d.Registry, sources.Registry = store, store
+	d.Source = sources.Of
+	if d.Callbacks != nil {
+		callbacks := *d.Callbacks
+		callbacks.Registry = store
+		d.Callbacks = &callbacks
+	}
+	if d.Mails != nil {
+		mails := *d.Mails
+		mails.Registry = store
+		d.Mails = &mails
+	}
+	return &d
 }
 
 // collection is the one that tests submit to, unless they make another.
@@ -70,11 +95,10 @@ func newRig(t testing.TB, change func(d *workers.Deps)) *rig {
 	t.Cleanup(http.Close)
 	template, err := mint.ParseTemplate("99999/fk4{.reeeeeeeek}")
 	must(t, err)
+	r.sources = workers.Sources{Registry: r.registry, HTTP: http, S3: s3source.New(http), Uploads: source.NewUploads(r.staging)}
 	r.deps = workers.Deps{
 		Registry: r.registry, Interim: r.interim, Staging: r.staging, Volume: "staging",
-		Source: (&workers.Sources{
-			Registry: r.registry, HTTP: http, S3: s3source.New(http), Uploads: source.NewUploads(r.staging),
-		}).Of,
+		Source:   r.sources.Of,
 		Template: template, Random: rand.Reader, Version: "1.2.3", StagingFull: 0.8, StagingFullUnestimated: 0.7,
 		Policy: func(registry.Stage) base.Worker { return base.Worker{Attempts: 3} },
 	}
@@ -136,7 +160,7 @@ func (r *rig) submitTo(collection string, s registry.Spec) string {
 // handler returns the worker of a stage.
 func (r *rig) handler(s registry.Stage) base.Handler {
 	r.t.Helper()
-	for _, h := range workers.All(&r.deps) {
+	for _, h := range workers.All(r.depsOf(s)) {
 		if h.Stage() == s {
 			return h
 		}
@@ -153,8 +177,9 @@ func (r *rig) run(id string) (registry.Verdict, error) {
 
 func (r *rig) runAs(ctx context.Context, id string) (registry.Verdict, error) {
 	r.t.Helper()
-	runner := &base.Runner{Registry: r.deps.Registry, Interim: r.deps.Interim, Version: "1.2.3"}
-	return runner.RunOne(ctx, r.handler(r.item(id).Stage), id)
+	stage := r.item(id).Stage
+	runner := &base.Runner{Registry: r.depsOf(stage).Registry, Interim: r.deps.Interim, Version: "1.2.3"}
+	return runner.RunOne(ctx, r.handler(stage), id)
 }
 
 // wait lets the Registry's clock run on.

@@ -56,7 +56,7 @@ func (a *app) workerCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "worker STAGE...", Short: "Run the workers of one stage, or of several",
 		Long: "Run workers. The stages are " + strings.Join(stages, ", ") + ".\n" +
-			"It needs HOLDFAST_URL, _TOKEN (of role worker), _REDIS_URL, _STAGING_URL, _STORAGE_URL and _NSQD_ADDR or _NSQLOOKUPD_ADDRS.\n" +
+			"It needs HOLDFAST_URL, _TOKEN (of role worker and these stages), _REDIS_URL, _STAGING_URL, _STORAGE_URL and _NSQD_ADDR or _NSQLOOKUPD_ADDRS.\n" +
 			"With HOLDFAST_LISTEN it answers /healthz and /readyz there. On EC2 it also stops when its machine is about to be taken.",
 		Args: needs("STAGE..."), ValidArgs: stages,
 		RunE: func(cmd *cobra.Command, args []string) error {

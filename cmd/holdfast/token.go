@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,6 +28,7 @@ func (a *app) tokenCommand() *cobra.Command {
 func (a *app) tokenCreateCommand() *cobra.Command {
 	var r wire.TokenRequest
 	var expires, database string
+	var stages []string
 	var again bool
 	cmd := &cobra.Command{
 		Use: "create --name NAME --role ROLE", Short: "Make a token; its secret is printed this once", Args: needs(),
@@ -40,6 +42,12 @@ func (a *app) tokenCreateCommand() *cobra.Command {
 				return &usageError{err}
 			}
 			r.ExpiresAt = at
+			for _, s := range stages {
+				r.Stages = append(r.Stages, registry.Stage(s))
+			}
+			if slices.Equal(stages, []string{everyStage}) {
+				r.Stages = registry.Stages()
+			}
 			if cmd.Flags().Changed("database") {
 				return a.createTokenIn(cmd.Context(), database, r, again)
 			}
@@ -50,11 +58,15 @@ func (a *app) tokenCreateCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&again, "again", false, "when the name has been given before, take the first of NAME-2, NAME-3 ... that is free")
 	cmd.Flags().StringVar(&r.Role, "role", "", "depositor, viewer, operator, admin or worker")
 	cmd.Flags().StringSliceVar(&r.Collections, "collection", nil, "depositor: a collection that the token is good for; may be given again")
+	cmd.Flags().StringSliceVar(&stages, "stage", nil, "worker: a `STAGE` that the token is good for; several with commas, or again; all is every stage")
 	cmd.Flags().StringVar(&expires, "expires", "", "when it ends: a span (12h, 90d) or a time (2027-01-31T00:00:00Z); never when not given")
 	cmd.Flags().StringVar(&database, "database", "", "make it in the database itself: sqlite:PATH or postgres://... ; without a value, in HOLDFAST_DATABASE_URL")
 	cmd.Flags().Lookup("database").NoOptDefVal = configured
 	return a.clientFlags(cmd)
 }
+
+// everyStage stands for all of them.
+const everyStage = "all"
 
 // configured stands for the database of the environment.
 const configured = "HOLDFAST_DATABASE_URL"
@@ -175,7 +187,7 @@ func (a *app) tokenListCommand() *cobra.Command {
 				return err
 			}
 			l := lister[registry.Token]{none: "no tokens", row: tokenRow, columns: []column{
-				{name: "id"}, {name: "role"}, {name: "state"}, {name: "created", spare: 2}, {name: "by", flex: true, spare: 1}, {name: "collections", flex: true}, {name: "name", flex: true},
+				{name: "id"}, {name: "role"}, {name: "state"}, {name: "created", spare: 2}, {name: "by", flex: true, spare: 1}, {name: "good for", flex: true}, {name: "name", flex: true},
 			}}
 			return l.print(a, whole(all))
 		},
@@ -192,11 +204,24 @@ func tokenRow(t registry.Token) []string {
 	case t.ExpiresAt != nil:
 		state = "until " + timeText(*t.ExpiresAt)
 	}
-	collections := strings.Join(t.Collections, ", ")
-	if t.Role != registry.RoleDepositor {
-		collections = "all"
+	return []string{t.ID, string(t.Role), state, timeText(t.CreatedAt), cmp.Or(t.CreatedBy, "-"), goodFor(t), t.Name}
+}
+
+// goodFor says which collections or stages a token is good for.
+func goodFor(t registry.Token) string {
+	switch {
+	case t.Role == registry.RoleDepositor:
+		return strings.Join(t.Collections, ", ")
+	case t.Role == registry.RoleWorker && (len(t.Stages) == 0 || len(t.Stages) == len(registry.Stages())):
+		return "every stage"
+	case t.Role == registry.RoleWorker:
+		stages := make([]string, len(t.Stages))
+		for i, s := range t.Stages {
+			stages[i] = string(s)
+		}
+		return strings.Join(stages, ", ")
 	}
-	return []string{t.ID, string(t.Role), state, timeText(t.CreatedAt), cmp.Or(t.CreatedBy, "-"), collections, t.Name}
+	return "all"
 }
 
 func (a *app) tokenRevokeCommand() *cobra.Command {

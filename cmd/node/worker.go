@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/holdfast/holdfast/interim/redis"
 	"github.com/holdfast/holdfast/queue"
@@ -48,7 +50,7 @@ func (n *Node) work(ctx context.Context, o WorkerOptions) error {
 	c.registry = store
 	needs := []need{n.listening(&listener, n.listen), {
 		"HOLDFAST_URL", o.Registry, "the Registry at " + o.Registry, "start it, or correct the address",
-		func(ctx context.Context) error { return n.checkRegistry(ctx, o.Registry, o.Roots, store) },
+		func(ctx context.Context) error { return n.checkRegistry(ctx, o, store) },
 	}, {
 		"HOLDFAST_REDIS_URL", o.Redis, "Redis at " + redacted(o.Redis), "start it, or correct the address",
 		func(ctx context.Context) (err error) {
@@ -90,20 +92,48 @@ func (n *Node) work(ctx context.Context, o WorkerOptions) error {
 	return nil
 }
 
-// checkRegistry asks the Registry who it is, and whether it takes this process for a worker.
-func (n *Node) checkRegistry(ctx context.Context, address string, roots *x509.CertPool, s *client.Store) error {
-	health, err := AskHealth(ctx, address, &tls.Config{RootCAs: roots})
+// checkRegistry asks the Registry who it is, and whether it takes this process for a worker of these stages.
+func (n *Node) checkRegistry(ctx context.Context, o WorkerOptions, s *client.Store) error {
+	health, err := AskHealth(ctx, o.Registry, &tls.Config{RootCAs: o.Roots})
 	if err != nil {
 		return err
 	}
+	remedy := "make one by holdfast token create --role worker --stage " + stageList(o.Stages)
 	var refused *wire.Problem
 	if err := s.Ping(ctx); errors.As(err, &refused) {
-		return fmt.Errorf("HOLDFAST_TOKEN is refused: %w; make one by holdfast token create --role worker", err)
+		return fmt.Errorf("HOLDFAST_TOKEN is refused: %w; %s", err, remedy)
 	} else if err != nil {
 		return err
 	}
-	n.Log.InfoContext(ctx, "registry answers", "url", address, "registry_version", health.Version, "version", n.Version)
+	c := client.New(o.Registry, o.Token, client.Options{UserAgent: "holdfast/" + n.Version, Roots: o.Roots})
+	defer c.Close()
+	token, err := c.OwnToken(ctx)
+	switch {
+	case errors.As(err, &refused) && refused.Status == http.StatusNotFound: // an older Registry, whose tokens have no stages
+	case err != nil:
+		return err
+	case token.Role == registry.RoleWorker:
+		for _, stage := range o.Stages {
+			if !token.Serves([]registry.Stage{stage}) {
+				return fmt.Errorf("HOLDFAST_TOKEN is good for %s, and not for %s; %s", stageList(token.Stages), stage, remedy)
+			}
+		}
+		if len(token.Stages) == 0 {
+			n.Log.WarnContext(ctx, "HOLDFAST_TOKEN was made before tokens had stages and is good for every stage: a leak of it hurts more than it has to",
+				"token", token.Name, "fix", remedy+", and revoke this one")
+		}
+	}
+	n.Log.InfoContext(ctx, "registry answers", "url", o.Registry, "registry_version", health.Version, "version", n.Version)
 	return nil
+}
+
+// stageList are stages as the command line takes them.
+func stageList(stages []registry.Stage) string {
+	words := make([]string, len(stages))
+	for i, s := range stages {
+		words[i] = string(s)
+	}
+	return strings.Join(words, ",")
 }
 
 // checkRedis asks whether Redis answers; that it may forget is a warning, not an error.

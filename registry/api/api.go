@@ -89,6 +89,7 @@ type server struct {
 	keepUploads time.Duration
 	keepAlive   time.Duration
 	access      map[string][]registry.Role
+	stages      map[string][]registry.Stage // whose workers may do an operation
 	refusals    refusals
 	inUse       *inUse
 	receivers   *receivers
@@ -114,7 +115,7 @@ func newServer(o Options) (*server, error) {
 	}
 	s := &server{
 		registry: Scoped(o.Registry), all: o.Registry, staging: o.Staging, objects: o.Objects, keys: o.Keys, log: o.Log, version: o.Version, unpack: o.Unpack, ui: o.UI, signIn: o.SignIn,
-		now: o.Now, idle: o.UploadIdle, done: o.Done, keepAlive: o.KeepAlive, access: access(), inUse: newInUse(), receivers: newReceivers(),
+		now: o.Now, idle: o.UploadIdle, done: o.Done, keepAlive: o.KeepAlive, access: access(), stages: stagesOf(), inUse: newInUse(), receivers: newReceivers(),
 		keepUploads: o.UploadKeep, judgements: newJudgements(o.Done), gate: o.Gate,
 		arks: intake.ARKs{Template: o.Template, Objects: o.Registry},
 	}
@@ -201,7 +202,7 @@ func (s *server) handler(routes *http.ServeMux, api huma.API) http.Handler {
 
 // Specification returns the OpenAPI 3.1 document of the API, indented. It does not depend on the program's version.
 func Specification() ([]byte, error) {
-	s := &server{access: access()}
+	s := &server{access: access(), stages: stagesOf()}
 	_, api := s.routes()
 	return specification(api)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/holdfast/holdfast/registry"
@@ -101,10 +102,13 @@ func (s *server) permit(ctx context.Context, operation string) error {
 }
 
 func (s *server) permitToken(t registry.Token, operation string) error {
-	if s.may(t.Role, operation) {
+	if s.may(t, operation) {
 		return nil
 	}
-	return wire.NewProblem(http.StatusForbidden, wire.CodeForbidden, fmt.Sprintf(
-		"token %q has the role %s, which may not do this (%s); use a token with one of the roles %v",
-		t.Name, t.Role, operation, s.access[operation]))
+	if t.Role == registry.RoleWorker && slices.Contains(s.access[operation], t.Role) {
+		return forbidden("token %q is good for the stages %v, which do not need this (%s); use a token of a worker of one of the stages %v",
+			t.Name, t.Stages, operation, s.stages[operation])
+	}
+	return forbidden("token %q has the role %s, which may not do this (%s); use a token with one of the roles %v",
+		t.Name, t.Role, operation, s.access[operation])
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -51,16 +50,19 @@ func act(name, summary string) operation {
 const contractPrefix = "registry-"
 
 func (s *server) submittingRoutes(api huma.API) {
-	ask(s, api, method("upload", "Show an upload"), byID(Registry.UploadByID))
+	ask(s, api, method("upload", "Show an upload"), ofUpload(s, Registry.UploadByID))
 	ask(s, api, method("retire-upload", "Decide that the bytes of an upload go, unless a batch may need them"),
 		func(r Registry, ctx context.Context, in wire.Retirement) (bool, error) {
+			if err := s.mayAskOfUpload(ctx, in.UploadID); err != nil {
+				return false, err
+			}
 			return r.RetireUpload(ctx, in.UploadID, in.Itself)
 		})
 	ask(s, api, method("batches-of", "List the batches that an upload was submitted as"),
-		func(r Registry, ctx context.Context, in wire.ByID) (wire.Rows[registry.WorkItem], error) {
-			list, err := r.BatchesOf(ctx, in.ID)
+		ofUpload(s, func(r Registry, ctx context.Context, id string) (wire.Rows[registry.WorkItem], error) {
+			list, err := r.BatchesOf(ctx, id)
 			return wire.Rows[registry.WorkItem]{Rows: list}, err
-		})
+		}))
 	ask(s, api, act("submit", "Submit a payload as it is described"), Registry.Submit)
 	ask(s, api, act("prepare", "Add submissions to a graph"), Registry.Prepare)
 	tell(s, api, act("seal", "Start a graph"), func(r Registry, ctx context.Context, in wire.SealRequest) error {
@@ -70,7 +72,7 @@ func (s *server) submittingRoutes(api huma.API) {
 
 func (s *server) receivingRoutes(api huma.API) {
 	ask(s, api, method("begin-upload", "Record an upload that is to come"), Registry.BeginUpload)
-	ask(s, api, method("incoming", "Show an upload on its way"), byID(Registry.IncomingByID))
+	ask(s, api, method("incoming", "Show an upload on its way"), ofUpload(s, Registry.IncomingByID))
 	ask(s, api, method("incoming-of", "List the uploads on their way that somebody began"),
 		func(r Registry, ctx context.Context, in wire.Somebody) (wire.Rows[registry.Incoming], error) {
 			list, err := r.IncomingOf(ctx, in.Name)
@@ -138,6 +140,9 @@ func (s *server) administeringRoutes(api huma.API) {
 		return r.PutCredential(ctx, in.Whole())
 	})
 	ask(s, api, method("credentials", "List a collection's credentials, sealed"), func(r Registry, ctx context.Context, in wire.ByID) (wire.Rows[wire.CredentialRecord], error) {
+		if err := s.mayAskOfCollection(ctx, in.ID); err != nil {
+			return wire.Rows[wire.CredentialRecord]{}, err
+		}
 		all, err := r.Credentials(ctx, in.ID)
 		out := make([]wire.CredentialRecord, len(all))
 		for i, c := range all {
@@ -230,6 +235,10 @@ func (s *server) readingRoutes(api huma.API) {
 	})
 	ask(s, api, method("collections", "List collections"), rows(Registry.Collections))
 	ask(s, api, method("workers", "List workers"), rows(Registry.Workers))
+	ask(s, api, method("claimed", "List what a token has claimed"), func(r Registry, ctx context.Context, in wire.ByID) (wire.Rows[registry.WorkItem], error) {
+		list, err := r.Claimed(ctx, in.ID)
+		return wire.Rows[registry.WorkItem]{Rows: list}, err
+	})
 	ask(s, api, method("ping", "Tell whether the Registry answers"), func(r Registry, ctx context.Context, _ wire.Nothing) (wire.Nothing, error) {
 		return wire.Nothing{}, r.Ping(ctx)
 	})
@@ -292,25 +301,4 @@ func (s *server) awaitFeed(ctx context.Context, in wire.FeedWait) (wire.Rung, er
 		return rung, nil
 	}
 	return rung, err
-}
-
-// contractAccess adds who may ask what of the contract: workers everything but to administer.
-func contractAccess(access map[string][]registry.Role) {
-	worker := []registry.Role{registry.RoleWorker, registry.RoleAdmin}
-	for _, id := range strings.Fields(`claim settle renew list-withdrawn save-result add-jobs first-of reserve close-report apply-next
-		identify intend record-files record-version lock-object mark-deleting record-deletion stored-file record-check record-restoration note-delivery pass-on recheck purge-expired offer undo-offers repeat-offers await-offers sweep`) {
-		access[id] = worker
-	}
-	for _, name := range strings.Fields(`upload incoming retire-upload batches-of submit prepare seal
-		item items count-items failures graph edges queue-status accepting holds batch-progress why events feed feed-end await-feed attempts
-		report reports report-jobs object objects deletions files file-history premis-events restorations restoration deposit-receipt receipt-keys collection collections credentials workers ping has-replicas knows-object deliveries batch-safety attention`) {
-		access[contractPrefix+name] = worker
-	}
-	for _, name := range strings.Fields(`begin-upload incoming-of take-upload save-upload finish-upload drop-upload dropped-uploads
-		forget-upload command bulk request-object search-orphans redeliver ask-for-check set-accepting add-hold remove-hold put-collection
-		add-token token tokens revoke-token put-credential remove-credential profile-versions refused audit
-		put-subscription remove-subscription rewind-subscription pause-subscription resume-subscription subscriptions
-		take-subscriptions note-forwarded note-unforwarded release-subscriptions make-digest`) {
-		access[contractPrefix+name] = []registry.Role{registry.RoleAdmin}
-	}
 }

@@ -119,7 +119,7 @@ func bringsBytes(r *http.Request) bool {
 func (s *server) mostBody(routes *http.ServeMux) func(*http.Request) int64 {
 	return func(r *http.Request) int64 {
 		_, pattern := routes.Handler(r)
-		if id, ok := s.contract[pattern]; ok && s.may(callOf(r.Context()).token.Role, id) {
+		if id, ok := s.contract[pattern]; ok && s.may(callOf(r.Context()).token, id) {
 			return maxContractBody
 		}
 		return maxBody

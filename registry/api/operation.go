@@ -126,9 +126,17 @@ func (s *server) describe(o operation) huma.Operation {
 	for i, r := range s.access[o.id] {
 		roles[i] = string(r)
 	}
+	text := "Roles: " + strings.Join(roles, ", ") + "."
+	if stages := s.stages[o.id]; len(stages) > 0 {
+		words := make([]string, len(stages))
+		for i, stage := range stages {
+			words[i] = string(stage)
+		}
+		text += " Of workers those of the stages " + strings.Join(words, ", ") + "."
+	}
 	return huma.Operation{
 		OperationID: o.id, Method: o.method, Path: o.path, Summary: o.summary, DefaultStatus: o.status,
-		Description: "Roles: " + strings.Join(roles, ", ") + ".",
+		Description: text,
 		Tags:        []string{strings.Split(o.path, "/")[1]},
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 func (s *server) tokenRoutes(api huma.API) {
 	register(s, api, operation{id: "list-tokens", method: http.MethodGet, path: "/tokens", summary: "List tokens, oldest first, without their secrets"}, s.tokens)
+	register(s, api, operation{id: "own-token", method: http.MethodGet, path: "/token", summary: "Show the token that asks, without its secret"}, s.ownToken)
 	register(s, api, operation{id: "create-token", method: http.MethodPost, path: "/tokens", status: http.StatusCreated, summary: "Make a token; its secret is answered this once"}, s.createToken)
 	register(s, api, operation{id: "revoke-token", method: http.MethodDelete, path: "/tokens/{id}", summary: "Make a token useless from now on"}, s.revokeToken)
 }
@@ -29,6 +30,10 @@ func (s *server) tokens(ctx context.Context, _ *struct{}) (*output[registry.Page
 		return nil, err
 	}
 	return listed(all), nil
+}
+
+func (s *server) ownToken(ctx context.Context, _ *struct{}) (*output[registry.Token], error) {
+	return &output[registry.Token]{Body: callOf(ctx).token}, nil
 }
 
 type createTokenInput struct {
@@ -55,7 +60,7 @@ func MakeToken(ctx context.Context, r Registry, in wire.TokenRequest, actor stri
 func (s *server) makeToken(ctx context.Context, in wire.TokenRequest, actor string) (wire.TokenResponse, error) {
 	tok := registry.Token{
 		ID: strings.ToLower(rand.Text()), Name: strings.TrimSpace(in.Name), Role: registry.Role(in.Role),
-		Collections: in.Collections, ExpiresAt: in.ExpiresAt, CreatedBy: actor,
+		Collections: in.Collections, Stages: in.Stages, ExpiresAt: in.ExpiresAt, CreatedBy: actor,
 	}
 	if err := invalid("no token was made", s.tokenFaults(tok)...); err != nil {
 		return wire.TokenResponse{}, err
@@ -95,6 +100,18 @@ func (s *server) tokenFaults(tok registry.Token) []wire.Fault {
 		fault("body.collections", "missing: a depositor's token is good for the collections that it names")
 	case tok.Role != registry.RoleDepositor && len(tok.Collections) > 0:
 		fault("body.collections", "only a depositor's token is bound to collections; the role %s sees all", tok.Role)
+	}
+	switch {
+	case tok.Role == registry.RoleWorker && len(tok.Stages) == 0:
+		fault("body.stages", "missing: a worker's token is good for the stages that it names (--stage on the command line), of %v", registry.Stages())
+	case tok.Role != "" && tok.Role != registry.RoleWorker && len(tok.Stages) > 0:
+		fault("body.stages", "only a worker's token is bound to stages; the role %s works at none", tok.Role)
+	}
+	for i, stage := range tok.Stages {
+		location := fmt.Sprintf("body.stages[%d]", i)
+		if faults = append(faults, oneOf(location, stage, registry.Stages())...); slices.Contains(tok.Stages[:i], stage) {
+			fault(location, "%q stands here twice", stage)
+		}
 	}
 	const most = 100
 	if len(tok.Collections) > most {

@@ -22,7 +22,18 @@ func (s *server) workRoutes(api huma.API) {
 	}
 	register(s, api, op("claim", post, "/claims", "Claim items, several requests together"), s.claim)
 	register(s, api, op("settle", post, "/settlements", "Settle attempts, several together"), s.settle)
-	ask(s, api, op("renew", post, "/renewals", "Renew the attempts that a worker runs"), Registry.Renew)
+	ask(s, api, op("renew", post, "/renewals", "Renew the attempts that a worker runs"), // A worker says which stages it serves, for which the relay then rings: no other than its token's.
+		func(r Registry, ctx context.Context, in registry.RenewRequest) (registry.Renewal, error) {
+			for stage := range in.Worker.Capacity {
+				if err := mayServe(ctx, stage); err != nil {
+					return registry.Renewal{}, err
+				}
+			}
+			for i := range in.Beats {
+				in.Beats[i].Lease = by(ctx, in.Beats[i].Lease)
+			}
+			return r.Renew(ctx, in)
+		})
 	register(s, api, op("list-withdrawn", http.MethodGet, "/withdrawals", "Wait for attempts that admins take away"), s.withdrawn)
 	register(s, api, op("save-result", post, attempt+"/results", "Keep a result that must not be made twice"), s.saveResult)
 	register(s, api, op("add-jobs", post, attempt+"/jobs", "Add rows of a batch as jobs"), s.addJobs)
@@ -88,7 +99,9 @@ type AttemptOf struct {
 	N  int64  `path:"n" doc:"The attempt's number"`
 }
 
-func (a AttemptOf) lease() registry.Lease { return registry.Lease{ItemID: a.ID, N: a.N} }
+func (a AttemptOf) lease(ctx context.Context) registry.Lease {
+	return by(ctx, registry.Lease{ItemID: a.ID, N: a.N})
+}
 
 // fenced is a write of an attempt.
 type fenced[T any] struct {
@@ -97,11 +110,20 @@ type fenced[T any] struct {
 }
 
 func (s *server) claim(ctx context.Context, in *given[wire.ClaimsRequest]) (*output[wire.Answers[registry.Claim]], error) {
-	return together(ctx, s, in.Body.Claims, s.registry.Claim)
+	return together(ctx, s, in.Body.Claims, func(ctx context.Context, c registry.ClaimRequest) (registry.Claim, error) {
+		if err := mayServe(ctx, c.Stage); err != nil {
+			return registry.Claim{}, err
+		}
+		c.Token = asWorker(ctx)
+		return s.registry.Claim(ctx, c)
+	})
 }
 
 func (s *server) settle(ctx context.Context, in *given[wire.SettlementsRequest]) (*output[wire.Answers[registry.Verdict]], error) {
-	return together(ctx, s, in.Body.Settlements, s.registry.Settle)
+	return together(ctx, s, in.Body.Settlements, func(ctx context.Context, se registry.Settlement) (registry.Verdict, error) {
+		se.Lease = by(ctx, se.Lease)
+		return s.registry.Settle(ctx, se)
+	})
 }
 
 // together asks the Registry all at once, so that it commits them in one group, and answers each by itself.
@@ -172,77 +194,77 @@ func (s *server) saveResult(ctx context.Context, in *fenced[wire.Result]) (*outp
 	if len(in.Body.Value) == 0 {
 		return nil, invalid("nothing was kept", wire.Fault{Location: "body.value", Message: "missing"})
 	}
-	value, err := s.registry.SaveResult(ctx, in.lease(), in.Body.Name, in.Body.Value)
+	value, err := s.registry.SaveResult(ctx, in.lease(ctx), in.Body.Name, in.Body.Value)
 	return answered(wire.Result{Name: in.Body.Name, Value: value}, err)
 }
 
 func (s *server) addJobs(ctx context.Context, in *fenced[wire.JobsRequest]) (*output[wire.Added], error) {
-	added, err := s.registry.AddJobs(ctx, in.lease(), in.Body.Jobs)
+	added, err := s.registry.AddJobs(ctx, in.lease(ctx), in.Body.Jobs)
 	return answered(wire.Added{Added: added}, err)
 }
 
 func (s *server) firstOf(ctx context.Context, in *fenced[wire.Validator]) (*output[wire.FirstBatch], error) {
-	first, err := s.registry.FirstOf(ctx, in.lease(), in.Body.Validator)
+	first, err := s.registry.FirstOf(ctx, in.lease(ctx), in.Body.Validator)
 	return answered(wire.FirstBatch{BatchID: first}, err)
 }
 
 func (s *server) reserve(ctx context.Context, in *fenced[registry.Reservation]) (*struct{}, error) {
-	return nil, s.registry.Reserve(ctx, in.lease(), in.Body)
+	return nil, s.registry.Reserve(ctx, in.lease(ctx), in.Body)
 }
 
 func (s *server) closeReport(ctx context.Context, in *AttemptOf) (*output[registry.BatchReport], error) {
-	return answered(s.registry.CloseReport(ctx, in.lease()))
+	return answered(s.registry.CloseReport(ctx, in.lease(ctx)))
 }
 
 func (s *server) applyNext(ctx context.Context, in *AttemptOf) (*output[registry.BulkProgress], error) {
-	return answered(s.registry.ApplyNext(ctx, in.lease()))
+	return answered(s.registry.ApplyNext(ctx, in.lease(ctx)))
 }
 
 func (s *server) identify(ctx context.Context, in *fenced[registry.IdentifyRequest]) (*output[registry.Identity], error) {
-	return answered(s.registry.Identify(ctx, in.lease(), in.Body))
+	return answered(s.registry.Identify(ctx, in.lease(ctx), in.Body))
 }
 
 func (s *server) intend(ctx context.Context, in *fenced[registry.Intent]) (*output[registry.Intent], error) {
-	return answered(s.registry.Intend(ctx, in.lease(), in.Body))
+	return answered(s.registry.Intend(ctx, in.lease(ctx), in.Body))
 }
 
 func (s *server) recordFiles(ctx context.Context, in *fenced[wire.FilesRecord]) (*struct{}, error) {
-	return nil, s.registry.RecordFiles(ctx, in.lease(), in.Body.ObjectID, in.Body.Version, wire.FilesIn(in.Body.Files))
+	return nil, s.registry.RecordFiles(ctx, in.lease(ctx), in.Body.ObjectID, in.Body.Version, wire.FilesIn(in.Body.Files))
 }
 
 func (s *server) recordVersion(ctx context.Context, in *fenced[registry.VersionRecord]) (*struct{}, error) {
-	return nil, s.registry.RecordVersion(ctx, in.lease(), in.Body)
+	return nil, s.registry.RecordVersion(ctx, in.lease(ctx), in.Body)
 }
 
 func (s *server) lockObject(ctx context.Context, in *fenced[wire.ByID]) (*output[wire.ObjectHead], error) {
-	head, err := s.registry.LockObject(ctx, in.lease(), in.Body.ID)
+	head, err := s.registry.LockObject(ctx, in.lease(ctx), in.Body.ID)
 	return answered(wire.ObjectHead{Head: head}, err)
 }
 
 func (s *server) markDeleting(ctx context.Context, in *fenced[wire.ObjectMark]) (*output[registry.Deletion], error) {
-	return answered(s.registry.MarkDeleting(ctx, in.lease(), in.Body.ObjectID, in.Body.Last))
+	return answered(s.registry.MarkDeleting(ctx, in.lease(ctx), in.Body.ObjectID, in.Body.Last))
 }
 
 func (s *server) recordDeletion(ctx context.Context, in *fenced[wire.ObjectRemoval]) (*struct{}, error) {
-	return nil, s.registry.RecordDeletion(ctx, in.lease(), in.Body.ObjectID, in.Body.Events)
+	return nil, s.registry.RecordDeletion(ctx, in.lease(ctx), in.Body.ObjectID, in.Body.Events)
 }
 
 func (s *server) storedFile(ctx context.Context, in *AttemptOf) (*output[registry.StoredFile], error) {
-	return answered(s.registry.StoredFile(ctx, in.lease()))
+	return answered(s.registry.StoredFile(ctx, in.lease(ctx)))
 }
 
 func (s *server) recordCheck(ctx context.Context, in *fenced[registry.CheckRecord]) (*struct{}, error) {
-	return nil, s.registry.RecordCheck(ctx, in.lease(), in.Body)
+	return nil, s.registry.RecordCheck(ctx, in.lease(ctx), in.Body)
 }
 
 func (s *server) noteDelivery(ctx context.Context, in *fenced[registry.DeliveryTry]) (*output[registry.Delivery], error) {
-	return answered(s.registry.NoteDelivery(ctx, in.lease(), in.Body))
+	return answered(s.registry.NoteDelivery(ctx, in.lease(ctx), in.Body))
 }
 
 func (s *server) passOn(ctx context.Context, in *fenced[registry.DeliverySpec]) (*struct{}, error) {
-	return nil, s.registry.PassOn(ctx, in.lease(), in.Body)
+	return nil, s.registry.PassOn(ctx, in.lease(ctx), in.Body)
 }
 
 func (s *server) recordRestoration(ctx context.Context, in *fenced[registry.RestorationRecord]) (*output[registry.Restoration], error) {
-	return answered(s.registry.RecordRestoration(ctx, in.lease(), in.Body))
+	return answered(s.registry.RecordRestoration(ctx, in.lease(ctx), in.Body))
 }

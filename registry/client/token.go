@@ -22,6 +22,11 @@ func (c *Client) Tokens(ctx context.Context) ([]registry.Token, error) {
 	return p.Rows, err
 }
 
+// OwnToken returns the token by which this client asks.
+func (c *Client) OwnToken(ctx context.Context) (registry.Token, error) {
+	return get[registry.Token](ctx, c, "/token", nil)
+}
+
 // RevokeToken makes a token useless from now on. registry.ErrNotFound when there is none, registry.ErrLastAdmin when it is
 // the last admin's. The actor is this client's token, whatever is named here.
 func (c *Client) RevokeToken(ctx context.Context, id, _ string) error {

@@ -85,6 +85,12 @@ func (s *Store) CloseReport(ctx context.Context, l registry.Lease) (registry.Bat
 	return fenced[registry.BatchReport](ctx, s, l, "report", nil)
 }
 
+// Claimed implements registry.Working.
+func (s *Store) Claimed(ctx context.Context, tokenID string) ([]registry.WorkItem, error) {
+	out, err := call[wire.Rows[registry.WorkItem]](ctx, s, "claimed", wire.ByID{ID: tokenID})
+	return out.Rows, err
+}
+
 // ApplyNext implements registry.Working.
 func (s *Store) ApplyNext(ctx context.Context, l registry.Lease) (registry.BulkProgress, error) {
 	return fenced[registry.BulkProgress](ctx, s, l, "applications", nil)

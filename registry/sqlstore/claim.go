@@ -207,7 +207,7 @@ func (t *tx) start(all []starting) error {
 		s.got = registry.Claim{Item: it, Lease: registry.Lease{ItemID: it.ID, N: it.Attempt}}
 		row := []any{
 			it.ID, it.Attempt, s.RequestID, it.Stage, s.Worker, s.Version, t.now, t.now + s.Lease.Microseconds(),
-			s.StuckAfter.Microseconds(), t.now, s.MaxAttempts,
+			s.StuckAfter.Microseconds(), t.now, s.MaxAttempts, s.Token,
 		}
 		if s.item.snoozed {
 			if err := t.startAgain(row); err != nil {
@@ -241,14 +241,14 @@ func (t *tx) start(all []starting) error {
 
 // insertAttempt is the statement that writes attempts.
 var insertAttempt = insertInto(
-	`INSERT INTO attempt (item_id, n, request_id, stage, worker, version, started_at, lease_until, stuck_after, progress_at, max_attempts)`,
-	`($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`)
+	`INSERT INTO attempt (item_id, n, request_id, stage, worker, version, started_at, lease_until, stuck_after, progress_at, max_attempts, token)`,
+	`($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`)
 
 // startAgain begins the next attempt of an item that snoozes again and again in the row of its last one, whose number grows
 // (R24). It is not news.
 func (t *tx) startAgain(row []any) error {
 	err := t.do(`UPDATE attempt SET n = $2, request_id = $3, worker = $5, version = $6, started_at = $7,
-		lease_until = $8, stuck_after = $9, progress_at = $10, max_attempts = $11, advanced = 0, snoozes = snoozes + 1,
+		lease_until = $8, stuck_after = $9, progress_at = $10, max_attempts = $11, token = $12, advanced = 0, snoozes = snoozes + 1,
 		finished_at = NULL, outcome = '', error = '', response = '', progress = '[]'
 		WHERE item_id = $1 AND n = $2 - 1 AND stage = $4 AND outcome = 'snooze'`, row...)
 	if err != nil {
@@ -316,4 +316,14 @@ func (t *tx) waitsFor(it registry.WorkItem) (registry.Reason, error) {
 		return registry.ReasonNotDue, nil
 	}
 	return registry.ReasonQueued, nil
+}
+
+// Claimed implements registry.Working.
+func (s *Store) Claimed(ctx context.Context, tokenID string) ([]registry.WorkItem, error) {
+	items, err := scanItems(s.read.QueryContext(ctx, selectItem+`JOIN attempt a ON a.item_id = i.id AND a.n = i.attempt
+		WHERE i.status = 'running' AND a.finished_at IS NULL AND a.token = $1`, clean(tokenID)))
+	if err != nil {
+		return nil, fmt.Errorf("list what token %s claimed: %w", tokenID, err)
+	}
+	return items, nil
 }

@@ -40,8 +40,8 @@ func (s *Store) Renew(ctx context.Context, r registry.RenewRequest) (registry.Re
 
 // beat extends one attempt. An expired attempt that nobody has taken away yet still lives (R15).
 func (t *tx) beat(b registry.Beat, lease int64) (bool, error) {
-	n, err := t.exec(`UPDATE attempt SET lease_until = $3 WHERE item_id = $1 AND n = $2 AND finished_at IS NULL`,
-		b.Lease.ItemID, b.Lease.N, t.now+lease)
+	n, err := t.exec(`UPDATE attempt SET lease_until = $3 WHERE item_id = $1 AND n = $2 AND finished_at IS NULL AND ($4 = '' OR token IS NULL OR token = $4)`,
+		b.Lease.ItemID, b.Lease.N, t.now+lease, b.Lease.Token)
 	if err != nil || n == 0 {
 		return false, err
 	}

@@ -32,17 +32,22 @@ func (t *tx) settleAll(ws []*write) error {
 	if err != nil {
 		return err
 	}
+	others, err := t.othersAttempts(ws)
+	if err != nil {
+		return err
+	}
 	var shifts []shift
 	var closings []closing
 	var late []*write
 	for _, w := range ws {
 		se := w.settle
-		it, ok := items[se.Lease]
-		if !ok {
+		at := registry.Lease{ItemID: se.Lease.ItemID, N: se.Lease.N}
+		it, ok := items[at]
+		if !ok || others[w] {
 			late = append(late, w)
 			continue
 		}
-		delete(items, se.Lease) // who comes a second time finds it settled
+		delete(items, at) // who comes a second time finds it settled
 		if err := t.learn(&it, se.Settlement); err != nil {
 			return err
 		}
@@ -87,12 +92,32 @@ func (t *tx) liveAll(ws []*write) (map[registry.Lease]registry.WorkItem, error) 
 	return items, nil
 }
 
+// othersAttempts are the settlements that are asked for by another token than claimed the attempt.
+func (t *tx) othersAttempts(ws []*write) (map[*write]bool, error) {
+	others := map[*write]bool{}
+	for _, w := range ws {
+		l := w.settle.Lease
+		if l.Token == "" {
+			continue
+		}
+		var another bool
+		err := t.get(`SELECT EXISTS (SELECT 1 FROM attempt WHERE item_id = $1 AND n = $2 AND token <> $3)`, []any{l.ItemID, l.N, l.Token}, &another)
+		if err != nil {
+			return nil, fmt.Errorf("look who claimed item %s: %w", l.ItemID, err)
+		}
+		if another {
+			others[w] = true
+		}
+	}
+	return others, nil
+}
+
 // settled answers a repeated settlement with the recorded verdict (R9); any other one has lost its claim.
 func (t *tx) settled(se registry.Settlement) (v registry.Verdict, err error) {
 	var outcome registry.Outcome
 	var response string
-	err = t.get(`SELECT outcome, response FROM attempt WHERE item_id = $1 AND n = $2 AND finished_at IS NOT NULL`,
-		[]any{se.Lease.ItemID, se.Lease.N}, &outcome, &response)
+	err = t.get(`SELECT outcome, response FROM attempt WHERE item_id = $1 AND n = $2 AND finished_at IS NOT NULL AND ($3 = '' OR token IS NULL OR token = $3)`,
+		[]any{se.Lease.ItemID, se.Lease.N, se.Lease.Token}, &outcome, &response)
 	if errors.Is(err, sql.ErrNoRows) {
 		return v, fmt.Errorf("attempt %d of item %s: %w", se.Lease.N, se.Lease.ItemID, registry.ErrClaimLost)
 	} else if err != nil {

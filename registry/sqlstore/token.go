@@ -6,19 +6,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
 )
 
-const selectToken = `SELECT id, hash, name, role, collections, created_by, created_at, expires_at, revoked_at FROM token `
+const selectToken = `SELECT id, hash, name, role, collections, stages, created_by, created_at, expires_at, revoked_at FROM token `
 
 func scanToken(row scanner) (registry.Token, error) {
 	var tok registry.Token
-	var collections string
+	var collections, stages string
 	var created int64
 	var expires, revoked sql.NullInt64
-	err := row.Scan(&tok.ID, &tok.Hash, &tok.Name, &tok.Role, &collections, &tok.CreatedBy, &created, &expires, &revoked)
+	err := row.Scan(&tok.ID, &tok.Hash, &tok.Name, &tok.Role, &collections, &stages, &tok.CreatedBy, &created, &expires, &revoked)
 	if err != nil {
 		return tok, err
 	}
@@ -28,8 +29,27 @@ func scanToken(row scanner) (registry.Token, error) {
 	if len(tok.Collections) == 0 {
 		tok.Collections = nil
 	}
+	tok.Stages = stagesOf(stages)
 	tok.CreatedAt, tok.ExpiresAt, tok.RevokedAt = fromMicros(created), optional(expires), optional(revoked)
 	return tok, nil
+}
+
+// stagesOf are stages that stand in a column, with commas between them.
+func stagesOf(text string) (out []registry.Stage) {
+	for s := range strings.SplitSeq(text, ",") {
+		if s != "" {
+			out = append(out, registry.Stage(s))
+		}
+	}
+	return out
+}
+
+func stagesText(stages []registry.Stage) string {
+	words := make([]string, len(stages))
+	for i, s := range stages {
+		words[i] = string(s)
+	}
+	return strings.Join(words, ",")
 }
 
 func optional(at sql.NullInt64) *time.Time {
@@ -61,16 +81,16 @@ func (s *Store) AddToken(ctx context.Context, tok registry.Token) error {
 		if there > 0 {
 			return registry.ErrNameTaken
 		}
-		n, err := t.exec(`INSERT INTO token (id, hash, name, role, collections, created_by, created_at, expires_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
-			tok.ID, tok.Hash, clean(tok.Name), tok.Role, string(collections), clean(tok.CreatedBy), t.now, expires)
+		n, err := t.exec(`INSERT INTO token (id, hash, name, role, collections, stages, created_by, created_at, expires_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`,
+			tok.ID, tok.Hash, clean(tok.Name), tok.Role, string(collections), clean(stagesText(tok.Stages)), clean(tok.CreatedBy), t.now, expires)
 		if err != nil {
 			return err
 		}
 		if n == 0 {
 			return registry.ErrTaken
 		}
-		return t.event(tok.ID, 0, registry.EventTokenCreated, tok.CreatedBy, tokenNote{tok.Name, tok.Role, tok.Collections, tok.ExpiresAt})
+		return t.event(tok.ID, 0, registry.EventTokenCreated, tok.CreatedBy, tokenNote{tok.Name, tok.Role, tok.Collections, tok.Stages, tok.ExpiresAt})
 	})
 	if err != nil {
 		return fmt.Errorf("add token %s: %w", tok.Name, err)
@@ -80,10 +100,11 @@ func (s *Store) AddToken(ctx context.Context, tok registry.Token) error {
 
 // tokenNote is what an event tells of a token: nothing by which it could be used.
 type tokenNote struct {
-	Name        string        `json:"name"`
-	Role        registry.Role `json:"role"`
-	Collections []string      `json:"collections,omitempty"`
-	ExpiresAt   *time.Time    `json:"expires_at,omitempty"`
+	Name        string           `json:"name"`
+	Role        registry.Role    `json:"role"`
+	Collections []string         `json:"collections,omitempty"`
+	Stages      []registry.Stage `json:"stages,omitempty"`
+	ExpiresAt   *time.Time       `json:"expires_at,omitempty"`
 }
 
 // TokenByHash implements registry.Administering.
@@ -148,5 +169,5 @@ func (t *tx) revoke(id, actor string) error {
 	if err := t.do(`UPDATE token SET revoked_at = $2 WHERE id = $1`, id, t.now); err != nil {
 		return err
 	}
-	return t.event(id, 0, registry.EventTokenRevoked, actor, tokenNote{tok.Name, tok.Role, tok.Collections, tok.ExpiresAt})
+	return t.event(id, 0, registry.EventTokenRevoked, actor, tokenNote{tok.Name, tok.Role, tok.Collections, tok.Stages, tok.ExpiresAt})
 }
