@@ -57,6 +57,13 @@ func Check(r io.Reader, opts Options) (Report, error) {
 			}
 			return c.rep, err
 		}
+		if opts.Row != nil && !Refused(faults) {
+			more, err := opts.Row(&row)
+			if err != nil {
+				return c.rep, err
+			}
+			faults = append(faults, more...)
+		}
 		c.take(&row, faults)
 	}
 }

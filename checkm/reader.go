@@ -16,6 +16,8 @@ type Options struct {
 	// Kind is the type that the submitter gave, or Unknown. With it a manifest needs no
 	// profile; one that names another kind is condemned unless both have the same columns.
 	Kind Kind
+	// Row says what else is wrong with a row that Check reads and has no error; its error ends the check. Nil: nothing.
+	Row func(*Row) ([]Fault, error)
 	// MaxFaults bounds the faults that Check keeps; all are counted. 0 means 1000.
 	MaxFaults int
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/holdfast/holdfast/checkm"
 	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/registry"
 )
@@ -17,10 +18,11 @@ type Objects interface {
 }
 
 // ARKs judges the ARKs that deposits bring along. Those that have the form of names that are drawn here must have the right check
-// character: a slip of the hand would make an object of its own, under a name that nobody looks for.
+// character: a slip of the hand would make an object of its own, under a name that nobody looks for. What stands under another NAAN may be another
+// institution's, and is mistyped only if its object is known under ours.
 type ARKs struct {
 	Template mint.Template // that names are drawn from where a profile has none; without a NAAN nothing is judged
-	Objects  Objects
+	Objects  Objects       // nil: none are known
 }
 
 // MistypedError says that an ARK has the form of a name that is drawn here and is none.
@@ -32,8 +34,11 @@ type MistypedError struct {
 
 // Error implements error.
 func (e *MistypedError) Error() string {
-	return fmt.Sprintf("%s is mistyped: its check character does not fit the rest, so a letter is wrong or two are exchanged%s", e.ARK.Base(), e.meant())
+	return fmt.Sprintf("%s is mistyped: its check character does not fit the rest, so a letter is wrong, missing or too many, or two are exchanged%s", e.ARK.Base(), e.meant())
 }
+
+// mostLikely is how many names are worth telling.
+const mostLikely = 20
 
 func (e *MistypedError) meant() string {
 	names := make([]string, len(e.Likely))
@@ -41,7 +46,7 @@ func (e *MistypedError) meant() string {
 		names[i] = a.String()
 	}
 	switch {
-	case len(names) == 0:
+	case len(names) == 0 || len(names) > mostLikely && !e.Known:
 		return ""
 	case e.Known || len(names) == 1:
 		return "; it was probably meant to be " + names[0]
@@ -62,14 +67,22 @@ func (e *MistypedError) ContentFault() bool { return true }
 // says that it could not be looked up.
 func (j ARKs) Judge(ctx context.Context, ark mint.ARK, p registry.Profile) error {
 	var wrong *MistypedError
+	foreign := false
 	for _, t := range j.templates(p) {
 		if likely, is := t.Mistyped(ark); is {
 			wrong = &MistypedError{ARK: ark, Likely: likely}
+			foreign = !strings.EqualFold(ark.NAAN, t.NAAN)
 			break
 		}
 	}
 	if wrong == nil {
 		return nil
+	}
+	if j.Objects == nil {
+		if foreign {
+			return nil
+		}
+		return wrong
 	}
 	known, err := j.Objects.KnowsObject(ctx, ark.ObjectID())
 	if err != nil {
@@ -89,7 +102,46 @@ func (j ARKs) Judge(ctx context.Context, ark mint.ARK, p registry.Profile) error
 			return fmt.Errorf("look up %s: %w", likely, err)
 		}
 	}
+	if foreign {
+		return nil
+	}
 	return wrong
+}
+
+// mostLookedUp is of how many mistyped rows of one manifest the object that was meant is looked for.
+const mostLookedUp = 100
+
+// Row returns what judges the rows of one manifest, for [Options].Row. The error that it returns says that something could not be looked up.
+func (j ARKs) Row(ctx context.Context, p registry.Profile) func(*checkm.Row) ([]checkm.Fault, error) {
+	found := 0
+	return func(row *checkm.Row) ([]checkm.Fault, error) {
+		ark, err := mint.ParseARK(row.PrimaryID)
+		if err != nil {
+			return nil, nil //nolint:nilerr // it has none, or a wrong one, which is a fault of the row already
+		}
+		judge := j
+		if found >= mostLookedUp && j.Objects != nil {
+			judge.Objects = named{j.Objects}
+		}
+		err = judge.Judge(ctx, ark, p)
+		var wrong *MistypedError
+		if !errors.As(err, &wrong) {
+			return nil, err
+		}
+		found++
+		return []checkm.Fault{{
+			Severity: checkm.Error, Rule: checkm.RulePrimaryID, Line: row.Line, Field: "mrt:primaryIdentifier", Found: row.PrimaryID,
+			Expected: "an ARK whose check character fits" + wrong.meant(), Fix: wrong.Remedy(),
+		}}, nil
+	}
+}
+
+// named knows which objects there are and tells nothing of them.
+type named struct{ Objects }
+
+// Object implements Objects.
+func (named) Object(context.Context, string) (registry.Object, error) {
+	return registry.Object{}, registry.ErrNotFound
 }
 
 // templates are those that names are drawn from for a profile, the profile's own first.

@@ -13,6 +13,7 @@ import (
 	"io"
 
 	"github.com/holdfast/holdfast/bagit"
+	"github.com/holdfast/holdfast/checkm"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/source/unpack"
@@ -29,6 +30,9 @@ type Options struct {
 	Workers int
 	// BagProfile is what bags must meet, beside their specification; nil is nothing more.
 	BagProfile *bagit.Profile
+	// Row says what is wrong with a row of a manifest beside what the manifest's rules say, as [ARKs.Row] does; its error ends the
+	// judging. Nil: nothing.
+	Row func(*checkm.Row) ([]checkm.Fault, error)
 	// Object is told of each object of an OCFL storage root, with its folder, as soon as it is judged; its error ends the
 	// judging. Nil tells nobody.
 	Object func(folder string, r Report) error

@@ -19,7 +19,7 @@ func Manifest(r io.Reader, t registry.PayloadType, o Options) (Report, error) {
 
 func judgeManifest(r io.Reader, t registry.PayloadType, o Options) (*Report, error) {
 	v := newReport(string(t)).atMost(o.MaxFaults)
-	report, err := checkm.Check(r, checkm.Options{Kind: checkm.Kind(t), MaxFaults: v.most})
+	report, err := checkm.Check(r, checkm.Options{Kind: checkm.Kind(t), MaxFaults: v.most, Row: o.Row})
 	if err != nil {
 		return nil, err
 	}

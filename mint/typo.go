@@ -5,17 +5,96 @@ import (
 	"strings"
 )
 
-// Mistyped says whether an ARK looks like a name of the template and is none: it has the template's NAAN, its shoulder and
-// the length of its names, and a letter that no such name has, or a check character that is not that of the rest. likely are the
-// names of the template that one slip of the hand makes into this one, the most likely first: two neighbours exchanged, then one
-// wrong letter. It holds at most a name for each letter and one for each two neighbours.
+// Mistyped says whether an ARK looks like a name of the template and is none. likely are the names of the template that one slip of
+// the hand makes into this one, the most likely first. These are mistyped:
 //
-// A template without a check character has no mistyped names. Hyphens, qualifier and inflection play no part.
+//   - What has the template's NAAN, its shoulder and the length of its names, and a letter that no such name has, or a check
+//     character that is not that of the rest. Two neighbours exchanged are more likely than one wrong letter.
+//   - What is a letter longer or shorter than that.
+//   - What becomes a name of the template when one slip in its shoulder, or in its NAAN, is put right. The NAAN may be right all the same,
+//     and another institution's: likely is then of another NAAN than a, and the caller decides.
+//
+// Of the last two only what has no right check character as it stands, since that is another template's name. A template without a
+// check character has no mistyped names. Hyphens, qualifier and inflection play no part.
 func (t Template) Mistyped(a ARK) (likely []ARK, is bool) {
-	name := a.Base().Normalize().Name
-	if !t.Check || !strings.EqualFold(t.NAAN, a.Base().Normalize().NAAN) || !t.shaped(name) || t.mints(name) {
+	a = a.Base().Normalize()
+	own := strings.EqualFold(t.NAAN, a.NAAN)
+	switch {
+	case !t.Check || a.Name == "":
+		return nil, false
+	case own && t.shaped(a.Name):
+		if t.mints(a.Name) {
+			return nil, false
+		}
+		return t.oneLetter(a.Name), true
+	case CheckChar(a.NAAN+"/"+a.Name[:len(a.Name)-1]) == a.Name[len(a.Name)-1]:
+		return nil, false
+	case !own:
+		if oneSlip(t.NAAN, strings.ToLower(a.NAAN)) && t.shaped(a.Name) && t.mints(a.Name) {
+			return []ARK{{NAAN: t.NAAN, Name: a.Name}}, true
+		}
 		return nil, false
 	}
+	likely, is = t.otherLength(a.Name)
+	for _, other := range t.otherShoulder(a.Name) {
+		if !slices.Contains(likely, other) {
+			likely = append(likely, other)
+		}
+	}
+	return likely, is || len(likely) > 0
+}
+
+// otherShoulder returns the names of the template that a slip in the shoulder makes into a name.
+func (t Template) otherShoulder(name string) (likely []ARK) {
+	for n := len(t.Shoulder) - 1; n <= len(t.Shoulder)+1; n++ {
+		if n < 1 || n >= len(name) || !oneSlip(t.Shoulder, strings.ToLower(name[:n])) {
+			continue
+		}
+		if other := t.Shoulder + name[n:]; t.shaped(other) && t.mints(other) {
+			likely = append(likely, ARK{NAAN: t.NAAN, Name: other})
+		}
+	}
+	return likely
+}
+
+// otherLength says whether a name is a letter longer or shorter than those of the template. An unbounded one has them of any length.
+func (t Template) otherLength(name string) (likely []ARK, is bool) {
+	more := len(name) - len(t.Shoulder) - len(t.Mask) - 1
+	if t.Generator == Unbounded || more != 1 && more != -1 || !strings.HasPrefix(name, t.Shoulder) {
+		return nil, false
+	}
+	try := func(other string) {
+		if made := (ARK{NAAN: t.NAAN, Name: other}); t.mints(other) && !slices.Contains(likely, made) {
+			likely = append(likely, made)
+		}
+	}
+	for i := len(t.Shoulder); i <= len(name); i++ {
+		if more > 0 && i < len(name) {
+			try(name[:i] + name[i+1:])
+		}
+		for j := 0; more < 0 && j < len(Alphabet); j++ {
+			try(name[:i] + Alphabet[j:j+1] + name[i:])
+		}
+	}
+	return likely, true
+}
+
+// oneSlip says whether text is what one slip of the hand makes of meant: a wrong letter, one too many or too few, two exchanged.
+func oneSlip(meant, text string) bool {
+	from, last := 0, min(len(meant), len(text))
+	for from < last && meant[from] == text[from] {
+		from++
+	}
+	meant, text = meant[from:], text[from:]
+	for len(meant) > 0 && len(text) > 0 && meant[len(meant)-1] == text[len(text)-1] {
+		meant, text = meant[:len(meant)-1], text[:len(text)-1]
+	}
+	exchanged := len(meant) == 2 && len(text) == 2 && meant[0] == text[1] && meant[1] == text[0]
+	return len(meant)+len(text) > 0 && (len(meant) <= 1 && len(text) <= 1 || exchanged)
+}
+
+// oneLetter returns the names of the template that two neighbours exchanged, or one wrong letter, make into a name of its shape.
+func (t Template) oneLetter(name string) (likely []ARK) {
 	try := func(slip []byte) {
 		other := ARK{NAAN: t.NAAN, Name: string(slip)}
 		if t.mints(other.Name) && !slices.Contains(likely, other) {
@@ -45,7 +124,7 @@ func (t Template) Mistyped(a ARK) (likely []ARK, is bool) {
 			try(slip)
 		}
 	}
-	return likely, true
+	return likely
 }
 
 // shaped says whether a name has the shoulder and the length of the template's names.

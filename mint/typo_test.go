@@ -65,7 +65,7 @@ func TestMistyped_OnlyOurs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{"ark:/99999/fk4one", "ark:/99999/fk4bcdfghjkm2", "ark:/99999/fk5bcdfghjkm", "ark:/13030/fk4bcdfghjkm", "ark:/99999/owner"} {
+	for _, text := range []string{"ark:/99999/fk4one", "ark:/99999/fk4bcdfghjkm23", "ark:/99999/fk5bcdfghjkm", "ark:/13030/fk4bcdfghjkm", "ark:/99999/owner"} {
 		if likely, is := template.Mistyped(parse(t, text)); is {
 			t.Errorf("%s: mistyped, likely %v", text, likely)
 		}
@@ -78,4 +78,53 @@ func TestMistyped_OnlyOurs(t *testing.T) {
 	if _, is := template.Mistyped(ours); !is {
 		t.Error("hyphens and a qualifier hide a wrong check character")
 	}
+}
+
+// A letter too many or too few, and a slip in the shoulder or in the NAAN, are found out, unless what comes of it has a right check character
+// of its own: that is another template's, or another institution's, name.
+func TestMistyped_LengthShoulderAndNAAN(t *testing.T) {
+	template, err := mint.ParseTemplate("99123/fk4.reeeeeeeek")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const letters = "0123456789bcdfghjkmnpqrstvwxz"
+	rapid.Check(t, func(t *rapid.T) {
+		meant, err := template.Mint(bytesOf{t})
+		if err != nil {
+			t.Fatal(err)
+		}
+		naan, name := meant.NAAN, meant.Name
+		change := func(s string, from int) string {
+			i := rapid.IntRange(from, len(s)-2).Draw(t, "at")
+			c := rapid.SampledFrom([]byte(letters)).Draw(t, "letter")
+			switch rapid.IntRange(0, 3).Draw(t, "slip") {
+			case 0:
+				return s[:i] + string(c) + s[i+1:]
+			case 1:
+				return s[:i] + string(c) + s[i:]
+			case 2:
+				return s[:i] + s[i+1:]
+			}
+			return s[:i] + s[i+1:i+2] + s[i:i+1] + s[i+2:]
+		}
+		part := rapid.SampledFrom([]string{"naan", "shoulder", "name"}).Draw(t, "part")
+		switch part {
+		case "naan":
+			naan = change(naan, 0)
+		case "shoulder":
+			name = change(name[:3], 0) + name[3:]
+		case "name":
+			name = change(name, 3)
+		}
+		wrong := mint.ARK{NAAN: naan, Name: name}
+		if wrong == meant {
+			return
+		}
+		last := len(name) - 1
+		fits := mint.CheckChar(naan+"/"+name[:last]) == name[last]
+		likely, is := template.Mistyped(wrong)
+		if fits && is || !fits && (!is || !slices.Contains(likely, meant)) {
+			t.Fatalf("%s for %s: fits=%t, mistyped=%t, likely %v", wrong, meant, fits, is, likely)
+		}
+	})
 }

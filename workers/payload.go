@@ -33,7 +33,8 @@ type payloads struct {
 	sources func(collection string) source.Fetcher
 	staging storage.Store
 	buffers *staging.Buffers
-	unsized int64 // bytes that a file may have whose size nobody tells; 0: any number
+	unsized int64       // bytes that a file may have whose size nobody tells; 0: any number
+	arks    intake.ARKs // judges supplied names
 }
 
 // member is one file that a job is made of.
@@ -148,7 +149,7 @@ func (p payloads) manifestMost() int64 {
 func (p payloads) judge(ctx context.Context, file staging.File, t registry.PayloadType, profile registry.Profile) (intake.Report, error) {
 	var report intake.Report
 	err := p.read(ctx, manifest{File: file}, func(r io.Reader) (err error) {
-		report, err = intake.Manifest(r, t, intake.Options{})
+		report, err = intake.Manifest(r, t, intake.Options{Row: p.arks.Row(ctx, profile)})
 		return err
 	})
 	if err != nil {

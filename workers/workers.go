@@ -96,10 +96,10 @@ func All(d *Deps) []base.Handler {
 		p.Extra = Spare(s, p.Concurrency())
 		return p
 	}
-	p := payloads{sources: d.Source, staging: d.Staging, buffers: &staging.Buffers{}, unsized: d.UnknownSize}
+	arks := intake.ARKs{Template: d.Template, Objects: d.Registry}
+	p := payloads{sources: d.Source, staging: d.Staging, buffers: &staging.Buffers{}, unsized: d.UnknownSize, arks: arks}
 	s := scanner{clamd: d.Clamd, staging: d.Staging}
 	v := volume{registry: d.Registry, staging: d.Staging, name: d.Volume, full: d.StagingFull}
-	arks := intake.ARKs{Template: d.Template, Objects: d.Registry}
 	return []base.Handler{
 		&Expand{Worker: policy(registry.Expand), Registry: d.Registry, ARKs: arks, payloads: p},
 		&Report{Worker: d.Policy(registry.Report), Registry: d.Registry, Staging: d.Staging, Interim: d.Interim},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast/holdfast/bagit"
 	"github.com/holdfast/holdfast/intake"
+	"github.com/holdfast/holdfast/mint"
 	filenames "github.com/holdfast/holdfast/names"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/rootfs"
@@ -26,6 +27,7 @@ type check struct {
 	typ     string
 	profile string
 	names   string
+	noid    string
 	remote  bool
 	keys    []string
 	against string
@@ -48,6 +50,7 @@ func (a *app) checkCommand() *cobra.Command {
 	cmd.Flags().StringVar(&c.typ, "type", string(registry.AutoType), "judge it as `TYPE`: auto, file, container, bag, object-manifest, batch-manifest, container-batch-manifest, single-file-batch-manifest, ocfl-object, ocfl-root, receipt")
 	cmd.Flags().StringVar(&c.profile, "profile", "", "judge bags by the BagIt profile in `FILE`, too")
 	cmd.Flags().StringVar(&c.names, "name-encoding", "", "read names in containers that are not UTF-8 by `ENCODING`, as a collection with this name_encoding does")
+	cmd.Flags().StringVar(&c.noid, "noid", "", "names are drawn from this NOID `TEMPLATE` with its NAAN, as 99999/fk4{.reeeeeeeek}: refuse rows whose ARK is a mistyped one of them")
 	cmd.Flags().BoolVar(&c.remote, "remote", false, "also ask for every file that a manifest or a bag's fetch.txt names, without fetching it")
 	cmd.Flags().StringArrayVar(&c.keys, "key", nil, "whose signature on receipts is trusted: a public key in hex, or a `FILE` of keys in PEM; may be given several times")
 	cmd.Flags().StringVar(&c.against, "against", "", "compare every file of a receipt with an export, a bag or an OCFL object in `FOLDER`")
@@ -75,6 +78,16 @@ func (a *app) check(ctx context.Context, paths []string, c check) error {
 		return usage("--name-encoding: " + err.Error())
 	}
 	o.Limits.NameEncoding = c.names
+	if c.noid != "" {
+		template, err := mint.ParseTemplate(c.noid)
+		if err == nil && template.NAAN == "" {
+			err = errors.New("it has no NAAN, as in 99999/fk4{.reeeeeeeek}")
+		}
+		if err != nil {
+			return usage("--noid: " + err.Error())
+		}
+		o.Row = intake.ARKs{Template: template}.Row(ctx, registry.Profile{})
+	}
 	if c.profile != "" {
 		var err error
 		if o.BagProfile, err = readBagProfile(c.profile); err != nil {

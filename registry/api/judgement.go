@@ -32,6 +32,8 @@ type judged struct {
 	typ        registry.PayloadType
 	bagProfile string // the collection's, as what follows
 	names      string // how those are read that are not UTF-8
+	noid       string // the template of its own
+	owner      string // whose objects may be told of
 }
 
 type judgement struct {
@@ -124,7 +126,7 @@ var errStopping = fmt.Errorf("the service is stopping: %w", registry.ErrUnavaila
 
 // verdict judges an upload's bytes as what a type says, and by what a collection's profile asks for.
 func (s *server) verdict(ctx context.Context, u registry.Upload, t registry.PayloadType, c registry.Collection) (intake.Report, error) {
-	key := judged{u.ID, t, string(c.Profile.BagProfile), c.Profile.NameEncoding}
+	key := judged{u.ID, t, string(c.Profile.BagProfile), c.Profile.NameEncoding, c.Profile.NOIDTemplate, c.Profile.Owner}
 	v, err := s.judgements.ask(ctx, key, judgeWait, func(ctx context.Context) (intake.Report, error) {
 		return s.judgeNow(ctx, u, t, c)
 	})
@@ -142,7 +144,7 @@ func (s *server) judgeNow(ctx context.Context, u registry.Upload, t registry.Pay
 	if err != nil {
 		return intake.Report{}, err
 	}
-	o := intake.Options{Limits: s.unpack, BagProfile: bagProfile}
+	o := intake.Options{Limits: s.unpack, BagProfile: bagProfile, Row: s.arks.Row(ctx, c.Profile)}
 	o.Limits.NameEncoding = c.Profile.NameEncoding
 	in := unpack.FromStore(s.staging, source.UploadKey(u.ID), u.SizeBytes)
 	who := callOf(ctx).token // of a session without a token only the name is known
@@ -156,6 +158,7 @@ func (s *server) judgeNow(ctx context.Context, u registry.Upload, t registry.Pay
 		return v, err
 	}
 	work.Bytes = s.gate.Small() + 1
+	o.Row = s.arks.Row(ctx, c.Profile) // it counts what it judged
 	err = s.admitted(ctx, u, work, func() (err error) {
 		v, err = intake.Judge(ctx, in, t, o)
 		return err

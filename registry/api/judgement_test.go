@@ -17,7 +17,7 @@ import (
 func TestJudgements_OutliveWhoAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newJudgements(nil)
-		j, found := judged{"u1", registry.AutoType, "", ""}, 0
+		j, found := judged{upload: "u1", typ: registry.AutoType}, 0
 		find := func(context.Context) (intake.Report, error) {
 			found++
 			time.Sleep(50 * time.Second)
@@ -43,7 +43,7 @@ func TestJudgements_OutliveWhoAsks(t *testing.T) {
 		if len(all.of) != 0 {
 			t.Error("a refusal that was told is kept")
 		}
-		other := judged{"u1", registry.FileType, "", ""}
+		other := judged{upload: "u1", typ: registry.FileType}
 		_, _ = all.ask(t.Context(), other, time.Second, find)
 		time.Sleep(2 * judgeKeep)
 		accepted := func(context.Context) (intake.Report, error) { found++; return intake.Report{Accepted: true}, nil }
@@ -67,7 +67,7 @@ func TestJudgements_EndWithTheServer(t *testing.T) {
 		errs := make(chan error, 2)
 		for _, id := range []string{"one", "another"} {
 			go func() {
-				_, err := all.ask(t.Context(), judged{id, registry.AutoType, "", ""}, time.Hour, find)
+				_, err := all.ask(t.Context(), judged{upload: id, typ: registry.AutoType}, time.Hour, find)
 				errs <- err
 			}()
 		}

@@ -3,6 +3,7 @@ package api_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/holdfast/holdfast/checkm"
+	"github.com/holdfast/holdfast/intake"
 	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/api"
@@ -339,6 +341,45 @@ func sharedCases(t *testing.T) string {
 	}
 	t.Skip("shared/cases is not beside this checkout")
 	return ""
+}
+
+// A collection that takes a manifest whole or not at all refuses the upload when an ARK of it is mistyped; so does a judgement that
+// nobody submits. Another institution's ARK, one letter away from our NAAN, is refused only if its object is known under ours.
+func TestSubmit_MistypedARKOfARow(t *testing.T) {
+	template, err := mint.ParseTemplate("99999/fk4{.reeeeeeeek}")
+	must(t, err)
+	b := newBench(t, func(_ *bench, o *api.Options) { o.Template = template })
+	c := b.as(t, registry.RoleAdmin)
+	must(t, c.PutCollection(t.Context(), registry.Collection{Mnemonic: "whole", Profile: registry.Profile{
+		Owner: "ark:/99999/o", Collections: []string{"ark:/99999/c"}, StopOnBadRow: true,
+	}}, ""))
+	known := "99999/fk4bcdfghjk" + string(mint.CheckChar("99999/fk4bcdfghjk"))
+	b.preserve(t, "ark:/"+known, map[string]string{"producer/a": "alpha"})
+	unknown := "99999/fk4bcdfghjm" + string(mint.CheckChar("99999/fk4bcdfghjm"))
+	slips := []string{"ark:/" + known[:10] + known[11:], "ark:/" + known[:10] + "0" + known[10:], "ark:/99999/fk5" + known[9:], "ark:/99990/" + known[6:]}
+	text := "#%checkm_0.7\n#%profile | " + checkm.FileBatch.ProfileURI() + "\n"
+	for i, ark := range slices.Concat(slips, []string{"ark:/" + known, "ark:/99990/" + unknown[6:], "ark:/99999/fk4one"}) {
+		text += fmt.Sprintf("http://h.test/%d | | | | | %d | %s\n", i, i, ark)
+	}
+	text += "#%eof\n"
+	u := b.upload(t, "batch.checkm", text)
+	_, answer := b.send(t, http.MethodPost, "/api/v1/check?collection=whole&upload_id="+u.ID, "")
+	var judged intake.Report
+	must(t, json.Unmarshal([]byte(answer), &judged))
+	_, err = c.Submit(t.Context(), wire.SubmitRequest{UploadID: u.ID, Collection: "whole"}, "")
+	p := problemOf(t, err, http.StatusUnprocessableEntity, wire.CodeContentInvalid)
+	var lines []int
+	for _, f := range p.Faults {
+		if f.Severity == string(checkm.Error) {
+			lines = append(lines, f.Line)
+			if !strings.Contains(f.Message+f.Expected, known) {
+				t.Errorf("line %d: %+v, without %s", f.Line, f, known)
+			}
+		}
+	}
+	if !slices.Equal(lines, []int{3, 4, 5, 6}) || judged.RowsRefused != 4 {
+		t.Errorf("errors in lines %v, want those of lines 3 to 6; the judgement refuses %d rows", lines, judged.RowsRefused)
+	}
 }
 
 // A supplied ARK of the form of ours with a wrong check character is refused with the one that was probably meant; an object that has such
