@@ -40,6 +40,15 @@ type Config struct {
 	SessionIdle    Duration `envconfig:"SESSION_IDLE" want:"how long a browser may stay signed in unused, such as 4h"`
 	SessionMost    Duration `envconfig:"SESSION_MOST" want:"how long a browser may stay signed in at most, such as 24h"`
 
+	OIDCIssuer           string   `envconfig:"OIDC_ISSUER" want:"the https address of an OpenID provider, such as https://login.example.org/realms/library"`
+	OIDCClientID         string   `envconfig:"OIDC_CLIENT_ID" want:"what the OpenID provider calls this Holdfast"`
+	OIDCClientSecret     string   `envconfig:"OIDC_CLIENT_SECRET" secret:"true" for:"registry" want:"the client's secret at the OpenID provider"`
+	OIDCScopes           []string `envconfig:"OIDC_SCOPES" want:"scopes to ask for beside openid, separated by commas, such as email,profile,groups"`
+	OIDCNameClaim        string   `envconfig:"OIDC_NAME_CLAIM" want:"the claim that acts are recorded under, such as email"`
+	OIDCRolesClaim       string   `envconfig:"OIDC_ROLES_CLAIM" want:"the claim whose values HOLDFAST_OIDC_ROLES is about, such as groups"`
+	OIDCCollectionsClaim string   `envconfig:"OIDC_COLLECTIONS_CLAIM" want:"the claim whose values are the collections of depositors"`
+	OIDCRoles            string   `envconfig:"OIDC_ROLES" want:"VALUE=ROLE, separated by semicolons, such as staff=operator; curators=depositor:maps,letters"`
+
 	LogLevel slog.Level `envconfig:"LOG_LEVEL" want:"debug, info, warn or error"`
 	Grace    Duration   `envconfig:"GRACE" want:"a duration above 0, such as 25s"`
 

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast/holdfast/ezid"
 	"github.com/holdfast/holdfast/mail"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/signin"
 	"github.com/holdfast/holdfast/seal"
 	"github.com/holdfast/holdfast/webserver"
 )
@@ -186,6 +187,7 @@ func (c Config) check() []error {
 	judge("EZID_TARGET", c.EZIDTarget, ezid.CheckTarget(c.EZIDTarget) == nil)
 	faults = append(faults, c.checkMail()...)
 	faults = append(faults, c.checkTLS()...)
+	faults = append(faults, c.checkOIDC()...)
 	judge("CLAMD_ADDR", c.ClamdAddr, isAddr(c.ClamdAddr) || strings.HasPrefix(c.ClamdAddr, "/"))
 	judge("SIEGFRIED_URL", c.SiegfriedURL, isWeb(c.SiegfriedURL))
 	if _, err := seal.Parse(c.SecretKey); err != nil {
@@ -211,6 +213,23 @@ func (c Config) checkTLS() []error {
 	}
 	if _, err := webserver.Trust(c.CAFile); err != nil {
 		faults = append(faults, fault("CA_FILE", c.CAFile, err))
+	}
+	return faults
+}
+
+// checkOIDC judges what is said of an OpenID provider.
+func (c Config) checkOIDC() []error {
+	var faults []error
+	if c.OIDCIssuer != "" && !isSecure(c.OIDCIssuer) {
+		faults = append(faults, fault("OIDC_ISSUER", c.OIDCIssuer, nil))
+	}
+	if _, err := signin.ParseRoles(c.OIDCRoles); err != nil {
+		faults = append(faults, fault("OIDC_ROLES", c.OIDCRoles, err))
+	}
+	for name, value := range map[string]string{"OIDC_CLIENT_ID": c.OIDCClientID, "OIDC_ROLES": c.OIDCRoles} {
+		if c.OIDCIssuer != "" && value == "" {
+			faults = append(faults, fault(name, "", errors.New("HOLDFAST_OIDC_ISSUER needs it")))
+		}
 	}
 	return faults
 }

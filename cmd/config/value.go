@@ -206,6 +206,16 @@ func isWeb(text string) bool {
 	return err == nil && isURL(text, "http", "https") && u.Host != ""
 }
 
+// isSecure says whether text is an address that HTTPS requests can go to, or one of this machine.
+func isSecure(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil || !isWeb(text) {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return strings.EqualFold(u.Scheme, "https") || u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+}
+
 // isAddr says whether text is host:port.
 func isAddr(text string) bool {
 	_, port, err := net.SplitHostPort(text)

@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast/holdfast/mail"
 	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/signin"
 	"github.com/holdfast/holdfast/seal"
 	"github.com/holdfast/holdfast/webserver"
 )
@@ -115,11 +116,21 @@ func work(c config.Config, template mint.Template) node.Work {
 
 // web says how browsers are met.
 func web(c config.Config) node.Web {
-	return node.Web{
+	w := node.Web{
 		Lifetime: registry.Lifetime{Idle: time.Duration(c.SessionIdle), Most: time.Duration(c.SessionMost)},
 		Proxies:  webserver.Proxies(c.TrustedProxies),
 		TLSCert:  c.TLSCert, TLSKey: c.TLSKey, Plain: bool(c.PlainHTTP),
 	}
+	if c.OIDCIssuer != "" {
+		// Load has checked both.
+		roles, _ := signin.ParseRoles(c.OIDCRoles)
+		roots, _ := webserver.Trust(c.CAFile)
+		w.Provider = &signin.ProviderOptions{
+			Issuer: c.OIDCIssuer, ClientID: c.OIDCClientID, ClientSecret: c.OIDCClientSecret, Scopes: c.OIDCScopes, NameClaim: c.OIDCNameClaim,
+			RolesClaim: c.OIDCRolesClaim, CollectionsClaim: c.OIDCCollectionsClaim, Roles: roles, Roots: roots,
+		}
+	}
+	return w
 }
 
 // mails says how people are told by mail.

@@ -168,7 +168,7 @@ func (d *desk) reoffer(ctx context.Context, log *slog.Logger, changed <-chan str
 
 // handler is the API and the pages beside it. Streams end when the server is about to stop.
 func (n *Node) handler(d *desk) (http.Handler, error) {
-	browsers := signin.New(signin.Options{Store: d.registry, Log: n.Log, Lifetime: d.web.Lifetime})
+	browsers := signin.New(signin.Options{Store: d.registry, Log: n.Log, Lifetime: d.web.Lifetime, Provider: d.web.Provider})
 	pages, err := ui.New(ui.Options{
 		Registry: api.Scoped(d.registry), Forms: api.NewForms(d.registry), Account: api.NewAccount(browsers), Log: n.Log, Version: n.Version,
 	})

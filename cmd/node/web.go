@@ -13,8 +13,9 @@ import (
 
 // Web is how a process that serves the API and the pages meets browsers. The zero value has defaults.
 type Web struct {
-	Lifetime registry.Lifetime // of sessions
-	Proxies  webserver.Proxies // whose word about clients is believed
+	Lifetime registry.Lifetime       // of sessions
+	Proxies  webserver.Proxies       // whose word about clients is believed
+	Provider *signin.ProviderOptions // where people sign in, too; nil: nowhere
 	// TLSCert and TLSKey are PEM files of a certificate chain and its key, read again when they change; "": plain HTTP is served.
 	TLSCert, TLSKey string
 	// Plain says that plain HTTP is meant, although others can reach the address: [Proxies] say so, too.

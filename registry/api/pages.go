@@ -81,6 +81,15 @@ func (s *server) refusePage(w http.ResponseWriter, r *http.Request, err error) {
 // signInRoutes are the ways into the pages and out of them.
 func (s *server) signInRoutes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /login", s.signIn.Ask)
+	for path, do := range map[string]func(http.ResponseWriter, *http.Request) error{
+		"GET /login/oidc": s.signIn.ToProvider, "GET /login/oidc/callback": s.signIn.FromProvider,
+	} {
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			if err := do(w, r); err != nil {
+				s.refusePage(w, r, err)
+			}
+		})
+	}
 	form := func(do func(http.ResponseWriter, *http.Request) error) http.Handler {
 		return s.bounded(mostForm, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			err := sameOrigin(r)

@@ -37,6 +37,9 @@ type view struct {
 	Link string // asks to use this link
 	Out  bool   // somebody has signed out
 
+	Provider    bool   // there is an OpenID provider to sign in at
+	ProviderEnd string // where to sign out there, too
+
 	Style template.CSS
 }
 
@@ -53,6 +56,9 @@ func (s *Service) Refuse(w http.ResponseWriter, r *http.Request, err error, p *w
 		w.Header().Set("Retry-After", strconv.Itoa(int(many.After.Seconds())))
 	}
 	v := view{Why: strings.ToUpper(p.Detail[:1]) + p.Detail[1:] + ".", Next: local(r.URL.RequestURI())}
+	if r.URL.Path == "/login/oidc/callback" {
+		v.Bad, v.Next = true, "/"
+	}
 	if r.Method != http.MethodGet {
 		v.Bad, v.Next = true, local(r.PostFormValue("next"))
 	}
@@ -60,6 +66,7 @@ func (s *Service) Refuse(w http.ResponseWriter, r *http.Request, err error, p *w
 }
 
 func (s *Service) show(w http.ResponseWriter, status int, v view) {
+	v.Provider = s.provider != nil
 	v.Style = template.CSS(style) //nolint:gosec // it is ours
 	var text bytes.Buffer
 	if err := page.Execute(&text, v); err != nil {

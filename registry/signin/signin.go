@@ -1,4 +1,4 @@
-// Package signin lets browsers sign in to the pages: with a token in a form, or by a one-time link.
+// Package signin lets browsers sign in to the pages: with a token in a form, by a one-time link, or at an OpenID provider.
 //
 // It keeps true that a cookie never holds a token, but the secret of a session that is stored as its hash and ends with the
 // token; that a link is used up by a person's click and never by a program that looks where it leads; and that attempts are
@@ -47,6 +47,7 @@ type Options struct {
 	Store    Store
 	Log      *slog.Logger
 	Lifetime registry.Lifetime // what is 0 has a default
+	Provider *ProviderOptions  // nil: nobody signs in at one
 	Now      func() time.Time  // for the limits on attempts; nil: time.Now
 }
 
@@ -57,6 +58,7 @@ type Service struct {
 	lifetime registry.Lifetime
 	now      func() time.Time
 	limiter  limiter
+	provider *provider // nil: none
 }
 
 // New returns a Service.
@@ -70,6 +72,9 @@ func New(o Options) *Service {
 	}
 	if s.now == nil {
 		s.now = time.Now
+	}
+	if o.Provider != nil {
+		s.provider = newProvider(*o.Provider)
 	}
 	return s
 }
@@ -190,7 +195,7 @@ func (s *Service) SignIn(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.limiter.giveBack(failures...)
-	s.enter(w, r, begun, secret)
+	s.enter(w, r, begun, secret, r.PostForm.Get("next"))
 	return nil
 }
 
@@ -238,7 +243,7 @@ func shortened(agent string) string {
 }
 
 // enter gives the browser its session, ends the one that it had before, and goes on.
-func (s *Service) enter(w http.ResponseWriter, r *http.Request, begun registry.Session, secret string) {
+func (s *Service) enter(w http.ResponseWriter, r *http.Request, begun registry.Session, secret, next string) {
 	if before, err := s.Session(r, false); err == nil {
 		s.end(r, before)
 	}
@@ -249,18 +254,22 @@ func (s *Service) enter(w http.ResponseWriter, r *http.Request, begun registry.S
 	})
 	s.log.InfoContext(r.Context(), "signed in", "session", begun.ID, "name", begun.Name, "method", string(begun.Method), "remote", r.RemoteAddr)
 	w.Header().Set("Cache-Control", "no-store")
-	http.Redirect(w, r, local(r.Form.Get("next")), http.StatusSeeOther)
+	http.Redirect(w, r, local(next), http.StatusSeeOther)
 }
 
 // SignOut ends the session of a request and says so.
 func (s *Service) SignOut(w http.ResponseWriter, r *http.Request) {
+	v := view{Out: true}
 	if found, err := s.Session(r, false); err == nil {
 		s.end(r, found)
+		if found.Method == registry.SignInOIDC && s.provider != nil {
+			v.ProviderEnd = s.provider.endAt(r)
+		}
 	}
 	http.SetCookie(w, &http.Cookie{
 		Name: cookieName(r), Path: "/", HttpOnly: true, Secure: webserver.Secure(r), SameSite: http.SameSiteLaxMode, MaxAge: -1,
 	})
-	s.show(w, http.StatusOK, view{Out: true})
+	s.show(w, http.StatusOK, v)
 }
 
 // end ends a session because its browser wants it.
@@ -275,7 +284,7 @@ func (s *Service) end(r *http.Request, session registry.Session) {
 func local(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(text, "/") || strings.HasPrefix(text, "//") ||
-		strings.ContainsAny(text, "\\\r\n\t") || u.Path == "/login" || u.Path == "/logout" {
+		strings.ContainsAny(text, "\\\r\n\t") || u.Path == "/login" || strings.HasPrefix(u.Path, "/login/") || u.Path == "/logout" {
 		return "/"
 	}
 	return text
