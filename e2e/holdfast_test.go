@@ -122,7 +122,7 @@ func (h *holdfast) environment() []string {
 			env = append(env, v)
 		}
 	}
-	return append(append(env, "HOLDFAST_STAGING_FULL=100", "HOLDFAST_STAGING_FULL_UNESTIMATED=100", "HOLDFAST_LOG_LEVEL=info"), h.env...)
+	return append(append(env, "HOLDFAST_STAGING_FULL=100", "HOLDFAST_STAGING_RESERVE=0", "HOLDFAST_STAGING_FULL_UNESTIMATED=100", "HOLDFAST_LOG_LEVEL=info"), h.env...)
 }
 
 // signal sends a signal and returns how the process ended.

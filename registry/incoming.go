@@ -10,7 +10,8 @@ import (
 // takes it forward; the bytes themselves are the receiver's.
 type Receiving interface {
 	// BeginUpload records an upload that is to come and returns it, at offset 0. A repeat of the same id changes nothing and
-	// returns what is there; ErrTaken when an upload of this id has ended.
+	// returns what is there; ErrTaken when an upload of this id has ended. *QuotaError when it would exceed one of u.Limits,
+	// *NoSpaceError when its volume has no room for it beside what is promised already.
 	BeginUpload(ctx context.Context, u NewUpload) (Incoming, error)
 	// IncomingByID returns an upload on its way. ErrNotFound when there is none: it has ended, was given up, or has expired.
 	IncomingByID(ctx context.Context, id string) (Incoming, error)
@@ -22,7 +23,7 @@ type Receiving interface {
 	TakeUpload(ctx context.Context, id string, offset int64) (Incoming, error)
 	// SaveUpload acknowledges what has become durable, and puts the expiry off. ErrClaimLost when somebody else has taken the
 	// upload, when it has ended, or when the offset would go back or beyond the size; ErrInvalid for a size that differs from
-	// the one that is known.
+	// the one that is known. *QuotaError and *NoSpaceError as for BeginUpload, when it comes to more than was known before.
 	SaveUpload(ctx context.Context, p UploadPart) (Incoming, error)
 	// FinishUpload makes an upload on its way one whose bytes are stored under its id and have this digest. Its bytes must
 	// have been saved to the last one, so that nobody can still change them. A repeat changes nothing; ErrNotFound when it was
@@ -31,10 +32,14 @@ type Receiving interface {
 	// DropUpload gives an upload on its way up: nothing can be saved any more, and its bytes are to be removed. A repeat
 	// changes nothing, ErrNotFound when there never was one, or it has ended.
 	DropUpload(ctx context.Context, id string) error
+	// StoredUploads lists the uploads that have ended and that nobody has decided to remove, of somebody, or everybody's for "", newest first,
+	// a page at a time. The bytes of those from before this was noted may be gone.
+	StoredUploads(ctx context.Context, createdBy, after string) (Page[Upload], error)
 	// DroppedUploads gives up what has expired, and lists what was given up and not forgotten, longest ago first, at most
-	// 500: the bytes of each are to be removed, again for those that were removed before.
+	// 500, and as many that were retired: the bytes of each are to be removed, again for those that were removed before.
 	DroppedUploads(ctx context.Context) ([]DroppedUpload, error)
-	// ForgetUpload removes the record of an upload that was given up. A repeat changes nothing.
+	// ForgetUpload removes the record of an upload that was given up, and notes of one that was retired that its bytes are gone. A
+	// repeat changes nothing.
 	ForgetUpload(ctx context.Context, id string) error
 }
 
@@ -47,6 +52,10 @@ type NewUpload struct {
 	Metadata  string        `json:"metadata,omitempty"` // as the sender gave it
 	CreatedBy string        `json:"created_by,omitempty"`
 	Keep      time.Duration `json:"keep"` // how long it is kept when nothing more comes
+	// Collection is the one that it is meant for, "" when nobody said.
+	Collection string        `json:"collection,omitempty"`
+	Limits     []UploadLimit `json:"limits,omitempty"` // those that it must obey
+	Room       UploadRoom    `json:"room"`
 }
 
 // Incoming is an upload that is on its way. What has come of it up to Offset is durable and never taken back.
@@ -63,6 +72,8 @@ type Incoming struct {
 	CreatedBy string          `json:"created_by,omitempty"`
 	CreatedAt time.Time       `json:"created_at"`
 	ExpiresAt time.Time       `json:"expires_at"`
+	// Collection is the one that it is meant for, "" when nobody said.
+	Collection string `json:"collection,omitempty"`
 }
 
 // Whole says whether all bytes are durable.
@@ -76,6 +87,8 @@ type UploadPart struct {
 	SizeBytes int64           `json:"size_bytes"` // of the whole; -1: not known yet
 	State     json.RawMessage `json:"state,omitempty"`
 	Keep      time.Duration   `json:"keep"` // how long it is kept when nothing more comes
+	Limits    []UploadLimit   `json:"limits,omitempty"`
+	Room      UploadRoom      `json:"room"`
 }
 
 // DroppedUpload is an upload that was given up before it had ended.

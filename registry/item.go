@@ -203,6 +203,8 @@ type Upload struct {
 	Digest    Digest    `json:"digest"`
 	CreatedBy string    `json:"created_by,omitempty"`
 	CreatedAt time.Time `json:"created_at"`
+	// Collection is the one that it is meant for, "" when nobody said.
+	Collection string `json:"collection,omitempty"`
 }
 
 // Event is one thing that happened. Events are only ever added.

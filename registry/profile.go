@@ -39,7 +39,9 @@ type Profile struct {
 	// BagProfile is a document of its own: what may stand in it is the specification's to say.
 	BagProfile json.RawMessage `json:"bag_profile,omitempty" doc:"A BagIt profile (BagIt Profiles 1.1 to 1.4) of at most 64 KiB that bags must meet; other payloads are not concerned"`
 	// Mail: those whom a submission names are told, too.
-	Mail *MailRules `json:"mail,omitempty" doc:"Who is told of batches by mail, and of what"`
+	Mail        *MailRules `json:"mail,omitempty" doc:"Who is told of batches by mail, and of what"`
+	UploadBytes *int64     `json:"upload_bytes,omitempty" doc:"How many bytes the uploads for this collection may come to together; the service's setting when not given"`
+	UploadsOpen *int       `json:"uploads_open,omitempty" doc:"How many uploads for this collection may be on their way at a time; the service's setting when not given"`
 	// RetentionDays: nil keeps the rows of a batch until an admin purges it.
 	RetentionDays *int   `json:"retention_days,omitempty" doc:"For how many days a batch is kept after it completed; until an admin purges it when not given. Objects and events stay"`
 	Description   string `json:"description,omitempty" doc:"For people"`

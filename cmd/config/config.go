@@ -69,6 +69,15 @@ type Config struct {
 	StagingFull            Percent  `envconfig:"STAGING_FULL" want:"a percentage above 0 and up to 100, such as 80"`
 	StagingFullUnestimated Percent  `envconfig:"STAGING_FULL_UNESTIMATED" want:"a percentage above 0 and up to 100, such as 70"`
 
+	StagingReserve Size `envconfig:"STAGING_RESERVE" want:"a number of bytes from 0 on, such as 5GiB; 0 reserves nothing"`
+
+	UploadTokenBytes      Size  `envconfig:"UPLOAD_TOKEN_BYTES" want:"a number of bytes from 0 on, such as 200GiB; 0 sets no limit"`
+	UploadTokenOpen       Quota `envconfig:"UPLOAD_TOKEN_OPEN" want:"a whole number from 0 on, such as 100; 0 sets no limit"`
+	UploadCollectionBytes Size  `envconfig:"UPLOAD_COLLECTION_BYTES" want:"a number of bytes from 0 on, such as 1TiB; 0 sets no limit"`
+	UploadCollectionOpen  Quota `envconfig:"UPLOAD_COLLECTION_OPEN" want:"a whole number from 0 on, such as 200; 0 sets no limit"`
+	UploadTenantBytes     Size  `envconfig:"UPLOAD_TENANT_BYTES" want:"a number of bytes from 0 on, such as 4TiB; 0 sets no limit"`
+	UploadTenantOpen      Quota `envconfig:"UPLOAD_TENANT_OPEN" want:"a whole number from 0 on, such as 1000; 0 sets no limit"`
+
 	UnpackEntries Amount `envconfig:"UNPACK_ENTRIES" want:"a whole number above 0, such as 1000000"`
 	UnpackBytes   Bytes  `envconfig:"UNPACK_BYTES" want:"a number of bytes from 65536 on, such as 500GiB"`
 	UnpackRatio   Amount `envconfig:"UNPACK_RATIO" want:"a whole number above 0, such as 200"`
@@ -126,6 +135,9 @@ const (
 	defaultDigest       = 6 * time.Hour
 	defaultLeastRate    = 1 << 10
 	defaultUnknownSize  = 64 << 30
+	defaultTokenOpen    = 100
+	defaultTenantOpen   = 1000
+	byItself            = -1 // a size that follows from that of the volume
 )
 
 // Default returns the configuration of an empty environment.
@@ -133,6 +145,7 @@ func Default() Config {
 	return Config{
 		SessionIdle: Duration(signin.DefaultIdle), SessionMost: Duration(signin.DefaultMost),
 		Listen: DefaultListen, LogLevel: slog.LevelInfo, Grace: Duration(defaultGrace),
+		StagingReserve: byItself, UploadTokenBytes: byItself, UploadTokenOpen: defaultTokenOpen, UploadTenantOpen: defaultTenantOpen,
 		LeastRate: defaultLeastRate, UnknownSize: defaultUnknownSize,
 		StagingFull: defaultFull, StagingFullUnestimated: defaultUnestimated,
 		UnpackEntries: unpack.DefaultEntries, UnpackBytes: unpack.DefaultBytes, UnpackRatio: unpack.DefaultRatio,

@@ -53,6 +53,19 @@ func (a *Amount) Decode(text string) error {
 	return nil
 }
 
+// Quota is how many of something there may be, from 0 on; 0 is any number.
+type Quota int64
+
+// Decode implements envconfig.Decoder.
+func (q *Quota) Decode(text string) error {
+	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	if err != nil || n < 0 {
+		return errForm
+	}
+	*q = Quota(n)
+	return nil
+}
+
 // Percent is above 0 and at most 100.
 type Percent float64
 

@@ -148,7 +148,7 @@ func (d *demo) up(ctx context.Context) (stop func() error, err error) {
 	cmd.WaitDelay = 30 * time.Second
 	// The sample's server is on loopback, which sources may not name otherwise; and a demo should not wait because
 	// the machine's disk happens to be full.
-	cmd.Env = append(os.Environ(), "HOLDFAST_NET_ALLOW=127.0.0.1", "HOLDFAST_STAGING_FULL=100",
+	cmd.Env = append(os.Environ(), "HOLDFAST_NET_ALLOW=127.0.0.1", "HOLDFAST_STAGING_FULL=100", "HOLDFAST_STAGING_RESERVE=0",
 		"HOLDFAST_STAGING_FULL_UNESTIMATED=100", "HOLDFAST_LOG_LEVEL=warn")
 	var log bytes.Buffer
 	cmd.Stderr = &log

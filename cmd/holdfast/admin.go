@@ -151,6 +151,12 @@ func collectionFacts(c registry.Collection) (f facts) {
 	if p.Mail != nil {
 		f.add("mail to", strings.Join(p.Mail.To, ", "))
 	}
+	if p.UploadBytes != nil {
+		f.add("uploads", fmt.Sprintf("%s together at most", registry.SizeText(*p.UploadBytes)))
+	}
+	if p.UploadsOpen != nil {
+		f.add("uploads on their way", fmt.Sprintf("%d at most", *p.UploadsOpen))
+	}
 	if p.RetentionDays != nil {
 		f.add("batches are kept", fmt.Sprintf("for %d days after they completed", *p.RetentionDays))
 	}

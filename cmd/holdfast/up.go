@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast/holdfast/mail"
 	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/api"
 	"github.com/holdfast/holdfast/registry/signin"
 	"github.com/holdfast/holdfast/seal"
 	"github.com/holdfast/holdfast/webserver"
@@ -106,8 +107,14 @@ func work(c config.Config, template mint.Template) node.Work {
 		Sources: sources(c), Template: template, EZID: names(c), TopicPrefix: c.TopicPrefix, Policy: c.Worker,
 		ClamdAddr: c.ClamdAddr, Siegfried: siegfried.Options{URL: c.SiegfriedURL},
 		StagingFull: c.StagingFull.Share(), StagingFullUnestimated: c.StagingFullUnestimated.Share(),
-		UnknownSize: int64(c.UnknownSize),
-		Unpack:      c.Unpack(), JudgeMemory: int64(c.JudgeMemory), FixityEvery: c.FixityDays.Duration(), FixityBytes: int64(c.FixityBytes),
+		UnknownSize: int64(c.UnknownSize), StagingReserve: int64(c.StagingReserve),
+		Uploads: api.UploadLimits{
+			Full:       c.StagingFullUnestimated.Share(), // jobs of known size can still begin when uploads have filled it so far
+			TokenBytes: int64(c.UploadTokenBytes), TokenOpen: int64(c.UploadTokenOpen),
+			CollectionBytes: int64(c.UploadCollectionBytes), CollectionOpen: int64(c.UploadCollectionOpen),
+			TenantBytes: int64(c.UploadTenantBytes), TenantOpen: int64(c.UploadTenantOpen),
+		},
+		Unpack: c.Unpack(), JudgeMemory: int64(c.JudgeMemory), FixityEvery: c.FixityDays.Duration(), FixityBytes: int64(c.FixityBytes),
 		UploadKeep:  time.Duration(c.UploadDays) * 24 * time.Hour,
 		RestoreKeep: c.RestoreDays.Duration(),
 		Mail:        mails(c),

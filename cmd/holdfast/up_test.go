@@ -57,6 +57,7 @@ func up(t *testing.T) string {
 	t.Setenv("HOLDFAST_NET_ALLOW", "127.0.0.1")
 	t.Setenv("HOLDFAST_STAGING_FULL", "100")
 	t.Setenv("HOLDFAST_STAGING_FULL_UNESTIMATED", "100")
+	t.Setenv("HOLDFAST_STAGING_RESERVE", "0")
 	t.Setenv("HOLDFAST_LOG_LEVEL", "error")
 	dir := filepath.Join(t.TempDir(), "data")
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))

@@ -25,6 +25,7 @@ import (
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/queue"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/api"
 	"github.com/holdfast/holdfast/seal"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/source/s3source"
@@ -40,7 +41,9 @@ type Work struct {
 	EZID     *ezid.Client  // of collections that keep their names there; nil: none do
 
 	StagingFull, StagingFullUnestimated float64 // shares, 0 to 1
-	UnknownSize                         int64   // bytes that a file may have whose size nobody tells; 0: any number
+	StagingReserve                      int64   // bytes of its volume that staging leaves alone; below 0: by the volume's size
+	Uploads                             api.UploadLimits
+	UnknownSize                         int64 // bytes that a file may have whose size nobody tells; 0: any number
 	Unpack                              unpack.Limits
 	JudgeMemory                         int64             // bytes that the Registry's judging of large uploads may hold in all; 0: gate.DefaultMemory
 	ClamdAddr                           string            // "": items that are to be scanned fail

@@ -43,10 +43,11 @@ type desk struct {
 	lease    time.Duration          // the longest that workers are given
 	recheck  time.Duration          // how old the check of a stored file may get; 0: no schedule
 	digest   registry.DigestRequest // whom to tell what waits for operators; to nobody: nobody is
-	uploads  time.Duration          // how long uploads are kept that nobody goes on with; 0: the API's default
-	guard    source.Guard           // judges the addresses of webhooks
-	web      Web                    // how browsers sign in, and what serves them
-	topics   forward.Queue          // where events go that are for topics; nil: to the nsqds of the wake-ups
+	limits   api.UploadLimits
+	uploads  time.Duration // how long uploads are kept that nobody goes on with; 0: the API's default
+	guard    source.Guard  // judges the addresses of webhooks
+	web      Web           // how browsers sign in, and what serves them
+	topics   forward.Queue // where events go that are for topics; nil: to the nsqds of the wake-ups
 }
 
 // DefaultCollection is the collection of submissions that name none.
@@ -177,7 +178,7 @@ func (n *Node) handler(d *desk) (http.Handler, error) {
 	}
 	handler, err := api.New(api.Options{
 		Registry: d.registry, Staging: d.staging, Objects: d.objects, Template: d.template, Keys: d.keys, Log: n.Log, Version: n.Version, Unpack: d.unpack, Gate: d.gate, UI: pages, SignIn: browsers, Done: n.streams,
-		UploadKeep: d.uploads,
+		UploadKeep: d.uploads, Uploads: d.limits,
 	})
 	if err != nil {
 		return nil, err

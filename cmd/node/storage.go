@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/storage/dir"
 	"github.com/holdfast/holdfast/storage/open"
 )
 
@@ -29,6 +30,25 @@ func (n *Node) openStorage(ctx context.Context, address string) (storage.Store, 
 	n.onClose(s.Close)
 	return s, nil
 }
+
+// reserve has staging leave some of its volume to others: to the database and logs, which mostly share it. What is below 0 stands
+// for a fiftieth of the volume: 1 GiB at least, but no more than a tenth. Buckets have no volume.
+func reserve(staging storage.Store, bytes int64) {
+	s, ok := staging.(*dir.Store)
+	if !ok {
+		return
+	}
+	s.KeepTo(dir.Room{Measured: measured, Reserve: func(total int64) int64 {
+		if bytes >= 0 {
+			return bytes
+		}
+		const least = 1 << 30
+		return min(max(total/50, least), total/10)
+	}})
+}
+
+// measured changes what staging's volume tells of its room; tests set it before they start a process.
+var measured func(storage.Space) storage.Space
 
 // storageName is how inventories name the storage at an address: without its options and credentials.
 func storageName(address string) string {
@@ -79,13 +99,14 @@ const settingStorage = "HOLDFAST_STORAGE_URL"
 const fixStore = "it must be a folder, or a bucket, that is there and that this process may write to"
 
 // needs are the stores; they are put where they are wanted once they are open. The roots are to be completed then.
-func (p Places) needs(n *Node, staging *storage.Store, objects *foundRoots) []need {
+func (p Places) needs(n *Node, staging *storage.Store, reserved int64, objects *foundRoots) []need {
 	needs := append(objects.find(n, p.Storages), need{
 		"HOLDFAST_STAGING_URL", p.Staging, "staging at " + storageName(p.Staging), fixStore, func(ctx context.Context) (err error) {
 			s, err := n.openStorage(ctx, p.Staging)
 			if err != nil {
 				return err
 			}
+			reserve(s, reserved)
 			*staging = faulty(s)
 			return nil
 		},

@@ -69,7 +69,7 @@ func (n *Node) up(ctx context.Context, o UpOptions) error {
 		}
 	}
 	desk := &desk{
-		template: o.Template, prefix: o.TopicPrefix, lease: o.longestLease(), recheck: o.FixityEvery, uploads: o.UploadKeep, digest: o.Mail.Digest, unpack: o.Unpack, gate: gate.New(gate.Options{Memory: o.JudgeMemory}), keys: o.Sources.Keys,
+		template: o.Template, prefix: o.TopicPrefix, lease: o.longestLease(), recheck: o.FixityEvery, uploads: o.UploadKeep, limits: o.Uploads, digest: o.Mail.Digest, unpack: o.Unpack, gate: gate.New(gate.Options{Memory: o.JudgeMemory}), keys: o.Sources.Keys,
 		guard: source.Guard{Allow: o.Sources.Allow}, web: o.Web,
 	}
 	if desk.topics, err = n.topics(ctx, o.NSQ); err != nil {
@@ -142,6 +142,7 @@ func (n *Node) openUp(ctx context.Context, o UpOptions, d *desk, c *crew) error 
 		return err
 	}
 	n.onClose(staging.Close)
+	reserve(staging, o.StagingReserve)
 	d.staging, c.staging = staging, staging
 	own := filepath.Join(absolute(o.Dir), "storage")
 	if err := os.MkdirAll(own, 0o755); err != nil {

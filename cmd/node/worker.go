@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -65,7 +66,7 @@ func (n *Node) work(ctx context.Context, o WorkerOptions) error {
 		},
 	}}
 	var found foundRoots
-	needs = append(needs, o.Places.needs(n, &c.staging, &found)...)
+	needs = append(needs, o.Places.needs(n, &c.staging, o.StagingReserve, &found)...)
 	needs = append(needs, o.NSQ.needs(n, limits{msgTimeout: queue.DefaultMsgTimeout, ready: o.mostSlots(o.Stages)})...)
 	if err := n.meet(ctx, needs); err != nil {
 		return err
@@ -81,7 +82,7 @@ func (n *Node) work(ctx context.Context, o WorkerOptions) error {
 	if listener != nil {
 		checks := api.RootChecks(c.objects)
 		checks["registry"], checks["interim"], checks["queue"] = api.Answers(store.Ping), api.Answers(redisAnswers(kept)), api.Answers(listening)
-		checks["staging"] = api.StoreCheck(c.staging)
+		checks["staging"] = api.StagingCheck(c.staging, cmp.Or(c.StagingFull, 1))
 		n.serve(listener, n.health(checks))
 	}
 	n.run(func(ctx context.Context) {

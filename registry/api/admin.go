@@ -275,6 +275,12 @@ func checkCollection(name string, c registry.Profile, storages []string) []wire.
 	if c.Mail != nil {
 		faults = append(faults, mailFaults("body.mail.to", c.Mail.To)...)
 	}
+	if b := c.UploadBytes; b != nil && *b < 1 {
+		faults = append(faults, wire.Fault{Location: "body.upload_bytes", Message: "it is 1 or more, or left out", Found: strconv.FormatInt(*b, 10)})
+	}
+	if n := c.UploadsOpen; n != nil && *n < 1 {
+		faults = append(faults, wire.Fault{Location: "body.uploads_open", Message: "it is 1 or more, or left out", Found: strconv.Itoa(*n)})
+	}
 	if d := c.RetentionDays; d != nil && (*d < 1 || *d > registry.MostRetentionDays) {
 		faults = append(faults, wire.Fault{
 			Location: "body.retention_days", Message: fmt.Sprintf("it is 1 to %d days, or left out to keep batches", registry.MostRetentionDays), Found: strconv.Itoa(*d),

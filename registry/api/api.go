@@ -68,6 +68,8 @@ type Options struct {
 	UploadIdle time.Duration
 	// UploadKeep is how long an upload that has not ended is kept when nothing more comes of it; 0: 7 days.
 	UploadKeep time.Duration
+	// Uploads bound them; the zero value sets no limit but the volume's size.
+	Uploads UploadLimits
 }
 
 // server is what all handlers share. It has no state but that of the uploads under way.
@@ -87,6 +89,7 @@ type server struct {
 	idle        time.Duration
 	done        <-chan struct{}
 	keepUploads time.Duration
+	uploads     UploadLimits
 	keepAlive   time.Duration
 	access      map[string][]registry.Role
 	stages      map[string][]registry.Stage // whose workers may do an operation
@@ -116,7 +119,7 @@ func newServer(o Options) (*server, error) {
 	s := &server{
 		registry: Scoped(o.Registry), all: o.Registry, staging: o.Staging, objects: o.Objects, keys: o.Keys, log: o.Log, version: o.Version, unpack: o.Unpack, ui: o.UI, signIn: o.SignIn,
 		now: o.Now, idle: o.UploadIdle, done: o.Done, keepAlive: o.KeepAlive, access: access(), stages: stagesOf(), inUse: newInUse(), receivers: newReceivers(),
-		keepUploads: o.UploadKeep, judgements: newJudgements(o.Done), gate: o.Gate,
+		keepUploads: o.UploadKeep, uploads: o.Uploads, judgements: newJudgements(o.Done), gate: o.Gate,
 		arks: intake.ARKs{Template: o.Template, Objects: o.Registry},
 	}
 	if s.now == nil {
@@ -187,7 +190,7 @@ func (s *server) handler(routes *http.ServeMux, api huma.API) http.Handler {
 		_, _ = w.Write(text) // the reader has gone if this fails
 	})
 	checks := RootChecks(s.objects)
-	checks["registry"], checks["staging"] = Answers(s.registry.Ping), StoreCheck(s.staging)
+	checks["registry"], checks["staging"] = Answers(s.registry.Ping), StagingCheck(s.staging, s.uploads.full())
 	Health{Log: s.log, Version: s.version, Checks: checks}.Routes(top)
 	if s.signIn != nil {
 		s.signInRoutes(top)
@@ -217,7 +220,8 @@ func (s *server) submitRoutes(api huma.API) {
 		summary: "Remove an upload that was never submitted, or give up one on its way",
 	}, s.dropUpload)
 	register(s, api, operation{
-		id: "list-uploads", method: http.MethodGet, path: "/uploads", summary: "List your uploads that are on their way; everybody's for an admin",
+		id: "list-uploads", method: http.MethodGet, path: "/uploads",
+		summary: "List your uploads that are on their way, or with all=true also those that have ended and take room; everybody's for an admin",
 	}, s.listUploads)
 	register(s, api, operation{
 		id: "read-upload", method: http.MethodGet, path: "/uploads/{id}", summary: "Show how far an upload is",

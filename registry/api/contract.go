@@ -86,7 +86,11 @@ func (s *server) receivingRoutes(api huma.API) {
 	tell(s, api, method("drop-upload", "Give an upload on its way up"), func(r Registry, ctx context.Context, in wire.ByID) error {
 		return r.DropUpload(ctx, in.ID)
 	})
-	ask(s, api, method("dropped-uploads", "List uploads that were given up, and give up what has expired"), rows(Registry.DroppedUploads))
+	ask(s, api, method("stored-uploads", "List the uploads that have ended and take room"),
+		func(r Registry, ctx context.Context, in wire.StoredUploads) (registry.Page[registry.Upload], error) {
+			return r.StoredUploads(ctx, in.Name, in.After)
+		})
+	ask(s, api, method("dropped-uploads", "List uploads that were given up or retired, and give up what has expired"), rows(Registry.DroppedUploads))
 	tell(s, api, method("forget-upload", "Remove the record of an upload that was given up"), func(r Registry, ctx context.Context, in wire.ByID) error {
 		return r.ForgetUpload(ctx, in.ID)
 	})

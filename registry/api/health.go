@@ -54,6 +54,34 @@ func StoreCheck(s storage.Store) Check {
 	})
 }
 
+// limited says what is wrong with a part that can be worked with in part, in words for whoever asks.
+type limited string
+
+// Error implements error.
+func (e limited) Error() string { return string(e) }
+
+// StagingCheck asks the staging volume, as StoreCheck does, and whether it has room: full is the share that uploads and downloads fill it to
+// at most. A full one keeps nothing else from going on.
+func StagingCheck(s storage.Store, full float64) Check {
+	ask := StoreCheck(s)
+	return func(ctx context.Context) ([]string, error) {
+		remarks, err := ask(ctx)
+		if err != nil {
+			return remarks, err
+		}
+		space, err := s.Space(ctx)
+		if errors.Is(err, storage.ErrUnlimited) {
+			return remarks, nil
+		} else if err != nil {
+			return remarks, err
+		}
+		if float64(space.Used) >= full*float64(space.Total) {
+			return remarks, limited("full: uploads are refused and downloads wait until there is room again; all else goes on")
+		}
+		return remarks, nil
+	}
+}
+
 // Health serves /healthz and /readyz of a process of any role, to whoever asks.
 type Health struct {
 	Log     *slog.Logger
@@ -79,7 +107,13 @@ func (h Health) ready(w http.ResponseWriter, r *http.Request) {
 	health, status := wire.Health{Status: "ok", Version: h.Version, Checks: map[string]string{}}, http.StatusOK
 	for part, check := range h.Checks {
 		remarks, err := check(ctx)
+		short, isShort := errors.AsType[limited](err)
 		switch {
+		case isShort: // which is no reason to take the API away from people
+			health.Checks[part] = short.Error()
+			if status == http.StatusOK {
+				health.Status = "limited"
+			}
 		case err != nil:
 			h.Log.ErrorContext(ctx, "not ready", "part", part, "err", err)
 			health.Checks[part], health.Status, status = "failing; the log says why", "failing", http.StatusServiceUnavailable

@@ -59,6 +59,7 @@ func answerTo(err error) (p *wire.Problem, known bool) {
 		locked     *registry.LockedError
 		mismatch   *registry.IdentifierMismatch
 		space      *registry.NoSpaceError
+		quota      *registry.QuotaError
 		confirm    *registry.ConfirmationNeeded
 		late       *registry.PastNoReturn
 		graph      *registry.GraphError
@@ -93,6 +94,8 @@ func answerTo(err error) (p *wire.Problem, known bool) {
 		return wire.NewProblem(http.StatusConflict, wire.CodeConflict, err.Error()+"; wait until it has settled"), true
 	case errors.As(err, &mismatch):
 		return wire.NewProblem(http.StatusConflict, wire.CodeConflict, err.Error()), true
+	case errors.As(err, &quota):
+		return overQuota(quota), true
 	case errors.As(err, &space):
 		return wire.NewProblem(http.StatusInsufficientStorage, wire.CodeNoSpace, err.Error()+"; free space or try again later"), true
 	case errors.As(err, &closed):

@@ -116,12 +116,17 @@ func (s *server) save(ctx context.Context, rc *receiver, size int64) error {
 	if err != nil {
 		return fmt.Errorf("save upload %s: %w", rc.in.ID, err)
 	}
-	in, err := s.registry.SaveUpload(ctx, registry.UploadPart{
-		ID: rc.in.ID, N: rc.in.N, Offset: stored.Size, SizeBytes: size, State: state, Keep: s.keepUploads,
-	})
+	part := registry.UploadPart{ID: rc.in.ID, N: rc.in.N, Offset: stored.Size, SizeBytes: size, State: state, Keep: s.keepUploads}
+	if rc.in.SizeBytes < 0 { // what it came to was not known when it began
+		if part.Limits, part.Room, err = s.limited(ctx, rc.in); err != nil {
+			return err
+		}
+	}
+	in, err := s.registry.SaveUpload(ctx, part)
 	if err != nil {
 		// Unless it was refused, nobody knows whether it was saved.
-		rc.saved = rc.saved || !errors.Is(err, registry.ErrClaimLost)
+		refused := errors.Is(err, registry.ErrClaimLost) || errors.As(err, new(*registry.QuotaError)) || errors.As(err, new(*registry.NoSpaceError))
+		rc.saved = rc.saved || !refused
 		return err
 	}
 	rc.in, rc.saved = in, true

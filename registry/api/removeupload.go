@@ -71,7 +71,7 @@ func (s *server) dropUpload(ctx context.Context, in *UploadRemoval) (*uploadRemo
 		return nil, wire.NewProblem(http.StatusConflict, wire.CodeConflict,
 			fmt.Sprintf("upload %s was submitted as batch %s and is removed with it", u.ID, batch.ID))
 	}
-	if err := s.removeBytes(ctx, u.ID); err != nil {
+	if err := s.removeRetired(ctx, u.ID); err != nil {
 		return nil, err
 	}
 	s.log.InfoContext(ctx, "upload removed", "upload", u.ID, "actor", actor(ctx))

@@ -82,6 +82,18 @@ func (s scoped) DropUpload(ctx context.Context, id string) error {
 	return s.all.DropUpload(ctx, id)
 }
 
+// StoredUploads implements registry.Receiving.
+func (s scoped) StoredUploads(ctx context.Context, createdBy, after string) (registry.Page[registry.Upload], error) {
+	v := s.sight(ctx)
+	switch {
+	case v.everybodys():
+		return s.all.StoredUploads(ctx, createdBy, after)
+	case v.token.Name == "" || createdBy != "" && createdBy != v.token.Name:
+		return registry.Page[registry.Upload]{}, nil
+	}
+	return s.all.StoredUploads(ctx, v.token.Name, after)
+}
+
 // DroppedUploads implements registry.Receiving. They are for who removes their bytes, and nobody else's.
 func (s scoped) DroppedUploads(ctx context.Context) ([]registry.DroppedUpload, error) {
 	if !s.sight(ctx).everybodys() {

@@ -167,7 +167,7 @@ func (s *server) removeUpload(ctx context.Context, u registry.Upload) {
 	defer cancel()
 	_, taken, err := s.batchOfUpload(ctx, u)
 	if err == nil && !taken {
-		err = s.removeBytes(ctx, u.ID)
+		err = s.removeRetired(ctx, u.ID)
 	}
 	if err != nil {
 		s.log.WarnContext(ctx, "upload that nobody needs was not removed", "upload", u.ID, "err", err)

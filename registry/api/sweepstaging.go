@@ -66,6 +66,6 @@ func (s *StagingSweeper) remove(ctx context.Context, d registry.DroppedUpload) e
 	if !d.Over {
 		return nil
 	}
-	s.Log.InfoContext(ctx, "removed an upload that never ended", "upload", d.ID)
+	s.Log.InfoContext(ctx, "removed an upload that nobody needs", "upload", d.ID)
 	return s.Registry.ForgetUpload(ctx, d.ID)
 }

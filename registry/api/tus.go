@@ -177,6 +177,7 @@ func creation(r *http.Request) (registry.NewUpload, error) {
 	} else {
 		faults = append(faults, nameFault(where+" filename", u.Filename)...)
 	}
+	u.Collection = values[wire.MetadataCollection]
 	var f []wire.Fault
 	u.Digest, f = announcedDigest(where+" digest", values[wire.MetadataDigest])
 	if err := invalid("no upload was begun", append(faults, f...)...); err != nil {
@@ -263,7 +264,7 @@ func (s *server) uploadAt(ctx context.Context, id string) (in registry.Incoming,
 // whole is an upload that has ended, as one on its way that has come to its end.
 func whole(u registry.Upload) registry.Incoming {
 	return registry.Incoming{
-		ID: u.ID, Filename: u.Filename, SizeBytes: u.SizeBytes, Offset: u.SizeBytes, CreatedBy: u.CreatedBy, CreatedAt: u.CreatedAt,
+		ID: u.ID, Filename: u.Filename, SizeBytes: u.SizeBytes, Offset: u.SizeBytes, Collection: u.Collection, CreatedBy: u.CreatedBy, CreatedAt: u.CreatedAt,
 		Metadata: wire.EncodeMetadata(map[string]string{wire.MetadataFilename: u.Filename}),
 	}
 }

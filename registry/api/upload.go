@@ -14,7 +14,6 @@ import (
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/wire"
 	"github.com/holdfast/holdfast/source"
-	"github.com/holdfast/holdfast/storage"
 )
 
 const (
@@ -32,11 +31,12 @@ func (s *server) uploadRoute(api huma.API, mux *http.ServeMux) {
 	})
 	op.Parameters = []*huma.Param{
 		{Name: "filename", In: "query", Description: "The file's name, without folders; needed unless Upload-Metadata has it", Schema: &huma.Schema{Type: "string"}},
+		{Name: "collection", In: "query", Description: "The collection that it is meant for, whose quota it counts for; that of the token when it has only one", Schema: &huma.Schema{Type: "string"}},
 		{Name: wire.DigestHeader, In: "header", Description: "ALGORITHM:HEX of the bytes; others are refused and dropped", Schema: &huma.Schema{Type: "string"}},
 		headerParam(wire.TusResumableHeader, wire.TusVersion+": an upload in parts begins, without a body or with its first bytes; Location is its address"),
 		headerParam(wire.UploadLengthHeader, "The file's bytes"),
 		headerParam(wire.UploadDeferHeader, "1: the number of bytes is told later"),
-		headerParam(wire.UploadMetadataHeader, "Keys with values in base64, of an upload in parts: filename, and digest (ALGORITHM:HEX) if it is known; others are kept"),
+		headerParam(wire.UploadMetadataHeader, "Keys with values in base64, of an upload in parts: filename, digest (ALGORITHM:HEX) if it is known, and collection if it is meant for one; others are kept"),
 		headerParam(wire.UploadChecksumHeader, "Algorithm and base64 of the bytes of this request"),
 	}
 	op.RequestBody = &huma.RequestBody{Content: map[string]*huma.MediaType{"application/octet-stream": {
@@ -71,14 +71,14 @@ func (s *server) receive(w http.ResponseWriter, r *http.Request) (registry.Uploa
 	if err := s.permit(ctx, "upload"); err != nil {
 		return none, err
 	}
-	name, digest, err := announcement(r)
+	as, err := announcement(r)
 	if err != nil {
 		return none, err
 	}
 	if err := s.takesSubmissions(ctx); err != nil {
 		return none, err
 	}
-	return s.store(w, r, registry.NewUpload{Filename: name, Digest: digest})
+	return s.store(w, r, as)
 }
 
 // store stores the body as an upload and records it. When it returns an error nothing of it is left.
@@ -114,7 +114,11 @@ func (s *server) receiveWhole(ctx context.Context, r *http.Request, f *sender, i
 	if err != nil {
 		return none, err
 	}
-	if err := (&inflow{body: r.Body, from: f, to: rc, left: r.ContentLength}).run(); err != nil {
+	flow := &inflow{body: r.Body, from: f, to: rc, left: r.ContentLength}
+	if r.ContentLength < 0 { // so that a quota cuts it off
+		flow.save = func() error { return s.save(ctx, rc, -1) }
+	}
+	if err := flow.run(); err != nil {
 		rc.letGo()
 		var cut *cutError
 		if !errors.As(err, &cut) {
@@ -152,25 +156,34 @@ func (s *server) begin(ctx context.Context, u registry.NewUpload) (registry.Inco
 		return registry.Incoming{}, fmt.Errorf("name upload: %w", err)
 	}
 	u.ID, u.CreatedBy, u.Keep = id.String(), actor(ctx), s.keepUploads
+	if u.Collection, err = s.uploadCollection(ctx, u.Collection); err != nil {
+		return registry.Incoming{}, err
+	}
+	u.Limits, u.Room, err = s.limited(ctx, registry.Incoming{CreatedBy: u.CreatedBy, Collection: u.Collection})
+	if err != nil {
+		return registry.Incoming{}, err
+	}
 	return s.registry.BeginUpload(ctx, u)
 }
 
-// announcement reads what a request says about the file that follows. The digest is nil when there is none.
-func announcement(r *http.Request) (name string, digest *registry.Digest, err error) {
+// announcement reads what a request says about the file that follows.
+func announcement(r *http.Request) (u registry.NewUpload, err error) {
 	var faults []wire.Fault
 	query := r.URL.Query()
-	if name = query.Get("filename"); name == "" {
+	u.Collection = query.Get("collection")
+	if u.Filename = query.Get("filename"); u.Filename == "" {
 		faults = append(faults, wire.Fault{Location: "query.filename", Message: "missing: the file's name, as in ?filename=report.pdf"})
 	} else {
-		faults = append(faults, nameFault("query.filename", name)...)
+		faults = append(faults, nameFault("query.filename", u.Filename)...)
 	}
 	for key := range query {
-		if key != "filename" {
+		if key != "filename" && key != "collection" {
 			faults = append(faults, wire.Fault{Location: "query." + key, Message: "unknown query parameter"})
 		}
 	}
 	digest, f := announcedDigest("header."+wire.DigestHeader, r.Header.Get(wire.DigestHeader))
-	return name, digest, invalid("nothing was uploaded", append(faults, f...)...)
+	u.Digest = digest
+	return u, invalid("nothing was uploaded", append(faults, f...)...)
 }
 
 // announcedDigest reads ALGORITHM:HEX; "" is none.
@@ -180,22 +193,6 @@ func announcedDigest(location, text string) (*registry.Digest, []wire.Fault) {
 	}
 	algorithm, value, _ := strings.Cut(text, ":")
 	return digestOf(location, &registry.Digest{Algorithm: algorithm, Value: value})
-}
-
-// roomFor refuses what cannot fit before it is sent. size is -1 when it is not known.
-func (s *server) roomFor(ctx context.Context, size int64) error {
-	space, err := s.staging.Space(ctx)
-	switch {
-	case errors.Is(err, storage.ErrUnlimited) || size <= 0:
-		return nil
-	case err != nil:
-		return fmt.Errorf("measure staging: %w", err)
-	case size > space.Total-space.Used:
-		return wire.NewProblem(http.StatusInsufficientStorage, wire.CodeNoSpace, fmt.Sprintf(
-			"the upload has %d bytes to come and staging has %d left; free space on the volume, or try again later; nothing of them was kept",
-			size, space.Total-space.Used))
-	}
-	return nil
 }
 
 // giveUp ends an upload on its way: from now on nothing of it can be saved, and its bytes go. The caller has its turn. One
@@ -210,6 +207,18 @@ func (s *server) giveUp(ctx context.Context, id string) error {
 	}
 	s.receivers.drop(id)
 	return s.removeBytes(ctx, id)
+}
+
+// removeRetired removes an upload that has ended, unless a batch needs it after all. That it goes is decided first, so that nobody submits it
+// any more and a kill leaves the rest to the sweep.
+func (s *server) removeRetired(ctx context.Context, id string) error {
+	if retired, err := s.all.RetireUpload(ctx, id, ""); err != nil || !retired {
+		return err
+	}
+	if err := s.removeBytes(ctx, id); err != nil {
+		return err
+	}
+	return s.all.ForgetUpload(ctx, id)
 }
 
 // removeBytes removes all bytes of an upload, also those of writers that were left.

@@ -42,6 +42,11 @@ func (s *Store) DropUpload(ctx context.Context, id string) error {
 	return s.tell(ctx, "drop-upload", wire.ByID{ID: id})
 }
 
+// StoredUploads implements registry.Receiving.
+func (s *Store) StoredUploads(ctx context.Context, createdBy, after string) (registry.Page[registry.Upload], error) {
+	return call[registry.Page[registry.Upload]](ctx, s, "stored-uploads", wire.StoredUploads{Name: createdBy, After: after})
+}
+
 // DroppedUploads implements registry.Receiving.
 func (s *Store) DroppedUploads(ctx context.Context) ([]registry.DroppedUpload, error) {
 	return list[registry.DroppedUpload](ctx, s, "dropped-uploads", wire.Nothing{})

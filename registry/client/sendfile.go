@@ -83,6 +83,20 @@ func (c *Client) Uploads(ctx context.Context) ([]wire.UploadStatus, error) {
 	return page.Rows, err
 }
 
+// AllUploads lists also the uploads that have ended and whose bytes are in staging.
+func (c *Client) AllUploads(ctx context.Context) (all []wire.UploadStatus, err error) {
+	for after := ""; ; {
+		page, err := get[registry.Page[wire.UploadStatus]](ctx, c, "/uploads", values("all", "true", "after", after))
+		if err != nil {
+			return all, err
+		}
+		all = append(all, page.Rows...)
+		if after = page.Next; after == "" {
+			return all, nil
+		}
+	}
+}
+
 // unreadableError is one of the file to be sent.
 type unreadableError struct{ err error }
 

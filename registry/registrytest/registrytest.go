@@ -30,6 +30,7 @@ type topic struct {
 func topics() []topic {
 	return []topic{
 		{"incoming", incomingTests()},
+		{"upload_quota", uploadQuotaTests()},
 		{"submit", submitTests()},
 		{"claim", claimTests()},
 		{"renew", renewTests()},

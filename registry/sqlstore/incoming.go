@@ -19,14 +19,14 @@ const (
 	droppedFor = time.Hour
 )
 
-const selectIncoming = `SELECT id, filename, size_bytes, acked, digest, metadata, state, n, created_by, created_at, expires_at
+const selectIncoming = `SELECT id, filename, size_bytes, acked, digest, metadata, state, n, created_by, created_at, expires_at, collection
 	FROM incoming WHERE dropped_at IS NULL AND expires_at > $1 `
 
 func scanIncoming(row scanner) (registry.Incoming, error) {
 	var in registry.Incoming
 	var digest, state string
 	var created, expires int64
-	err := row.Scan(&in.ID, &in.Filename, &in.SizeBytes, &in.Offset, &digest, &in.Metadata, &state, &in.N, &in.CreatedBy, &created, &expires)
+	err := row.Scan(&in.ID, &in.Filename, &in.SizeBytes, &in.Offset, &digest, &in.Metadata, &state, &in.N, &in.CreatedBy, &created, &expires, &in.Collection)
 	if errors.Is(err, sql.ErrNoRows) {
 		return in, registry.ErrNotFound
 	} else if err != nil {
@@ -58,9 +58,17 @@ func (s *Store) BeginUpload(ctx context.Context, u registry.NewUpload) (in regis
 		} else if !errors.Is(err, registry.ErrNotFound) {
 			return err
 		}
-		err := t.do(`INSERT INTO incoming (id, filename, size_bytes, digest, metadata, created_by, created_at, expires_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
-			u.ID, clean(u.Filename), max(u.SizeBytes, -1), string(digest), clean(u.Metadata), clean(u.CreatedBy), t.now, t.now+u.Keep.Microseconds())
+		in, err = t.incoming(u.ID)
+		if !errors.Is(err, registry.ErrNotFound) {
+			return err // a repeat
+		}
+		if err := t.admit(u.Limits, u.Room, u.SizeBytes, true); err != nil {
+			return err
+		}
+		err := t.do(`INSERT INTO incoming (id, filename, size_bytes, digest, metadata, created_by, created_at, expires_at, collection)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`,
+			u.ID, clean(u.Filename), max(u.SizeBytes, -1), string(digest), clean(u.Metadata), clean(u.CreatedBy), t.now, t.now+u.Keep.Microseconds(),
+			clean(u.Collection))
 		if err != nil {
 			return err
 		}
@@ -140,6 +148,9 @@ func (s *Store) SaveUpload(ctx context.Context, p registry.UploadPart) (in regis
 		case in.SizeBytes >= 0 && p.SizeBytes != in.SizeBytes:
 			return fmt.Errorf("its size is known to be %d, not %d: %w", in.SizeBytes, p.SizeBytes, registry.ErrInvalid)
 		}
+		if err := t.admit(p.Limits, p.Room, counts(p.SizeBytes, p.Offset)-counts(in.SizeBytes, in.Offset), false); err != nil {
+			return err
+		}
 		in.Offset, in.SizeBytes, in.State = p.Offset, max(p.SizeBytes, -1), p.State
 		expires := t.now + p.Keep.Microseconds()
 		in.ExpiresAt = fromMicros(expires)
@@ -190,6 +201,13 @@ func (s *Store) DroppedUploads(ctx context.Context) (out []registry.DroppedUploa
 		}
 		return rows.Err()
 	})
+	if err == nil {
+		var retired []string
+		retired, err = s.column(ctx, `SELECT id FROM upload WHERE held > 0 AND retired_at IS NOT NULL ORDER BY retired_at`+limit(mostIncoming))
+		for _, id := range retired {
+			out = append(out, registry.DroppedUpload{ID: id, Over: true})
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("look for uploads that were given up: %w", err)
 	}
@@ -199,6 +217,9 @@ func (s *Store) DroppedUploads(ctx context.Context) (out []registry.DroppedUploa
 // ForgetUpload implements registry.Receiving.
 func (s *Store) ForgetUpload(ctx context.Context, id string) error {
 	err := s.write(ctx, func(t *tx) error {
+		if err := t.do(`UPDATE upload SET held = 0 WHERE id = $1 AND retired_at IS NOT NULL`, id); err != nil {
+			return err
+		}
 		return t.do(`DELETE FROM incoming WHERE id = $1 AND dropped_at IS NOT NULL`, id)
 	})
 	if err != nil {

@@ -117,6 +117,12 @@ func (t *tx) insert(items ...newItem) error {
 			return err
 		}
 		rows = append(rows, row)
+		if id, ok := registry.UploadID(n.spec.URL); ok && n.action == registry.Batch {
+			// From now on it counts for the collection that it was submitted to.
+			if err := t.do(`UPDATE upload SET collection = $2 WHERE id = $1`, id, n.collection); err != nil {
+				return fmt.Errorf("note the collection of upload %s: %w", id, err)
+			}
+		}
 		if b.ready == 1 {
 			t.wake = true
 			if err := t.openLane(n.stage, n.collection); err != nil {

@@ -10,13 +10,16 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-const selectUpload = `SELECT id, filename, size_bytes, digest, created_by, created_at FROM upload WHERE id = $1`
+const (
+	selectStored = `SELECT id, filename, size_bytes, digest, created_by, created_at, collection FROM upload `
+	selectUpload = selectStored + `WHERE id = $1`
+)
 
 func scanUpload(id string, row scanner) (registry.Upload, error) {
 	var u registry.Upload
 	var digest string
 	var at int64
-	err := row.Scan(&u.ID, &u.Filename, &u.SizeBytes, &digest, &u.CreatedBy, &at)
+	err := row.Scan(&u.ID, &u.Filename, &u.SizeBytes, &digest, &u.CreatedBy, &at, &u.Collection)
 	if errors.Is(err, sql.ErrNoRows) {
 		return u, fmt.Errorf("upload %s: %w", id, registry.ErrNotFound)
 	} else if err != nil {
@@ -76,15 +79,15 @@ func (s *Store) FinishUpload(ctx context.Context, u registry.Upload) error {
 		if _, err := t.upload(u.ID); !errors.Is(err, registry.ErrNotFound) {
 			return err // a repeat
 		}
-		n, err := t.exec(`DELETE FROM incoming WHERE id = $1 AND dropped_at IS NULL`, u.ID)
-		if err != nil {
+		var collection string
+		err := t.get(`DELETE FROM incoming WHERE id = $1 AND dropped_at IS NULL RETURNING collection`, []any{u.ID}, &collection)
+		if errors.Is(err, sql.ErrNoRows) {
+			return registry.ErrNotFound
+		} else if err != nil {
 			return err
 		}
-		if n == 0 {
-			return registry.ErrNotFound
-		}
-		return t.do(`INSERT INTO upload (id, filename, size_bytes, digest, created_by, created_at)
-			VALUES ($1, $2, $3, $4, $5, $6)`, u.ID, clean(u.Filename), u.SizeBytes, string(digest), clean(u.CreatedBy), t.now)
+		return t.do(`INSERT INTO upload (id, filename, size_bytes, digest, created_by, created_at, collection, held)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $3)`, u.ID, clean(u.Filename), u.SizeBytes, string(digest), clean(u.CreatedBy), t.now, collection)
 	})
 	if err != nil {
 		return fmt.Errorf("finish upload %s: %w", u.ID, err)

@@ -37,6 +37,7 @@ func kinds() []kind {
 		typed[*registry.OwnerMismatch]("owner-mismatch"),
 		typed[*registry.NoObject]("no-object"),
 		typed[*registry.NoSpaceError]("no-space"),
+		typed[*registry.QuotaError]("quota"),
 		typed[*registry.GoneError]("gone"),
 		typed[*registry.GraphError]("graph"),
 		typed[*registry.CycleError]("cycle"),

@@ -14,6 +14,12 @@ type Somebody struct {
 	Name string `json:"name"`
 }
 
+// StoredUploads asks for a page of somebody's uploads that have ended, everybody's for "".
+type StoredUploads struct {
+	Name  string `json:"name"`
+	After string `json:"after"`
+}
+
 // UploadTaking names an upload on its way, and where whoever takes it forward believes that it stands.
 type UploadTaking struct {
 	ID     string `json:"id"`

@@ -40,6 +40,8 @@ const (
 const (
 	MetadataFilename = "filename" // the file's name, without folders; needed
 	MetadataDigest   = "digest"   // ALGORITHM:HEX of the whole file: another one is refused
+	// MetadataCollection is the collection that the file is meant for, whose quota it counts for.
+	MetadataCollection = "collection"
 )
 
 // EncodeMetadata writes Upload-Metadata: keys with their values in base64, sorted.
@@ -89,6 +91,9 @@ type UploadStatus struct {
 	Digest    *registry.Digest  `json:"digest,omitempty" doc:"Of what is stored, when it is complete"`
 	Metadata  map[string]string `json:"metadata,omitempty" doc:"As the sender gave it, while it is not complete"`
 	CreatedBy string            `json:"created_by"`
-	CreatedAt time.Time         `json:"created_at"`
-	ExpiresAt *time.Time        `json:"expires_at,omitempty" doc:"When it is removed if nothing more comes"`
+	// Collection and BatchID say what it is for.
+	Collection string     `json:"collection,omitempty" doc:"The collection that it is meant for, if that is known"`
+	BatchID    string     `json:"batch_id,omitempty" doc:"The newest batch that it was submitted as"`
+	CreatedAt  time.Time  `json:"created_at"`
+	ExpiresAt  *time.Time `json:"expires_at,omitempty" doc:"When it is removed if nothing more comes"`
 }

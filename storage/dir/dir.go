@@ -38,6 +38,7 @@ type Store struct {
 	scratch string   // slash-separated, below root
 	unnamed bool     // O_TMPFILE and linking by descriptor work here
 	syncs   syncer
+	room    Room
 
 	mu      sync.Mutex
 	durable map[string]identity // folders known to be on disk, with all their parents
@@ -112,6 +113,32 @@ func (s *Store) prepare() error {
 	return errors.Join(f.Close(), s.root.Remove(name))
 }
 
+// Room says how much of its volume a store may take.
+type Room struct {
+	// Reserve returns how many bytes of a volume of this size writers leave to others; nil: none. Replace, which is for small
+	// objects that keep a store right, and removals, go on.
+	Reserve func(total int64) int64
+	// Measured changes what the file system tells, for tests; nil: it is believed.
+	Measured func(storage.Space) storage.Space
+}
+
+// KeepTo has the store keep to a room. It must be called before the store is used.
+func (s *Store) KeepTo(r Room) { s.room = r }
+
+// measure returns the room of the volume, and how much of it is not for writers.
+func (s *Store) measure() (space storage.Space, reserve int64, err error) {
+	if space, err = fileSystemSpace(s.top); err != nil {
+		return space, 0, err
+	}
+	if s.room.Measured != nil {
+		space = s.room.Measured(space)
+	}
+	if s.room.Reserve != nil {
+		reserve = s.room.Reserve(space.Total)
+	}
+	return space, reserve, nil
+}
+
 // Close gives back the directory. Writers and readers that are still open stay usable, the store does not.
 func (s *Store) Close() error {
 	var top error
@@ -140,9 +167,11 @@ func within(name, folder string) bool {
 	return name == folder || strings.HasPrefix(name, folder+"/")
 }
 
-// Space implements storage.Store with the figures of the file system, as df counts them.
+// Space implements storage.Store with the figures of the file system, as df counts them, less what is reserved for others.
 func (s *Store) Space(context.Context) (storage.Space, error) {
-	return fileSystemSpace(s.top)
+	space, reserve, err := s.measure()
+	space.Total = max(0, space.Total-reserve)
+	return space, err
 }
 
 var (

@@ -20,6 +20,9 @@ func (s *Store) Resume(ctx context.Context, key string, cp storage.Checkpoint) (
 	if err != nil {
 		return nil, err
 	}
+	if err := w.take(cp.Size); err != nil {
+		return nil, errors.Join(wrap("resume", key, err), w.Abort())
+	}
 	for w.size < cp.Size {
 		n, err := io.CopyN(w.f, from, min(cp.Size-w.size, writebackEvery))
 		w.size += n

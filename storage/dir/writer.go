@@ -24,6 +24,7 @@ type writer struct {
 	size    int64  // bytes written
 	synced  int64  // bytes known to be on disk
 	begun   int64  // bytes whose writing to disk was begun
+	granted int64  // bytes that may be written before the volume is looked at again
 	kept    bool   // a checkpoint was given out
 	broken  error  // the first failure; the content cannot be trusted after it
 	done    bool
@@ -68,6 +69,10 @@ func (w *writer) Write(p []byte) (int, error) {
 	if err := w.usable("write"); err != nil {
 		return 0, err
 	}
+	if err := w.take(int64(len(p))); err != nil {
+		w.broken = wrap("write", w.key, err)
+		return 0, w.broken
+	}
 	n, err := w.f.Write(p)
 	w.size += int64(n)
 	if err != nil {
@@ -79,6 +84,25 @@ func (w *writer) Write(p []byte) (int, error) {
 		w.begun = w.size
 	}
 	return n, nil
+}
+
+// lookEvery is how many bytes a writer writes between two looks at the room on the volume.
+const lookEvery = 1 << 20
+
+// take makes sure that n more bytes leave the volume's reserve alone.
+func (w *writer) take(n int64) error {
+	if w.granted -= n; w.granted >= 0 || w.store.room.Reserve == nil {
+		return nil
+	}
+	space, reserve, err := w.store.measure()
+	if err != nil {
+		return err
+	}
+	if free := space.Total - space.Used; free-n < reserve {
+		return fmt.Errorf("%d bytes are free on the volume, and %d of them are kept for the database and logs: %w", free, reserve, storage.ErrNoSpace)
+	}
+	w.granted = lookEvery
+	return nil
 }
 
 // usable returns why the writer cannot go on, or nil.

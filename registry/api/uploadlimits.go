@@ -1,0 +1,109 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/wire"
+	"github.com/holdfast/holdfast/storage"
+)
+
+// UploadLimits bound uploads. A limit of 0 is none.
+type UploadLimits struct {
+	// Full is the share of staging, 0 to 1, up to which uploads fill it; 0: all of it.
+	Full float64
+	// Token is what the uploads of a depositor's token come to. TokenBytes below 0 is half of what uploads may fill.
+	TokenBytes, TokenOpen int64
+	// Collection is what those for one collection come to, unless its profile says something else.
+	CollectionBytes, CollectionOpen int64
+	// Tenant is what all uploads come to.
+	TenantBytes, TenantOpen int64
+}
+
+func (l UploadLimits) full() float64 {
+	if l.Full <= 0 {
+		return 1
+	}
+	return l.Full
+}
+
+// limited are the limits that an upload obeys at this moment, and the room that it has.
+func (s *server) limited(ctx context.Context, in registry.Incoming) (limits []registry.UploadLimit, room registry.UploadRoom, err error) {
+	space, err := s.staging.Space(ctx)
+	if errors.Is(err, storage.ErrUnlimited) {
+		space = storage.Space{}
+	} else if err != nil {
+		return nil, room, fmt.Errorf("measure staging: %w", err)
+	}
+	l := s.uploads
+	room = registry.UploadRoom{Volume: registry.DefaultStaging, Used: space.Used, Total: space.Total, Threshold: l.full()}
+	add := func(scope registry.UploadScope, key string, bytes, open int64) {
+		if bytes > 0 || open > 0 {
+			limits = append(limits, registry.UploadLimit{Scope: scope, Key: key, Bytes: max(bytes, 0), Open: max(open, 0)})
+		}
+	}
+	if token := callOf(ctx).token; token.Role == registry.RoleDepositor && token.Name == in.CreatedBy {
+		bytes := l.TokenBytes
+		if bytes < 0 {
+			bytes = int64(room.Threshold * float64(space.Total) / 2)
+		}
+		add(registry.UploadsOfToken, in.CreatedBy, bytes, l.TokenOpen)
+	}
+	if in.Collection != "" {
+		bytes, open := l.CollectionBytes, l.CollectionOpen
+		c, err := s.all.Collection(ctx, in.Collection)
+		if err != nil {
+			return nil, room, err
+		}
+		if c.Profile.UploadBytes != nil {
+			bytes = *c.Profile.UploadBytes
+		}
+		if c.Profile.UploadsOpen != nil {
+			open = int64(*c.Profile.UploadsOpen)
+		}
+		add(registry.UploadsOfCollection, in.Collection, bytes, open)
+	}
+	add(registry.UploadsOfTenant, "", l.TenantBytes, l.TenantOpen)
+	return limits, room, nil
+}
+
+// uploadCollection is the collection that an upload is meant for: the one that it names, which the asker must see, else the only
+// one that the asker's token is good for.
+func (s *server) uploadCollection(ctx context.Context, named string) (string, error) {
+	if named == "" {
+		if of := callOf(ctx).token.Within(); len(of) == 1 {
+			return of[0], nil
+		}
+		return "", nil
+	}
+	c, err := s.collectionOf(ctx, named)
+	return c.Mnemonic, err
+}
+
+// roomFor refuses what cannot fit before it is sent. size is -1 when it is not known.
+func (s *server) roomFor(ctx context.Context, size int64) error {
+	space, err := s.staging.Space(ctx)
+	if errors.Is(err, storage.ErrUnlimited) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("measure staging: %w", err)
+	}
+	size = max(size, 0)
+	if left := int64(s.uploads.full()*float64(space.Total)) - space.Used; size > left || left <= 0 {
+		return wire.NewProblem(http.StatusInsufficientStorage, wire.CodeNoSpace, fmt.Sprintf(
+			"the upload has %s to come and staging has %s left for uploads; wait until batches are completed, or have an operator free space on the volume; "+
+				"nothing of this request was kept", registry.SizeText(size), registry.SizeText(max(left, 0))))
+	}
+	return nil
+}
+
+// overQuota is the problem of an upload that would exceed a quota.
+func overQuota(e *registry.QuotaError) *wire.Problem {
+	if e.Never() {
+		return wire.NewProblem(http.StatusRequestEntityTooLarge, wire.CodeTooLarge, e.Error())
+	}
+	return wire.NewProblem(http.StatusInsufficientStorage, wire.CodeQuota, e.Error())
+}

@@ -1,0 +1,228 @@
+package registrytest
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+func uploadQuotaTests() []test {
+	return []test{
+		{"bytes_count_until_they_go", quotaBytes},
+		{"many_at_once_cannot_exceed_it", quotaAtOnce},
+		{"a_number_on_their_way", quotaOpen},
+		{"an_unknown_length_is_cut_off", quotaDeferred},
+		{"what_is_promised_is_used", quotaRoom},
+		{"what_is_stored_is_listed", quotaListed},
+	}
+}
+
+func ofToken(bytes, open int64) []registry.UploadLimit {
+	return []registry.UploadLimit{{Scope: registry.UploadsOfToken, Key: "somebody", Bytes: bytes, Open: open}}
+}
+
+// limited begins an upload within limits.
+func (f *fixture) limited(id string, size int64, limits []registry.UploadLimit, change ...func(*registry.NewUpload)) (registry.Incoming, error) {
+	f.Helper()
+	u := registry.NewUpload{ID: id, Filename: "f", SizeBytes: size, CreatedBy: "somebody", Keep: keep, Limits: limits}
+	for _, c := range change {
+		c(&u)
+	}
+	return f.BeginUpload(f.Context(), u)
+}
+
+func (f *fixture) overQuota(err error, held, uploads, need int64) {
+	f.Helper()
+	var over *registry.QuotaError
+	if !errors.As(err, &over) || over.Held != held || over.Uploads != uploads || over.Need != need {
+		f.Fatalf("error %v (%+v), want a quota with %d bytes of %d uploads, and %d more", err, over, held, uploads, need)
+	}
+}
+
+func quotaBytes(f *fixture) {
+	limits := ofToken(100, 0)
+	_, err := f.limited("a", 60, limits)
+	f.must(err)
+	_, err = f.limited("b", 50, limits)
+	f.overQuota(err, 60, 1, 50)
+	_, err = f.limited("a", 60, limits) // a repeat is no second one
+	f.must(err)
+	_, err = f.limited("others", 90, nil, func(u *registry.NewUpload) { u.CreatedBy = "another" })
+	f.must(err)
+	f.must(f.DropUpload(f.Context(), "a"))
+	_, err = f.limited("b", 30, limits)
+	f.must(err)
+	f.must(f.DropUpload(f.Context(), "others"))
+	f.must(f.FinishUpload(f.Context(), registry.Upload{ID: "b", SizeBytes: 30, CreatedBy: "somebody"}))
+	_, err = f.limited("c", 71, limits)
+	f.overQuota(err, 30, 0, 71) // what has ended takes room all the same
+	retired, err := f.RetireUpload(f.Context(), "b", "")
+	if f.must(err); !retired {
+		f.Fatal("not retired")
+	}
+	_, err = f.limited("c", 71, limits)
+	f.must(err)
+	// Of a collection it counts from the submission on, whatever was said before.
+	f.must(f.FinishUpload(f.Context(), registry.Upload{ID: "c", SizeBytes: 71, CreatedBy: "somebody"}))
+	f.submit(func(s *registry.Submission) { s.Spec.URL = registry.UploadURL("c") })
+	_, err = f.limited("d", 30, []registry.UploadLimit{{Scope: registry.UploadsOfCollection, Key: mnemonic, Bytes: 100}})
+	f.overQuota(err, 71, 0, 30)
+	_, err = f.limited("d", 29, []registry.UploadLimit{{Scope: registry.UploadsOfTenant, Bytes: 100}}, func(u *registry.NewUpload) { u.Collection = mnemonic })
+	f.must(err)
+	_, err = f.limited("e", 1, []registry.UploadLimit{{Scope: registry.UploadsOfCollection, Key: mnemonic, Bytes: 100}})
+	f.overQuota(err, 100, 1, 1)
+}
+
+func quotaAtOnce(f *fixture) {
+	const fit = 5
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	begun := 0
+	for range 4 * fit {
+		id := f.unique("u")
+		all.Go(func() {
+			_, err := f.limited(id, 10, ofToken(10*fit, 0))
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				begun++
+			} else if !errors.As(err, new(*registry.QuotaError)) {
+				f.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if begun != fit {
+		f.Errorf("%d uploads were begun, want %d", begun, fit)
+	}
+}
+
+func quotaOpen(f *fixture) {
+	limits := ofToken(0, 2)
+	for _, id := range []string{"a", "b"} {
+		_, err := f.limited(id, 10, limits)
+		f.must(err)
+	}
+	_, err := f.limited("c", 10, limits)
+	f.overQuota(err, 20, 2, 10)
+	f.must(f.FinishUpload(f.Context(), registry.Upload{ID: "a", SizeBytes: 10, CreatedBy: "somebody"}))
+	_, err = f.limited("c", 10, limits)
+	f.must(err)
+	// Those on their way go on although there are as many as there may be.
+	in := f.takeUpload("b", 0)
+	p := part(in, 10)
+	p.Limits = limits
+	f.saveUpload(p)
+}
+
+func quotaDeferred(f *fixture) {
+	limits := ofToken(100, 0)
+	_, err := f.limited("a", 60, limits)
+	f.must(err)
+	in, err := f.limited("d", -1, limits)
+	f.must(err)
+	in = f.takeUpload(in.ID, 0)
+	p := part(in, 30)
+	p.Limits = limits
+	in = f.saveUpload(p)
+	p = part(in, 11)
+	p.Limits = limits
+	_, err = f.SaveUpload(f.Context(), p)
+	f.overQuota(err, 90, 2, 11)
+	now, err := f.IncomingByID(f.Context(), "d")
+	f.must(err)
+	if diff := cmp.Diff(in, now); diff != "" {
+		f.Errorf("after the refusal (-want +got):\n%s", diff)
+	}
+	p = part(in, 0)
+	p.Limits, p.SizeBytes = limits, 41 // the length becomes known, and is too much
+	_, err = f.SaveUpload(f.Context(), p)
+	f.overQuota(err, 90, 2, 11)
+	p.SizeBytes = 40
+	f.saveUpload(p)
+	p = part(in, 10)
+	p.Limits, p.SizeBytes = limits, 40 // which counts already
+	f.saveUpload(p)
+}
+
+func quotaRoom(f *fixture) {
+	room := registry.UploadRoom{Volume: registry.DefaultStaging, Used: 100, Total: 1000, Threshold: 0.8}
+	in := func(u *registry.NewUpload) { u.Room = room }
+	c := f.takeItem(f.job(registry.Provision))
+	f.must(f.Reserve(f.Context(), c.Lease, registry.Reservation{Volume: registry.DefaultStaging, Bytes: 300, Total: 1000, Threshold: 0.8}))
+	_, err := f.limited("a", 200, nil, in)
+	f.must(err)
+	_, err = f.limited("b", 201, nil, in)
+	var full *registry.NoSpaceError
+	if !errors.As(err, &full) || full.Need != 201 || full.Reserved != 500 || full.Used != 100 {
+		f.Fatalf("error %v, want no space with 500 reserved", err)
+	}
+	f.saveUpload(part(f.takeUpload("a", 0), 150)) // which the volume counts from now on
+	room.Used += 150
+	_, err = f.limited("b", 200, nil, in)
+	f.must(err)
+	_, err = f.limited("d", -1, nil, in)
+	f.must(err) // nobody knows yet
+	in2 := f.takeUpload("d", 0)
+	p := part(in2, 1)
+	p.Room = room
+	_, err = f.SaveUpload(f.Context(), p)
+	if !errors.As(err, &full) {
+		f.Fatalf("error %v, want no space", err)
+	}
+	room.Total = 0 // a bucket
+	_, err = f.limited("c", 1<<40, nil, in)
+	f.must(err)
+}
+
+func quotaListed(f *fixture) {
+	ids := func(by string) (out []string) {
+		for after := ""; ; {
+			page, err := f.StoredUploads(f.Context(), by, after)
+			f.must(err)
+			for _, u := range page.Rows {
+				out = append(out, u.ID)
+			}
+			if after = page.Next; after == "" {
+				return out
+			}
+		}
+	}
+	const many = 150
+	for range many {
+		f.upload(f.unique("u"), "aa")
+	}
+	if got := ids(""); len(got) != many || got[0] != "u0150" || got[many-1] != "u0001" {
+		f.Fatalf("listed %d uploads, want %d, newest first", len(got), many)
+	}
+	if got := ids("nobody"); len(got) != 0 {
+		f.Errorf("listed %v of nobody", got)
+	}
+	_, err := f.RetireUpload(f.Context(), "u0001", "")
+	f.must(err)
+	if got := ids(""); len(got) != many-1 {
+		f.Errorf("listed %d uploads, want %d: one was retired", len(got), many-1)
+	}
+	f.must(f.ForgetUpload(f.Context(), "u0002")) // which is not retired
+	if got := ids(""); len(got) != many-1 {
+		f.Errorf("listed %d uploads, want that nothing is forgotten that is needed", len(got))
+	}
+	f.dropped(registry.DroppedUpload{ID: "u0001", Over: true})
+	f.must(f.ForgetUpload(f.Context(), "u0001"))
+	_, err = f.StoredUploads(f.Context(), "", "nonsense")
+	f.is(err, registry.ErrNotFound)
+	// Whoever retired it may have been killed before its bytes went.
+	begun, err := f.limited("big", 5, nil)
+	f.must(err)
+	f.must(f.FinishUpload(f.Context(), registry.Upload{ID: begun.ID, SizeBytes: 5}))
+	_, err = f.RetireUpload(f.Context(), begun.ID, "")
+	f.must(err)
+	for range 2 {
+		f.dropped(registry.DroppedUpload{ID: begun.ID, Over: true})
+	}
+	f.must(f.ForgetUpload(f.Context(), begun.ID))
+	f.dropped()
+}
