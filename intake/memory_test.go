@@ -313,8 +313,8 @@ func inventories() map[string][]io.Reader {
 	return map[string][]io.Reader{
 		"nested":           {strings.NewReader(`{"x":`), lines("[", 100<<20)},
 		"nested objects":   {strings.NewReader(`{"x":`), lines(`{"a":`, large)},
-		"one string":       {strings.NewReader(`{"id":"`), lines("x", large), strings.NewReader(`"}`)},
-		"one number":       {strings.NewReader(`{"id":`), lines("1", large), strings.NewReader(`}`)},
+		"one string":       {strings.NewReader(`{"id":"`), lines("x", 100<<20), strings.NewReader(`"}`)},
+		"one number":       {strings.NewReader(`{"id":`), lines("1", 100<<20), strings.NewReader(`}`)},
 		"one key again":    {strings.NewReader(`{"x":0`), lines(`,"x":0`, large), strings.NewReader(`}`)},
 		"many keys":        {strings.NewReader(`{"x":0`), numbered(large/16, func(b []byte, i int) []byte { return fmt.Appendf(b, `,"%d":0`, i) }), strings.NewReader(`}`)},
 		"paths of no kind": {strings.NewReader(`{"manifest":{"ab":[0`), lines(",0", large), strings.NewReader(`]}}`)},
@@ -431,7 +431,12 @@ func TestMemory(t *testing.T) {
 	}
 	for name, inventory := range inventories() {
 		t.Run("inventory: "+name, func(t *testing.T) {
-			if v := judgeApart(t, objectWith(t, inventory...), 6<<20); !broken(v) || v.Type != "ocfl-object" {
+			folder := objectWith(t, inventory...)
+			info, err := os.Stat(filepath.Join(folder, "inventory.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v := judgeApart(t, folder, info.Size()); !broken(v) || v.Type != "ocfl-object" {
 				t.Errorf("the verdict is not one on this object: %+v", v)
 			}
 		})
