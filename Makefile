@@ -39,6 +39,7 @@ deps: ## Install what the tests need and the machine lacks (Debian, as root)
 	scripts/deps.sh
 	GO=$(GO) scripts/testserver.sh s3gateway >/dev/null
 	GO=$(GO) scripts/testserver.sh siegfried >/dev/null
+	GO=$(GO) scripts/testserver.sh pebble >/dev/null
 
 .PHONY: vet
 vet: ## Run go vet

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Builds a server that the tests run against, s3gateway or siegfried, each a module of its own below tools, once per version
+# Builds a server that the tests run against, s3gateway, siegfried or pebble, each a module of its own below tools, once per version
 # of it and of Go, and prints where it is. It takes a minute on a fresh machine and nothing afterwards. Several may be run
 # at once.
 set -euo pipefail
 
-name=${1:?s3gateway or siegfried}
+name=${1:?s3gateway, siegfried or pebble}
 case $name in
 s3gateway) package=. ;;
 siegfried) package=github.com/richardlehane/siegfried/cmd/sf ;;
+pebble) package=github.com/letsencrypt/pebble/v2/cmd/pebble ;;
 *) echo "$name is no server of the tests" >&2; exit 2 ;;
 esac
 cd "$(dirname "${BASH_SOURCE[0]}")/../tools/$name"

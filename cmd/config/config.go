@@ -34,6 +34,10 @@ type Config struct {
 	Listen         string   `envconfig:"LISTEN" want:"an address to listen on, such as 127.0.0.1:8080"`
 	TLSCert        string   `envconfig:"TLS_CERT" want:"the PEM file of a certificate chain"`
 	TLSKey         string   `envconfig:"TLS_KEY" want:"the PEM file of the certificate's key"`
+	ACMEHosts      []string `envconfig:"ACME_HOSTS" want:"the names that certificates are got for, separated by commas, such as holdfast.example.org"`
+	ACMEEmail      string   `envconfig:"ACME_EMAIL" want:"the mail address at which the certificate authority reaches you"`
+	ACMEDirectory  string   `envconfig:"ACME_DIRECTORY" want:"the https address of the certificate authority's ACME directory"`
+	ACMECache      string   `envconfig:"ACME_CACHE" want:"the folder that certificates are kept in"`
 	PlainHTTP      Yes      `envconfig:"PLAIN_HTTP" want:"yes or no"`
 	CAFile         string   `envconfig:"CA_FILE" want:"a PEM file of certificate authorities"`
 	TrustedProxies Networks `envconfig:"TRUSTED_PROXIES" want:"networks or addresses of reverse proxies separated by commas, such as 10.0.0.0/8,127.0.0.1"`

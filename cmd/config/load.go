@@ -211,6 +211,12 @@ func (c Config) checkTLS() []error {
 	if c.TLSKey != "" && c.TLSCert == "" {
 		faults = append(faults, fault("TLS_CERT", "", errors.New("HOLDFAST_TLS_KEY needs it")))
 	}
+	if len(c.ACMEHosts) > 0 && c.TLSCert != "" {
+		faults = append(faults, fault("ACME_HOSTS", strings.Join(c.ACMEHosts, ","), errors.New("HOLDFAST_TLS_CERT gives a certificate; set one of the two")))
+	}
+	if c.ACMEDirectory != "" && !isSecure(c.ACMEDirectory) {
+		faults = append(faults, fault("ACME_DIRECTORY", c.ACMEDirectory, nil))
+	}
 	if _, err := webserver.Trust(c.CAFile); err != nil {
 		faults = append(faults, fault("CA_FILE", c.CAFile, err))
 	}

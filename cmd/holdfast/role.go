@@ -34,6 +34,9 @@ func (a *app) registryCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.role(cmd.Context(), "registry", wait, config.DefaultListen, config.RegistryNeeds, func(ctx context.Context, c config.Config, o node.Common, w node.Work) (*node.Node, error) {
 				warnOfSecrets(ctx, o.Log, "registry")
+				if len(c.ACMEHosts) > 0 && c.ACMECache == "" {
+					o.Faults = errors.Join(o.Faults, c.Require("registry", "ACME_CACHE"))
+				}
 				receipts, _ := c.Receipts() // Load has checked it
 				n, err := node.Registry(ctx, node.RegistryOptions{Common: o, Work: w, Places: places(c), NSQ: nsq(c), Web: web(c), Database: c.DatabaseURL, ReceiptKey: receipts})
 				if err != nil {

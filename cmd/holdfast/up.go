@@ -123,15 +123,15 @@ func work(c config.Config, template mint.Template) node.Work {
 
 // web says how browsers are met.
 func web(c config.Config) node.Web {
+	roots, _ := webserver.Trust(c.CAFile) // Load has checked it
 	w := node.Web{
+		ACME:     webserver.ACMEOptions{Hosts: c.ACMEHosts, Email: c.ACMEEmail, Directory: c.ACMEDirectory, Cache: c.ACMECache, Roots: roots},
 		Lifetime: registry.Lifetime{Idle: time.Duration(c.SessionIdle), Most: time.Duration(c.SessionMost)},
 		Proxies:  webserver.Proxies(c.TrustedProxies),
 		TLSCert:  c.TLSCert, TLSKey: c.TLSKey, Plain: bool(c.PlainHTTP),
 	}
 	if c.OIDCIssuer != "" {
-		// Load has checked both.
-		roles, _ := signin.ParseRoles(c.OIDCRoles)
-		roots, _ := webserver.Trust(c.CAFile)
+		roles, _ := signin.ParseRoles(c.OIDCRoles) // likewise
 		w.Provider = &signin.ProviderOptions{
 			Issuer: c.OIDCIssuer, ClientID: c.OIDCClientID, ClientSecret: c.OIDCClientSecret, Scopes: c.OIDCScopes, NameClaim: c.OIDCNameClaim,
 			RolesClaim: c.OIDCRolesClaim, CollectionsClaim: c.OIDCCollectionsClaim, Roles: roles, Roots: roots,

@@ -55,6 +55,7 @@ func (n *Node) up(ctx context.Context, o UpOptions) error {
 		return err
 	}
 	n.onClose(folder.Close)
+	o.ACME.Cache = cmp.Or(o.ACME.Cache, filepath.Join(o.Dir, "acme"))
 	// The address first: it is what most often is taken, and nothing should have started then.
 	listener, err := n.listenWeb(ctx, o.Web)
 	if err != nil {

@@ -18,6 +18,8 @@ type Web struct {
 	Provider *signin.ProviderOptions // where people sign in, too; nil: nowhere
 	// TLSCert and TLSKey are PEM files of a certificate chain and its key, read again when they change; "": plain HTTP is served.
 	TLSCert, TLSKey string
+	// ACME gets certificates by itself, where there is no TLSCert; without hosts: it does not.
+	ACME webserver.ACMEOptions
 	// Plain says that plain HTTP is meant, although others can reach the address: [Proxies] say so, too.
 	Plain bool
 }
@@ -44,6 +46,10 @@ func (n *Node) listenWeb(ctx context.Context, w Web) (net.Listener, error) {
 		n.tls = certificate.Config()
 		host, port, _ := net.SplitHostPort(l.Addr().String())
 		n.url = "https://" + net.JoinHostPort(certificate.Name(host), port)
+	case len(w.ACME.Hosts) > 0:
+		n.tls = webserver.ACME(w.ACME)
+		_, port, _ := net.SplitHostPort(l.Addr().String())
+		n.url = "https://" + net.JoinHostPort(w.ACME.Hosts[0], port)
 	case !webserver.Reachable(l.Addr()) || len(w.Proxies) > 0:
 	case w.Plain:
 		n.Log.WarnContext(ctx, "plain HTTP is served on an address that is not loopback: tokens and cookies can be read on the way", "address", l.Addr().String())
