@@ -145,7 +145,7 @@ var sizeUnits = map[string]bool{
 }
 
 // Words with digits that mean the same in every note.
-var named = regexp.MustCompile(`^([EW]\d{3}|md5|sha1|sha224|sha256|sha384|sha512|crc32|blake2b|http-\d{3}|utf-8|UTF-8|x509|S3|IPv4|IPv6|HTTP|bzip2)$`)
+var named = regexp.MustCompile(`^([EW]\d{3}|md5|sha1|sha224|sha256|sha384|sha512|sha-?\d{3}|sha3-\d{3}|crc32c?|adler32|blake2[bs]|blake3|xxh\d{2,3}|http-\d{3}|utf-8|UTF-8|x509|S3|IPv4|IPv6|HTTP|bzip2)$`)
 
 // placeholders stay as they are.
 var placeholders = regexp.MustCompile(`<(?:n|id|text|path|name|size|date)>`)

@@ -33,7 +33,41 @@ func (x *exchange) fault(err error) error {
 	if errors.As(err, &busy) {
 		return &Error{Op: x.op, URL: address, Kind: FaultBusy, RetryAfter: busy.wait}
 	}
-	return &Error{Op: x.op, URL: address, Kind: FaultOf(err), Err: err}
+	return &Error{Op: x.op, URL: address, Kind: FaultOf(err), Err: x.http.told(err)}
+}
+
+// unsaid is an error as depositors may read it: without the addresses that names were resolved to, and without our resolver's. These tell of
+// the network that the service stands in. errors.As finds what it was.
+type unsaid struct {
+	text string
+	err  error
+}
+
+func (e *unsaid) Error() string { return e.text }
+
+// Unwrap returns the error as it was.
+func (e *unsaid) Unwrap() error { return e.err }
+
+// Where the texts of package net have addresses: "dial tcp 10.0.0.1:80: ...", "read tcp 10.0.0.2:4000->10.0.0.1:80: ...", "lookup a.test on 10.0.0.53:53: ...".
+var (
+	netAddress = regexp.MustCompile(`\b(?:dial|read|write) (?:tcp|udp)[46]? [^ ]+: `)
+	dnsServer  = regexp.MustCompile(`(\blookup [^ ]+) on [^ ]+:`)
+)
+
+// told is an error as depositors may read it. What it leaves out is logged, for operators.
+func (h *HTTP) told(err error) error {
+	text := err.Error()
+	if forbidden, ok := errors.AsType[*ForbiddenError](err); ok {
+		text = strings.ReplaceAll(text, forbidden.Error(), "it leads to an address that is refused")
+	}
+	text = dnsServer.ReplaceAllString(netAddress.ReplaceAllString(text, ""), "$1:")
+	if text == err.Error() {
+		return err
+	}
+	if h.options.Log != nil {
+		h.options.Log.Info("a source cannot be reached", "told", text, "err", err)
+	}
+	return &unsaid{text, err}
 }
 
 // statusFault gives an answer that is not the file its meaning (design, section 1).

@@ -1,14 +1,17 @@
 package source_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -112,6 +115,38 @@ func TestGuard_Forbidden(t *testing.T) {
 		t.Error("a request reached the forbidden address")
 	}
 }
+
+// TestGuard_TellsNoInternalAddress: what a name was resolved to, and which server was asked for it, is told to operators in the log and not to
+// depositors, whose jobs show the error.
+func TestGuard_TellsNoInternalAddress(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		answer netip.Addr
+		kind   source.Fault
+	}{
+		"refused by the guard": {netip.MustParseAddr("10.11.12.13"), source.FaultForbidden},
+		"nobody listens":       {netip.MustParseAddr("127.0.0.1"), source.FaultConnection},
+		"no such name":         {netip.Addr{}, source.FaultDNS},
+	} {
+		var log bytes.Buffer
+		h := newHTTP(t, func(o *source.HTTPOptions) {
+			o.Log, o.Resolver = slog.New(slog.NewTextHandler(&log, nil)), fakeDNS(t, func() netip.Addr { return c.answer })
+		})
+		_, err := h.Head(t.Context(), "http://archive.example.:1/f")
+		var fault *source.Error
+		if !errors.As(err, &fault) || fault.Kind != c.kind {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if anAddress.MatchString(err.Error()) {
+			t.Errorf("%s: depositors are told %q", name, err)
+		}
+		if !strings.Contains(err.Error(), "archive.example") || !anAddress.MatchString(log.String()) {
+			t.Errorf("%s: told %q, logged %q", name, err, log.String())
+		}
+	}
+}
+
+var anAddress = regexp.MustCompile(`\d+\.\d+\.\d+\.\d+|\[::`)
 
 func TestRedirects(t *testing.T) {
 	t.Parallel()

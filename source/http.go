@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -17,6 +18,8 @@ type HTTPOptions struct {
 	// Authorize returns the value of the Authorization header for a server, or "". It is asked only for the server that was
 	// named, never for one that a redirect leads to. Nil means none.
 	Authorize AuthorizeFunc
+	// Log is told of addresses that errors leave out since depositors read them. Nil: nobody is.
+	Log *slog.Logger
 	// UserAgent names us to servers. Default "Holdfast".
 	UserAgent string
 	// RootCAs verify servers. Default: the system's.

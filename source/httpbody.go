@@ -120,5 +120,5 @@ func (b *httpBody) readFault(err error) error {
 
 // fault says how far reading came, which tells a source that always breaks off at one place from a bad line.
 func (b *httpBody) fault(kind Fault, err error) error {
-	return &Error{Op: "read", URL: redactURL(b.x.shown), Kind: kind, Err: fmt.Errorf("after byte %d: %w", b.pos, err)}
+	return &Error{Op: "read", URL: redactURL(b.x.shown), Kind: kind, Err: fmt.Errorf("after byte %d: %w", b.pos, b.x.http.told(err))}
 }

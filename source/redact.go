@@ -19,6 +19,10 @@ func Redact(rawURL string) string {
 	if err != nil || strings.Contains(u.Opaque, "@") {
 		return redactUnparsed(rawURL)
 	}
+	// s3://KEY/SECRET@BUCKET/FILE and s3:/KEY:SECRET@BUCKET: a secret key may have a slash, behind which it is taken for a part of the file's key.
+	if strings.EqualFold(u.Scheme, S3Scheme) && strings.Contains(u.Path, "@") && !IsBucket(u.Host) {
+		return redactUnparsed(rawURL)
+	}
 	return redactURL(u)
 }
 

@@ -34,6 +34,10 @@ func TestRedact(t *testing.T) {
 		"https://h/f?%74oken=abc":                                                                    "https://h/f?%74oken=redacted",
 		"http://u:p/w@host:80/":                                                                      `"http:redacted@host:80/"`, // the parser takes p for a bad port
 		"http://u:pa ss@host/?q=1":                                                                   `"http:redacted@host/"`,
+		"s3://AKIA/Sec/ret@bucket/f":                                                                 `"s3:redacted@bucket/f"`, // a secret key may have a slash
+		"s3:/AKIA:Sec/ret@bucket/f":                                                                  `"s3:redacted@bucket/f"`,
+		"s3://AKIA:Sec/ret@bucket/f":                                                                 `"s3:redacted@bucket/f"`,
+		"s3://bucket/mail@example.org":                                                               "s3://bucket/mail@example.org",
 		"http:u:p@host":                                                                              `"http:redacted@host"`,
 		"upload:abc":                                                                                 "upload:abc",
 	} {

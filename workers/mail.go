@@ -72,7 +72,11 @@ func (w *Mails) tell(ctx context.Context, item *base.Item, batch registry.WorkIt
 			if batch.Status != registry.Failed || batch.RetryCount != m.Times {
 				return "", nil, nil, unsent("the batch was sent back since, and what comes of that is told then")
 			}
-			failed := mail.Failed{Batch: about, At: batch.UpdatedAt, Error: batch.Note, Fault: faultOf(batch.ErrorClass), Fix: registry.FixOf(batch, "", "").Text}
+			why, err := w.Registry.Why(ctx, batch.ID) // which knows the cause's code and the worker's advice
+			if err != nil {
+				return "", nil, nil, err
+			}
+			failed := mail.Failed{Batch: about, At: batch.UpdatedAt, Error: batch.Note, Fault: faultOf(batch.ErrorClass), Fix: why.Act}
 			return mail.KindFailed, failed, nil, nil
 		case registry.MailStopped:
 			data, err := w.stopped(ctx, batch, about)

@@ -151,7 +151,7 @@ func scanner(addr string) *clamd.Client {
 // runCrew runs the workers of some stages. What it returns says whether they hear of work.
 func (n *Node) runCrew(c *crew, stages []registry.Stage) (listening func(context.Context) error, err error) {
 	fetcher := source.NewHTTP(source.HTTPOptions{
-		Guard: source.Guard{Allow: c.Sources.Allow}, UserAgent: "Holdfast/" + n.Version, PerHost: c.Sources.PerHost,
+		Guard: source.Guard{Allow: c.Sources.Allow}, Log: n.Log, UserAgent: "Holdfast/" + n.Version, PerHost: c.Sources.PerHost,
 		RequestsPerSecond: c.Sources.RequestsPerSecond, BytesPerSecond: c.Sources.BytesPerSecond,
 		LeastRate: cmp.Or(c.Sources.LeastRate, -1),
 	})

@@ -55,7 +55,7 @@ func (s *server) panicked(w *watchedWriter, r *http.Request, cause any) {
 	// The status is out already: breaking the connection is the only way left to say that this is not all. A reader who
 	// has gone is no fault of ours.
 	if !aborted && r.Context().Err() == nil {
-		s.log.ErrorContext(r.Context(), "request panicked in its answer", "request", callOf(r.Context()).id, "path", r.URL.Path,
+		s.log.ErrorContext(r.Context(), "request panicked in its answer", "request", callOf(r.Context()).id, "path", abridged(r.URL.Path),
 			"err", fmt.Sprint(cause), "stack", string(debug.Stack()))
 	}
 	panic(http.ErrAbortHandler)

@@ -154,7 +154,7 @@ func (s *server) problem(r *http.Request, err error) *wire.Problem {
 	c := callOf(r.Context())
 	answer.Instance = "urn:holdfast:request:" + c.id
 	log := s.log.With(
-		slog.String("request", c.id), slog.String("method", r.Method), slog.String("path", r.URL.Path),
+		slog.String("request", c.id), slog.String("method", r.Method), slog.String("path", abridged(r.URL.Path)),
 		slog.Int("status", answer.Status), slog.String("code", string(answer.Code)),
 		slog.String("actor", c.token.Name), slog.String("remote", r.RemoteAddr))
 	if answer.Status >= http.StatusInternalServerError && answer.Status != http.StatusServiceUnavailable || !known {

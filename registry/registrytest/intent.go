@@ -3,6 +3,7 @@ package registrytest
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -135,6 +136,9 @@ func (f *fixture) pastNoReturn(id string, act registry.Act, object string) {
 	var late *registry.PastNoReturn
 	if !errors.As(err, &late) || late.ItemID != id || late.ObjectID != object || late.Version != 1 || late.Act != act {
 		f.Errorf("%s after the intent: %v", act, err)
+	}
+	if n := strings.Count(err.Error(), "item "+id); n != 1 {
+		f.Errorf("it names the item %d times: %v", n, err)
 	}
 	if diff := cmp.Diff(before, f.item(id)); diff != "" {
 		f.Errorf("the refused %s changed the item:\n%s", act, diff)

@@ -18,6 +18,9 @@ func (s *Store) Command(ctx context.Context, c registry.Command) (registry.WorkI
 		it, err = t.command(c)
 		return err
 	})
+	if errors.As(err, new(*registry.PastNoReturn)) || errors.As(err, new(*registry.ConfirmationNeeded)) { // which name the act and the item themselves
+		return registry.WorkItem{}, err
+	}
 	if err != nil {
 		return registry.WorkItem{}, fmt.Errorf("%s item %s: %w", c.Act, c.ItemID, err)
 	}
