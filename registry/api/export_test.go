@@ -3,7 +3,9 @@ package api
 import (
 	"context"
 
+	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/wire"
 )
 
 // Access is the access table.
@@ -15,4 +17,9 @@ func StagesOf() map[string][]registry.Stage { return stagesOf() }
 // WithToken returns the context of a request of a token's.
 func WithToken(ctx context.Context, t registry.Token) context.Context {
 	return withCaller(ctx, t, registry.Session{})
+}
+
+// AuditCheckpoint compares a record with the newest checkpoint in a storage.
+func AuditCheckpoint(ctx context.Context, r Chains, root ocfl.Named) (wire.CheckpointAudit, error) {
+	return auditCheckpoint(ctx, r, root, "")
 }
