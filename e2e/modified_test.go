@@ -119,3 +119,29 @@ func TestModified_ThereAndBack(t *testing.T) {
 		}
 	}
 }
+
+// TestModified_SingleFile: a file that is submitted by itself keeps its time: in the inventory, and in what an export gives back.
+func TestModified_SingleFile(t *testing.T) {
+	t.Parallel()
+	h := up(t)
+	at := time.Date(2001, 2, 3, 4, 5, 6, 789_123_000, time.UTC)
+	path := filepath.Join(t.TempDir(), "plate.txt")
+	if err := os.WriteFile(path, []byte("a plate"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(path, at, at); err != nil {
+		t.Fatal(err)
+	}
+	s, code := h.submit(path)
+	if code != 0 || len(s.Jobs) != 1 {
+		t.Fatalf("exit=%d summary=%+v", code, s)
+	}
+	id := s.Jobs[0].ObjectID
+	out := filepath.Join(t.TempDir(), "out")
+	h.must(0, "object", "export", id, "--out", out)
+	info, err := os.Stat(filepath.Join(out, "plate.txt"))
+	if err != nil || !info.ModTime().Equal(at) {
+		t.Errorf("exported: %v (%v), want one of %s", info, err, at)
+	}
+	says(t, "object files", h.must(0, "object", "files", id, "--json").stdout, "2001-02-03T04:05:06.789123Z")
+}

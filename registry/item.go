@@ -164,18 +164,20 @@ type Spec struct {
 	Filename     string      `json:"filename"` // the payload's name
 	SizeBytes    int64       `json:"size_bytes"`
 	Digest       *Digest     `json:"digest,omitempty"` // of the payload, as the depositor gave it
-	PrimaryID    string      `json:"primary_id,omitempty"`
-	LocalIDs     []string    `json:"local_ids,omitempty"`
-	Submitter    string      `json:"submitter,omitempty"`
-	UserAgent    string      `json:"user_agent,omitempty"`
-	Title        string      `json:"title,omitempty"`
-	Creator      string      `json:"creator,omitempty"`
-	Date         string      `json:"date,omitempty"`
-	Notify       []string    `json:"notify,omitempty"`
-	SubmittedAt  time.Time   `json:"submitted_at"`
-	Priority     *int        `json:"priority,omitempty"` // asked for by the submission, else by the profile; nil: by the batch's size
-	Force        bool        `json:"force,omitempty"`    // submitted although the same content may be here already
-	Profile      Profile     `json:"profile"`
+	// Modified is when the payload, a single file, was last changed, as the depositor gave it; zero: not said, and its source is believed.
+	Modified    time.Time `json:"modified,omitzero"`
+	PrimaryID   string    `json:"primary_id,omitempty"`
+	LocalIDs    []string  `json:"local_ids,omitempty"`
+	Submitter   string    `json:"submitter,omitempty"`
+	UserAgent   string    `json:"user_agent,omitempty"`
+	Title       string    `json:"title,omitempty"`
+	Creator     string    `json:"creator,omitempty"`
+	Date        string    `json:"date,omitempty"`
+	Notify      []string  `json:"notify,omitempty"`
+	SubmittedAt time.Time `json:"submitted_at"`
+	Priority    *int      `json:"priority,omitempty"` // asked for by the submission, else by the profile; nil: by the batch's size
+	Force       bool      `json:"force,omitempty"`    // submitted although the same content may be here already
+	Profile     Profile   `json:"profile"`
 	// ProfileVersion is the version of the collection's profile that Profile is; 0: it was submitted before there were versions.
 	ProfileVersion int `json:"profile_version,omitempty"`
 }

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/checkm"
@@ -50,6 +51,9 @@ func (w *Expand) Work(ctx context.Context, item *base.Item) error {
 	err := item.Once(ctx, resultType, &spec.Type, func(ctx context.Context) (any, error) { return w.recognise(ctx, item) })
 	if err != nil {
 		return err
+	}
+	if spec.Type != registry.FileType {
+		spec.Modified = time.Time{} // of the container or manifest, not of what is in it
 	}
 	if spec.Filename == "" {
 		spec.Filename = lastPart(spec.URL)

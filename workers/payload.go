@@ -178,7 +178,7 @@ func (p payloads) rows(ctx context.Context, m manifest, t registry.PayloadType, 
 
 // wantedOfSpec is what a submission says of its payload.
 func wantedOfSpec(s registry.Spec) staging.Wanted {
-	return staging.Wanted{URL: s.URL, SizeBytes: s.SizeBytes, Digest: s.Digest}
+	return staging.Wanted{URL: s.URL, SizeBytes: s.SizeBytes, Digest: s.Digest, Modified: s.Modified}
 }
 
 // wantedOf is what a manifest's row says of its file.

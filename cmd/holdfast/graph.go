@@ -157,7 +157,7 @@ func (a *app) sendNode(ctx context.Context, c *client.Client, n *graphNode) (upl
 	if err != nil {
 		return "", fmt.Errorf("send %s: %w", n.Payload, err)
 	}
-	n.UploadID, n.Filename = u.ID, p.name
+	n.UploadID, n.Filename, n.Modified = u.ID, p.name, p.modified
 	return u.ID, nil
 }
 

@@ -28,6 +28,8 @@ type payload struct {
 	url    string               // of what is fetched by the service; "" for what is sent
 	folder bool
 	size   int64 // bytes to send
+	// modified is when a file was last changed; nil of all else.
+	modified *time.Time
 	// print tells the payload from others of its name and size, as well as can be told without reading it.
 	print string
 	open  func(ctx context.Context, offset int64) (io.ReadCloser, error)
@@ -88,8 +90,9 @@ func filePayload(path string, typ registry.PayloadType, info fs.FileInfo) (*payl
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
+	modified := info.ModTime()
 	return &payload{
-		name: filepath.Base(path), typ: typ, size: info.Size(), print: print, release: file.Close,
+		name: filepath.Base(path), typ: typ, size: info.Size(), modified: &modified, print: print, release: file.Close,
 		open: func(_ context.Context, offset int64) (io.ReadCloser, error) {
 			return io.NopCloser(io.NewSectionReader(file, offset, math.MaxInt64-offset)), nil
 		},

@@ -211,7 +211,7 @@ func (a *app) submitOne(ctx context.Context, c *client.Client, arg string, s sub
 		if err != nil {
 			return none, fmt.Errorf("send %s: %w", arg, err)
 		}
-		request.UploadID, request.Filename, request.Folder = upload.ID, p.name, p.folder
+		request.UploadID, request.Filename, request.Folder, request.Modified = upload.ID, p.name, p.folder, p.modified
 	}
 	var answer wire.SubmitResponse
 	err = a.judged(ctx, func() error { answer, err = c.Submit(ctx, request, s.key); return err })

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/holdfast/holdfast/intake"
 	"github.com/holdfast/holdfast/mint"
@@ -94,6 +95,9 @@ func specOf(r wire.SubmitRequest) (registry.Spec, []wire.Fault) {
 	spec := registry.Spec{
 		Mode: registry.Add, URL: r.URL, Filename: r.Filename, SizeBytes: -1, Submitter: r.Submitter,
 		Title: r.Title, Creator: r.Creator, Date: r.Date, Notify: r.Notify, LocalIDs: r.LocalIDs,
+	}
+	if r.Modified != nil {
+		spec.Modified = r.Modified.UTC().Truncate(time.Microsecond)
 	}
 	if r.Update {
 		spec.Mode = registry.Update

@@ -1,6 +1,10 @@
 package wire
 
-import "github.com/holdfast/holdfast/registry"
+import (
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+)
 
 // DefaultCollection is where a submission goes that names no collection.
 const DefaultCollection = "default"
@@ -23,6 +27,7 @@ type SubmitRequest struct {
 	Date      string           `json:"date,omitempty"`
 	Notify    []string         `json:"notify,omitempty" doc:"Mail addresses that get the report"`
 	Digest    *registry.Digest `json:"digest,omitempty" doc:"Of the payload, as the depositor knows it"`
+	Modified  *time.Time       `json:"modified,omitempty" doc:"When the payload, a single file, was last changed; its source is asked when not given. Containers and manifests say it of each file themselves"`
 	Update    bool             `json:"update,omitempty" doc:"Change the object's files instead of replacing all of them"`
 	Force     bool             `json:"force,omitempty" doc:"Make a new batch although the same content is here already"`
 	Priority  *int             `json:"priority,omitempty" doc:"Lower first; from the collection and the batch's size when not given"`
