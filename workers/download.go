@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/staging"
+	"github.com/holdfast/holdfast/storage"
 )
 
 // resultDownload is the name of the durable result that says what was downloaded: the only names that Process opens
@@ -50,7 +51,7 @@ func (w *Download) Work(ctx context.Context, item *base.Item) error {
 	}
 	err = f.all(ctx, func(fn func(member) error) error { return w.payloads.each(ctx, item, fn) })
 	if err != nil {
-		return waitForRoom(err)
+		return waitForRoom(w.giveBack(ctx, item, err))
 	}
 	sum, err := w.list(ctx, item, f)
 	if err != nil {
@@ -65,6 +66,28 @@ func (w *Download) Work(ctx context.Context, item *base.Item) error {
 		return err
 	}
 	return warn(item)
+}
+
+// giveBack gives up the room of a job of unknown size that finds no more of it, with what it has staged: several such jobs would else wait
+// for each other without end, each with a part of the volume. It begins anew when there is room. It returns err, with its own.
+func (w *Download) giveBack(ctx context.Context, item *base.Item, err error) error {
+	full := errors.Is(err, storage.ErrNoSpace) || errors.As(err, new(*registry.NoSpaceError))
+	if !full || item.SizeBytes >= 0 || ctx.Err() != nil {
+		return err
+	}
+	if err := item.Writable(ctx); err != nil { // of what a successor may follow nothing is taken away
+		return err
+	}
+	for n := range item.Lease().N {
+		earlier := registry.Lease{ItemID: item.ID, N: n + 1}
+		if failed := w.payloads.staging.DeletePrefix(ctx, staging.Key(earlier, "files")); failed != nil {
+			return errors.Join(err, fmt.Errorf("give room back: %w", failed))
+		}
+	}
+	if failed := w.volume.reserve(ctx, item, 0, 0, w.volume.full); failed != nil && !errors.As(failed, new(*registry.NoSpaceError)) {
+		return errors.Join(err, failed)
+	}
+	return err
 }
 
 // list writes the list that Process goes by.

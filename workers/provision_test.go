@@ -3,13 +3,17 @@ package workers_test
 import (
 	"context"
 	"errors"
+	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/holdfast/holdfast/checkm"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/staging"
 	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/storage/storagetest"
 	"github.com/holdfast/holdfast/workers"
 )
 
@@ -160,6 +164,45 @@ func TestR24_DownloadWaitsForRoom(t *testing.T) {
 	v.mu.Lock()
 	v.space = storage.Space{Total: 1 << 40}
 	v.mu.Unlock()
+	r.wait(2 * time.Minute)
+	r.complete(job)
+}
+
+// A job of unknown size that finds no more room gives back what it has staged, so that several that grow at once do not wait for each
+// other's part for ever. It begins anew when there is room.
+func TestR24_UnknownSizesGiveRoomBack(t *testing.T) {
+	var full *storagetest.Faulty
+	r := newRig(t, func(d *workers.Deps) {
+		full = storagetest.NewFaulty(d.Staging)
+		d.Staging = full
+	})
+	r.site.break_(func(w http.ResponseWriter, q *http.Request) bool { // which tells no size before it is asked for the file
+		if q.Method == http.MethodHead {
+			w.WriteHeader(http.StatusOK)
+		}
+		return q.Method == http.MethodHead
+	})
+	url := r.site.manifest("m", checkm.Object,
+		checkm.Row{URL: r.site.put("a", string(make([]byte, 500))), Name: "a"}, checkm.Row{URL: r.site.put("b", string(make([]byte, 5000))), Name: "b"})
+	job := r.job(registry.Spec{Type: registry.ObjectManifest, URL: url, Filename: "m"})
+	r.advance(job, registry.Download)
+	if it := r.item(job); it.SizeBytes >= 0 {
+		t.Fatalf("size %d is known", it.SizeBytes)
+	}
+	full.Quota(1000) // the first file fits, the second does not
+	if _, err := r.run(job); err == nil {
+		t.Fatal("downloaded without room")
+	}
+	waits(t, r.item(job))
+	for info, err := range full.List(t.Context(), staging.ItemPrefix(job)+"/") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(info.Key, "/files/") {
+			t.Errorf("%s is still there", info.Key)
+		}
+	}
+	full.Quota(-1)
 	r.wait(2 * time.Minute)
 	r.complete(job)
 }

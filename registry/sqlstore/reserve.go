@@ -34,14 +34,17 @@ func (s *Store) Reserve(ctx context.Context, l registry.Lease, r registry.Reserv
 }
 
 func (t *tx) reserve(it registry.WorkItem, r registry.Reservation) (*registry.NoSpaceError, error) {
-	var reserved int64 // by others
-	err := t.get(`SELECT COALESCE((SELECT bytes FROM promised WHERE volume = $1), 0)
-		- COALESCE((SELECT remaining FROM reservation WHERE item_id = $2 AND volume = $1), 0)`, []any{r.Volume, it.ID}, &reserved)
+	var reserved, own int64 // by others, and by the item itself
+	err := t.get(`SELECT COALESCE((SELECT bytes FROM promised WHERE volume = $1), 0),
+		COALESCE((SELECT remaining FROM reservation WHERE item_id = $2 AND volume = $1), 0)`, []any{r.Volume, it.ID}, &reserved, &own)
 	if err != nil {
 		return nil, fmt.Errorf("look up reservations: %w", err)
 	}
+	reserved -= own
 	need := max(0, r.Bytes-it.DoneBytes)
-	if r.Total > 0 && float64(r.Used)+float64(reserved)+float64(need) > r.Threshold*float64(r.Total) {
+	// What gives room back is never refused, however full the volume is.
+	gives := need < own
+	if !gives && r.Total > 0 && float64(r.Used)+float64(reserved)+float64(need) > r.Threshold*float64(r.Total) {
 		return &registry.NoSpaceError{
 			Volume: r.Volume, Need: need, Used: r.Used, Total: r.Total, Reserved: reserved, ThresholdFactor: r.Threshold,
 		}, nil
