@@ -59,7 +59,7 @@ func TestCertificate_Reloaded(t *testing.T) {
 			t.Fatal(err)
 		}
 		serial := func() int64 {
-			time.Sleep(time.Second) //nolint:forbidigo // within the bubble
+			time.Sleep(time.Second)
 			served, err := c.Config().GetCertificate(&tls.ClientHelloInfo{})
 			if err != nil {
 				t.Fatal(err)

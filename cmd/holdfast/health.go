@@ -71,6 +71,10 @@ func (a *app) healthAddress() (string, *tls.Config, error) {
 			own, err = webserver.Own(c.TLSCert)
 			at.URL = "https" + strings.TrimPrefix(at.URL, "http")
 		}
+		if len(c.ACMEHosts) > 0 {
+			own.ServerName = c.ACMEHosts[0]
+			at.URL = "https" + strings.TrimPrefix(at.URL, "http")
+		}
 	case a.dir != "" || c.URL == "":
 		at, err = a.left(a.dir)
 	}

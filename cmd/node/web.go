@@ -43,7 +43,7 @@ func (n *Node) listenWeb(ctx context.Context, w Web) (net.Listener, error) {
 	}
 	switch {
 	case certificate != nil:
-		n.tls = certificate.Config()
+		n.tls = certificate.Config() //nolint:contextcheck // every handshake brings its own
 		host, port, _ := net.SplitHostPort(l.Addr().String())
 		n.url = "https://" + net.JoinHostPort(certificate.Name(host), port)
 	case len(w.ACME.Hosts) > 0:
