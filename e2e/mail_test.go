@@ -84,6 +84,8 @@ func TestMail(t *testing.T) {
 	h.until("the delivery is shown", func() bool {
 		return strings.Contains(h.must(0, "item", "show", s.BatchID).stdout, "mail report, which tells of failures, to ann@example.org: delivered at")
 	})
+	says(t, "requeue of a batch whose jobs failed", h.must(8, "item", "requeue", s.BatchID).stderr, "would only make another report",
+		"item requeue --match 'batch:"+s.BatchID+" state:failed'", "batch update-report "+s.BatchID)
 	mended.Store(true)
 	for _, j := range s.Jobs {
 		if j.State == string(registry.StateFailed) {
