@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -35,14 +36,8 @@ func (s *Store) queueStatus(ctx context.Context) (q registry.QueueStatus, err er
 	if q.Failing, err = s.subscriptions(ctx, `WHERE failing_since IS NOT NULL AND paused_at IS NULL ORDER BY name`); err != nil {
 		return q, err
 	}
-	collections, err := s.Collections(ctx)
-	if err != nil {
+	if q.OneCopy, err = s.oneCopy(ctx); err != nil {
 		return q, err
-	}
-	for _, c := range collections {
-		if len(c.Profile.StorageNames()) < 2 {
-			q.OneCopy++
-		}
 	}
 	for _, stage := range registry.Stages() {
 		q.Stages = append(q.Stages, registry.StageQueue{Stage: stage})
@@ -234,4 +229,22 @@ func (s *Store) addByStage(ctx context.Context, q *registry.QueueStatus, query s
 		note(stageOf(q, stage), n)
 	}
 	return rows.Err()
+}
+
+// oneCopy counts the collections whose objects are kept in one storage only. Of a profile, which may be long, no more is read than that.
+func (s *Store) oneCopy(ctx context.Context) (n int64, err error) {
+	texts, err := s.column(ctx, `SELECT `+s.dialect.members("profile", "storages")+` FROM collection`)
+	if err != nil {
+		return 0, fmt.Errorf("read the storages of collections: %w", err)
+	}
+	for _, text := range texts {
+		var p registry.Profile
+		if err := json.Unmarshal([]byte(text), &p); err != nil {
+			return 0, fmt.Errorf("decode the storages of a collection: %w", err)
+		}
+		if len(p.StorageNames()) < 2 {
+			n++
+		}
+	}
+	return n, nil
 }
