@@ -90,12 +90,22 @@ const mendFolder = "extensions/holdfast-mending/"
 // under a name of the caller's own, scratch, digested on the way, read back there, and then put in place in one step:
 // whoever reads the file finds what was there or what must be there. Bytes that are not those that f names never get so
 // far: a *DigestError. The caller holds the object's lock. Called again after it was cut off it begins anew.
-func (r *Root) Mend(ctx context.Context, f Stored, from *Root, scratch string) (err error) {
+func (r *Root) Mend(ctx context.Context, f Stored, from *Root, scratch string) error {
+	return r.mend(ctx, f, from, f.Path, scratch)
+}
+
+// MendFromRoot is Mend for the inventory of an object's newest version, by the inventory in the object's root, which has the same bytes: so
+// one storage alone can put it right.
+func (r *Root) MendFromRoot(ctx context.Context, f Stored, from *Root, scratch string) error {
+	return r.mend(ctx, f, from, inventoryName, scratch)
+}
+
+func (r *Root) mend(ctx context.Context, f Stored, from *Root, path, scratch string) (err error) {
 	key, err := r.storedKey(f)
 	if err != nil {
 		return err
 	}
-	good, err := from.storedKey(f)
+	good, err := from.storedKey(Stored{ID: f.ID, Path: path})
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"slices"
 	"strings"
 
@@ -267,6 +268,14 @@ func (c *check) mend(ctx context.Context) error {
 			break
 		}
 	}
+	byRoot := false
+	if good == "" {
+		var err error
+		if good, err = c.rootCopy(ctx); err != nil {
+			return err
+		}
+		byRoot = good != ""
+	}
 	if good == "" {
 		return base.Fatal(fmt.Errorf("%s of %s is not what was stored, in any storage (%s); bring it back from elsewhere, then requeue this check",
 			c.want.Path, c.want.ID, c.text()))
@@ -287,12 +296,38 @@ func (c *check) mend(ctx context.Context) error {
 			return err
 		}
 		scratch := fmt.Sprintf("%s-%d", c.item.ID, c.item.Lease().N)
-		if err := root.Mend(ctx, c.want, from, scratch); err != nil {
+		put := root.Mend
+		if byRoot {
+			put = root.MendFromRoot
+		}
+		if err := put(ctx, c.want, from, scratch); err != nil {
 			return fmt.Errorf("mend it in storage %s from %s: %w", f.Storage, good, err)
 		}
 		c.found[i].Outcome, c.mended = registry.CheckRepaired, true
 	}
 	return nil
+}
+
+// rootCopy is a storage in which the object's root has the bytes of the version's inventory, as it does where the version is the newest; "" when
+// there is none.
+func (c *check) rootCopy(ctx context.Context) (storage string, err error) {
+	if !ocfl.IsInventory(c.want.Path) {
+		return "", nil
+	}
+	atRoot := c.want
+	atRoot.Path = path.Base(c.want.Path)
+	for _, f := range c.found {
+		root, err := c.root(f.Storage)
+		if err != nil {
+			return "", err
+		}
+		if got, err := root.Examine(ctx, atRoot, nil); err != nil {
+			return "", fmt.Errorf("look at the root inventory in storage %s: %w", f.Storage, err)
+		} else if got == ocfl.Right {
+			return f.Storage, nil
+		}
+	}
+	return "", nil
 }
 
 // confirm sees to what is made from an inventory, in every storage.

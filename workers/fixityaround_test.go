@@ -9,7 +9,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Damage to what is made from an inventory is a failure in the object's history, and then it is mended, with one storage as with two.
+// Damage to what is made from an inventory, in both storages at once, is a failure in the object's history, and then it is mended by the inventory
+// of the version itself.
 func TestFixity_DerivedDamageIsAFailure(t *testing.T) {
 	for _, path := range []string{"v1/inventory.json.sha512", "inventory.json", "inventory.json.sha512", "0=ocfl_object_1.1"} {
 		t.Run(path, func(t *testing.T) {
@@ -27,6 +28,36 @@ func TestFixity_DerivedDamageIsAFailure(t *testing.T) {
 			events := p.premises("v1/inventory.json")
 			if len(events) != 2 || !strings.Contains(events[0], "fixity check failure") || !strings.Contains(events[0], "damaged (its sidecar") ||
 				!strings.Contains(events[1], "replication success") || !strings.Contains(events[1], "repaired") {
+				t.Errorf("events %q, want the failure and its mend", events)
+			}
+		})
+	}
+}
+
+// A damaged inventory that is right in no storage is mended by the one in the object's root, which has the same bytes: also where there is but one
+// storage. It is a failure, and then its mend.
+func TestFixity_InventoryMendedFromItsRoot(t *testing.T) {
+	for _, gone := range []bool{false, true} {
+		t.Run(strconv.FormatBool(gone), func(t *testing.T) {
+			t.Parallel()
+			p := newPair(t)
+			for _, storage := range []string{first, second} {
+				file := p.file(storage, "v1/inventory.json")
+				if gone {
+					must(t, os.Remove(file))
+				} else {
+					must(t, overwrite(file, []byte("damaged")))
+				}
+			}
+			must(t, overwrite(p.file(first, "inventory.json"), []byte("damaged"))) // the other storage's root has it still
+			if it := p.check("v1/inventory.json"); it.Status != registry.Completed {
+				t.Fatalf("the check is %s: %s", it.Status, it.Note)
+			}
+			p.right(first, "v1/inventory.json")
+			p.right(second, "v1/inventory.json")
+			p.damagedFiles(0)
+			events := p.premises("v1/inventory.json")
+			if len(events) != 2 || !strings.Contains(events[0], "fixity check failure") || !strings.Contains(events[1], "repaired") {
 				t.Errorf("events %q, want the failure and its mend", events)
 			}
 		})
