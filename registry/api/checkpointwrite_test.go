@@ -83,7 +83,7 @@ func TestCheckpointer_Kills(t *testing.T) {
 			must(t, err)
 			at := ocfl.Roots{{Root: root, Name: registry.DefaultStorage, Address: "file:///objects"}}
 			day := time.Date(2026, 8, 1, 23, 59, 0, 0, time.UTC)
-			make := func() error {
+			write := func() error {
 				c := api.Checkpointer{Registry: r, Objects: at, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return day }}
 				return c.Make(t.Context())
 			}
@@ -94,7 +94,7 @@ func TestCheckpointer_Kills(t *testing.T) {
 				}
 				return names
 			}
-			must(t, make())
+			must(t, write())
 			if len(there()) != 1 {
 				t.Fatalf("there are %v", there())
 			}
@@ -104,7 +104,7 @@ func TestCheckpointer_Kills(t *testing.T) {
 			for _, after := range []int{0, 1, len(whole) / 2, bytes.IndexByte(whole, '\n') + 1, len(whole) - 1, len(whole)} {
 				day = day.AddDate(0, 0, 1)
 				d.after = after
-				if err := make(); !errors.Is(err, errKilled) {
+				if err := write(); !errors.Is(err, errKilled) {
 					t.Fatalf("killed after %d bytes of %d: %v", after, len(whole), err)
 				}
 				d.after = -1
@@ -116,8 +116,8 @@ func TestCheckpointer_Kills(t *testing.T) {
 				if !report.Valid || report.Name == "" || report.Objects != 1 {
 					t.Errorf("killed after %d bytes: %+v", after, report)
 				}
-				must(t, make())
-				must(t, make())
+				must(t, write())
+				must(t, write())
 				if got := there(); len(got) != min(before+1, 7) {
 					t.Errorf("after a kill: %v, want %d", got, min(before+1, 7))
 				}

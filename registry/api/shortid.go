@@ -102,7 +102,7 @@ func (s *server) meant(ctx context.Context, kind, start string) ([]candidate, er
 		return out, err
 	case "tokens":
 		if s.permit(ctx, "list-tokens") != nil {
-			return nil, nil // the operation refuses it, too
+			return nil, nil //nolint:nilerr // the operation refuses it, too
 		}
 		tokens, err := s.registry.Tokens(ctx)
 		var out []candidate
