@@ -40,7 +40,7 @@ type QuotaError struct {
 }
 
 // TooMany says whether it is the number of uploads that is exceeded, and not their bytes.
-func (e *QuotaError) TooMany() bool { return e.UploadLimit.Open > 0 && e.Uploads >= e.UploadLimit.Open }
+func (e *QuotaError) TooMany() bool { return e.Open > 0 && e.Uploads >= e.Open }
 
 // Never says that the upload alone is larger than the limit, so that waiting does not help.
 func (e *QuotaError) Never() bool { return !e.TooMany() && e.Need > e.Bytes }
@@ -52,7 +52,7 @@ func (e *QuotaError) Error() string {
 	}[e.Scope]
 	switch {
 	case e.TooMany():
-		return fmt.Sprintf("%s has %d uploads on their way, and may have %d; finish or remove some (holdfast upload list)", whose, e.Uploads, e.UploadLimit.Open)
+		return fmt.Sprintf("%s has %d uploads on their way, and may have %d; finish or remove some (holdfast upload list)", whose, e.Uploads, e.Open)
 	case e.Never():
 		return fmt.Sprintf("the upload has %s, and all uploads of %s together may have %s; send less, or have an admin raise the quota",
 			SizeText(e.Need), whose, SizeText(e.Bytes))

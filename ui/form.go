@@ -97,7 +97,7 @@ func actForm(a actPage) page {
 // needsReason says whether an act is not asked for without one: who comes across it is shown why.
 func needsReason(it registry.WorkItem, act registry.Act) bool {
 	asked, ok := it.Abandonment()
-	return act == registry.ActHold || act == registry.ActAbandon && !(ok && asked.Waits(time.Now()))
+	return act == registry.ActHold || act == registry.ActAbandon && (!ok || !asked.Waits(time.Now()))
 }
 
 // actedOn is the item of a form, for whoever may ask acts.

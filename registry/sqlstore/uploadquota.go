@@ -23,7 +23,7 @@ func (t *tx) admit(limits []registry.UploadLimit, room registry.UploadRoom, need
 		used.Need = max(need, 0)
 		if begins && used.TooMany() || l.Bytes > 0 && used.Need > 0 && used.Need > l.Bytes-used.Held {
 			if !begins {
-				used.UploadLimit.Open = 0 // it is one of those on their way
+				used.Open = 0 // it is one of those on their way
 			}
 			return &used
 		}
