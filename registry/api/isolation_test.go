@@ -24,25 +24,25 @@ import (
 const beeMark = "HONEYPOT"
 
 // foreign is what lies in that collection.
-type foreign struct{ batch, job, object, restore, upload, underway, hold, collection, graph, node string }
+type foreign struct{ batch, job, object, restore, upload, underway, hold, collection, graph, node, session string }
 
 // unknown has ids of the same kinds that nothing has.
 func unknown() foreign {
 	const id = "01999999-9999-7999-8999-999999999999"
-	return foreign{batch: id, job: id, restore: id, object: "ark:/99999/nothing", upload: id, underway: id, collection: "zzz", graph: id, node: id}
+	return foreign{batch: id, job: id, restore: id, object: "ark:/99999/nothing", upload: id, underway: id, collection: "zzz", graph: id, node: id, session: id}
 }
 
 // fill puts ids into a template.
 func (f foreign) fill(template string) string {
 	return strings.NewReplacer("BATCH", f.batch, "JOB", f.job, "ARK", strings.ReplaceAll(f.object, "/", "%2F"),
-		"OBJECT", f.object, "RESTORE", f.restore, "UPLOAD", f.upload, "UNDERWAY", f.underway, "COLLECTION", f.collection, "GRAPH", f.graph, "NODE", f.node).Replace(template)
+		"OBJECT", f.object, "RESTORE", f.restore, "UPLOAD", f.upload, "UNDERWAY", f.underway, "COLLECTION", f.collection, "GRAPH", f.graph, "NODE", f.node, "SESSION", f.session).Replace(template)
 }
 
 // strip takes what a request itself said, and what is its own, out of an answer.
 func (f foreign) strip(text string) string {
 	text = regexp.MustCompile(`urn:holdfast:request:\w+`).ReplaceAllString(text, "REQUEST")
 	text = regexp.MustCompile(`datetime="[^"]*">[^<]*`).ReplaceAllString(text, "TIME")
-	for _, own := range []string{strings.ReplaceAll(f.object, "/", "%2F"), f.object, f.batch, f.job, f.restore, f.upload, f.underway, f.collection, f.graph, f.node} {
+	for _, own := range []string{strings.ReplaceAll(f.object, "/", "%2F"), f.object, f.batch, f.job, f.restore, f.upload, f.underway, f.collection, f.graph, f.node, f.session} {
 		if own != "" {
 			text = strings.ReplaceAll(text, own, "ID")
 		}
@@ -128,6 +128,10 @@ func probes() map[string][]probe {
 		"receipt-keys":          get("/receipt-keys"),
 		"list-feed":             get("/feed?limit=500", "/feed?limit=500&item=JOB", "/feed?limit=500&collections=COLLECTION", "/feed?types=token-created,hold,refused"),
 		"events":                get("/events?item=JOB"), // and TestIsolation_Stream
+		"own-token":             get("/token"),
+		"create-sign-in-link":   nil, // names nothing
+		"list-sessions":         get("/sessions"),
+		"end-session":           {{"DELETE", "/api/v1/sessions/SESSION", ""}},
 		"pages": {
 			{"GET", "/", ""},
 			{"GET", "/?text=" + beeMark, ""},
@@ -187,6 +191,11 @@ func isolated(t *testing.T) (*bench, foreign) {
 	}}}})
 	must(t, err)
 	f.graph, f.node = g.GraphID, g.Items["k"+beeMark]
+	signedIn, err := b.store.AddSession(ctx, registry.Session{
+		ID: "the session of " + beeMark, Hash: beeMark, TokenID: "hiveb", Method: registry.SignInToken, Agent: beeMark,
+	}, registry.Lifetime{Idle: time.Hour, Most: time.Hour})
+	must(t, err)
+	f.session = signedIn.ID
 	return b, f
 }
 
@@ -209,7 +218,7 @@ func TestIsolation_EveryOperation(t *testing.T) {
 			name := p.method + " " + p.path
 			answer, text := b.ask(t, p, theirs, registry.RoleDepositor)
 			there := theirs.strip(text)
-			for _, found := range []string{beeMark, theirs.batch, theirs.job, theirs.object, theirs.restore, theirs.hold, theirs.upload, theirs.underway, theirs.graph, theirs.node, "hiveb"} {
+			for _, found := range []string{beeMark, theirs.batch, theirs.job, theirs.object, theirs.restore, theirs.hold, theirs.upload, theirs.underway, theirs.graph, theirs.node, theirs.session, "hiveb"} {
 				if strings.Contains(asked.Replace(there), found) {
 					t.Errorf("%s tells %s: %s", name, found, text)
 				}

@@ -77,9 +77,17 @@ func ambiguous(text string, meant []candidate) error {
 	return invalid(text+" begins the ids of several: "+b.String(), wire.Fault{Location: "path.id", Message: "give more of the id that you mean"})
 }
 
+// reads are the operations that show the things that a part of the address is for.
+var reads = map[string]string{
+	"batches": "read-batch", "items": "read-item", "graphs": "read-graph", "uploads": "read-upload", "tokens": "list-tokens",
+}
+
 // meant returns what the beginning of an id could mean, of a kind of thing that has a part of the address for itself; nothing
-// where the id is whole or no part of one.
+// where the id is whole or no part of one, or for whoever may not be shown such a thing: the operation answers them.
 func (s *server) meant(ctx context.Context, kind, start string) ([]candidate, error) {
+	if shown, known := reads[kind]; !known || !s.may(callOf(ctx).token, shown) {
+		return nil, nil
+	}
 	begins := func(id string) bool { return len(start) < len(id) && strings.HasPrefix(id, start) }
 	switch kind {
 	case "batches":
@@ -101,9 +109,6 @@ func (s *server) meant(ctx context.Context, kind, start string) ([]candidate, er
 		}
 		return out, err
 	case "tokens":
-		if s.permit(ctx, "list-tokens") != nil {
-			return nil, nil //nolint:nilerr // the operation refuses it, too
-		}
 		tokens, err := s.registry.Tokens(ctx)
 		var out []candidate
 		for _, t := range tokens {

@@ -85,3 +85,51 @@ func TestShortID(t *testing.T) {
 		t.Errorf("the page of an id that could be several: %d %s", answer.StatusCode, text)
 	}
 }
+
+// A token that may be shown nothing learns nothing from ids in short: it is refused as with a whole id, and that is audited.
+func TestShortID_Worker(t *testing.T) {
+	b, _ := isolated(t)
+	const hidden = "the-name-of-a-file"
+	sent, err := b.as(t, registry.RoleDepositor).Submit(t.Context(), wire.SubmitRequest{URL: "http://h.test/" + hidden, Filename: hidden}, "")
+	must(t, err)
+	b.pass(time.Hour)
+	graph, err := b.as(t, registry.RoleDepositor).Prepare(t.Context(), registry.Graph{Nodes: []registry.Node{linked("a"), linked("b", "a")}})
+	must(t, err)
+	var uploads []string
+	for _, end := range []string{"1", "2"} {
+		on, err := b.store.BeginUpload(t.Context(), registry.NewUpload{
+			ID: "01999999-aaaa-7999-8999-99999999999" + end, Filename: hidden, SizeBytes: 9, CreatedBy: "the depositor", Keep: time.Hour,
+		})
+		must(t, err)
+		uploads = append(uploads, on.ID)
+	}
+	ids := append(uploads, sent.BatchID, graph.GraphID, graph.Items["a"], graph.Items["b"])
+	worker := []string{"Authorization", "Bearer " + secret(registry.RoleWorker)}
+	for _, tt := range []struct{ method, kind, id, rest, body string }{
+		{"GET", "items", sent.BatchID[:18], "", ""},
+		{"GET", "items", graph.Items["a"][:8], "", ""}, // which begins both
+		{"GET", "batches", graph.Items["a"][:8], "", ""},
+		{"GET", "batches", graph.Items["a"][:8], "/report.csv", ""},
+		{"POST", "items", graph.Items["a"][:8], "/commands", `{"act":"cancel","reason":"a test"}`},
+		{"GET", "graphs", graph.GraphID[:8], "", ""},
+		{"GET", "uploads", uploads[0][:8], "", ""},
+		{"DELETE", "uploads", uploads[0][:8], "", ""},
+		{"DELETE", "tokens", "hiveb", "", ""},
+	} {
+		before := len(b.entries(t))
+		path := "/api/v1/" + tt.kind + "/" + tt.id + tt.rest
+		answer, text := b.send(t, tt.method, path, tt.body, worker...)
+		wantProblem(t, answer, text, http.StatusForbidden, wire.CodeForbidden)
+		for _, id := range append(ids, hidden) {
+			if strings.Contains(text, id) {
+				t.Errorf("%s %s tells %s: %s", tt.method, path, id, text)
+			}
+		}
+		if got := b.entries(t); len(got) != before+1 || got[0] != registry.EventRefused {
+			t.Errorf("%s %s: audit log %v, want one refusal more than the %d entries before", tt.method, path, got, before)
+		}
+		if answer, _ := b.send(t, http.MethodGet, "/"+tt.kind+"/"+tt.id, "", worker...); answer.StatusCode != http.StatusForbidden {
+			t.Errorf("the page /%s/%s: %d", tt.kind, tt.id, answer.StatusCode)
+		}
+	}
+}
