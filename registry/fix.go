@@ -103,15 +103,21 @@ func contentFix(it WorkItem, code string) Fix {
 	return f
 }
 
-// fetched says that some of what the item takes in comes from addresses, where it may be mended. The files that an uploaded
-// manifest lists are fetched, too; the manifest of a batch is all that the batch itself takes in.
+// fetched says that some of what the item takes in comes from addresses, where it may be mended.
 func fetched(it WorkItem) bool {
 	var spec Spec
 	if err := json.Unmarshal(it.Spec, &spec); err != nil {
 		return true // it is not known
 	}
-	_, uploaded := UploadID(spec.URL)
-	return !uploaded || it.Action == Ingest && spec.Type == ObjectManifest
+	return !spec.Own(it.Action)
+}
+
+// Own says that all that an item of an action takes in by what its spec names lies here already, as an upload. The files that an
+// uploaded object manifest lists do not; the manifest of a batch is all that the batch itself takes in. What is found in a
+// payload, as a bag's fetch.txt is, is not known before it is read.
+func (s Spec) Own(a Action) bool {
+	_, uploaded := UploadID(s.URL)
+	return uploaded && (a != Ingest || s.Type != ObjectManifest)
 }
 
 // fetchedAgain is the stage from which a requeued item fetches its files once more, "" when that is where it failed, or before.

@@ -20,8 +20,8 @@ type WorkerInfo struct {
 	Version  string        `json:"version"`
 	Capacity map[Stage]int `json:"capacity"` // slots per stage
 	Free     map[Stage]int `json:"free"`
-	// Spare are those slots of Capacity that a collection takes only while others do not need them: where sources are waited for,
-	// one collection never has more items under way than all workers have slots that are not spare.
+	// Spare are those slots of Capacity that are kept for other collections and for uploads, whether or not any wait. Where sources
+	// are waited for, a collection gets no more of the workers' slots than those that are not spare; see [SourceKind] for what counts.
 	Spare    map[Stage]int `json:"spare,omitempty"`
 	Draining bool          `json:"draining"`
 	SeenAt   time.Time     `json:"seen_at"`

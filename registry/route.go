@@ -74,7 +74,7 @@ type SourceKind string
 // The kinds of sources.
 const (
 	NoSource    SourceKind = ""
-	NamedSource SourceKind = "named" // what the item's spec names, which may be an upload: that is here already
+	NamedSource SourceKind = "named" // what the item's spec names: all but uploads, see [Spec.Own]
 	AnySource   SourceKind = "any"   // what a payload names, too, as a bag's fetch.txt does
 )
 

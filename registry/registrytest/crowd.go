@@ -10,6 +10,9 @@ func crowdTests() []test {
 	return []test{
 		{"one_collection_leaves_a_slot_to_others", crowdLeavesASlot},
 		{"uploads_wait_for_no_source", crowdPassedByUploads},
+		{"uploaded_object_manifests_name_what_is_outside", crowdOfObjectManifests},
+		{"a_held_upload_lets_the_next_one_by", crowdPastAHeldUpload},
+		{"what_a_held_worker_runs_takes_no_slot_of_others", crowdWithoutHeldWorker},
 		{"a_freed_slot_is_had_at_once", crowdFreed},
 		{"where_payloads_name_sources_uploads_count", crowdOfBags},
 		{"without_spare_slots_there_is_no_rule", crowdWithoutRule},
@@ -20,7 +23,7 @@ func crowdTests() []test {
 func (f *fixture) spares(stage registry.Stage, slots, spare int) {
 	f.Helper()
 	_, err := f.Renew(f.Context(), registry.RenewRequest{Lease: lease, Worker: registry.WorkerInfo{
-		ID: "w", Capacity: map[registry.Stage]int{stage: slots}, Free: map[registry.Stage]int{stage: slots}, Spare: map[registry.Stage]int{stage: spare},
+		ID: "worker-1", Capacity: map[registry.Stage]int{stage: slots}, Free: map[registry.Stage]int{stage: slots}, Spare: map[registry.Stage]int{stage: spare},
 	}})
 	f.must(err)
 }
@@ -28,11 +31,17 @@ func (f *fixture) spares(stage registry.Stage, slots, spare int) {
 // waitingAt brings n jobs of a collection to a stage; own says that they are of an upload.
 func (f *fixture) waitingAt(stage registry.Stage, collection string, n int, own bool) []string {
 	f.Helper()
+	return f.waitingOf(stage, collection, n, own, registry.FileType)
+}
+
+// waitingOf is waitingAt with jobs of a type.
+func (f *fixture) waitingOf(stage registry.Stage, collection string, n int, own bool, as registry.PayloadType) []string {
+	f.Helper()
 	id := f.submit(func(s *registry.Submission) { s.Collection = collection })
 	c := f.takeItem(id)
 	jobs := newJobs(n)
-	if own {
-		for i := range jobs {
+	for i := range jobs {
+		if jobs[i].Spec.Type = as; own {
 			jobs[i].Spec.URL = registry.UploadURL(f.unique("upload"))
 		}
 	}
@@ -108,6 +117,75 @@ func crowdPassedByUploads(f *fixture) {
 		}
 		f.crowded(stage, slow[3])
 		f.spares(stage, 0, 0)
+	}
+}
+
+// crowdOfObjectManifests: the files that an uploaded object manifest lists are fetched from wherever it says. To read the manifest of
+// a batch is to read the upload.
+func crowdOfObjectManifests(f *fixture) {
+	for _, stage := range []registry.Stage{registry.Estimate, registry.Download} {
+		collection := f.unique("a")
+		f.others(collection)
+		slow := f.waitingOf(stage, collection, 4, true, registry.ObjectManifest)
+		f.spares(stage, 4, 2)
+		f.take(stage, slow[0])
+		f.take(stage, slow[1])
+		f.crowded(stage, slow[2])
+		for _, own := range f.waitingOf(stage, collection, 2, true, registry.BagType) {
+			if got := f.take(stage, slow[2]); got.Item.ID != own {
+				f.Fatalf("got %s, want an uploaded bag", got.Item.Name)
+			}
+		}
+		f.spares(stage, 0, 0)
+	}
+	var batches []string
+	for range 4 {
+		id := f.unique("upload")
+		f.upload(id, id)
+		batches = append(batches, f.submit(func(s *registry.Submission) { s.Spec.URL = registry.UploadURL(id) }))
+	}
+	f.spares(registry.Expand, 4, 2)
+	for _, batch := range batches {
+		f.take(registry.Expand, batch)
+	}
+}
+
+func crowdPastAHeldUpload(f *fixture) {
+	slow := f.waitingAt(registry.Download, mnemonic, 3, false)
+	f.spares(registry.Download, 4, 2)
+	f.take(registry.Download, slow[0])
+	f.take(registry.Download, slow[1])
+	own := f.waitingAt(registry.Download, mnemonic, 2, true)
+	f.hold(registry.HoldItem, own[0])
+	if got := f.take(registry.Download, slow[2]); got.Item.ID != own[1] {
+		f.Fatalf("got %s, want the upload behind the held one", got.Item.Name)
+	}
+	f.crowded(registry.Download, slow[2])
+	f.release(registry.HoldItem, own[0])
+	if got := f.take(registry.Download, slow[2]); got.Item.ID != own[0] {
+		f.Fatalf("got %s, want the upload that is held no more", got.Item.Name)
+	}
+}
+
+func crowdWithoutHeldWorker(f *fixture) {
+	jobs := f.waitingAt(registry.Download, mnemonic, 5, false)
+	f.spares(registry.Download, 4, 2)
+	f.take(registry.Download, jobs[0])
+	f.take(registry.Download, jobs[1])
+	f.crowded(registry.Download, jobs[2])
+	_, err := f.Renew(f.Context(), registry.RenewRequest{Lease: lease, Worker: registry.WorkerInfo{
+		ID: "worker-2", Capacity: map[registry.Stage]int{registry.Download: 4}, Free: map[registry.Stage]int{registry.Download: 4},
+		Spare: map[registry.Stage]int{registry.Download: 2},
+	}})
+	f.must(err)
+	f.hold(registry.HoldWorker, "worker-1")
+	for _, job := range jobs[2:4] {
+		if got, why := f.asksAt(registry.Download, "worker-2", job); why != "" || got.Item.ID != job {
+			f.Fatalf("the other worker got %q, refused for %q; it has four slots, and runs nothing", got.Item.ID, why)
+		}
+	}
+	if _, why := f.asksAt(registry.Download, "worker-2", jobs[4]); why != registry.ReasonCrowded {
+		f.Errorf("a third item: %q, want crowded", why)
 	}
 }
 

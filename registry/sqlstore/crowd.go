@@ -23,23 +23,28 @@ type crowd struct {
 	turned bool           // somebody was kept from a slot
 }
 
-// crowd counts what runs in a stage. Stages that fetch nothing, and workers without spare slots, have no rule.
+// crowd counts what runs in a stage. Stages that fetch nothing, and workers without spare slots, have no rule. A worker that was killed
+// counts with its slots for [workerAlive]: so long one collection may get more than its share of the one in its place.
 func (t *tx) crowd(stage registry.Stage) (c crowd, err error) {
 	step, ok := stepOf(stage)
 	if !ok || step.Fetches == registry.NoSource {
 		return c, nil
 	}
+	// What a held or stopping worker still runs takes none of these slots.
+	const serving = `w.stage = $1 AND w.seen_at > $2 AND w.capacity > 0`
+	args := []any{stage, t.now - workerAlive.Microseconds()}
 	var slots int
-	err = t.get(`SELECT COALESCE(SUM(capacity), 0), COALESCE(SUM(spare), 0) FROM worker_stage WHERE stage = $1 AND seen_at > $2`,
-		[]any{stage, t.now - workerAlive.Microseconds()}, &slots, &c.spare)
+	err = t.get(`SELECT COALESCE(SUM(capacity), 0), COALESCE(SUM(spare), 0) FROM worker_stage w WHERE `+serving, args, &slots, &c.spare)
 	if err != nil || c.spare == 0 {
 		return c, err
 	}
 	counted := ``
 	if c.apart = step.Fetches == registry.NamedSource; c.apart {
-		counted = ` AND own = 0`
+		counted = ` AND i.own = 0`
 	}
-	running, err := t.numbers(`SELECT collection, COUNT(*) FROM work_item WHERE stage = $1 AND status = 'running'`+counted+` GROUP BY collection`, stage)
+	running, err := t.numbers(`SELECT i.collection, COUNT(*) FROM work_item i JOIN attempt a ON a.item_id = i.id AND a.n = i.attempt
+		JOIN worker_stage w ON w.worker_id = a.worker AND `+serving+`
+		WHERE i.stage = $1 AND i.status = 'running'`+counted+` GROUP BY i.collection`, args...)
 	if err != nil {
 		return c, fmt.Errorf("count what runs at %s: %w", stage, err)
 	}
@@ -79,8 +84,8 @@ func (c *crowd) take(n turn) {
 	}
 }
 
-// again is when a worker that was kept from an item asks again, unless one of its slots becomes free before: all
-// workers of a stage together ask twice a second.
+// again is when a worker that was kept from an item asks again, unless one of its slots becomes free before. With up to ten spare
+// slots of a stage all its workers together ask about twice a second; with more, each asks every five seconds.
 func (c *crowd) again() time.Duration {
 	const each, most = 500 * time.Millisecond, 5 * time.Second
 	return min(time.Duration(max(1, c.spare))*each, most)

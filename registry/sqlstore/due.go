@@ -137,7 +137,7 @@ func (t *tx) offerLane(stage registry.Stage, collection string, d registry.DueRe
 		return nil, err
 	}
 	if slices.ContainsFunc(found, func(o offered) bool { return o.waiting }) {
-		aside, err := t.setAside(stage, collection)
+		aside, err := t.setAside(stage, collection, false)
 		if err != nil {
 			return nil, err
 		}

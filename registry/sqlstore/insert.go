@@ -75,7 +75,6 @@ func (n newItem) values(b birth, seq, now int64) ([]any, error) {
 	if len(n.storages) > 0 {
 		first, others = n.storages[0], n.storages[1:]
 	}
-	_, own := registry.UploadID(n.spec.URL)
 	var why cause
 	if n.status == registry.Failed {
 		why = causeOf(n.stage, n.class, n.code, "", clean(n.note))
@@ -87,7 +86,7 @@ func (n newItem) values(b birth, seq, now int64) ([]any, error) {
 		n.status, n.priority, rank(now, n.priority), clean(n.name), string(spec), n.fingerprint, n.class, clean(n.note),
 		now + n.delay, b.nudge, clean(n.actor), now, b.finished, n.graph, n.blockers,
 		first, wordList(others), wordList(n.optional), b.ready,
-		why.fingerprint, why.code, why.host, bit(own),
+		why.fingerprint, why.code, why.host, bit(n.spec.Own(n.action)),
 	}, nil
 }
 

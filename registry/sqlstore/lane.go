@@ -115,7 +115,7 @@ func (l *lineup) express() error {
 			}
 			return nil
 		}
-		aside, err := l.setAside(l.stage, found[waiting].Collection)
+		aside, err := l.setAside(l.stage, found[waiting].Collection, false)
 		if err != nil {
 			return err
 		}
@@ -142,21 +142,30 @@ func (l *lineup) round() (more bool, err error) {
 	return len(lanes) > 0, nil
 }
 
-// turnOf takes a lane's first items, so many at most.
+// turnOf takes a lane's first items, so many at most. Where its collection has all the slots that it may have, these are of its
+// uploads alone, which wait for nobody's server.
 func (l *lineup) turnOf(collection string, share int) error {
-	room := l.crowd.room(collection)
-	if room == 0 {
-		return l.turnOfUploads(collection, share)
+	room, query := l.crowd.room(collection), heads
+	crowded := room == 0
+	if crowded {
+		l.crowd.turned, query = true, uploads
+		l.looked++
+		if !l.crowd.apart {
+			l.spent[collection] = true
+			return nil
+		}
+	} else {
+		share = min(share, room)
 	}
-	share = min(share, room)
-	first, err := l.readTurns(share+l.of[collection], heads, l.stage, collection)
+	first, err := l.readTurns(share+l.of[collection], query, l.stage, collection)
 	if err != nil {
 		return err
 	}
 	first = slices.DeleteFunc(first, func(n turn) bool { return l.taken[n.ID] })
+	first = first[:min(share, len(first))]
 	waiting := slices.IndexFunc(first, func(n turn) bool { return n.waiting })
 	switch {
-	case len(first) == 0 && l.of[collection] == 0:
+	case len(first) == 0 && l.of[collection] == 0 && !crowded:
 		l.looked++
 		return l.closeLane(l.stage, collection)
 	case waiting < 0:
@@ -166,27 +175,12 @@ func (l *lineup) turnOf(collection string, share int) error {
 	if err := l.take(collection, first[:waiting]...); err != nil {
 		return err
 	}
-	aside, err := l.setAside(l.stage, collection)
+	aside, err := l.setAside(l.stage, collection, crowded)
 	l.looked += aside + 1
 	if err == nil && waiting == 0 && aside >= groupWrites {
 		err = l.served(l.stage, collection) // there may be many more of them: it is somebody else's turn now
 	}
 	return err
-}
-
-// turnOfUploads takes of a lane's items only those that wait for nobody's server: its collection has all the slots that it may
-// have with the others.
-func (l *lineup) turnOfUploads(collection string, share int) error {
-	l.crowd.turned, l.looked, l.spent[collection] = true, l.looked+1, true
-	if !l.crowd.apart {
-		return nil
-	}
-	found, err := l.readTurns(share+l.of[collection], uploads, l.stage, collection)
-	if err != nil {
-		return err
-	}
-	found = slices.DeleteFunc(found, func(n turn) bool { return l.taken[n.ID] || n.waiting })
-	return l.take(collection, found[:min(share, len(found))]...)
 }
 
 // take takes items of a lane, which has its turn with them.

@@ -98,10 +98,15 @@ func (t *tx) enter(query string, args ...any) (ids []string, err error) {
 	return ids, nil
 }
 
-// setAside takes those of a lane's first items that wait out of the way of claims, and returns how many they were.
-func (t *tx) setAside(stage registry.Stage, collection string) (int64, error) {
+// setAside takes those of a lane's first items that wait out of the way of claims, and returns how many they were. own: of its
+// uploads alone.
+func (t *tx) setAside(stage registry.Stage, collection string, own bool) (int64, error) {
+	among := ``
+	if own {
+		among = ` AND f.own = 1`
+	}
 	n, err := t.exec(`UPDATE work_item AS i SET ready = CASE WHEN `+blocked+` THEN 2 ELSE 3 END, nudge_at = NULL, nudges = 0
-		WHERE i.id IN (SELECT f.id FROM work_item f WHERE f.stage = $1 AND f.collection = $2 AND f.ready = 1
+		WHERE i.id IN (SELECT f.id FROM work_item f WHERE f.stage = $1 AND f.collection = $2 AND f.ready = 1`+among+`
 			ORDER BY f.rank, f.id`+limit(groupWrites)+`) AND `+waits, stage, collection)
 	if err != nil {
 		return 0, fmt.Errorf("set held items of %s at %s aside: %w", collection, stage, err)

@@ -1,9 +1,11 @@
 package sqlstore_test
 
 import (
+	"database/sql"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -79,6 +81,69 @@ func TestMigrate_FilledReports(t *testing.T) {
 			must(err)
 			if r, err := openURL(t, at, nil).ReportOf(t.Context(), "b", 1); err != nil || r.Failed != 2 || r.Preserved != 1 {
 				t.Errorf("there and back: %+v, %v", r, err)
+			}
+		})
+	}
+}
+
+// TestMigrate_OwnItems: of items from before there were spare slots it is said as of new ones whether all that they name lies here.
+func TestMigrate_OwnItems(t *testing.T) {
+	t.Parallel()
+	for driver, address := range map[string]func(*testing.T) string{
+		"sqlite": func(t *testing.T) string { return sqlstoretest.SQLite(t) },
+		"pgx":    func(t *testing.T) string { return postgrestest.Shared(t).Schema(t) },
+	} {
+		t.Run(driver, func(t *testing.T) {
+			t.Parallel()
+			at := address(t)
+			must := func(err error) {
+				t.Helper()
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, _, err := sqlstore.Migrate(t.Context(), at)
+			must(err)
+			s := openURL(t, at, nil)
+			must(s.PutCollection(t.Context(), registry.Collection{Mnemonic: "own"}, "admin"))
+			_, err = s.BeginUpload(t.Context(), registry.NewUpload{ID: "u", Keep: time.Hour})
+			must(err)
+			must(s.FinishUpload(t.Context(), registry.Upload{ID: "u"}))
+			var lease registry.Lease
+			for i, address := range []string{registry.UploadURL("u"), "https://example.org/x"} {
+				made, err := s.Submit(t.Context(), registry.Submission{Collection: "own", Spec: registry.Spec{Type: registry.BatchManifest, URL: address}})
+				must(err)
+				claimed, err := s.Claim(t.Context(), registry.ClaimRequest{
+					RequestID: fmt.Sprint(i), Stage: registry.Expand, Hint: made.BatchID, Worker: "w", Lease: time.Hour,
+				})
+				must(err)
+				lease = claimed.Lease
+			}
+			var jobs []registry.NewJob
+			for _, kind := range registry.PayloadTypes() {
+				for _, address := range []string{registry.UploadURL("u"), "https://example.org/x"} {
+					n := int64(len(jobs) + 1)
+					jobs = append(jobs, registry.NewJob{Line: n, Row: n, Spec: registry.Spec{Type: kind, URL: address}})
+				}
+			}
+			_, err = s.AddJobs(t.Context(), lease, jobs)
+			must(err)
+			must(s.Close())
+			owned := func() (ids []string) {
+				db, err := sql.Open(driver, strings.TrimPrefix(at, "sqlite:"))
+				must(err)
+				defer db.Close()
+				return column(t, db, `SELECT id FROM work_item WHERE own = 1 ORDER BY id`)
+			}
+			want := owned()
+			if len(want) != len(registry.PayloadTypes()) { // the batch, and the jobs of all types but one
+				t.Errorf("%d items are our own, want %d", len(want), len(registry.PayloadTypes()))
+			}
+			must(sqlstore.MigrateTo(t.Context(), at, 30))
+			_, _, err = sqlstore.Migrate(t.Context(), at)
+			must(err)
+			if diff := cmp.Diff(want, owned()); diff != "" {
+				t.Errorf("(-new +migrated):\n%s", diff)
 			}
 		})
 	}
