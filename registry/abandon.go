@@ -9,6 +9,9 @@ import (
 // ResultAbandon is the durable result of a failed job whose announced version is to be abandoned: an [Abandonment].
 const ResultAbandon = "abandon"
 
+// AbandonOneByOne is why a bulk act does not abandon.
+const AbandonOneByOne = "a version is abandoned for each job by itself, since who agrees must have seen who asked for it and why"
+
 // Abandonment is who asked, and who agreed, that an announced version is given up of which nobody can see anything. A requeue
 // ends it: the version is rolled forward, or made anew when it was abandoned.
 type Abandonment struct {
@@ -32,6 +35,11 @@ func (it WorkItem) Abandonment() (a Abandonment, ok bool) {
 // what was asked for expires after [AskingLasts].
 func (a Abandonment) Waits(now time.Time) bool {
 	return a.ApprovedBy == "" && now.Before(a.AskedAt.Add(AskingLasts))
+}
+
+// Request names this asking, apart from every other one for the same item.
+func (a Abandonment) Request() string {
+	return a.AskedBy + " at " + a.AskedAt.UTC().Format(time.RFC3339Nano)
 }
 
 // Text says for people who decided what, and why.

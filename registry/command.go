@@ -16,7 +16,9 @@ type Command struct {
 	Reason   string `json:"reason,omitempty"`   // hold, and abandon where nobody has asked before: required
 	Actor    string `json:"actor,omitempty"`
 	// Confirmed says that the consequences were shown and accepted.
-	Confirmed      bool   `json:"confirmed,omitempty"`
+	Confirmed bool `json:"confirmed,omitempty"`
+	// AgreesTo is abandon: the [Abandonment.Request] of somebody else that the actor was shown and agrees to; "" asks for it.
+	AgreesTo       string `json:"agrees_to,omitempty"`
 	IdempotencyKey string `json:"idempotency_key,omitempty"`
 }
 
@@ -25,6 +27,8 @@ type ConfirmationNeeded struct {
 	ItemID       string   `json:"item_id"`
 	Act          Act      `json:"act"`
 	Consequences []string `json:"consequences"` // a sentence each: what notification will be lost, what folders go
+	// AgreesTo is what Command.AgreesTo must be with the confirmation.
+	AgreesTo string `json:"agrees_to,omitempty"`
 }
 
 // Error tells the consequences.

@@ -19,6 +19,8 @@ import (
 type Forms interface {
 	// MayAct says whether who asks may ask acts at all: who may not sees no buttons.
 	MayAct(ctx context.Context) bool
+	// MayAbandon says whether who asks may ask act abandon.
+	MayAbandon(ctx context.Context) bool
 	// Command is that of registry.Administering, in the name of who asks.
 	Command(ctx context.Context, c registry.Command) (registry.WorkItem, error)
 	// Bulk is that of registry.Administering, in the name of who asks.
@@ -41,7 +43,12 @@ func (p *pages) buttons(ctx context.Context, it registry.WorkItem) buttons {
 	if p.forms == nil || !p.forms.MayAct(ctx) {
 		return buttons{}
 	}
-	return buttons{it.ID, it.AllowedActs}
+	return buttons{it.ID, p.mayAsk(ctx, it)}
+}
+
+// mayAsk are the acts of an item that somebody may ask who may act.
+func (p *pages) mayAsk(ctx context.Context, it registry.WorkItem) []registry.Act {
+	return slices.DeleteFunc(slices.Clone(it.AllowedActs), func(a registry.Act) bool { return a == registry.ActAbandon && !p.forms.MayAbandon(ctx) })
 }
 
 // label is what a button says.
@@ -76,6 +83,9 @@ func (p *pages) askAct(r *http.Request) (page, error) {
 		return page{}, err
 	}
 	act := registry.Act(r.URL.Query().Get("act"))
+	if act == registry.ActAbandon && !p.forms.MayAbandon(r.Context()) {
+		return page{}, errForbidden
+	}
 	if !slices.Contains(it.AllowedActs, act) {
 		return page{}, fmt.Errorf("%w: %s cannot be asked of %s as it is now (%s)", errRefused, act, nameOf(it), it.State)
 	}
@@ -133,7 +143,7 @@ func (p *pages) act(w http.ResponseWriter, r *http.Request) {
 	var late *registry.PastNoReturn
 	switch form := (actPage{Item: it, Command: c}); {
 	case errors.As(err, &needed):
-		form.Consequences = needed.Consequences
+		form.Consequences, form.Command.AgreesTo = needed.Consequences, needed.AgreesTo
 		p.write(w, r, actForm(form), http.StatusConflict)
 	case errors.As(err, &transition), errors.As(err, &late), errors.Is(err, registry.ErrIdempotencyConflict),
 		errors.Is(err, registry.ErrSamePerson), errors.Is(err, registry.ErrNotFound): // a hold that is released: another one, elsewhere, keeps the item
@@ -156,7 +166,7 @@ func commandOf(r *http.Request, it registry.WorkItem) (registry.Command, error) 
 	c := registry.Command{
 		ItemID: it.ID, Act: registry.Act(r.PostForm.Get("act")), From: registry.Stage(r.PostForm.Get("from")),
 		Reason: strings.TrimSpace(r.PostForm.Get("reason")), Confirmed: r.PostForm.Get("confirm") == "yes",
-		IdempotencyKey: r.PostForm.Get("key"),
+		AgreesTo: r.PostForm.Get("agrees_to"), IdempotencyKey: r.PostForm.Get("key"),
 	}
 	switch {
 	case !isActOfPeople(c.Act):
@@ -164,7 +174,7 @@ func commandOf(r *http.Request, it registry.WorkItem) (registry.Command, error) 
 	case c.Reason == "" && needsReason(it, c.Act):
 		return c, fmt.Errorf("%w: %s needs a reason; whoever comes across it is shown it", errBadQuery, c.Act)
 	}
-	if err := boundForm(c.Reason, c.IdempotencyKey); err != nil {
+	if err := boundForm(c.Reason+c.AgreesTo, c.IdempotencyKey); err != nil {
 		return c, err
 	}
 	if text := r.PostForm.Get("priority"); c.Act == registry.ActPriority {

@@ -22,6 +22,8 @@ type clerk struct {
 
 func (*clerk) MayAct(context.Context) bool { return true }
 
+func (*clerk) MayAbandon(context.Context) bool { return true }
+
 func (c *clerk) Command(ctx context.Context, cmd registry.Command) (registry.WorkItem, error) {
 	cmd.Actor = "clerk " + hostile
 	c.asked = append(c.asked, cmd)

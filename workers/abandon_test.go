@@ -43,7 +43,11 @@ func (r *rig) breaks(id string, objects *storagetest.Faulty, version int, file s
 func (r *rig) wantAbandoned(id string) {
 	r.t.Helper()
 	for _, person := range []string{"one", "another"} {
-		_, err := r.registry.Command(r.t.Context(), registry.Command{ItemID: id, Act: registry.ActAbandon, Reason: "the source is lost", Actor: person, Confirmed: true})
+		agrees := ""
+		if a, asked := r.item(id).Abandonment(); person == "another" && asked {
+			agrees = a.Request()
+		}
+		_, err := r.registry.Command(r.t.Context(), registry.Command{ItemID: id, Act: registry.ActAbandon, Reason: "the source is lost", Actor: person, Confirmed: true, AgreesTo: agrees})
 		must(r.t, err)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,6 +51,8 @@ is shown by state, and after a yes (or with --yes) an item of its own carries th
 
 func (a *app) act(ctx context.Context, args []string, ask act) error {
 	switch {
+	case ask.match != "" && ask.Act == registry.ActAbandon:
+		return &usageError{errors.New(registry.AbandonOneByOne + "; name the items")}
 	case ask.match != "" && len(args) > 0:
 		return &usageError{errors.New("ids and --match exclude each other")}
 	case ask.match == "" && len(args) == 0:
@@ -119,11 +122,14 @@ func (a *app) showMatches(ctx context.Context, c *client.Client, q registry.Quer
 }
 
 // undecidedError says that somebody has to say yes.
-type undecidedError struct{ question string }
+type undecidedError struct {
+	question string
+	how      string // what says yes beforehand; "" is --yes
+}
 
 // Error says how.
 func (e *undecidedError) Error() string {
-	return e.question + " nobody said yes; ask again on a terminal, or with --yes"
+	return e.question + " nobody said yes; ask again on a terminal, or with " + cmp.Or(e.how, "--yes")
 }
 
 // decide returns nil when the answer to a question is yes, because it was given beforehand or at the terminal.
@@ -133,7 +139,7 @@ func (a *app) decide(question string, yes bool) error {
 	}
 	in, ok := a.in.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {
-		return &undecidedError{question}
+		return &undecidedError{question: question}
 	}
 	_, _ = fmt.Fprintf(a.err, "%s [y/N] ", question)
 	answer, err := bufio.NewReader(in).ReadString('\n')
@@ -141,7 +147,7 @@ func (a *app) decide(question string, yes bool) error {
 		return fmt.Errorf("read the answer: %w", err)
 	}
 	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
-		return &undecidedError{question}
+		return &undecidedError{question: question}
 	}
 	return nil
 }
@@ -162,10 +168,14 @@ func (a *app) confirmed(ctx context.Context, c *client.Client, command registry.
 	for _, text := range p.Consequences {
 		a.note("  %s", text)
 	}
-	if err := a.decide(fmt.Sprintf("%s item %s?", command.Act, command.ItemID), false); err != nil {
+	err = a.decide(fmt.Sprintf("%s item %s?", command.Act, command.ItemID), false)
+	if undecided := new(undecidedError); p.AgreesTo != "" && errors.As(err, &undecided) {
+		undecided.how = fmt.Sprintf("--yes --agrees-to '%s'", p.AgreesTo)
+	}
+	if err != nil {
 		return it, err
 	}
-	command.Confirmed = true
+	command.Confirmed, command.AgreesTo = true, p.AgreesTo
 	return c.Command(ctx, command)
 }
 

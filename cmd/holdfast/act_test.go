@@ -49,6 +49,9 @@ func TestActs(t *testing.T) {
 		batches, jobs = append(batches, s.BatchID), append(jobs, s.Jobs[0].ItemID)
 	}
 
+	t.Run("abandon is asked for one by one", func(t *testing.T) {
+		in("item", "abandon", "--match", "state:failed", "--yes").wants(t, exitUsage).says(t, "by itself")
+	})
 	t.Run("delete asks", func(t *testing.T) {
 		in("batch", "delete", batches[2]).wants(t, exitHeld).says(t, "1 job is deleted", "--yes")
 		if got := state(batches[2]); got != "Failed" {

@@ -367,7 +367,11 @@ func (a *app) steering() []*cobra.Command {
 		a.actCommand("abort", "End items for good, and what waits for their success", registry.ActAbort, nil),
 		a.actCommand("delete", "Give up items that failed or are held; what was stored stays", registry.ActDelete, nil),
 		a.actCommand("give-up", "Give up telling the receiver of jobs whose objects are preserved: they complete, not told", registry.ActGiveUp, nil),
-		a.actCommand("abandon", "Ask for the announced version of failed jobs to be given up, or agree to what another admin asked", registry.ActAbandon, nil),
+		a.actCommand("abandon", "Ask for the announced version of failed jobs to be given up, or agree to what another admin asked", registry.ActAbandon, func(cmd *cobra.Command, c *registry.Command) {
+			cmd.Use, cmd.Long = "abandon ID... | -", cmd.Short+".\n\nItems are named by their ids, - reads ids from standard input."
+			_ = cmd.Flags().MarkHidden("match") // who uses it is told why it is not there
+			cmd.Flags().StringVar(&c.AgreesTo, "agrees-to", "", "with --yes: agree to this `REQUEST` of another admin, as the command has shown it")
+		}),
 		a.actCommand("priority", "Change when items have their turn", registry.ActPriority, func(cmd *cobra.Command, c *registry.Command) {
 			cmd.Flags().Func("to", "the new priority `N`, lower first; below 0 goes before everything else", func(text string) error {
 				n, err := strconv.Atoi(text)

@@ -13,6 +13,9 @@ const pagesOperation = "pages"
 // formsOperation stands for the buttons of the pages.
 const formsOperation = "forms"
 
+// abandonOperation stands for the act abandon, which command-item alone does not allow.
+const abandonOperation = "abandon"
+
 // access is who may do what: the roles of each operation, by its id. An operation that is missing here is nobody's, and
 // a test fails.
 func access() map[string][]registry.Role {
@@ -54,6 +57,7 @@ func access() map[string][]registry.Role {
 		"item-why":       reader,
 		"item-edges":     reader,
 		"command-item":   operator,
+		abandonOperation: admin,
 		"redeliver-item": operator,
 		"bulk":           operator,
 

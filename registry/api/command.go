@@ -21,6 +21,11 @@ func (s *server) command(ctx context.Context, in *commandInput) (*output[registr
 	if err != nil {
 		return nil, err
 	}
+	if registry.Act(in.Body.Act) == registry.ActAbandon {
+		if err := s.permit(ctx, abandonOperation); err != nil {
+			return nil, err
+		}
+	}
 	faults := checkCommand(in.Body)
 	if route, ok := it.Route(); ok && in.Body.From != "" {
 		if stages := route.UpTo(it.Stage); !slices.Contains(stages, registry.Stage(in.Body.From)) {
@@ -33,7 +38,7 @@ func (s *server) command(ctx context.Context, in *commandInput) (*output[registr
 	}
 	it, err = s.registry.Command(ctx, registry.Command{
 		ItemID: it.ID, Act: registry.Act(in.Body.Act), From: registry.Stage(in.Body.From), Priority: in.Body.Priority,
-		Reason: in.Body.Reason, Confirmed: in.Body.Confirm, Actor: actor(ctx), IdempotencyKey: in.Key,
+		Reason: in.Body.Reason, Confirmed: in.Body.Confirm, AgreesTo: in.Body.AgreesTo, Actor: actor(ctx), IdempotencyKey: in.Key,
 	})
 	if err != nil {
 		return nil, err
@@ -52,6 +57,9 @@ func checkCommand(c wire.CommandRequest) []wire.Fault {
 	if acts := registry.AdminActs(); !slices.Contains(acts, act) {
 		fault("act", "%q is not one of %v", act, acts)
 	}
+	if c.AgreesTo != "" && act != registry.ActAbandon {
+		fault("agrees_to", "only abandon is agreed to")
+	}
 	if c.From != "" && act != registry.ActRequeue {
 		fault("from", "only requeue starts at a stage")
 	}
@@ -65,6 +73,7 @@ func checkCommand(c wire.CommandRequest) []wire.Fault {
 		fault("reason", "missing: whoever finds an item held is shown why")
 	}
 	faults = append(faults, expressFault("body.priority", c.Priority)...)
+	faults = append(faults, textFault("body.agrees_to", c.AgreesTo, maxText)...)
 	return append(faults, textFault("body.reason", c.Reason, maxText)...)
 }
 
@@ -77,6 +86,9 @@ func (s *server) bulk(ctx context.Context, in *bulkInput) (*output[registry.Work
 	b := in.Body
 	match, faults := queryOf("body.query", b.Query)
 	faults = append(faults, checkCommand(b.CommandRequest)...)
+	if registry.Act(b.Act) == registry.ActAbandon {
+		faults = append(faults, wire.Fault{Location: "body.act", Message: registry.AbandonOneByOne})
+	}
 	faults = append(faults, oneOf("body.from", registry.Stage(b.From), registry.Stages())...)
 	if err := invalid("nothing was begun", faults...); err != nil {
 		return nil, err

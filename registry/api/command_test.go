@@ -60,12 +60,28 @@ func TestCommand_WrongValues(t *testing.T) {
 		{`{"act":"priority"}`, "body.priority"},
 		{`{"act":"requeue","priority":3}`, "body.priority"},
 		{`{"act":"hold"}`, "body.reason"},
+		{`{"act":"cancel","agrees_to":"ann"}`, "body.agrees_to"},
 	} {
 		answer, text := b.send(t, http.MethodPost, "/api/v1/items/"+jobs[0]+"/commands", tt.body)
 		p := wantProblem(t, answer, text, http.StatusUnprocessableEntity, wire.CodeInvalid)
 		if len(p.Faults) == 0 || p.Faults[0].Location != tt.location {
 			t.Errorf("%s: faults %+v, want %s", tt.body, p.Faults, tt.location)
 		}
+	}
+}
+
+// TestCommand_AbandonIsTheAdmins: two operators, or a bulk act, abandon nothing.
+func TestCommand_AbandonIsTheAdmins(t *testing.T) {
+	b := newBench(t)
+	_, jobs := failedJobs(t, b, 1)
+	ask := registry.Command{ItemID: jobs[0], Act: registry.ActAbandon, Reason: "because", Confirmed: true}
+	_, err := b.as(t, registry.RoleOperator).Command(t.Context(), ask)
+	problemOf(t, err, http.StatusForbidden, wire.CodeForbidden)
+	_, err = b.as(t, registry.RoleAdmin).Command(t.Context(), ask)
+	problemOf(t, err, http.StatusConflict, wire.CodeTransition) // it has announced nothing
+	_, err = b.as(t, registry.RoleAdmin).Bulk(t.Context(), wire.BulkRequest{Query: "state:failed", CommandRequest: wire.CommandRequest{Act: "abandon"}}, "")
+	if p := problemOf(t, err, http.StatusUnprocessableEntity, wire.CodeInvalid); len(p.Faults) != 1 || p.Faults[0].Location != "body.act" {
+		t.Errorf("faults %+v", p.Faults)
 	}
 }
 

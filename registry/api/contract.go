@@ -97,7 +97,12 @@ func (s *server) receivingRoutes(api huma.API) {
 }
 
 func (s *server) administeringRoutes(api huma.API) {
-	ask(s, api, act("command", "Ask an act of an item"), Registry.Command)
+	ask(s, api, act("command", "Ask an act of an item"), func(r Registry, ctx context.Context, c registry.Command) (registry.WorkItem, error) {
+		if c.Act == registry.ActAbandon { // who could name somebody else would be two people
+			c.Actor = actor(ctx)
+		}
+		return r.Command(ctx, c)
+	})
 	ask(s, api, act("bulk", "Ask an act of every item that matches"), Registry.Bulk)
 	ask(s, api, act("request-object", "Ask for an item about a preserved object"), Registry.RequestObject)
 	ask(s, api, act("search-orphans", "Look for what belongs to nobody"), Registry.SearchOrphans)

@@ -19,10 +19,18 @@ func NewForms(r Registry) *Forms { return &Forms{registry: Scoped(r), access: ac
 // MayAct says whether who asks may ask acts of items and release holds.
 func (f *Forms) MayAct(ctx context.Context) bool { return f.permit(ctx, "command-item") == nil }
 
+// MayAbandon says whether who asks may ask that a version is abandoned, or agree to it.
+func (f *Forms) MayAbandon(ctx context.Context) bool { return f.permit(ctx, abandonOperation) == nil }
+
 // Command carries an act out; the actor is who asks.
 func (f *Forms) Command(ctx context.Context, c registry.Command) (registry.WorkItem, error) {
 	if err := f.permit(ctx, "command-item"); err != nil {
 		return registry.WorkItem{}, err
+	}
+	if c.Act == registry.ActAbandon {
+		if err := f.permit(ctx, abandonOperation); err != nil {
+			return registry.WorkItem{}, err
+		}
 	}
 	if _, err := f.registry.Item(ctx, c.ItemID); err != nil {
 		return registry.WorkItem{}, err

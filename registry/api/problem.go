@@ -77,7 +77,7 @@ func answerTo(err error) (p *wire.Problem, known bool) {
 		return p, true
 	case errors.As(err, &confirm):
 		p := wire.NewProblem(http.StatusConflict, wire.CodeConfirm, err.Error()+"; confirm it to go on")
-		p.Consequences = confirm.Consequences
+		p.Consequences, p.AgreesTo = confirm.Consequences, confirm.AgreesTo
 		return p, true
 	case errors.As(err, &late):
 		p := wire.NewProblem(http.StatusConflict, wire.CodePastNoReturn, err.Error())

@@ -105,7 +105,7 @@ func TestAccess_Principles(t *testing.T) {
 	var spec specified
 	must(t, json.Unmarshal(text, &spec))
 	access := api.Access()
-	described := []string{"pages", "forms"}
+	described := []string{"pages", "forms", "abandon"}
 	workers := slices.Collect(maps.Keys(api.StagesOf()))
 	housekeeping := strings.Fields("recheck purge-expired offer undo-offers repeat-offers await-offers sweep")
 	ours := func(id string) bool {

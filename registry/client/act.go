@@ -24,7 +24,7 @@ func (c *Client) Command(ctx context.Context, cmd registry.Command) (registry.Wo
 	err := c.ask(ctx, request{
 		method: http.MethodPost, path: in("items", cmd.ItemID, "commands"), header: keyed(cmd.IdempotencyKey),
 	}, wire.CommandRequest{
-		Act: string(cmd.Act), From: string(cmd.From), Priority: cmd.Priority, Reason: cmd.Reason, Confirm: cmd.Confirmed,
+		Act: string(cmd.Act), From: string(cmd.From), Priority: cmd.Priority, Reason: cmd.Reason, Confirm: cmd.Confirmed, AgreesTo: cmd.AgreesTo,
 	}, &out)
 	return out, err
 }

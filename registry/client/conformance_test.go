@@ -99,7 +99,7 @@ func (k knowing) TokenByHash(ctx context.Context, hash string) (registry.Token, 
 	}
 	for _, name := range registrytest.Deciders() {
 		if hash == hashOf(name) {
-			return registry.Token{ID: name, Hash: hash, Name: name, Role: registry.RoleOperator}, nil
+			return registry.Token{ID: name, Hash: hash, Name: name, Role: registry.RoleAdmin}, nil
 		}
 	}
 	return k.Store.TokenByHash(ctx, hash)

@@ -2,7 +2,9 @@ package registrytest
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
+	"time"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -11,6 +13,8 @@ func abandonTests() []test {
 	return []test{
 		{"R01_two_people_abandon_a_version", abandoned},
 		{"R01_nobody_abandons_alone", abandonTwoPeople},
+		{"R01_nobody_agrees_to_what_was_not_shown", abandonShown},
+		{"R01_nobody_abandons_in_bulk", abandonBulk},
 		{"R01_a_requeue_takes_it_back", abandonWithdrawn},
 		{"R01_only_what_two_people_decided_is_abandoned", abandonUndecided},
 	}
@@ -31,7 +35,25 @@ func (f *fixture) stuck() (id, ark string) {
 // wantsAbandoned has a person ask for a version to be abandoned, or agree, knowing the consequences.
 func (f *fixture) wantsAbandoned(person, id string) (registry.WorkItem, error) {
 	f.Helper()
-	return f.by(person).Command(f.Context(), registry.Command{ItemID: id, Act: registry.ActAbandon, Reason: "staging is lost", Actor: person, Confirmed: true})
+	return f.saysAbandon(person, id, f.asking(id))
+}
+
+// saysAbandon has a person confirm that a version is abandoned, who agrees to a request, or asks for it.
+func (f *fixture) saysAbandon(person, id, agreesTo string) (registry.WorkItem, error) {
+	f.Helper()
+	return f.by(person).Command(f.Context(), registry.Command{
+		ItemID: id, Act: registry.ActAbandon, Reason: "staging is lost", Actor: person, Confirmed: true, AgreesTo: agreesTo,
+	})
+}
+
+// asking is what somebody else has asked for an item and still waits; "" for nothing.
+func (f *fixture) asking(id string) string {
+	f.Helper()
+	a, ok := f.item(id).Abandonment()
+	if !ok || !a.Waits(f.clock.now()) {
+		return ""
+	}
+	return a.Request()
 }
 
 // agreed has two people abandon the version of a stuck job, and a worker take the job.
@@ -107,12 +129,61 @@ func abandonTwoPeople(f *fixture) {
 		f.Errorf("one person alone made it %s, %q", it.Status, it.Commitment)
 	}
 	f.says(f.unconfirmed(id, registry.ActAbandon), asker, "staging is lost", "is given up")
+	if _, ok := f.Store.(Acting); ok { // one token is one person, whom else it names
+		other, _ := f.stuck()
+		for _, name := range []string{asker, approver} {
+			_, err = f.Command(f.Context(), registry.Command{
+				ItemID: other, Act: registry.ActAbandon, Reason: "because", Actor: name, Confirmed: true, AgreesTo: f.asking(other),
+			})
+		}
+		f.is(err, registry.ErrSamePerson)
+	}
 	f.clock.pass(registry.AskingLasts)
 	it, err := f.wantsAbandoned(approver, id)
 	f.must(err)
 	if a, _ := it.Abandonment(); it.Status != registry.Failed || a.AskedBy != approver || a.ApprovedBy != "" {
 		f.Errorf("after it expired: %s, %+v", it.Status, a)
 	}
+}
+
+// abandonShown: two who ask at once have not agreed, and a consent is to one asking: that of before is none to the next.
+func abandonShown(f *fixture) {
+	id, _ := f.stuck()
+	unsure := func(_ registry.WorkItem, err error) {
+		f.Helper()
+		f.says(fmt.Sprint(err), "needs a confirmation")
+		if it := f.item(id); it.Status != registry.Failed {
+			f.Errorf("it is %s", it.Status)
+		}
+	}
+	_, err := f.wantsAbandoned(asker, id)
+	f.must(err)
+	first := f.asking(id)
+	unsure(f.saysAbandon(approver, id, ""))
+	f.command(id, registry.ActRequeue, "")
+	f.fail(id, registry.SystemFault)
+	unsure(f.saysAbandon(approver, id, first)) // nobody asks any more
+	f.clock.pass(time.Second)
+	_, err = f.wantsAbandoned(asker, id)
+	f.must(err)
+	unsure(f.saysAbandon(approver, id, first))
+	it, err := f.saysAbandon(approver, id, f.asking(id))
+	f.must(err)
+	if it.Status != registry.Pending {
+		f.Errorf("it is %s", it.Status)
+	}
+}
+
+// abandonBulk: who agrees must have seen to what.
+func abandonBulk(f *fixture) {
+	id, _ := f.stuck()
+	_, err := f.wantsAbandoned(asker, id)
+	f.must(err)
+	_, err = f.Bulk(f.Context(), registry.BulkRequest{
+		Match: match("state:failed"), Act: registry.ActAbandon, Reason: "all", Actor: approver, Confirmed: true,
+	})
+	f.is(err, registry.ErrInvalid)
+	f.says(fmt.Sprint(err), "by itself")
 }
 
 // abandonWithdrawn: who has the version rolled forward takes back what was asked, or agreed and not done.

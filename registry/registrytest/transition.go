@@ -330,7 +330,7 @@ func (f *fixture) allowedAct(id string, act registry.Act) {
 	f.Helper()
 	was, before := f.item(id), len(f.events(id))
 	_, err := f.Command(f.Context(), registry.Command{
-		ItemID: id, Act: act, Priority: new(int), Reason: "because", Actor: "admin", Confirmed: true,
+		ItemID: id, Act: act, Priority: new(int), Reason: "because", Actor: "admin", Confirmed: true, AgreesTo: f.asking(id),
 	})
 	if err != nil {
 		f.Errorf("%s of what was %s at %s is allowed (%v), but: %v", act, was.Status, was.Stage, was.AllowedActs, err)

@@ -16,8 +16,8 @@ const (
 	eventAbandoned        = "abandoned"
 )
 
-// abandon notes that somebody wants an announced version to be abandoned. When another person asked before, this is the consent:
-// the item goes to the worker that removes what it has written.
+// abandon notes that somebody wants an announced version to be abandoned. When another person asked before, this is the consent, if it
+// names that asking: the item goes to the worker that removes what it has written.
 func (t *tx) abandon(it registry.WorkItem, c registry.Command) error {
 	a, asked := it.Abandonment()
 	consent := asked && a.Waits(fromMicros(t.now))
@@ -35,12 +35,17 @@ func (t *tx) abandon(it registry.WorkItem, c registry.Command) error {
 	} else if strings.TrimSpace(c.Reason) == "" {
 		return fmt.Errorf("%w: who is to agree must be told the reason", registry.ErrInvalid)
 	}
-	if !c.Confirmed {
+	request := ""
+	if consent {
+		request = a.Request()
+	}
+	// Two who ask at once must not agree by it, and nobody agrees to another asking than the one that was shown.
+	if !c.Confirmed || c.AgreesTo != request {
 		needed, err := t.abandons(it, a, consent)
 		if err != nil {
 			return err
 		}
-		return &registry.ConfirmationNeeded{ItemID: it.ID, Act: c.Act, Consequences: needed}
+		return &registry.ConfirmationNeeded{ItemID: it.ID, Act: c.Act, Consequences: needed, AgreesTo: request}
 	}
 	now := fromMicros(t.now)
 	if !consent {

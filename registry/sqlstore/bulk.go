@@ -68,6 +68,9 @@ func bulkSpec(b registry.BulkRequest) (registry.BulkSpec, error) {
 	if acts := registry.AdminActs(); !slices.Contains(acts, b.Act) {
 		return registry.BulkSpec{}, fmt.Errorf("%w: %q is not one of %v", registry.ErrInvalid, b.Act, acts)
 	}
+	if b.Act == registry.ActAbandon {
+		return registry.BulkSpec{}, fmt.Errorf("%w: %s", registry.ErrInvalid, registry.AbandonOneByOne)
+	}
 	return registry.BulkSpec{
 		Match: b.Match, Within: b.Within, Act: b.Act, From: b.From, Priority: b.Priority, Reason: clean(b.Reason), Confirm: b.Confirmed,
 	}, nil

@@ -46,6 +46,9 @@ func (t *tx) asked(c registry.Command) (was registry.WorkItem, err error) {
 	if c.Priority != nil {
 		words = append(words, strconv.Itoa(*c.Priority))
 	}
+	if c.AgreesTo != "" {
+		words = append(words, c.AgreesTo)
+	}
 	args, err := fingerprint(words)
 	if err != nil {
 		return was, err

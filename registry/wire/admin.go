@@ -2,11 +2,12 @@ package wire
 
 // CommandRequest asks an act of an item.
 type CommandRequest struct {
-	Act      string `json:"act" doc:"One of the item's allowed_acts: requeue, retry-now, cancel, abort, delete, hold, release-hold, priority, update-report, purge"`
+	Act      string `json:"act" doc:"One of the item's allowed_acts: requeue, retry-now, cancel, abort, delete, hold, release-hold, priority, update-report, give-up, abandon, purge"`
 	From     string `json:"from,omitempty" doc:"requeue: the stage to start again at; where it failed when empty"`
 	Priority *int   `json:"priority,omitempty" doc:"priority: the new one, lower first"`
 	Reason   string `json:"reason,omitempty" doc:"Why; it is kept with the act. A hold needs one"`
 	Confirm  bool   `json:"confirm,omitempty" doc:"The consequences that a confirmation-needed problem named are accepted"`
+	AgreesTo string `json:"agrees_to,omitempty" doc:"abandon: the agrees_to of the confirmation-needed problem that showed another admin's request; asks for it when empty"`
 }
 
 // BulkRequest asks an act of every item that matches a query.
