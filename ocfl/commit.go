@@ -144,13 +144,14 @@ func (c *committer) onlyOurs(ctx context.Context) error {
 	for _, f := range c.inv.ContentFiles() {
 		ours[c.version.base+"/"+f.Path] = true
 	}
+	// Whoever else commits this very version may be ahead of us.
+	ours[c.version.inventoryKey()], ours[c.version.inventoryKey()+"."+c.version.algorithm] = true, true
 	foreign := &ForeignError{Folder: c.version.base + "/" + c.version.version}
 	for info, err := range c.root.store.List(ctx, foreign.Folder+"/") {
 		if err != nil {
 			return err
 		}
-		// Whoever else commits this very version may be ahead of us.
-		if own := strings.TrimPrefix(info.Key, foreign.Folder+"/"); !ours[info.Key] && !strings.HasPrefix(own, inventoryName) {
+		if !ours[info.Key] {
 			foreign.add(info.Key)
 		}
 	}

@@ -2,10 +2,12 @@ package ocfl_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -326,8 +328,12 @@ func TestAnotherVersionIsRefused(t *testing.T) {
 			t.Errorf("shows=%t, %v, want %t", got, err, want)
 		}
 	}
-	if err := root.Abandon(t.Context(), one.ID, 1, other); err != nil {
-		t.Error(err)
+	if err := abandon(t, root, one); !errors.Is(err, ocfl.ErrComplete) {
+		t.Errorf("abandon what is complete: %v", err)
+	}
+	var foreign *ocfl.ForeignError
+	if err := abandon(t, root, other); !errors.As(err, &foreign) || !slices.Contains(foreign.Files, "inventory.json") {
+		t.Errorf("abandon beside another inventory: %v", err)
 	}
 	wantValid(t, root, one.ID) // nothing of a committed version is touched
 }
@@ -361,7 +367,7 @@ func TestWrongBytesAreNotCommitted(t *testing.T) {
 		t.Errorf("commit over wrong bytes: err = %v, want a DigestError of an existing file", err)
 	}
 	var foreign *ocfl.ForeignError
-	if err := root.Abandon(t.Context(), inv.ID, 1, inv); !errors.As(err, &foreign) || !slices.Equal(foreign.Files, []string{"content/a"}) {
+	if err := abandon(t, root, inv); !errors.As(err, &foreign) || !slices.Equal(foreign.Files, []string{"content/a"}) {
 		t.Fatalf("abandon with bytes that are not ours: %v", err)
 	}
 	if err := root.Store().Delete(t.Context(), base+"/v1/content/a"); err != nil {
@@ -396,7 +402,7 @@ func TestAbandon(t *testing.T) {
 		}
 		for k := 1; ; k++ {
 			faulty.DieAt(k)
-			err := root.Abandon(t.Context(), inv.ID, 1, inv)
+			err := abandon(t, root, inv)
 			faulty.Heal()
 			if err == nil {
 				break
@@ -428,6 +434,73 @@ func TestLateFilesAreNotCommitted(t *testing.T) {
 	}
 	commit(t, root, inv, stage)
 	wantValid(t, root, inv.ID)
+}
+
+// arriving is a store into which somebody writes just before it is asked something.
+type arriving struct {
+	storage.Store
+	write func() // once
+}
+
+func (a *arriving) Delete(ctx context.Context, key string) error {
+	if write := a.write; write != nil {
+		a.write = nil
+		write()
+	}
+	return a.Store.Delete(ctx, key)
+}
+
+// TestAbandon_WhatComesMeanwhile: what is written while a version is removed is not removed with it, be it foreign or the version's own inventory,
+// nor is the version said to be gone, or complete.
+func TestAbandon_WhatComesMeanwhile(t *testing.T) {
+	for _, late := range []string{"foreign", "inventory.json", "inventory.json.bak"} {
+		t.Run(late, func(t *testing.T) {
+			stage := staging{newStore(t)}
+			store := &arriving{Store: storagetest.NewMemory()}
+			root := newRoot(t, store)
+			inv, _ := plan(t, newObject(t, "ark:/99999/late"), ocfl.Change{User: &user, Message: "1", Files: ocfl.Files([]ocfl.File{stage.file(t, "a", "a")})})
+			base, _ := root.ObjectKey(inv.ID)
+			commit(t, root, inv, stage)
+			for _, own := range []string{"v1/inventory.json", "v1/inventory.json.sha512", "inventory.json", "inventory.json.sha512"} {
+				must(t, store.Store.Delete(t.Context(), base+"/"+own))
+			}
+			key := base + "/v1/" + late
+			store.write = func() {
+				var text bytes.Buffer
+				must(t, inv.Encode(&text))
+				_, err := storage.Put(t.Context(), store, key, text.Bytes())
+				must(t, err)
+			}
+			var foreign *ocfl.ForeignError
+			if err := abandon(t, root, inv); err == nil || !strings.Contains(err.Error(), "was written while") {
+				t.Errorf("what came meanwhile: %v", err)
+			}
+			if err := abandon(t, root, inv); !errors.As(err, &foreign) || !slices.Equal(foreign.Files, []string{late}) {
+				t.Errorf("what is there now: %v", err)
+			}
+			if _, err := store.Stat(t.Context(), key); err != nil {
+				t.Errorf("%s: %v", late, err)
+			}
+			if late == "inventory.json.bak" {
+				if err := root.Commit(t.Context(), inv, stage.source, ocfl.CommitOptions{}); !errors.As(err, &foreign) {
+					t.Errorf("commit beside it: %v", err)
+				}
+			}
+		})
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// abandon abandons version 1 as inv has announced it.
+func abandon(t *testing.T, root *ocfl.Root, inv *ocfl.Inventory) error {
+	t.Helper()
+	return root.Abandon(t.Context(), inv.ID, 1, inv.Algorithm, inventoryDigest(t, inv), inv)
 }
 
 // inventoryDigest is that of an inventory as it is written.

@@ -168,27 +168,54 @@ func (e *ForeignError) Error() string {
 	return fmt.Sprintf("%s holds files that are not of the planned version: %s", e.Folder, strings.Join(e.Files, ", "))
 }
 
-// Shows says whether version n of the object id is committed here with an inventory of this digest.
+// ErrComplete says that a version is committed, with all its files.
+var ErrComplete = errors.New("the version is complete")
+
+// Shows says whether version n of the object id is committed here with an inventory of this digest, and has all its files.
 func (r *Root) Shows(ctx context.Context, id string, n int, algorithm, digest string) (bool, error) {
 	p, err := r.versionOf(ctx, id, n)
 	if err != nil {
 		return false, fmt.Errorf("look for version %d of %q: %w", n, id, err)
 	}
 	p.algorithm, p.digest = algorithm, strings.ToLower(digest)
+	return p.shows(ctx)
+}
+
+func (p published) shows(ctx context.Context) (bool, error) {
 	is, err := p.exists(ctx)
 	if errors.Is(err, ErrVersionExists) {
 		return false, nil // another one
+	} else if !is || err != nil {
+		return false, err
 	}
-	return is, err
+	in, err := p.root.store.Open(ctx, p.inventoryKey(), 0, -1)
+	if err != nil {
+		return false, err
+	}
+	defer in.Close()
+	inv, err := ReadInventory(in, p.inventoryKey())
+	if err != nil {
+		return false, err
+	}
+	for _, f := range inv.ContentFiles() {
+		_, err := p.root.store.Stat(ctx, p.base+"/"+f.Path)
+		if errors.Is(err, storage.ErrNotFound) {
+			return false, nil // it was written when its files had been removed
+		} else if err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
-// Abandon removes what Commit has written of version n of the object id, which must not be committed with the inventory planned. Only
-// files are removed that planned names, and that have the bytes it says; nil: what was planned is not known. Other files are foreign: a
-// *ForeignError, and nothing is removed. A folder whose version was committed with another inventory is left as it is. The caller holds the object's
-// lock, and knows that nobody is going to complete the version (R2). It may be repeated at any point.
-func (r *Root) Abandon(ctx context.Context, id string, n int, planned *Inventory) error {
+// Abandon removes what Commit has written of version n of the object id, which was announced with an inventory of this digest; when Shows is true
+// of it, that is ErrComplete, and nothing is removed. Only files are removed that planned names, and that have the bytes it says; nil: what was
+// planned is not known. Other files are foreign, any inventory among them: a *ForeignError, and nothing is removed. Another error says also that
+// something was written meanwhile, which is left as it is. The caller holds the object's lock. It may be repeated at any point.
+func (r *Root) Abandon(ctx context.Context, id string, n int, algorithm, digest string, planned *Inventory) error {
 	p, err := r.versionOf(ctx, id, n)
 	if err == nil {
+		p.algorithm, p.digest = algorithm, strings.ToLower(digest)
 		err = p.abandon(ctx, planned)
 	}
 	if err != nil {
@@ -215,11 +242,10 @@ func (r *Root) versionOf(ctx context.Context, id string, n int) (p published, er
 
 func (p published) abandon(ctx context.Context, planned *Inventory) error {
 	folder := p.base + "/" + p.version
-	_, err := p.root.store.Stat(ctx, p.inventoryKey())
-	if err == nil {
-		return nil // somebody else's
-	} else if !errors.Is(err, storage.ErrNotFound) {
+	if is, err := p.shows(ctx); err != nil {
 		return err
+	} else if is {
+		return ErrComplete
 	}
 	digests := map[string]string{}
 	if planned != nil {
@@ -256,9 +282,15 @@ func (p published) abandon(ctx context.Context, planned *Inventory) error {
 			return err
 		}
 	}
-	// What unfinished writers have kept of files in the folder.
-	if err := p.root.store.DeletePrefix(ctx, folder); err != nil {
+	if err := p.root.store.DeleteUnfinished(ctx, folder); err != nil {
 		return err
+	}
+	// A worker that was thought dead may have gone on meanwhile, or another program have come: that is looked at anew.
+	for info, err := range p.root.store.List(ctx, folder+"/") {
+		if err != nil {
+			return err
+		}
+		return fmt.Errorf("%q was written while the version was removed", info.Key)
 	}
 	return p.undeclare(ctx)
 }

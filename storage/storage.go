@@ -83,6 +83,10 @@ type Store interface {
 	// in the middle it has removed some of them; calling it again goes on.
 	DeletePrefix(ctx context.Context, prefix string) error
 
+	// DeleteUnfinished removes what uncommitted writers left under the key prefix and below that "folder", and nothing that is committed.
+	// It is no error when there is nothing.
+	DeleteUnfinished(ctx context.Context, prefix string) error
+
 	// Replace makes data the object at key, whether there was one or not. Readers see the old bytes or the new ones,
 	// never a mixture; of several writers the last one wins. It is meant for objects of a few MiB at most.
 	Replace(ctx context.Context, key string, data []byte) error

@@ -51,6 +51,9 @@ func (w *Process) abandon(ctx context.Context, item *base.Item, who registry.Aba
 	if err := json.Unmarshal(in.Plan, &p); err != nil {
 		return base.Fatal(fmt.Errorf("read what was announced as %s: %w", what, err))
 	}
+	complete := func(storage string) error {
+		return base.Fatal(fmt.Errorf("%s is complete in storage %q, so it was not abandoned: requeue the item, which rolls it forward", what, storage))
+	}
 	// All are looked at before anything is removed from one.
 	roots := make([]ocfl.Named, 0, len(item.Storages))
 	for _, name := range item.Storages {
@@ -63,7 +66,7 @@ func (w *Process) abandon(ctx context.Context, item *base.Item, who registry.Aba
 			return fmt.Errorf("abandon %s: look at storage %q: %w", what, name, err)
 		}
 		if shows {
-			return base.Fatal(fmt.Errorf("%s is complete in storage %q, so it was not abandoned: requeue the item, which rolls it forward", what, name))
+			return complete(name)
 		}
 		roots = append(roots, root)
 	}
@@ -71,15 +74,22 @@ func (w *Process) abandon(ctx context.Context, item *base.Item, who registry.Aba
 	if err != nil && !p.unusable(err) {
 		return err
 	}
-	for _, root := range roots {
+	for i, root := range roots {
 		if err := item.Writable(ctx); err != nil {
 			return err
 		}
-		err := root.Abandon(ctx, id.ARK, version, planned)
+		err := root.Abandon(ctx, id.ARK, version, p.Algorithm, p.Digest, planned)
 		var foreign *ocfl.ForeignError
-		if errors.As(err, &foreign) {
-			return base.Fatal(fmt.Errorf("%s was not abandoned: storage %q: %w; nothing was removed there: see whose they are, move them out of the storage, and have the version abandoned again", what, root.Name, err))
-		} else if err != nil {
+		switch {
+		case errors.Is(err, ocfl.ErrComplete): // since it was looked at
+			return complete(root.Name)
+		case errors.As(err, &foreign):
+			emptied := ""
+			if i > 0 {
+				emptied = fmt.Sprintf(" (storages %q hold nothing of the version any more)", item.Storages[:i])
+			}
+			return base.Fatal(fmt.Errorf("%s was not abandoned: storage %q: %w; nothing was removed there%s: see whose they are, move them out of the storage, and have the version abandoned again", what, root.Name, err, emptied))
+		case err != nil:
 			return fmt.Errorf("storage %q: %w", root.Name, err)
 		}
 	}

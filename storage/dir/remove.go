@@ -38,14 +38,30 @@ func (s *Store) DeletePrefix(ctx context.Context, prefix string) error {
 	}
 	// Leftovers first: nothing in the scratch folder must outlive the objects it might be resumed into.
 	for _, name := range []string{s.pendingPath(prefix), prefix} {
-		if err := s.root.RemoveAll(name); err != nil && !absent(err) {
-			return wrap("delete folder", prefix, err)
-		}
-		if err := s.settleRemoval(name); err != nil {
+		if err := s.removeTree(name); err != nil {
 			return wrap("delete folder", prefix, err)
 		}
 	}
 	return nil
+}
+
+// DeleteUnfinished implements storage.Store.
+func (s *Store) DeleteUnfinished(ctx context.Context, prefix string) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("delete what is unfinished in %q: %w", prefix, err)
+	}
+	if err := s.check(prefix); err != nil {
+		return fmt.Errorf("delete what is unfinished: %w", err)
+	}
+	return wrap("delete what is unfinished in", prefix, s.removeTree(s.pendingPath(prefix)))
+}
+
+// removeTree durably removes name and all below it.
+func (s *Store) removeTree(name string) error {
+	if err := s.root.RemoveAll(name); err != nil && !absent(err) {
+		return err
+	}
+	return s.settleRemoval(name)
 }
 
 // settleRemoval makes the removal of name durable and removes the folders that became empty by it.

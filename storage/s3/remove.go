@@ -33,16 +33,11 @@ func (s *Store) DeletePrefix(ctx context.Context, prefix string) error {
 		return fmt.Errorf("delete folder: %w", err)
 	}
 	// Leftovers first: nothing in the scratch folder must outlive the objects it might be resumed into.
-	for upload, err := range s.uploads(ctx, prefix) {
-		if err == nil {
-			err = s.abort(ctx, upload)
-		}
-		if err != nil {
-			return wrap("delete folder", prefix, err)
-		}
+	if err := s.DeleteUnfinished(ctx, prefix); err != nil {
+		return err
 	}
 	folder := s.at.prefix + oddFolder
-	for _, below := range []string{s.scratch(prefix), s.at.prefix + prefix + "/", folder + hexName(prefix+"/")} {
+	for _, below := range []string{s.at.prefix + prefix + "/", folder + hexName(prefix+"/")} {
 		if odd(below) {
 			continue // nothing can be named so
 		}
@@ -51,6 +46,23 @@ func (s *Store) DeletePrefix(ctx context.Context, prefix string) error {
 		}
 	}
 	return s.Delete(ctx, prefix)
+}
+
+// DeleteUnfinished implements storage.Store. It aborts uploads in progress, too.
+func (s *Store) DeleteUnfinished(ctx context.Context, prefix string) error {
+	const what = "delete what is unfinished in"
+	if err := s.check(prefix); err != nil {
+		return fmt.Errorf("%s %q: %w", what, prefix, err)
+	}
+	for upload, err := range s.uploads(ctx, prefix) {
+		if err == nil {
+			err = s.abort(ctx, upload)
+		}
+		if err != nil {
+			return wrap(what, prefix, err)
+		}
+	}
+	return wrap(what, prefix, s.removeBelow(ctx, s.scratch(prefix)))
 }
 
 // abort removes an upload; it may have ended meanwhile.

@@ -17,23 +17,24 @@ type Op string
 
 // The operations. Any stands for each of them.
 const (
-	Any          Op = ""
-	Create       Op = "create"
-	Resume       Op = "resume"
-	Discard      Op = "discard"
-	Write        Op = "write"
-	Checkpoint   Op = "checkpoint"
-	Commit       Op = "commit"
-	Open         Op = "open"
-	Read         Op = "read"
-	Thaw         Op = "thaw"
-	Stat         Op = "stat"
-	List         Op = "list"
-	Delete       Op = "delete"
-	DeletePrefix Op = "delete-prefix"
-	Replace      Op = "replace"
-	Space        Op = "space"
-	Copy         Op = "copy"
+	Any              Op = ""
+	Create           Op = "create"
+	Resume           Op = "resume"
+	Discard          Op = "discard"
+	Write            Op = "write"
+	Checkpoint       Op = "checkpoint"
+	Commit           Op = "commit"
+	Open             Op = "open"
+	Read             Op = "read"
+	Thaw             Op = "thaw"
+	Stat             Op = "stat"
+	List             Op = "list"
+	Delete           Op = "delete"
+	DeletePrefix     Op = "delete-prefix"
+	DeleteUnfinished Op = "delete-unfinished"
+	Replace          Op = "replace"
+	Space            Op = "space"
+	Copy             Op = "copy"
 )
 
 // Errors that Faulty makes up.
@@ -345,6 +346,11 @@ func (f *Faulty) Delete(ctx context.Context, key string) error {
 // DeletePrefix implements storage.Store.
 func (f *Faulty) DeletePrefix(ctx context.Context, prefix string) error {
 	return f.do(DeletePrefix, prefix, func() error { return f.inner.DeletePrefix(ctx, prefix) })
+}
+
+// DeleteUnfinished implements storage.Store.
+func (f *Faulty) DeleteUnfinished(ctx context.Context, prefix string) error {
+	return f.do(DeleteUnfinished, prefix, func() error { return f.inner.DeleteUnfinished(ctx, prefix) })
 }
 
 // Replace implements storage.Store.

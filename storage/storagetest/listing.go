@@ -2,6 +2,7 @@ package storagetest
 
 import (
 	"bytes"
+	"context"
 	"slices"
 	"testing"
 
@@ -89,6 +90,18 @@ func testDeletePrefix(t *testing.T, s storage.Store) {
 }
 
 func testDeleteLeftovers(t *testing.T, s storage.Store) {
+	deleteLeftovers(t, s, storage.Store.DeletePrefix)
+}
+
+func testDeleteUnfinished(t *testing.T, s storage.Store) {
+	put(t, s, "job/1/kept", "committed")
+	deleteLeftovers(t, s, storage.Store.DeleteUnfinished, "job/1/kept")
+	wantContent(t, s, "job/1/kept", "committed")
+}
+
+// deleteLeftovers checks that removing job/1 somehow takes what writers left there and leaves the objects that are kept.
+func deleteLeftovers(t *testing.T, s storage.Store, remove func(storage.Store, context.Context, string) error, kept ...string) {
+	t.Helper()
 	left := create(t, s, "job/1/left", "bytes of a process that died")
 	leftCP := checkpoint(t, left)
 	other := create(t, s, "job/10/live", "bytes of another job")
@@ -96,9 +109,12 @@ func testDeleteLeftovers(t *testing.T, s storage.Store) {
 	if err := left.Close(); err != nil {
 		t.Fatalf("close: %v", err)
 	}
-	if err := s.DeletePrefix(t.Context(), "job/1"); err != nil {
-		t.Fatalf("delete folder: %v", err)
+	for range 2 {
+		if err := remove(s, t.Context(), "job/1"); err != nil {
+			t.Fatalf("remove: %v", err)
+		}
 	}
+	wantList(t, s, "job/1/", kept...)
 	_, err := s.Resume(t.Context(), "job/1/next", leftCP)
 	wantErr(t, "resume of what was deleted", err, storage.ErrNotFound)
 	w, err := s.Resume(t.Context(), "job/10/next", otherCP)

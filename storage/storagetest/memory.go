@@ -190,6 +190,19 @@ func (m *Memory) DeletePrefix(ctx context.Context, prefix string) error {
 	return nil
 }
 
+// DeleteUnfinished implements storage.Store.
+func (m *Memory) DeleteUnfinished(ctx context.Context, prefix string) error {
+	if err := m.check(ctx, "delete what is unfinished in", prefix); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	maps.DeleteFunc(m.tokens, func(_ string, w *memoryWriter) bool {
+		return !w.success && (w.key == prefix || strings.HasPrefix(w.key, prefix+"/"))
+	})
+	return nil
+}
+
 // Replace implements storage.Store.
 func (m *Memory) Replace(ctx context.Context, key string, data []byte) error {
 	if err := m.check(ctx, "replace", key); err != nil {

@@ -36,6 +36,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Store) {
 		{"delete", testDelete},
 		{"delete a folder", testDeletePrefix},
 		{"delete a folder with leftovers", testDeleteLeftovers},
+		{"delete leftovers alone", testDeleteUnfinished},
 		{"replace", testReplace},
 		{"readers of a replaced object see one or the other", testReplaceReaders},
 		{"resume a writer that was left", testResume},
