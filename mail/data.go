@@ -102,12 +102,13 @@ type Stopped struct {
 	Batch
 	At    time.Time
 	State string // aborted or deleted
-	Why   string // by whom, and the reason that was given
+	Why   string // the reason that was given; "" for none
 	Jobs  int64  // that there were
 	// Preserved are those whose objects are preserved and stay, Carried those that are past the point of no return and will be, and
-	// Ended all others: of these nothing is kept.
+	// Left those that failed or were cancelled before, which operators may still requeue, and Ended all others: of these nothing is kept.
 	Preserved int64
 	Carried   int64
+	Left      int64
 	Ended     int64
 }
 

@@ -25,7 +25,7 @@ func samples() map[Kind][]any {
 		},
 		KindFailed: {Failed{Batch: batch, At: at, Error: "the manifest has no rows", Fault: "the deposit", Fix: "the producer corrects the deposit, and submits it again"}, Failed{}},
 		KindStopped: {
-			Stopped{Batch: batch, At: at, State: "aborted", Why: "aborted by ann: the wrong folder", Jobs: 15, Preserved: 12, Carried: 1, Ended: 2}, Stopped{},
+			Stopped{Batch: batch, At: at, State: "aborted", Why: "the wrong folder", Jobs: 18, Preserved: 12, Carried: 1, Left: 3, Ended: 2}, Stopped{},
 		},
 		KindSafe: {Safe{Batch: batch, Objects: 12, Storages: []string{"storage", "vault"}, Verified: at}, Safe{}},
 		KindDigest: {

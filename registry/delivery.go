@@ -77,6 +77,8 @@ type DeliverySpec struct {
 	// Again: a person wants it told once more, and why, whether it was delivered or not.
 	Again  bool   `json:"again,omitempty"`
 	Reason string `json:"reason,omitempty"`
+	// Why is the reason that was given for ending a batch, in words that its people may read.
+	Why string `json:"why,omitempty"`
 }
 
 // ID is the message's: whoever is told twice knows by it.

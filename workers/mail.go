@@ -79,7 +79,7 @@ func (w *Mails) tell(ctx context.Context, item *base.Item, batch registry.WorkIt
 			failed := mail.Failed{Batch: about, At: batch.UpdatedAt, Error: batch.Note, Fault: faultOf(batch.ErrorClass), Fix: why.Act}
 			return mail.KindFailed, failed, nil, nil
 		case registry.MailStopped:
-			data, err := w.stopped(ctx, batch, about)
+			data, err := w.stopped(ctx, batch, about, m.Why)
 			return mail.KindStopped, data, nil, err
 		case registry.MailSafe:
 			data, err := w.safe(ctx, about, m.Closing)
@@ -99,7 +99,7 @@ func givenUp(batch registry.WorkItem) bool {
 }
 
 // stopped says what became of the jobs of a batch that was ended for good. It waits until all are stopped that will be.
-func (w *Mails) stopped(ctx context.Context, batch registry.WorkItem, about mail.Batch) (data mail.Stopped, err error) {
+func (w *Mails) stopped(ctx context.Context, batch registry.WorkItem, about mail.Batch, why string) (data mail.Stopped, err error) {
 	open, err := w.stopping(ctx, batch.ID)
 	if err != nil {
 		return data, err
@@ -112,10 +112,10 @@ func (w *Mails) stopped(ctx context.Context, batch registry.WorkItem, about mail
 		return data, err
 	}
 	data = mail.Stopped{
-		Batch: about, At: batch.UpdatedAt, State: strings.ToLower(string(batch.State)), Why: batch.Note,
-		Jobs: p.Jobs, Preserved: p.Completed + p.Preserved, Carried: p.Open,
+		Batch: about, At: batch.UpdatedAt, State: strings.ToLower(string(batch.State)), Why: why,
+		Jobs: p.Jobs, Preserved: p.Completed + p.Preserved, Carried: p.Open, Left: p.Failed - p.States[registry.StateAborted],
 	}
-	data.Ended = data.Jobs - data.Preserved - data.Carried
+	data.Ended = data.Jobs - data.Preserved - data.Carried - data.Left
 	return data, nil
 }
 

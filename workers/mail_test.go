@@ -167,9 +167,12 @@ func TestMail_Stopped(t *testing.T) {
 	if len(sent) != 1 || sent[0].To != "ann@example.org" || sent[0].Subject != "Holdfast STOPPED: batch bätch.checkm (test) was aborted" {
 		t.Fatalf("mails %+v", sent)
 	}
-	has(t, "text", sent[0].Text, "aborted by eve: the <wrong> folder", "no further report", "has to be submitted again", "Jobs:       4", "1 object is preserved and stays",
-		"3 jobs are ended: nothing of them is preserved")
-	has(t, "HTML", sent[0].HTML, "the &lt;wrong&gt; folder", "3 jobs are ended")
+	has(t, "text", sent[0].Text, "Why:        the <wrong> folder", "no further report", "has to be submitted again", "Jobs:       4", "1 object is preserved and stays",
+		"1 job had failed or was cancelled: it stays with the operators", "2 jobs are ended: nothing of them is preserved")
+	has(t, "HTML", sent[0].HTML, "the &lt;wrong&gt; folder", "2 jobs are ended", "1 job had failed")
+	if strings.Contains(sent[0].Text+sent[0].HTML, "by eve") {
+		t.Errorf("it names the admin:\n%s", sent[0].Text)
+	}
 	if len(o.carriers()) != 0 {
 		t.Errorf("%d mails are left", len(o.carriers()))
 	}

@@ -537,11 +537,26 @@ func stoppedMailed(f *fixture) {
 	f.finish(jobs[0])
 	f.sure(id, registry.ActAbort)
 	f.mailed(id, told)
+	f.mailsSay(id, "because")
 	f.sure(id, registry.ActDelete)
 	f.mailed(id, told)
 	_, err := f.Redeliver(f.Context(), registry.RedeliverRequest{ItemID: id, Reason: "again", Actor: "admin"})
 	f.must(err)
 	f.mailed(id, told, told) // that it was deleted is news
+	f.mailsSay(id, "because")
+
+	// Who was told of a failure, or got a report, is told nothing more when it is aborted, as when it is deleted.
+	id = f.submit(ann)
+	f.fail(id, registry.ContentFault)
+	f.sure(id, registry.ActAbort)
+	f.mailed(id, "failed ann@example.org")
+	id, jobs = f.batch(1, ann)
+	f.fail(jobs[0], registry.ContentFault)
+	f.report(id)
+	reported := f.mails(id)
+	f.says(f.unconfirmed(id, registry.ActAbort), "nothing more than what the last report said")
+	f.sure(id, registry.ActAbort)
+	f.mailed(id, reported...)
 
 	for _, leave := range []func(id string){
 		func(id string) { f.sure(id, registry.ActCancel) },
@@ -569,4 +584,15 @@ func stoppedMailed(f *fixture) {
 	f.sure(items["a"], registry.ActAbort)
 	f.mailed(items["a"])
 	f.mailed(items["b"], told)
+	f.mailsSay(items["b"], "what it waited for was given up")
+}
+
+// mailsSay looks at the reason that the mails about an ended batch tell: nothing of who ended it, or of what else.
+func (f *fixture) mailsSay(id, why string) {
+	f.Helper()
+	for _, d := range f.deliveries(id) {
+		if spec, _ := registry.DeliverySpecIn(f.item(d.ItemID).Spec); spec.Mail == registry.MailStopped && spec.Why != why {
+			f.Errorf("the mail tells %q, want %q", spec.Why, why)
+		}
+	}
 }

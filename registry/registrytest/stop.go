@@ -295,7 +295,7 @@ func abortConfirmation(f *fixture) {
 	f.intend(l, f.locks(l, "x").ARK, 1, `{}`)
 	f.settle(registry.Settlement{Lease: f.takeItem(jobs[3]).Lease, Outcome: registry.OutcomeReleased, DoneBytes: ptr(int64(1_500))})
 	f.says(f.unconfirmed(jobs[3], registry.ActAbort), "the job ends for good: it cannot be requeued", "batch "+id+" reports it as failed", "1.5 kB in staging go")
-	f.says(f.unconfirmed(id, registry.ActAbort), "the batch ends for good", "has to be submitted again", "a mail tells ann@example.org that it was aborted, by whom and why",
+	f.says(f.unconfirmed(id, registry.ActAbort), "the batch ends for good", "has to be submitted again", "a mail tells ann@example.org that it was aborted, and the reason given",
 		"2 jobs are aborted", "1.5 kB in staging of 1 job go", "what 1 completed job stored stays", "1 job that failed or was cancelled stays as it is",
 		"1 job is past the point of no return: it is not aborted")
 	if all := f.carriedOut(); len(all) != 0 || len(f.mails(id)) != 0 {

@@ -14,6 +14,9 @@ const waitsFor = `WITH RECURSIVE gone (id) AS (
 			WHERE d.wait_for = 'success' AND d.satisfied_at IS NULL)
 		`
 
+// waitedNote begins the note of what was aborted because of what it waited for, which may be of another collection.
+const waitedNote = "it waited for the success of item "
+
 // abortable limits items i to those that an abort reaches.
 const abortable = `i.status IN ('prepare', 'pending', 'failed', 'cancelled')`
 
@@ -67,7 +70,7 @@ func (t *tx) abortDependents(it registry.WorkItem, reason, actor string) error {
 	for _, dependent := range dependents {
 		err := t.move(dependent, change{
 			act: registry.ActAbort, stage: dependent.Stage, status: registry.Aborted, n: dependent.Attempt, actor: actor, reason: reason,
-			note: clean(fmt.Sprintf("it waited for the success of item %s (%s), which was given up", it.ID, it.Name)),
+			note: clean(fmt.Sprintf(waitedNote+"%s (%s), which was given up", it.ID, it.Name)),
 		})
 		if err != nil {
 			return fmt.Errorf("abort what waits for item %s: %w", it.ID, err)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -100,27 +101,26 @@ func (t *tx) mailFailed(s shift) error {
 	return err
 }
 
-// mailStopped has it told, in the transaction in which a batch is ended for good, that it was, unless its people know already that
-// nothing more comes: it was aborted before it was deleted, has failed, or has reported.
+// mailStopped has it told, in the transaction in which a batch is ended for good, that it was: see tellsEnd.
 func (t *tx) mailStopped(s shift) error {
 	to, err := t.tellsEnd(s.it, s.status)
 	if err != nil || len(to) == 0 {
 		return err
 	}
-	_, err = t.mail(s.it, mailing{stoppedMail(s.status), to}, actorRegistry)
+	_, err = t.mail(s.it, mailing{stoppedMail(s.status, s.note, s.reason), to}, actorRegistry)
 	return err
 }
 
-// tellsEnd are the addresses that are told that a batch, which is as it was before, ends in a status; none when nobody is.
+// tellsEnd are the addresses that are told that a batch, which is as it was before, ends in a status; none when nobody is, or its people
+// know already that nothing more comes: it was aborted before it was deleted, could not be expanded, or has reported.
 func (t *tx) tellsEnd(batch registry.WorkItem, status registry.Status) ([]string, error) {
-	ended := status == registry.Aborted || status == registry.Deleted && batch.Status != registry.Aborted && batch.Status != registry.Failed
-	if !ended || batch.Action != registry.Batch || !t.store.mails {
+	ended := status == registry.Aborted || status == registry.Deleted
+	told := batch.Status == registry.Aborted || batch.Status == registry.Failed && batch.Stage == registry.Expand
+	if !ended || told || batch.Action != registry.Batch || !t.store.mails {
 		return nil, nil
 	}
-	if status == registry.Deleted {
-		if reported, err := t.hasReport(batch.ID); err != nil || reported {
-			return nil, err
-		}
+	if reported, err := t.hasReport(batch.ID); err != nil || reported {
+		return nil, err
 	}
 	spec, err := batchSpec(batch)
 	return spec.MailAddresses(), err
@@ -132,12 +132,34 @@ func (t *tx) hasReport(batchID string) (yes bool, err error) {
 	return yes, err
 }
 
-func stoppedMail(status registry.Status) registry.DeliverySpec {
-	m := registry.DeliverySpec{Mail: registry.MailStopped, State: registry.StateAborted}
+// stoppedMail tells that a batch was ended, and the reason that was given. The note tells operators more: who did it, and what of which other
+// collection it had waited for.
+func stoppedMail(status registry.Status, note, reason string) registry.DeliverySpec {
+	m := registry.DeliverySpec{Mail: registry.MailStopped, State: registry.StateAborted, Why: reason}
+	if strings.HasPrefix(note, waitedNote) {
+		m.Why = "what it waited for was given up"
+	}
 	if status == registry.Deleted {
 		m.State = registry.StateDeleted
 	}
 	return m
+}
+
+// endedFor is the reason that was given when a batch was ended for good.
+func (t *tx) endedFor(id string) (string, error) {
+	var data string
+	err := t.get(`SELECT data FROM event WHERE item_id = $1 AND type IN ($2, $3) ORDER BY feed_seq DESC LIMIT 1`,
+		[]any{id, string(registry.ActAbort), string(registry.ActDelete)}, &data)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	} else if err != nil {
+		return "", fmt.Errorf("look up why item %s was ended: %w", id, err)
+	}
+	var ended moved
+	if err := json.Unmarshal([]byte(data), &ended); err != nil {
+		return "", fmt.Errorf("decode why item %s was ended: %w", id, err)
+	}
+	return ended.Reason, nil
 }
 
 func failedMail(batch registry.WorkItem) registry.DeliverySpec {
@@ -166,7 +188,11 @@ func (t *tx) mailAgain(batch registry.WorkItem, profile registry.Profile, r regi
 	case err != nil && !errors.Is(err, sql.ErrNoRows):
 		return "", fmt.Errorf("look for reports: %w", err)
 	case again.Closing == 0 && (batch.Status == registry.Aborted || batch.Status == registry.Deleted):
-		again = stoppedMail(batch.Status)
+		reason, err := t.endedFor(batch.ID)
+		if err != nil {
+			return "", err
+		}
+		again = stoppedMail(batch.Status, batch.Note, reason)
 	case again.Closing == 0 && (batch.Status != registry.Failed || batch.Stage != registry.Expand):
 		return "", fmt.Errorf("%w: it is %s, and has no report yet", registry.ErrInvalid, batch.State)
 	case again.Closing == 0:

@@ -140,7 +140,7 @@ func (t *tx) endToldTo(batch registry.WorkItem, status registry.Status) (string,
 	case err != nil:
 		return "", err
 	case len(to) > 0:
-		return "a mail tells " + strings.Join(to, ", ") + " that it was " + string(status) + ", by whom and why; no report will come", nil
+		return "a mail tells " + strings.Join(to, ", ") + " that it was " + string(status) + ", and the reason given; no report will come", nil
 	case reported:
 		return "the depositor is told nothing more than what the last report said", nil
 	}
