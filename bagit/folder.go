@@ -20,6 +20,7 @@ func ValidateFS(ctx context.Context, fsys fs.FS, opts Options) (*Report, error) 
 	opts.FindBase = false
 	opts.Form = cmp.Or(opts.Form, FormFolder)
 	v := NewValidator(opts)
+	defer v.Close()
 	top, err := fs.ReadDir(fsys, ".")
 	if err != nil {
 		return nil, fmt.Errorf("validate folder: %w", err)

@@ -69,17 +69,42 @@ func (v *Validator) Finish() (*Report, error) {
 	}
 	j := &judge{v: v, r: &Report{Info: []Tag{}, Algorithms: []string{}, TagAlgorithms: []string{}, Fetch: []FetchEntry{}}}
 	j.run()
-	if err := v.records.Err(); err != nil && !errors.Is(err, spill.ErrFull) {
-		v.err = fmt.Errorf("judge the bag: %w", err)
-	} else {
-		j.r.settle(v.faults, v.opts.CompletenessOnly)
-		v.report = j.r
+	err := v.records.Err()
+	if errors.Is(err, spill.ErrFull) {
+		err = nil // reported as a fault when it happened
 	}
-	if err := v.records.Close(); err != nil && v.err == nil {
-		v.report, v.err = nil, fmt.Errorf("judge the bag: %w", err)
+	if v.dealt != nil {
+		err = errors.Join(err, v.dealt.Err())
+	}
+	if err = errors.Join(err, v.release()); err != nil {
+		v.err = fmt.Errorf("judge the bag: %w", err)
+		return nil, v.err
+	}
+	j.r.settle(v.faults, v.opts.CompletenessOnly)
+	v.report = j.r
+	return v.report, nil
+}
+
+// Close gives up what the Validator holds: memory and temporary files. It must be called unless Finish was; after Finish, and a
+// second time, it does nothing. Before Finish it ends the Validator: what comes later returns ErrFinished.
+func (v *Validator) Close() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.report != nil || v.err != nil {
+		return nil
+	}
+	v.err = fmt.Errorf("given up: %w", ErrFinished)
+	return v.release()
+}
+
+// release gives back what the records take.
+func (v *Validator) release() error {
+	err := v.records.Close()
+	if v.dealt != nil {
+		err = errors.Join(err, v.dealt.Close())
 	}
 	v.files, v.tags = nil, nil
-	return v.report, v.err
+	return err
 }
 
 func (j *judge) run() {

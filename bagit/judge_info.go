@@ -191,6 +191,9 @@ func (j *judge) spelled(names ...string) int32 {
 
 // unlistedFetch reports entries of fetch.txt that the payload manifests do not have.
 func (j *judge) unlistedFetch() {
+	if len(j.entries) == 0 {
+		return
+	}
 	var all uint64
 	for _, m := range j.payload {
 		all |= m.bit

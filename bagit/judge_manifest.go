@@ -40,12 +40,14 @@ func (j *judge) manifest(m *manifest) {
 			j.stray(m, seen, entry)
 		}
 	}
+	j.held -= seen.held // which ends here
 }
 
 // seenIn knows the entries of one manifest that have been judged.
 type seenIn struct {
 	byFile map[int32]first
 	byName map[string]first
+	held   int // octets of byName, roughly
 }
 
 // first is the first entry of a name.
@@ -204,7 +206,8 @@ func (j *judge) same(m *manifest, e entryRecord, file int32) bool {
 // (section 6.1.1.3).
 func (j *judge) stray(m *manifest, seen *seenIn, e resolved) {
 	if e.file = j.equivalent(m, e); e.file < 0 {
-		if !j.repeated(m, seen, e) && j.alike(len(seen.byName)) {
+		if weight := len(e.name) + nameWeight; !j.repeated(m, seen, e) && j.hold(weight) {
+			seen.held += weight
 			seen.byName[e.name] = firstOf(e)
 			j.miss(m, e)
 		}
@@ -220,7 +223,7 @@ func (j *judge) stray(m *manifest, seen *seenIn, e resolved) {
 			j.miss(m, e)
 			return
 		}
-		if !j.stoodFor[e.name] {
+		if !j.stoodFor[e.name] && j.hold(len(e.name)+nameWeight) {
 			j.stoodFor[e.name] = true
 			j.standIns.Files++
 			j.standIns.Bytes += j.files[e.file].size
@@ -270,6 +273,9 @@ func (j *judge) equivalent(m *manifest, e resolved) int32 {
 func (j *judge) miss(m *manifest, e resolved) {
 	a := j.absent[e.name]
 	if a == nil {
+		if !j.hold(len(e.name) + nameWeight) {
+			return
+		}
 		a = &absence{source: m.line(e.entryRecord)}
 		j.absent[e.name] = a
 	}

@@ -1,6 +1,7 @@
 package bagit
 
 import (
+	"fmt"
 	"hash/maphash"
 	"iter"
 	"path"
@@ -14,10 +15,12 @@ const (
 	// shareWeight is what the records of a share should weigh.
 	shareWeight = 8 << 20
 	// maxShares bounds the shares of a bag, since each gathers some records in memory while the bag is dealt out.
-	maxShares = 256
-	// maxAlike bounds the names in a share. Only names that differ in case or normal form alone are never dealt to
-	// different shares, so a share has so many only if nearly all of them are such variants of one another.
-	maxAlike = 100_000
+	maxShares = 512
+	// maxHeld bounds the octets that are held of a share. Names that may be taken for one another are never dealt to different
+	// shares, so a share has so many only if most of them are such variants, or if the bag has far more than can be meant.
+	maxHeld = 32 << 20
+	// nameWeight is about what a name takes in the tables of a share beside its octets.
+	nameWeight = 200
 )
 
 // share is the part of a bag that is held in memory at a time.
@@ -33,6 +36,7 @@ type share struct {
 	absent   map[string]*absence // by name, listed but not there
 	stoodFor map[string]bool     // names that a file of another name stands for
 	entries  []FetchEntry
+	held     int // octets of all of these, roughly
 }
 
 // shareFile is a file of a share.
@@ -69,33 +73,42 @@ func (j *judge) shares() iter.Seq[*share] {
 
 // deal deals all records out to n shares, each in the order in which they came.
 func (j *judge) deal(n int) []*share {
-	shares := make([]*share, n)
-	for i := range shares {
-		shares[i] = &share{records: j.v.records.NewLog(), listed: map[*tagFile]*spill.Log{}}
-	}
+	// What is dealt was counted when it came, and is not more than that.
+	j.v.dealt = spill.NewSpace(j.v.opts.MaxRecords)
 	seed := maphash.MakeSeed()
-	of := func(name string) *share { return shares[maphash.String(seed, j.kin(name))%uint64(n)] }
-	for record := range j.v.files.Records() {
-		of(strings.TrimPrefix(readFile(record).name, j.base)).records.Append(record)
+	shares := make([]*share, n)
+	for i, records := range j.dealLog(n, seed, j.v.files, func(r []byte) string { return strings.TrimPrefix(readFile(r).name, j.base) }) {
+		shares[i] = &share{records: records, listed: map[*tagFile]*spill.Log{}}
 	}
 	for _, m := range j.manifests() {
-		for _, s := range shares {
-			s.listed[m.tagFile] = j.v.records.NewLog()
-		}
-		for record := range m.entries.Records() {
-			of(j.decoded(m.tagFile, readEntry(record).name)).listed[m.tagFile].Append(record)
+		for i, listed := range j.dealLog(n, seed, m.entries, func(r []byte) string { return j.decoded(m.tagFile, readEntry(r).name) }) {
+			shares[i].listed[m.tagFile] = listed
 		}
 	}
 	if tag := j.tagFile(FetchFile); tag != nil {
-		for record := range tag.fetch.Records() {
-			s := of(j.decoded(tag, readFetchEntry(record).File))
-			if s.toGet == nil {
-				s.toGet = j.v.records.NewLog()
-			}
-			s.toGet.Append(record)
+		for i, toGet := range j.dealLog(n, seed, tag.fetch, func(r []byte) string { return j.decoded(tag, readFetchEntry(r).File) }) {
+			shares[i].toGet = toGet
 		}
 	}
 	return shares
+}
+
+// dealLog deals the records of one log out to n, by their names. Each of these gathers records in memory only until all are
+// dealt. When one cannot be put aside it ends early, and Err of the Space says why.
+func (j *judge) dealLog(n int, seed maphash.Seed, from *spill.Log, name func(record []byte) string) []*spill.Log {
+	logs := make([]*spill.Log, n)
+	for i := range logs {
+		logs[i] = j.v.dealt.NewLog()
+	}
+	for record := range from.Records() {
+		if !logs[maphash.String(seed, j.kin(name(record)))%uint64(n)].Append(record) {
+			break
+		}
+	}
+	for _, l := range logs {
+		l.Flush()
+	}
+	return logs
 }
 
 // decoded is a name in a tag file as UTF-8, or as it is when it cannot be read.
@@ -143,7 +156,7 @@ func (j *judge) load() {
 			j.fail(RuleDuplicateEntry, f.name, "one file of this name", "more", "")
 			continue
 		}
-		if !j.alike(len(s.files)) {
+		if !j.hold(2*len(name) + len(f.digests) + 2*nameWeight) {
 			continue
 		}
 		f.name, f.digests = name, append([]byte(nil), f.digests...)
@@ -152,14 +165,15 @@ func (j *judge) load() {
 	}
 }
 
-// alike says whether there is room for one more name in a share that has n; when there is not, it reports that.
-func (j *judge) alike(n int) bool {
-	if n < maxAlike {
+// hold says whether there is room in the share for so many octets more, and counts them; when there is not, it reports that.
+func (j *judge) hold(octets int) bool {
+	if j.held+octets <= maxHeld {
+		j.held += octets
 		return true
 	}
-	if !j.v.limited["alike"] {
-		j.v.limited["alike"] = true
-		j.fail(RuleLimit, "", "names that differ in more than case", "too many that do not", "")
+	if !j.v.limited["held"] {
+		j.v.limited["held"] = true
+		j.fail(RuleLimit, "", fmt.Sprintf("at most %d MiB of names that are listed and missing, or differ in case only", maxHeld>>20), "more", "")
 	}
 	return false
 }

@@ -23,6 +23,7 @@ import (
 func ValidateTar(ctx context.Context, r io.Reader, opts Options) (*Report, error) {
 	opts.FindBase = true
 	v := NewValidator(opts)
+	defer v.Close()
 	g, gctx := newGroup(ctx, opts)
 	src := &sourceReader{r: r, stopped: func() error { return context.Cause(gctx) }}
 	t := &tarPass{v: v, g: g, src: src}

@@ -45,7 +45,8 @@ type Options struct {
 	// Workers is how many files ValidateFS, ValidateTar and ValidateZip hash at a time; 0 is one per core.
 	Workers int
 	// MaxRecords bounds what is kept of names, digests and addresses, in octets: 4 MiB of them in memory, the others in a
-	// temporary file. 0 is 4 GiB, which is enough for some ten million files. Beyond it a fault of RuleLimit is reported.
+	// temporary file, and of a large bag in a second one while it is judged. 0 is 4 GiB, which is enough for some ten million
+	// files. Beyond it a fault of RuleLimit is reported.
 	MaxRecords int64
 	// MaxFaults is how many faults a Report lists; 0 is 1,000. All are counted.
 	MaxFaults int
@@ -62,13 +63,15 @@ const (
 // Validator judges one bag from its files, given one by one, in any order, each once. All methods may be called
 // concurrently, but Finish only after the others have returned.
 //
-// It holds a bounded part of the bag in memory, whatever the number of its files and the lines of its tag files.
+// It holds a bounded part of the bag in memory, whatever the number of its files and the lines of its tag files. Whoever does
+// not call Finish must call Close.
 type Validator struct {
 	opts    Options
 	extra   algSet // taken while it is not known what is needed
 	bufs    sync.Pool
 	records *spill.Space
-	files   *spill.Log // of fileRecord; v.mu is held
+	files   *spill.Log   // of fileRecord; v.mu is held
+	dealt   *spill.Space // the same records, by shares; nil for a bag of one share
 
 	tagBytes, fetchBytes, lines atomic.Int64 // of all tag files
 

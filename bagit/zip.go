@@ -19,6 +19,7 @@ func ValidateZip(ctx context.Context, r io.ReaderAt, size int64, opts Options) (
 	opts.FindBase = true
 	opts.Form = cmp.Or(opts.Form, FormZip)
 	v := NewValidator(opts)
+	defer v.Close()
 	g, gctx := newGroup(ctx, opts)
 	src := &sourceReaderAt{r: r, stopped: func() error { return context.Cause(gctx) }}
 	zr, err := zip.NewReader(src, size)

@@ -183,6 +183,29 @@ func corpus() []hostile {
 				return append(b, '\n')
 			})
 		}), broken},
+		{"bag: long variants of one name", "", bagWith("manifest-md5.txt", func() io.Reader {
+			path := strings.Repeat("folder-of-some-length/", 180) // of 4,096 bytes
+			return numbered(30_000, func(b []byte, i int) []byte {
+				b = fmt.Appendf(b, "%s  data/%s", zeros[:32], path)
+				for bit := range 15 {
+					b = append(b, "aA"[i>>bit&1])
+				}
+				return append(b, '\n')
+			})
+		}), broken},
+		{"bag: as many manifests as there may be, of many lines", "", func(t *testing.T, w io.Writer) {
+			var files []inTar
+			for name, content := range bagTree("", tree{"a.txt": "alpha"}) {
+				files = append(files, text(name, content))
+			}
+			const n = 20_000
+			for i := range 63 {
+				files = append(files, sized(fmt.Sprintf("manifest-x%d.txt", i), func() io.Reader {
+					return numbered(n, func(b []byte, i int) []byte { return fmt.Appendf(b, "00  data/%0100d\n", i) })
+				}))
+			}
+			tarZst(t, w, files...)
+		}, func(v intake.Report) bool { return v.Errors >= 20_000 }},
 		{"bag: thousands of manifests", "", func(t *testing.T, w io.Writer) {
 			var files []inTar
 			for name, content := range bagTree("", tree{"a.txt": "alpha"}) {

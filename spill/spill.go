@@ -17,7 +17,7 @@ import (
 
 const (
 	// chunk is how many bytes a Log gathers before it puts them away.
-	chunk = 64 << 10
+	chunk = 32 << 10
 	// inMemory is how many bytes of put-away chunks a Space keeps in memory.
 	inMemory = 4 << 20
 )
@@ -50,10 +50,14 @@ func (s *Space) Err() error {
 	return s.failed
 }
 
-// Close gives the file back. Logs cannot be read afterwards.
+// Close gives the file back. Logs keep nothing more afterwards, and what lay in the file cannot be read. A second call does
+// nothing.
 func (s *Space) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.failed == nil {
+		s.failed = fmt.Errorf("keep records aside: %w", os.ErrClosed)
+	}
 	if s.file == nil {
 		return nil
 	}
@@ -136,16 +140,32 @@ func (l *Log) Append(record []byte) bool {
 	if len(l.tail) < chunk {
 		return true
 	}
-	e, ok := l.space.put(l.tail)
-	if !ok {
+	if !l.putTail() {
 		return false
 	}
-	l.extents = append(l.extents, e)
 	l.tail = l.tail[:0]
 	if cap(l.tail) > 2*chunk { // after a long record
 		l.tail = nil
 	}
 	return true
+}
+
+// Flush puts away what was gathered, so that a Log to which nothing is added for now takes nearly no memory. It returns false
+// when the Space has failed; Err says why.
+func (l *Log) Flush() bool {
+	if len(l.tail) > 0 && !l.putTail() {
+		return false
+	}
+	l.tail = nil
+	return true
+}
+
+func (l *Log) putTail() bool {
+	e, ok := l.space.put(l.tail)
+	if ok {
+		l.extents = append(l.extents, e)
+	}
+	return ok
 }
 
 // Records yields the records in the order in which they were added. A record is valid until the next one.
@@ -183,10 +203,11 @@ func (l *Log) Records() iter.Seq[[]byte] {
 	}
 }
 
+// fail notes that records cannot be read, which is worse than that there is no room for more.
 func (s *Space) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.failed == nil {
+	if s.failed == nil || errors.Is(s.failed, ErrFull) {
 		s.failed = err
 	}
 }

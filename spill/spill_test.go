@@ -24,6 +24,9 @@ func TestLog_GivesBack(t *testing.T) {
 				rt.Fatal(s.Err())
 			}
 			want[at] = append(want[at], record)
+			if rapid.Bool().Draw(rt, "flush") && !logs[at].Flush() {
+				rt.Fatal(s.Err())
+			}
 		}
 		for range 2 { // they can be read again
 			for i, l := range logs {
