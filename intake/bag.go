@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast/holdfast/bagit"
 	"github.com/holdfast/holdfast/checkm"
+	"github.com/holdfast/holdfast/panics"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/source/unpack"
@@ -20,6 +21,9 @@ import (
 // smallFile is the size up to which files of a bag are digested beside each other; of larger ones the algorithms are.
 const smallFile = 1 << 20
 
+// mostWorkers bounds the files that are digested beside each other unless Options say otherwise: each is held in memory.
+const mostWorkers = 8
+
 // judgeBag looks at every file of the bag in a container. tops are the names among which those of its manifests are.
 func judgeBag(ctx context.Context, in unpack.Input, v *Report, tops []string, d *descriptions, o Options) (Report, error) {
 	how, err := BagOptions(ctx, in, o.BagProfile)
@@ -27,10 +31,11 @@ func judgeBag(ctx context.Context, in unpack.Input, v *Report, tops []string, d 
 		return Report{}, err
 	}
 	bag := bagit.NewValidator(how)
+	defer bag.Close()
 	bag.ExpectManifests(tops...)
 	workers := o.Workers
 	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
+		workers = min(runtime.GOMAXPROCS(0), mostWorkers)
 	}
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(workers)
@@ -42,7 +47,9 @@ func judgeBag(ctx context.Context, in unpack.Input, v *Report, tops []string, d 
 		if _, err := io.ReadFull(r, content); err != nil {
 			return err
 		}
-		group.Go(func() error { return bag.Add(gctx, e.Name, e.Size, bytes.NewReader(content)) })
+		group.Go(func() error {
+			return panics.Guard(func() error { return bag.Add(gctx, e.Name, e.Size, bytes.NewReader(content)) })
+		})
 		return nil
 	})
 	if failed := group.Wait(); failed != nil && !errors.Is(failed, context.Canceled) {

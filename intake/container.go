@@ -46,6 +46,7 @@ func judgeContainer(ctx context.Context, in unpack.Input, t registry.PayloadType
 	switch {
 	case refusal != nil:
 		v.addAll(refusal.Report)
+		v.limited = refusal.Report.limited
 	case err != nil:
 		return Report{}, err
 	case v.Files == 0:
@@ -100,11 +101,13 @@ func ContainerRefusal(err error) *Refusal {
 			v.add(containerFault(e))
 		}
 		v.Errors += int64(several.More)
+		v.limited = several.Limit
 		if several.Cut {
 			v.add(Fault{Severity: Warning, Rule: "container-cut", Message: "the rest of it was not looked at", Fix: "correct what is listed, and check it again"})
 		}
 	case errors.As(err, &one) && one.ContentFault():
 		v.add(containerFault(one))
+		v.limited = one.Fault == unpack.FaultLimit
 	default:
 		return nil
 	}
@@ -112,7 +115,7 @@ func ContainerRefusal(err error) *Refusal {
 }
 
 func containerFault(e *unpack.Error) Fault {
-	f := Fault{Severity: Error, Rule: containerRule(e.Fault), File: e.Entry, Message: e.Detail}
+	f := Fault{Severity: Error, Rule: fmt.Sprintf("container-%s", e.Fault), File: e.Entry, Message: e.Detail}
 	if !utf8.ValidString(e.Entry) {
 		f.File = names.Escape(e.Entry)
 	}

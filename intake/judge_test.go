@@ -198,6 +198,33 @@ func TestJudge_BadContainers(t *testing.T) {
 	}
 }
 
+// However many descriptions that do not count cannot be read, the one that counts is told of; where nobody can say whether it is
+// among them, the bag is not taken.
+func TestJudge_DescriptionsBehindOthers(t *testing.T) {
+	t.Parallel()
+	decoys := func(format string) tree {
+		out := tree{}
+		for i := range 3000 {
+			out[fmt.Sprintf(format, i)] = "no label"
+		}
+		return out
+	}
+	bag, inFolder := tree{"mrt-erc.txt": "no label"}, bagTree("z/", tree{"mrt-erc.txt": "no label"})
+	for name, tt := range map[string]struct {
+		files tree
+		want  string
+	}{
+		"in the payload":       {bagTree("", bag).with(bagTree("", decoys("a%d/data/mrt-erc.txt")).with(tree{"bagit.txt": "", "manifest-sha256.txt": ""})), "data/mrt-erc.txt"},
+		"deeper":               {inFolder.with(decoys("z/a%d/data/mrt-erc.txt")), "z/data/mrt-erc.txt"},
+		"of the system beside": {inFolder.with(decoys("__MACOSX%d/data/mrt-erc.txt")), "z/data"},
+	} {
+		v := judge(t, tt.files.tar(t), registry.BagType, intake.Options{MaxFaults: 10_000})
+		if got := rules(v); v.Accepted || !slices.Contains(got, "description "+tt.want) {
+			t.Errorf("%s: %d errors, none of %q", name, v.Errors, tt.want)
+		}
+	}
+}
+
 // What cannot be read is nobody's verdict.
 func TestJudge_SystemFaults(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"strings"
 
 	"github.com/holdfast/holdfast/bagit"
 	"github.com/holdfast/holdfast/erc"
@@ -11,16 +12,22 @@ import (
 )
 
 // descriptions judges the files by which a container describes its object, where they count: at its top, or in a bag's
-// payload folder.
+// payload folder, which is known only in the end.
 type descriptions struct {
 	faults map[string][]Fault // by folder
-	met    int
+	held   int                // octets of them, without those of the first folders
+	more   bool               // there are faults that are not kept
 }
+
+// mostDescribed bounds what is kept of faulty descriptions in folders that may be a bag's payload. One of them counts, if any.
+const mostDescribed = 1 << 20
 
 // meet reads a file when it may be one that describes. The error is that of r.
 func (d *descriptions) meet(name string, r io.Reader) error {
 	folder := path.Dir(name)
-	if folder != "." && path.Base(folder) != bagit.PayloadDir {
+	above, last := path.Split(folder)
+	first := folder == "." || folder == bagit.PayloadDir
+	if !first && (last != bagit.PayloadDir || strings.Count(above, "/") > 1) { // a bag's base lies one folder deep at most
 		return nil
 	}
 	var err error
@@ -35,15 +42,17 @@ func (d *descriptions) meet(name string, r io.Reader) error {
 	if !erc.Malformed(err) {
 		return err
 	}
-	if d.met++; d.met > faults.Most { // folders named data may be very many, of which one counts
-		return nil
+	f := descriptionFault(name, faults.Cut(err.Error()), fmt.Sprintf("correct it, or leave %s out", path.Base(name)))
+	if !first { // of the first there are three files each
+		if d.held += len(name) + len(folder) + len(f.Message) + 500; d.held > mostDescribed {
+			d.more = true
+			return nil
+		}
 	}
 	if d.faults == nil {
 		d.faults = map[string][]Fault{}
 	}
-	d.faults[folder] = append(d.faults[folder], Fault{
-		Severity: Error, Rule: "description", File: name, Message: err.Error(), Fix: fmt.Sprintf("correct it, or leave %s out", path.Base(name)),
-	})
+	d.faults[folder] = append(d.faults[folder], f)
 	return nil
 }
 
@@ -53,5 +62,14 @@ func (d *descriptions) of(folder string) []Fault {
 	if folder != "." {
 		wrong = append(wrong, d.faults[folder]...)
 	}
+	if d.more && folder != "." && folder != bagit.PayloadDir {
+		// One of those that were not kept may be this folder's. Who cannot tell does not accept.
+		wrong = append(wrong, descriptionFault(folder, "there are too many files that describe objects and cannot be read",
+			"correct them, or leave them out; leave out what lies beside the bag"))
+	}
 	return wrong
+}
+
+func descriptionFault(file, message, fix string) Fault {
+	return Fault{Severity: Error, Rule: "description", File: file, Message: message, Fix: fix}
 }

@@ -51,6 +51,8 @@ type Report struct {
 	first *faults.List[Fault]
 	whole bool // an error condemns all of it, not only a row
 	batch bool
+
+	limited bool // a limit on what is unpacked ended the judging
 }
 
 // Fault is one thing that is wrong with a payload.
@@ -175,6 +177,23 @@ func (v *Report) settle() Report {
 	v.Accepted = v.Valid || v.batch && !v.whole
 	v.Faults = append([]Fault{}, v.first.Kept()...) // never null in JSON
 	return *v
+}
+
+// Detached returns the report as whoever keeps it should have it: it holds nothing in memory but its own texts. size is about what
+// it takes, in bytes.
+func (v Report) Detached() (own Report, size int) {
+	v.first = nil // which has the same faults
+	size = 500
+	v.Faults = slices.Clone(v.Faults)
+	for i := range v.Faults {
+		f := &v.Faults[i]
+		size += 250 + len(f.Rule) + len(f.Clause) + len(f.Fix)
+		for _, text := range []*string{&f.File, &f.Field, &f.Source, &f.Message, &f.Expected, &f.Found} {
+			*text = strings.Clone(*text) // it may be a part of a far longer one
+			size += len(*text)
+		}
+	}
+	return v, size
 }
 
 // Refusal returns an error of type *Refusal when the payload cannot be taken, else nil.

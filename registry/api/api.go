@@ -119,7 +119,7 @@ func newServer(o Options) (*server, error) {
 	s := &server{
 		registry: Scoped(o.Registry), all: o.Registry, staging: o.Staging, objects: o.Objects, keys: o.Keys, log: o.Log, version: o.Version, unpack: o.Unpack, ui: o.UI, signIn: o.SignIn,
 		now: o.Now, idle: o.UploadIdle, done: o.Done, keepAlive: o.KeepAlive, access: access(), stages: stagesOf(), inUse: newInUse(), receivers: newReceivers(),
-		keepUploads: o.UploadKeep, uploads: o.Uploads, judgements: newJudgements(o.Done), gate: o.Gate,
+		keepUploads: o.UploadKeep, uploads: o.Uploads, judgements: newJudgements(o.Done, o.Log), gate: o.Gate,
 		arks: intake.ARKs{Template: o.Template, Objects: o.Registry},
 	}
 	if s.now == nil {

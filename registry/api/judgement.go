@@ -5,12 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/holdfast/holdfast/gate"
 	"github.com/holdfast/holdfast/intake"
+	"github.com/holdfast/holdfast/panics"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/wire"
 	"github.com/holdfast/holdfast/source"
@@ -21,9 +24,11 @@ import (
 // on its way through proxies, so a judgement goes on when whoever asked for it has gone, and is there when he asks again.
 type judgements struct {
 	stop <-chan struct{} // the server is about to stop
+	log  *slog.Logger
 
-	mu sync.Mutex
-	of map[judged]*judgement
+	mu   sync.Mutex
+	of   map[judged]*judgement
+	kept []*judgement // those of them whose end is known, the oldest first
 }
 
 // judged is what a verdict depends on.
@@ -37,10 +42,13 @@ type judged struct {
 }
 
 type judgement struct {
+	of      judged
+	token   string        // of who asked first
 	over    chan struct{} // closed when what follows is known
 	verdict intake.Report
 	err     error
-	ended   time.Time
+	size    int // of the verdict, in memory
+	expiry  *time.Timer
 }
 
 const (
@@ -50,8 +58,14 @@ const (
 	judgeKeep = 10 * time.Minute
 )
 
-func newJudgements(stop <-chan struct{}) *judgements {
-	return &judgements{stop: stop, of: map[judged]*judgement{}}
+// What is kept of verdicts, of one token and in all. The oldest go first; who asks for one of them has it found again.
+const (
+	judgeKeepOfToken, judgeBytesOfToken = 1_000, 8 << 20
+	judgeKeepOfAll, judgeBytesOfAll     = 5_000, 32 << 20
+)
+
+func newJudgements(stop <-chan struct{}, log *slog.Logger) *judgements {
+	return &judgements{stop: stop, log: log, of: map[judged]*judgement{}}
 }
 
 // finding finds a verdict. It ends when its context does.
@@ -59,17 +73,15 @@ type finding func(context.Context) (intake.Report, error)
 
 // ask returns the verdict on j, which the first who asks has found. It returns a problem with CodeJudging when that takes
 // longer than wait; the verdict is still in the making then. One that accepts is kept for a while, since who submits several
-// uploads at once has to ask for all of them again when one takes longer; all others are forgotten when they were told.
-func (all *judgements) ask(ctx context.Context, j judged, wait time.Duration, find finding) (intake.Report, error) {
-	found := all.begin(context.WithoutCancel(ctx), j, find)
+// uploads at once has to ask for all of them again when one takes longer; all others, and errors, are forgotten when they were told.
+func (all *judgements) ask(ctx context.Context, token string, j judged, wait time.Duration, find finding) (intake.Report, error) {
+	found := all.begin(context.WithoutCancel(ctx), token, j, find)
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case <-found.over:
-		all.mu.Lock()
-		defer all.mu.Unlock()
-		if all.of[j] == found && !found.verdict.Accepted {
-			delete(all.of, j)
+		if !found.verdict.Accepted {
+			all.forget(found)
 		}
 		return found.verdict, found.err
 	case <-timer.C:
@@ -81,18 +93,13 @@ func (all *judgements) ask(ctx context.Context, j judged, wait time.Duration, fi
 }
 
 // begin returns the judgement on j, and starts it unless somebody has.
-func (all *judgements) begin(ctx context.Context, j judged, find finding) *judgement {
+func (all *judgements) begin(ctx context.Context, token string, j judged, find finding) *judgement {
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	for key, old := range all.of {
-		if !old.ended.IsZero() && time.Since(old.ended) > judgeKeep {
-			delete(all.of, key)
-		}
-	}
 	if found := all.of[j]; found != nil {
 		return found
 	}
-	found := &judgement{over: make(chan struct{})}
+	found := &judgement{of: j, token: token, over: make(chan struct{})}
 	all.of[j] = found
 	ctx, cancel := context.WithCancel(ctx)
 	go func() { // whether the server stops or the verdict is found
@@ -103,18 +110,68 @@ func (all *judgements) begin(ctx context.Context, j judged, find finding) *judge
 		}
 	}()
 	go func() {
-		verdict, err := all.find(ctx, find)
-		all.mu.Lock()
-		defer all.mu.Unlock()
-		found.verdict, found.err, found.ended = verdict, err, time.Now()
+		verdict, err := all.find(ctx, j, find)
+		found.verdict, found.size = verdict.Detached()
+		found.err = err
 		close(found.over)
+		all.keep(found)
 	}()
 	return found
 }
 
-// find finds the verdict, unless the server stops before.
-func (all *judgements) find(ctx context.Context, find finding) (intake.Report, error) {
-	verdict, err := find(ctx)
+// keep keeps what was found for who asks again, and forgets the oldest of those that are too many.
+func (all *judgements) keep(found *judgement) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.of[found.of] != found { // it was told and forgotten already
+		return
+	}
+	all.kept = append(all.kept, found)
+	found.expiry = time.AfterFunc(judgeKeep, func() { all.forget(found) })
+	var mine, others struct{ n, bytes int }
+	for at := len(all.kept) - 1; at >= 0; at-- {
+		one := all.kept[at]
+		if one.token == found.token {
+			mine.n, mine.bytes = mine.n+1, mine.bytes+one.size
+		} else {
+			others.n, others.bytes = others.n+1, others.bytes+one.size
+		}
+		tooMany := one.token == found.token && (mine.n > judgeKeepOfToken || mine.bytes > judgeBytesOfToken)
+		if tooMany || mine.n+others.n > judgeKeepOfAll || mine.bytes+others.bytes > judgeBytesOfAll {
+			all.drop(one)
+			all.kept = slices.Delete(all.kept, at, at+1)
+		}
+	}
+}
+
+// forget has the next who asks find it anew.
+func (all *judgements) forget(found *judgement) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	all.drop(found)
+	all.kept = slices.DeleteFunc(all.kept, func(one *judgement) bool { return one == found })
+}
+
+func (all *judgements) drop(found *judgement) {
+	if all.of[found.of] == found {
+		delete(all.of, found.of)
+	}
+	if found.expiry != nil {
+		found.expiry.Stop() // it would hold the verdict
+	}
+}
+
+// find finds the verdict, unless the server stops before. A panic is the error of this judgement alone: in a goroutine of its own
+// it would end the process.
+func (all *judgements) find(ctx context.Context, j judged, find finding) (verdict intake.Report, err error) {
+	err = panics.Guard(func() (err error) {
+		verdict, err = find(ctx)
+		return err
+	})
+	if caught := new(panics.Error); errors.As(err, &caught) {
+		all.log.ErrorContext(ctx, "judging panicked", "upload", j.upload, "type", j.typ, "err", fmt.Sprint(caught.Value), "stack", string(caught.Stack))
+		return intake.Report{}, fmt.Errorf("judging panicked: %v", caught.Value)
+	}
 	if err != nil && ctx.Err() != nil {
 		return verdict, errStopping
 	}
@@ -127,7 +184,7 @@ var errStopping = fmt.Errorf("the service is stopping: %w", registry.ErrUnavaila
 // verdict judges an upload's bytes as what a type says, and by what a collection's profile asks for.
 func (s *server) verdict(ctx context.Context, u registry.Upload, t registry.PayloadType, c registry.Collection) (intake.Report, error) {
 	key := judged{u.ID, t, string(c.Profile.BagProfile), c.Profile.NameEncoding, c.Profile.NOIDTemplate, c.Profile.Owner}
-	v, err := s.judgements.ask(ctx, key, judgeWait, func(ctx context.Context) (intake.Report, error) {
+	v, err := s.judgements.ask(ctx, tokenOf(ctx), key, judgeWait, func(ctx context.Context) (intake.Report, error) {
 		return s.judgeNow(ctx, u, t, c)
 	})
 	var problem *wire.Problem
@@ -147,23 +204,29 @@ func (s *server) judgeNow(ctx context.Context, u registry.Upload, t registry.Pay
 	o := intake.Options{Limits: s.unpack, BagProfile: bagProfile, Row: s.arks.Row(ctx, c.Profile)}
 	o.Limits.NameEncoding = c.Profile.NameEncoding
 	in := unpack.FromStore(s.staging, source.UploadKey(u.ID), u.SizeBytes)
-	who := callOf(ctx).token // of a session without a token only the name is known
-	work := gate.Work{Collection: c.Mnemonic, Token: cmp.Or(who.ID, who.Name)}
-	var v intake.Report
+	work := gate.Work{Collection: c.Mnemonic, Token: tokenOf(ctx)}
+	var first intake.Attempt
 	err = s.admitted(ctx, u, work, func() (err error) {
-		v, work.Memory, err = intake.JudgeWithin(ctx, in, t, o, s.gate.Small())
+		first, err = intake.JudgeWithin(ctx, in, t, o, s.gate.Small())
 		return err
 	})
-	if err != nil || work.Memory == 0 {
-		return v, err
+	if err != nil || first.Done {
+		return first.Verdict, err
 	}
-	work.Bytes = s.gate.Small() + 1
+	work.Bytes, work.Memory = s.gate.Small()+1, first.Memory
 	o.Row = s.arks.Row(ctx, c.Profile) // it counts what it judged
+	var v intake.Report
 	err = s.admitted(ctx, u, work, func() (err error) {
 		v, err = intake.Judge(ctx, in, t, o)
 		return err
 	})
 	return v, err
+}
+
+// tokenOf is whose call it is; of a session without a token only the name is known.
+func tokenOf(ctx context.Context) string {
+	who := callOf(ctx).token
+	return cmp.Or(who.ID, who.Name)
 }
 
 // admitted runs judge when the gate lets the work in.

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/holdfast/holdfast/panics"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/wire"
 )
@@ -152,12 +152,11 @@ func together[I, O any](ctx context.Context, s *server, all []I, do func(context
 
 // guardedCall turns a panic into the error of this call alone: outside the request's own goroutine it would end the process.
 func guardedCall[I, O any](ctx context.Context, in I, do func(context.Context, I) (O, error)) (out O, err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
-		}
-	}()
-	return do(ctx, in)
+	err = panics.Guard(func() (err error) {
+		out, err = do(ctx, in)
+		return err
+	})
+	return out, err
 }
 
 // maxWait bounds a long poll. Proxies tend to give up after a minute.

@@ -21,6 +21,8 @@ type Faults struct {
 	More int
 	// Cut says that the search for more of them was given up before the container's end.
 	Cut bool
+	// Limit says that the walk ended at a limit, which is counted, listed or not.
+	Limit bool
 }
 
 // Error names the first faults and counts the rest.
@@ -71,6 +73,7 @@ func (f *Faults) with(err error) error {
 		return err
 	case errors.As(err, &last) && last.ContentFault():
 		f.add(last)
+		f.Limit = last.Fault == FaultLimit
 	case err != nil && !errors.Is(err, errSearchedEnough):
 		return err
 	}

@@ -1,0 +1,24 @@
+package panics_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/holdfast/holdfast/panics"
+)
+
+func TestGuard(t *testing.T) {
+	if err := panics.Guard(func() error { return nil }); err != nil {
+		t.Error(err)
+	}
+	own := errors.New("own")
+	if err := panics.Guard(func() error { return own }); err != own { //nolint:errorlint // the very error
+		t.Errorf("%v, want its own error", err)
+	}
+	var caught *panics.Error
+	err := panics.Guard(func() error { var at []int; _ = at[len(at)]; return nil }) //nolint:gocritic // on purpose
+	if !errors.As(err, &caught) || !strings.Contains(err.Error(), "out of range") || !strings.Contains(err.Error(), "panics_test.go") {
+		t.Errorf("%v, want the panic and where it was", err)
+	}
+}
