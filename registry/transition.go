@@ -109,7 +109,7 @@ func table() []Transition {
 		{Act: ActRetry, From: Running, To: Pending, By: "worker", Ours: true},
 		{Act: ActSnooze, From: Running, To: Pending, By: "worker", Ours: true},
 		{Act: ActRelease, From: Running, To: Pending, By: "worker", Ours: true},
-		{Act: ActSendBack, From: Running, To: Pending, Move: Back, By: "worker", Actions: []Action{Ingest}, Stages: []Stage{Process, Record}, Ours: true},
+		{Act: ActSendBack, From: Running, To: Pending, Move: Back, By: "worker", Actions: []Action{Ingest}, Stages: []Stage{Scan, Process, Record}, Ours: true},
 		{Act: ActLose, From: Running, To: Pending, By: "registry", Ours: true},
 		{Act: ActLose, From: Running, To: Failed, By: "registry", Ours: true},
 		{Act: ActRequeue, From: Failed, To: Pending, Move: Back, By: "admin", Claimed: true, Sealed: true},

@@ -144,6 +144,25 @@ func TestScan(t *testing.T) {
 	}
 }
 
+// A scan that finds the list of what was downloaded damaged has Download write it again (R6).
+func TestR06_ScanGoesBack(t *testing.T) {
+	t.Parallel()
+	r := newScanRig(t, clamdtest.Start(t).Addr, nil, registry.Profile{})
+	id := r.scannedJob(registry.Spec{Type: registry.FileType, Filename: "a", URL: r.site.put("a", "alpha")})
+	r.advance(id, registry.Scan)
+	for _, key := range keys(t, r.staging, "items/"+id) {
+		if strings.HasSuffix(key, "files.jsonl") {
+			must(t, r.staging.Replace(t.Context(), key, []byte("{}\n")))
+		}
+	}
+	if v, _ := r.run(id); v.Stage != registry.Download {
+		t.Errorf("it is at %q, want download", v.Stage)
+	}
+	if it := r.ends(id); it.Status != registry.Completed {
+		t.Errorf("%s: %s", it.Status, it.Note)
+	}
+}
+
 // Nothing passes unscanned because clamd is not there, or not set, or would not tell.
 func TestScan_NeverPassesUnscanned(t *testing.T) {
 	t.Parallel()
