@@ -112,27 +112,35 @@ func (l *ListWriter[T]) Abort() error { return l.w.Abort() }
 func (l *ListWriter[T]) Close() error { return l.w.Close() }
 
 // ReadList yields a list's entries in order. An error ends it; one that wraps storage.ErrNotFound says that there is no
-// such list, and one that wraps ErrDamaged, after the last entry, that it is not the list that was written: see [Verified].
+// such list, and one that wraps ErrDamaged that it is not the list that was written: each entry that was yielded is one of that list. A
+// list of more than one block is read twice for that: see [Blocks].
 func ReadList[T any](ctx context.Context, s storage.Store, key, digest string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		stopped := false
-		err := Verified(ctx, s, key, ListDigest, digest, func(r io.Reader) error {
-			dec := json.NewDecoder(bufio.NewReaderSize(r, listBuffer))
-			for {
-				var v T
-				if err := dec.Decode(&v); errors.Is(err, io.EOF) {
-					return nil
-				} else if err != nil {
-					return err
-				}
-				if stopped = !yield(v, nil); stopped {
-					return ErrEnough
-				}
+		var zero T
+		failed := func(err error) { yield(zero, fmt.Errorf("read list %s: %w", key, err)) }
+		b, err := Proven(ctx, s, key, ListDigest, digest)
+		if err != nil {
+			failed(err)
+			return
+		}
+		r, err := b.Open(ctx, 0, -1)
+		if err != nil {
+			failed(err)
+			return
+		}
+		defer r.Close()
+		dec := json.NewDecoder(bufio.NewReaderSize(r, listBuffer))
+		for {
+			var v T
+			if err := dec.Decode(&v); errors.Is(err, io.EOF) {
+				return
+			} else if err != nil {
+				failed(err)
+				return
 			}
-		})
-		if err != nil && !stopped {
-			var zero T
-			yield(zero, fmt.Errorf("read list %s: %w", key, err))
+			if !yield(v, nil) {
+				return
+			}
 		}
 	}
 }

@@ -29,9 +29,13 @@ type contents struct {
 	Folder string               `json:"folder,omitempty"` // where the files lie that describe it; "" for the top
 }
 
-// all yields the files. That the list is the one that was written shows after the last of them.
+// all yields the files of the list that was written. One of a program of before, which noted no digest of it, is as one that is damaged.
 func (c contents) all(ctx context.Context, s storage.Store) iter.Seq2[staging.File, error] {
 	return func(yield func(staging.File, error) bool) {
+		if c.Digest == "" {
+			yield(staging.File{}, fmt.Errorf("list %s has no digest, as an earlier program wrote it: %w", c.List, staging.ErrDamaged))
+			return
+		}
 		for f, err := range staging.ReadList[staging.File](ctx, s, c.List, c.Digest) {
 			if err == nil && !c.owns(f.Key) {
 				yield(f, fmt.Errorf("list %s names %s, which is not the item's: %w", c.List, f.Key, staging.ErrDamaged))

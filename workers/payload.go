@@ -26,6 +26,8 @@ type manifest struct {
 	// Warnings counts what is odd about it; Warned are the first of them.
 	Warnings int64    `json:"warnings,omitempty"`
 	Warned   []string `json:"warned,omitempty"`
+
+	bytes *staging.Blocks // what rows reads; set when they were found to be what was judged
 }
 
 // payloads tells what files an item is made of.
@@ -77,21 +79,17 @@ func (p payloads) manifest(ctx context.Context, item *base.Item, t registry.Payl
 	if err != nil {
 		return m, err
 	}
-	if err := p.same(ctx, m); !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, staging.ErrDamaged) {
+	if err := p.same(ctx, &m); !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, staging.ErrDamaged) {
 		return m, err
 	}
 	return p.manifestAgain(ctx, item, m)
 }
 
-// same says whether the staged copy of a manifest is what was found sound.
-func (p payloads) same(ctx context.Context, m manifest) error {
-	return p.read(ctx, m, func(io.Reader) error { return nil })
-}
-
-// read has fn read the staged copy of a manifest.
-func (p payloads) read(ctx context.Context, m manifest, fn func(io.Reader) error) error {
+// same says whether the staged copy of a manifest is what was found sound. What is then read of it is that copy.
+func (p payloads) same(ctx context.Context, m *manifest) (err error) {
 	algorithm := strongest(m.Digests)
-	return staging.Verified(ctx, p.staging, m.Key, algorithm, m.Digests[algorithm], fn)
+	m.bytes, err = staging.Proven(ctx, p.staging, m.Key, algorithm, m.Digests[algorithm])
+	return err
 }
 
 // strongest is the algorithm of the digests that is relied on. Every collection's is one of these.
@@ -108,7 +106,7 @@ func (p payloads) manifestAgain(ctx context.Context, item *base.Item, was manife
 	algorithm := item.Spec().Profile.Digests()
 	now := was
 	now.Key = staging.Key(item.Lease(), name)
-	if err := p.same(ctx, now); !errors.Is(err, storage.ErrNotFound) {
+	if err := p.same(ctx, &now); !errors.Is(err, storage.ErrNotFound) {
 		return now, err
 	}
 	wanted := wantedOfSpec(item.Spec())
@@ -121,7 +119,7 @@ func (p payloads) manifestAgain(ctx context.Context, item *base.Item, was manife
 	} else if err != nil {
 		return now, fmt.Errorf("fetch manifest again: %w", err)
 	}
-	return now, nil
+	return now, p.same(ctx, &now)
 }
 
 func (p payloads) fetchManifest(ctx context.Context, item *base.Item, name string, wanted staging.Wanted) (staging.File, error) {
@@ -148,7 +146,8 @@ func (p payloads) manifestMost() int64 {
 
 func (p payloads) judge(ctx context.Context, file staging.File, t registry.PayloadType, profile registry.Profile) (intake.Report, error) {
 	var report intake.Report
-	err := p.read(ctx, manifest{File: file}, func(r io.Reader) (err error) {
+	algorithm := strongest(file.Digests)
+	err := staging.Verified(ctx, p.staging, file.Key, algorithm, file.Digests[algorithm], func(r io.Reader) (err error) {
 		report, err = intake.Manifest(r, t, intake.Options{Row: p.arks.Row(ctx, profile)})
 		return err
 	})
@@ -158,22 +157,25 @@ func (p payloads) judge(ctx context.Context, file staging.File, t registry.Paylo
 	return report, report.RefusalFor(profile)
 }
 
-// rows calls fn for each row of a sound manifest, with what is wrong with it.
+// rows calls fn for each row of a sound manifest, with what is wrong with it. Each is a row of what was judged.
 func (p payloads) rows(ctx context.Context, m manifest, t registry.PayloadType, fn func(checkm.Row, []checkm.Fault) error) error {
-	return p.read(ctx, m, func(r io.Reader) error {
-		reader := checkm.NewReader(r, checkm.Options{Kind: checkm.Kind(t)})
-		for {
-			row, faults, err := reader.Next()
-			if errors.Is(err, io.EOF) {
-				return nil
-			} else if err != nil {
-				return fmt.Errorf("read manifest: %w", err)
-			}
-			if err := fn(row, faults); err != nil {
-				return err
-			}
+	r, err := m.bytes.Open(ctx, 0, -1)
+	if err != nil {
+		return fmt.Errorf("read manifest: %w", err)
+	}
+	defer r.Close()
+	reader := checkm.NewReader(r, checkm.Options{Kind: checkm.Kind(t)})
+	for {
+		row, faults, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("read manifest: %w", err)
 		}
-	})
+		if err := fn(row, faults); err != nil {
+			return err
+		}
+	}
 }
 
 // wantedOfSpec is what a submission says of its payload.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -118,11 +117,6 @@ func (w *Record) files(ctx context.Context, item *base.Item, p plan) (renamed []
 		return err
 	}
 	skip := done.Files
-	// Rows that are there stay, so the list is compared with its digest before the first one, too.
-	err = staging.Verified(ctx, w.Staging, p.List, staging.ListDigest, p.ListDigest, func(io.Reader) error { return nil })
-	if err != nil {
-		return nil, lost(err)
-	}
 	for e, err := range staging.ReadList[planned](ctx, w.Staging, p.List, p.ListDigest) {
 		if err != nil {
 			return nil, lost(err)

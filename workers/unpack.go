@@ -22,7 +22,7 @@ func (w *Process) unpack(ctx context.Context, item *base.Item, container staging
 		return c, err
 	}
 	defer u.list.Close() //nolint:errcheck // what counts is committed, or was noted
-	if err := u.walk(ctx, w.payloads.staging); err != nil {
+	if err := u.walk(ctx); err != nil {
 		return c, fmt.Errorf("unpack %s: %w", container.Name, err)
 	}
 	if u.seq == 0 {

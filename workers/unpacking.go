@@ -26,15 +26,19 @@ type unpacked struct {
 	Files int64            `json:"files"`
 	Bytes int64            `json:"bytes"`
 	Names string           `json:"names"` // what their names and sizes come to: another walk may come by in another order
+	// Read and Sum are how many blocks of the container were read, and what they come to: what is staged came out of these bytes.
+	Read int    `json:"read"`
+	Sum  string `json:"sum"`
 }
 
-// errOtherOrder says that a container was walked in another order than by the program that began with it.
+// errOtherOrder says that a container was walked in another order than by the program that began with it, or that other bytes were read then.
 var errOtherOrder = errors.New("what was unpacked before does not fit")
 
 // unpacking stages the entries of one container.
 type unpacking struct {
 	item         *base.Item
 	container    staging.File
+	in           *staging.Blocks // of the container
 	limits       unpack.Limits
 	store        storage.Store
 	room         *staging.Room
@@ -73,6 +77,9 @@ func (w *Process) unpacking(ctx context.Context, item *base.Item, container stag
 			return nil, err
 		}
 	}
+	if u.in, err = staging.NewBlocks(w.payloads.staging, container.Key, u.algorithm, container.Digests[u.algorithm]); err != nil {
+		return nil, errors.Join(err, u.list.Close())
+	}
 	u.limits.NameEncoding = item.Spec().Profile.NameEncoding
 	u.files.Set(u.before.Files)
 	u.bytes.Set(u.before.Bytes)
@@ -83,18 +90,19 @@ func (w *Process) unpacking(ctx context.Context, item *base.Item, container stag
 	return u, nil
 }
 
-// walk stages the entries. When it is interrupted, it notes how far it came.
-func (u *unpacking) walk(ctx context.Context, s storage.Store) error {
-	in, whole, err := verifiedInput(s, u.container, u.algorithm)
-	if err != nil {
-		return err
-	}
-	err = unpack.Walk(ctx, in, u.limits, func(e unpack.Entry, r io.Reader) error { return u.take(ctx, e, r) })
+// walk stages the entries. When it is interrupted, it notes how far it came. What came out counts when it returns nil: then all that was
+// read, by earlier attempts too, are the bytes of the container that was staged.
+func (u *unpacking) walk(ctx context.Context) error {
+	in := unpack.Input{Size: u.container.SizeBytes, Open: u.in.Open}
+	err := unpack.Walk(ctx, in, u.limits, func(e unpack.Entry, r io.Reader) error { return u.take(ctx, e, r) })
 	if err == nil && u.seq < u.before.Files {
 		err = errOtherOrder
 	}
 	if err == nil {
-		err = whole(ctx)
+		err = u.in.Prove(ctx)
+	}
+	if err == nil && u.before.Files > 0 && u.in.Sum(u.before.Read) != u.before.Sum {
+		err = errOtherOrder
 	}
 	if err != nil && ctx.Err() != nil {
 		// Told to stop: the next worker goes on right here.
@@ -149,8 +157,19 @@ func (u *unpacking) staged(e unpack.Entry) {
 
 func (u *unpacking) sum() string { return hex.EncodeToString(u.names.Sum(nil)) }
 
-// note keeps how far it has come: the files are durable, so is then their list, and at last what names it (R4).
+// note keeps how far it has come: the files are durable, so is then their list, and at last what names it (R4). As long as it is not
+// beyond what an earlier attempt did, and has not read what that one did, the earlier note stays.
 func (u *unpacking) note(ctx context.Context) (err error) {
+	if u.before.Files > 0 {
+		if u.seq <= u.before.Files || u.in.Count() < u.before.Read {
+			return nil
+		}
+		if u.in.Sum(u.before.Read) != u.before.Sum {
+			return errOtherOrder
+		}
+	}
+	u.now.Read = u.in.Count()
+	u.now.Sum = u.in.Sum(u.now.Read)
 	if u.now.List, err = u.list.Checkpoint(ctx); err != nil {
 		return err
 	}

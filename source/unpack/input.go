@@ -12,7 +12,7 @@ import (
 
 // Input is a container's bytes.
 type Input struct {
-	// Open reads length bytes from offset on. It is called once for a tar, and a few times for a zip.
+	// Open reads length bytes from offset on. It is called a few times; of a tar that is from 0 only.
 	Open func(ctx context.Context, offset, length int64) (io.ReadCloser, error)
 	// Size is the number of bytes. Fewer than that is the system's fault, not the container's.
 	Size int64
