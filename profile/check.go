@@ -53,7 +53,7 @@ func (c *checker) compare(n *node, t reflect.Type, path string) {
 		}
 	case n.kind != wanted(t):
 		c.fault(n.Place, "%s is %s; %s is wanted%s", path, n.kind, wanted(t), advice(n, t))
-	case t.Kind() == reflect.Int && !fits(n.scalar):
+	case wanted(t) == number && !fits(n.scalar):
 		c.fault(n.Place, "%s is %s; a whole number is wanted", path, n.scalar)
 	}
 }
@@ -115,7 +115,7 @@ func wanted(t reflect.Type) kind {
 		return list
 	case reflect.Bool:
 		return truth
-	case reflect.Int:
+	case reflect.Int, reflect.Int64:
 		return number
 	default:
 		return written
@@ -134,4 +134,4 @@ func advice(n *node, t reflect.Type) string {
 }
 
 // fits says whether a number is a whole one that can be kept.
-func fits(number string) bool { return json.Unmarshal([]byte(number), new(int)) == nil }
+func fits(number string) bool { return json.Unmarshal([]byte(number), new(int64)) == nil }

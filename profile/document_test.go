@@ -25,6 +25,7 @@ func whole() registry.Profile {
 		Callback:   &registry.Callback{URL: "https://r.example.org/{job}", GoesOn: true, CompletedOnly: true},
 		BagProfile: json.RawMessage(`{"Z":[],"A":{"required":false,"n":1.5,"none":null},"e":""}`),
 		Mail:       &registry.MailRules{To: []string{"a@example.org"}, Queued: true, Safe: true, FailuresOnly: true}, RetentionDays: number(90),
+		UploadBytes: new(int64(5 << 40)), UploadsOpen: number(12),
 		Description: "two\nlines", Embargo: "2030-01-01",
 	}
 }
