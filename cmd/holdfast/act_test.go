@@ -80,8 +80,11 @@ func TestActs(t *testing.T) {
 	})
 	t.Run("what an act on a batch does not reach", func(t *testing.T) {
 		in("item", "priority", batches[1], "--to", "3").wants(t, exitOK).says(t, "not of its jobs", "item priority --match batch:"+batches[1]+" --to 3")
-		in("item", "requeue", batches[1]).wants(t, exitOK).says(t, "its failed jobs stay as they are", "item requeue --match 'batch:"+batches[1]+" state:failed'")
-		eventually(t, func() bool { return state(batches[1]) == "Failed" })
+		in("item", "requeue", batches[1]).wants(t, exitRefused).says(t, "would only make another report",
+			"item requeue --match 'batch:"+batches[1]+" state:failed'", "batch update-report "+batches[1])
+		if got := state(batches[1]); got != "Failed" {
+			t.Errorf("the batch is %s after a requeue that was refused", got)
+		}
 	})
 	t.Run("match acts", func(t *testing.T) {
 		mended.Store(true)

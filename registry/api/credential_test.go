@@ -5,12 +5,12 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/api"
-	"github.com/holdfast/holdfast/registry/client"
 	"github.com/holdfast/holdfast/registry/wire"
 	"github.com/holdfast/holdfast/seal"
 )
@@ -56,9 +56,14 @@ func TestCredentials(t *testing.T) {
 		t.Errorf("listed (-want +got):\n%s", diff)
 	}
 
-	// A worker has them sealed, and its key opens them; of what they are about nothing can be changed.
-	worker := client.NewStore(client.New(b.server.URL, secret(registry.RoleWorker), client.Options{}))
-	t.Cleanup(func() { _ = worker.Close() })
+	// A worker that has an item of the collection has them sealed, and its key opens them; of what they are about nothing can be changed.
+	worker := b.worker(t, "expand", registry.Expand)
+	_, err = b.store.Submit(t.Context(), registry.Submission{
+		Collection: "default", Spec: registry.Spec{Type: registry.FileType, URL: "https://h.test/a", Filename: "a"}, Actor: "ann",
+	})
+	must(t, err)
+	_, err = worker.Claim(t.Context(), registry.ClaimRequest{RequestID: "r", Stage: registry.Expand, Worker: "w", Lease: time.Minute, MaxAttempts: 5})
+	must(t, err)
 	all, err := worker.Credentials(t.Context(), "default")
 	must(t, err)
 	keys, err := seal.Parse(keyText)

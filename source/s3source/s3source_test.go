@@ -173,7 +173,11 @@ func TestSource_Faults(t *testing.T) {
 	wantFault(t, err, source.FaultDenied, false, "no credential", "collection credential set")
 	inside := good
 	inside.Endpoint = strings.Replace(server.Endpoint, "127.0.0.1", "127.0.0.2", 1)
-	wantFault(t, open(inside, "s3://"+s3test.Bucket+"/file"), source.FaultForbidden, true, "127.0.0.2")
+	err = open(inside, "s3://"+s3test.Bucket+"/file")
+	wantFault(t, err, source.FaultForbidden, true, "leads to an address that is refused")
+	if strings.Contains(err.Error(), "127.0.0.2") {
+		t.Errorf("the depositor is told an address inside: %v", err)
+	}
 	broken := errors.New("broken")
 	_, err = src.Authorized(func(context.Context, string) (s3source.Bucket, error) { return s3source.Bucket{}, broken }).Head(t.Context(), "s3://bucket/a")
 	wantFault(t, err, source.FaultCredential, false, "broken")
