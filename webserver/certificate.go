@@ -1,7 +1,6 @@
 package webserver
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -10,7 +9,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
+	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -27,7 +29,8 @@ type Certificate struct {
 	mu     sync.Mutex
 	loaded *tls.Certificate
 	looked time.Time
-	files  [2]os.FileInfo // as they were when they were read last, whether that worked or not
+	files  [2]os.FileInfo // as they were when what is loaded was read
+	fault  string         // why they could not be read at the last look, which is logged once; "": they could
 }
 
 // LoadCertificate reads a certificate chain and its key.
@@ -35,8 +38,7 @@ func LoadCertificate(certFile, keyFile string, log *slog.Logger) (*Certificate, 
 	c := &Certificate{cert: certFile, key: keyFile, log: log}
 	files, err := c.stat()
 	if err == nil {
-		c.files = files
-		err = c.read()
+		err = c.read(files)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("load the TLS certificate: %w", err)
@@ -53,10 +55,11 @@ func (c *Certificate) stat() (files [2]os.FileInfo, err error) {
 	return files, nil
 }
 
-func (c *Certificate) read() error {
+// read loads the files, which looked like this before they were opened.
+func (c *Certificate) read(files [2]os.FileInfo) error {
 	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
 	if err == nil {
-		c.loaded = &pair
+		c.loaded, c.files = &pair, files
 	}
 	return err
 }
@@ -70,7 +73,7 @@ func (c *Certificate) Config() *tls.Config {
 }
 
 // current is the certificate of the files as they are. While they cannot be read, or one of them was replaced and the other not yet,
-// it is the one from before.
+// it is the one from before, and each look tries again.
 func (c *Certificate) current(ctx context.Context) *tls.Certificate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,16 +85,19 @@ func (c *Certificate) current(ctx context.Context) *tls.Certificate {
 	files, err := c.stat()
 	if err == nil {
 		if same(files[0], c.files[0]) && same(files[1], c.files[1]) {
+			c.fault = ""
 			return c.loaded
 		}
-		c.files = files
-		err = c.read()
+		err = c.read(files)
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+		c.fault = ""
+		c.log.InfoContext(ctx, "the TLS certificate has changed and is served", "file", c.cert, "not_after", c.loaded.Leaf.NotAfter)
+	case err.Error() != c.fault:
+		c.fault = err.Error()
 		c.log.WarnContext(ctx, "the TLS certificate has changed and cannot be read; the one from before is served", "file", c.cert, "err", err)
-		return c.loaded
 	}
-	c.log.InfoContext(ctx, "the TLS certificate has changed and is served", "file", c.cert, "not_after", c.loaded.Leaf.NotAfter)
 	return c.loaded
 }
 
@@ -100,22 +106,30 @@ func same(a, b os.FileInfo) bool {
 	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
 }
 
-// Name is the host of an address as clients must call it for the certificate to hold: the host itself, or the certificate's first name.
+// Name is the host of an address as clients must call it for the certificate to hold: the host itself, or a name or address that the
+// certificate is for. It is the host itself, too, when the certificate is for wildcards only: which of their names leads here is not known.
 func (c *Certificate) Name(host string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if leaf := c.loaded.Leaf; leaf.VerifyHostname(host) != nil {
-		return cmp.Or(firstName(leaf), host)
+	leaf := c.loaded.Leaf
+	if leaf.VerifyHostname(host) == nil {
+		return host
+	}
+	for _, name := range names(leaf) {
+		if !strings.HasPrefix(name, "*") {
+			return name
+		}
 	}
 	return host
 }
 
-// firstName is a name that a certificate holds for, "" when it has addresses only.
-func firstName(leaf *x509.Certificate) string {
-	if len(leaf.DNSNames) == 0 {
-		return ""
+// names are what a certificate holds for: names, and after them addresses.
+func names(leaf *x509.Certificate) []string {
+	all := slices.Clone(leaf.DNSNames)
+	for _, ip := range leaf.IPAddresses {
+		all = append(all, ip.String())
 	}
-	return strings.Replace(leaf.DNSNames[0], "*", "holdfast", 1)
+	return all
 }
 
 // Trust returns the machine's certificate authorities and those of a PEM file; nil, the machine's, when the file is "".
@@ -147,12 +161,25 @@ func Own(certFile string) (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the TLS certificate: %w", err)
 	}
-	block, _ := pem.Decode(text)
-	leaf, err := x509.ParseCertificate(block.Bytes) // Trust has found one
+	leaf, err := first(text)
 	if err != nil {
-		return nil, fmt.Errorf("read the TLS certificate: %w", err)
+		return nil, fmt.Errorf("read the TLS certificate %s: %w", certFile, err)
 	}
-	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12, ServerName: firstName(leaf)}, nil
+	config := &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	if all := names(leaf); len(all) > 0 {
+		config.ServerName = strings.Replace(all[0], "*", "holdfast", 1) // any name that a wildcard holds for
+	}
+	return config, nil
+}
+
+// first is the first certificate of PEM blocks, among which there may be keys and parameters, too.
+func first(text []byte) (*x509.Certificate, error) {
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type == "CERTIFICATE" {
+			return x509.ParseCertificate(block.Bytes)
+		}
+	}
+	return nil, errors.New("there is no certificate in PEM")
 }
 
 // ErrPlain says that plain HTTP would be served where others can listen in.
@@ -162,4 +189,14 @@ var ErrPlain = errors.New("it would serve plain HTTP on an address that is not l
 func Reachable(a net.Addr) bool {
 	tcp, ok := a.(*net.TCPAddr)
 	return ok && !tcp.IP.IsLoopback()
+}
+
+// PlainTo says whether requests to an address go to another machine by plain HTTP.
+func PlainTo(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || !strings.EqualFold(u.Scheme, "http") || strings.EqualFold(u.Hostname(), "localhost") {
+		return false
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	return err != nil || !ip.Unmap().IsLoopback()
 }

@@ -1,13 +1,16 @@
 package webserver_test
 
 import (
+	"bytes"
 	"crypto/tls"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast/holdfast/webserver"
 )
@@ -41,6 +44,14 @@ func TestProxies(t *testing.T) {
 		{"a proxy that says nothing", "10.1.2.3:99", false, nil, "10.1.2.3:0 here.test false"},
 		{"nonsense", "10.1.2.3:99", false, map[string]string{"X-Forwarded-For": "198.51.100.1, unknown"}, "10.1.2.3:0 here.test false"},
 		{"mapped", "[::ffff:10.1.2.3]:99", false, map[string]string{"X-Forwarded-For": "::ffff:198.51.100.1"}, "198.51.100.1:0 here.test false"},
+		{
+			"each proxy a line of its own", "10.1.2.3:99", false,
+			map[string]string{"X-Forwarded-For": "192.0.2.1\n198.51.100.1", "X-Forwarded-Proto": "https\nhttp", "X-Forwarded-Host": "bank.test\nout.test"},
+			"198.51.100.1:0 out.test false",
+		},
+		{"with a port", "10.1.2.3:99", false, map[string]string{"X-Forwarded-For": "198.51.100.1:4711, 10.9.9.9:1"}, "198.51.100.1:0 here.test false"},
+		{"of IPv6, with a port", "10.1.2.3:99", false, map[string]string{"X-Forwarded-For": "[2001:db9::1]:4711, [2001:db8::9]"}, "[2001:db9::1]:0 here.test false"},
+		{"TLS from a proxy, whose client came without", "10.1.2.3:99", true, map[string]string{"X-Forwarded-Proto": "http"}, "10.1.2.3:0 here.test false"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got string
@@ -51,14 +62,14 @@ func TestProxies(t *testing.T) {
 						t.Errorf("%s is left", name)
 					}
 				}
-			}))
+			}), webserver.HSTS)
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://here.test/", http.NoBody)
 			r.RemoteAddr = c.remote
 			if c.tls {
 				r.TLS = &tls.ConnectionState{}
 			}
 			for name, value := range c.header {
-				r.Header.Set(name, value)
+				r.Header[name] = strings.Split(value, "\n")
 			}
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, r)
@@ -69,5 +80,52 @@ func TestProxies(t *testing.T) {
 				t.Errorf("Strict-Transport-Security: %t", hsts)
 			}
 		})
+	}
+}
+
+// Browsers are kept on HTTPS for as long as is asked for, and never for what they reach as localhost or by an address.
+func TestProxies_HSTS(t *testing.T) {
+	for _, c := range []struct {
+		host string
+		keep time.Duration
+		want string
+	}{
+		{"holdfast.test", webserver.HSTS, "max-age=31536000"},
+		{"holdfast.test:8443", time.Hour, "max-age=3600"},
+		{"holdfast.test", 0, ""},
+		{"localhost:8443", webserver.HSTS, ""},
+		{"a.localhost", webserver.HSTS, ""},
+		{"127.0.0.1:8443", webserver.HSTS, ""},
+		{"[::1]", webserver.HSTS, ""},
+		{"[::1]:8443", webserver.HSTS, ""},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+c.host+"/", http.NoBody)
+		w := httptest.NewRecorder()
+		webserver.Proxies{}.Handler(http.NotFoundHandler(), c.keep).ServeHTTP(w, r)
+		if got := w.Header().Get("Strict-Transport-Security"); got != c.want {
+			t.Errorf("%s for %s: %q, want %q", c.host, c.keep, got, c.want)
+		}
+	}
+}
+
+func TestProxies_Only(t *testing.T) {
+	var log bytes.Buffer
+	only := webserver.Proxies{netip.MustParsePrefix("10.0.0.0/8")}.Only(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), slog.New(slog.NewTextHandler(&log, nil)))
+	for remote, want := range map[string]int{
+		"127.0.0.1:1": http.StatusOK, "127.8.8.8:1": http.StatusOK, "[::1]:1": http.StatusOK, "[::ffff:127.0.0.1]:1": http.StatusOK,
+		"10.1.2.3:1": http.StatusOK, "[::ffff:10.1.2.3]:1": http.StatusOK,
+		"11.1.2.3:1": http.StatusForbidden, "[2001:db8::1]:1": http.StatusForbidden, "pipe": http.StatusForbidden,
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
+		r.RemoteAddr = remote
+		r.Header.Set("X-Forwarded-For", "127.0.0.1")
+		w := httptest.NewRecorder()
+		only.ServeHTTP(w, r)
+		if w.Code != want {
+			t.Errorf("%s: %d, want %d", remote, w.Code, want)
+		}
+	}
+	if got := strings.Count(log.String(), "plain HTTP is refused"); got != 1 {
+		t.Errorf("logged %d times, want once:\n%s", got, &log)
 	}
 }

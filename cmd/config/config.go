@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast/holdfast/registry/signin"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/source/unpack"
+	"github.com/holdfast/holdfast/webserver"
 )
 
 // Prefix begins every name that is ours.
@@ -41,6 +42,7 @@ type Config struct {
 	PlainHTTP      Yes      `envconfig:"PLAIN_HTTP" want:"yes or no"`
 	CAFile         string   `envconfig:"CA_FILE" want:"a PEM file of certificate authorities"`
 	TrustedProxies Networks `envconfig:"TRUSTED_PROXIES" want:"networks or addresses of reverse proxies separated by commas, such as 10.0.0.0/8,127.0.0.1"`
+	HSTS           Span     `envconfig:"HSTS" want:"how long browsers keep to HTTPS, such as 8760h; 0 leaves it to them"`
 	SessionIdle    Duration `envconfig:"SESSION_IDLE" want:"how long a browser may stay signed in unused, such as 4h"`
 	SessionMost    Duration `envconfig:"SESSION_MOST" want:"how long a browser may stay signed in at most, such as 24h"`
 
@@ -147,6 +149,7 @@ const (
 // Default returns the configuration of an empty environment.
 func Default() Config {
 	return Config{
+		HSTS:        Span(webserver.HSTS),
 		SessionIdle: Duration(signin.DefaultIdle), SessionMost: Duration(signin.DefaultMost),
 		Listen: DefaultListen, LogLevel: slog.LevelInfo, Grace: Duration(defaultGrace),
 		StagingReserve: byItself, UploadTokenBytes: byItself, UploadTokenOpen: defaultTokenOpen, UploadTenantOpen: defaultTenantOpen,

@@ -40,6 +40,19 @@ func (d *Duration) Decode(text string) error {
 	return nil
 }
 
+// Span is a duration from 0 on.
+type Span time.Duration
+
+// Decode implements envconfig.Decoder.
+func (s *Span) Decode(text string) error {
+	v, err := time.ParseDuration(strings.TrimSpace(text))
+	if err != nil || v < 0 {
+		return errForm
+	}
+	*s = Span(v)
+	return nil
+}
+
 // Amount is a number without an upper bound, above 0.
 type Amount int64
 

@@ -43,6 +43,9 @@ func clientOf(at node.Client) (*client.Client, error) {
 	return client.New(at.URL, at.Token, client.Options{UserAgent: "holdfast/" + version, Roots: roots}), nil
 }
 
+// plainTo warns of an address.
+const plainTo = "the token travels to %s by plain HTTP, where it can be read on the way: use an https address; if the network is private and this is meant, set HOLDFAST_PLAIN_HTTP=yes"
+
 // service finds the service that a command is about: the folder that was named, else the environment, else the default folder.
 func (a *app) service() (node.Client, error) {
 	c, err := config.Load(config.Default())
@@ -54,6 +57,10 @@ func (a *app) service() (node.Client, error) {
 		if at, err = a.left(a.dir); err != nil {
 			return at, err
 		}
+	}
+	if webserver.PlainTo(at.URL) && !bool(c.PlainHTTP) && !a.warned {
+		a.warned = true
+		a.note("warning: "+plainTo, at.URL)
 	}
 	if at.Token == "" {
 		return at, fix(&usageError{errors.New("HOLDFAST_URL is set, but HOLDFAST_TOKEN is not")}, "set it, or use --dir DIR of a running `holdfast up`")

@@ -64,3 +64,28 @@ func TestBench(t *testing.T) {
 	holdfast(t, "bench", "seed").wants(t, exitUsage).says(t, "--database")
 	holdfast(t, "bench", "seed", "--database", "mysql:x").wants(t, exitFailed).says(t, "sqlite:PATH")
 }
+
+// Whoever sends a token to another machine by plain HTTP is told once, unless this is meant.
+func TestService_PlainHTTP(t *testing.T) {
+	for _, c := range []struct {
+		address, meant string
+		want           int
+	}{
+		{"http://holdfast.test:8080", "", 1}, {"http://holdfast.test:8080", "yes", 0}, {"https://holdfast.test", "", 0}, {"http://127.0.0.1:8080", "", 0},
+	} {
+		noEnvironment(t)
+		t.Setenv("HOLDFAST_URL", c.address)
+		t.Setenv("HOLDFAST_TOKEN", "t")
+		t.Setenv("HOLDFAST_PLAIN_HTTP", c.meant)
+		var errs strings.Builder
+		a := &app{err: &errs}
+		for range 2 {
+			if _, err := a.service(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := strings.Count(errs.String(), "plain HTTP"); got != c.want {
+			t.Errorf("%s, meant %q: %d warnings, want %d:\n%s", c.address, c.meant, got, c.want, &errs)
+		}
+	}
+}

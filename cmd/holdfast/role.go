@@ -69,6 +69,9 @@ func (a *app) workerCommand() *cobra.Command {
 			}
 			return a.role(cmd.Context(), "worker", wait, "", config.WorkerNeeds, func(ctx context.Context, c config.Config, o node.Common, w node.Work) (*node.Node, error) {
 				warnOfSecrets(ctx, o.Log, "worker", serve...)
+				if webserver.PlainTo(c.URL) && !bool(c.PlainHTTP) {
+					o.Log.WarnContext(ctx, fmt.Sprintf(plainTo, c.URL))
+				}
 				roots, err := webserver.Trust(c.CAFile)
 				if err != nil && o.Faults == nil {
 					return nil, err

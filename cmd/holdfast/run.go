@@ -28,6 +28,7 @@ type app struct {
 
 	started bool   // the command line was understood
 	again   string // the command line, to be typed again
+	warned  bool   // of a token that travels by plain HTTP
 }
 
 // run is the whole program: it obeys args and returns the exit code. Configuration is read from the process's

@@ -128,7 +128,7 @@ func web(c config.Config) node.Web {
 		ACME:     webserver.ACMEOptions{Hosts: c.ACMEHosts, Email: c.ACMEEmail, Directory: c.ACMEDirectory, Cache: c.ACMECache, Roots: roots},
 		Lifetime: registry.Lifetime{Idle: time.Duration(c.SessionIdle), Most: time.Duration(c.SessionMost)},
 		Proxies:  webserver.Proxies(c.TrustedProxies),
-		TLSCert:  c.TLSCert, TLSKey: c.TLSKey, Plain: bool(c.PlainHTTP),
+		TLSCert:  c.TLSCert, TLSKey: c.TLSKey, Plain: bool(c.PlainHTTP), HSTS: time.Duration(c.HSTS),
 	}
 	if c.OIDCIssuer != "" {
 		roles, _ := signin.ParseRoles(c.OIDCRoles) // likewise

@@ -183,5 +183,9 @@ func (n *Node) handler(d *desk) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.web.Proxies.Handler(handler), nil
+	handler = d.web.Proxies.Handler(handler, d.web.HSTS)
+	if n.proxied {
+		handler = d.web.Proxies.Only(handler, n.Log)
+	}
+	return handler, nil
 }

@@ -42,6 +42,7 @@ type Node struct {
 
 	server  *http.Server
 	tls     *tls.Config        // nil: plain HTTP
+	proxied bool               // plain HTTP is for proxies and this machine only
 	streams chan struct{}      // closed when the server is about to stop
 	loops   context.Context    //nolint:containedctx // what runs until stop is called
 	stop    context.CancelFunc // ends workers and loops

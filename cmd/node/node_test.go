@@ -4,6 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -13,6 +17,7 @@ import (
 
 	"github.com/holdfast/holdfast/cmd/node"
 	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/webserver"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -92,5 +97,64 @@ func TestUp_Refusals(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(taken.Dir); len(left) > 1 {
 		t.Errorf("the refused node left %d files behind", len(left))
+	}
+}
+
+// outside is an address of this machine that is not loopback.
+func outside(t *testing.T) string {
+	t.Helper()
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range all {
+		if n, ok := a.(*net.IPNet); ok && n.IP.To4() != nil && !n.IP.IsLoopback() {
+			return n.IP.String()
+		}
+	}
+	t.Skip("this machine has no address but loopback")
+	return ""
+}
+
+// Plain HTTP that is there for a proxy on another machine is not served to everybody else.
+func TestUp_PlainForProxies(t *testing.T) {
+	elsewhere := outside(t)
+	for _, c := range []struct {
+		name    string
+		proxies string
+		plain   bool
+		want    int // of who comes from elsewhere
+	}{
+		{"another is the proxy", "198.51.100.0/24", false, http.StatusForbidden},
+		{"it is the proxy", elsewhere + "/32", false, http.StatusOK},
+		{"plain HTTP is meant", "198.51.100.0/24", true, http.StatusOK},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := options(t, filepath.Join(t.TempDir(), "data"))
+			o.Listen, o.Plain, o.Proxies = "0.0.0.0:0", c.plain, webserver.Proxies{netip.MustParsePrefix(c.proxies)}
+			n, err := node.Up(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer n.Close()
+			u, err := url.Parse(n.URL())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for host, want := range map[string]int{"127.0.0.1": http.StatusOK, elsewhere: c.want} {
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+net.JoinHostPort(host, u.Port())+"/healthz", http.NoBody)
+				if err != nil {
+					t.Fatal(err)
+				}
+				answer, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				answer.Body.Close()
+				if answer.StatusCode != want {
+					t.Errorf("to %s: %d, want %d", host, answer.StatusCode, want)
+				}
+			}
+		})
 	}
 }

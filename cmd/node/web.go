@@ -20,12 +20,13 @@ type Web struct {
 	TLSCert, TLSKey string
 	// ACME gets certificates by itself, where there is no TLSCert; without hosts: it does not.
 	ACME webserver.ACMEOptions
-	// Plain says that plain HTTP is meant, although others can reach the address: [Proxies] say so, too.
+	// Plain says that plain HTTP is meant for all, although others can reach the address. Without it, [Proxies] alone are served by it there.
 	Plain bool
+	HSTS  time.Duration // how long browsers are kept on HTTPS; 0: they are not
 }
 
 // listenWeb binds the address of API and pages. Requests are served by TLS when there is a certificate; it is an error when they would
-// not be although others can reach the address and nobody has said that this is meant.
+// not be although others can reach the address and nobody has said that this is meant. With proxies alone it is meant for them.
 func (n *Node) listenWeb(ctx context.Context, w Web) (net.Listener, error) {
 	var certificate *webserver.Certificate
 	if w.TLSCert != "" {
@@ -50,9 +51,11 @@ func (n *Node) listenWeb(ctx context.Context, w Web) (net.Listener, error) {
 		n.tls = webserver.ACME(w.ACME)
 		_, port, _ := net.SplitHostPort(l.Addr().String())
 		n.url = "https://" + net.JoinHostPort(w.ACME.Hosts[0], port)
-	case !webserver.Reachable(l.Addr()) || len(w.Proxies) > 0:
+	case !webserver.Reachable(l.Addr()):
 	case w.Plain:
 		n.Log.WarnContext(ctx, "plain HTTP is served on an address that is not loopback: tokens and cookies can be read on the way", "address", l.Addr().String())
+	case len(w.Proxies) > 0:
+		n.proxied = true
 	default:
 		return nil, errors.Join(&NeedError{
 			Setting: "HOLDFAST_LISTEN", What: "its own address", Err: webserver.ErrPlain,
