@@ -9,7 +9,8 @@ import (
 const (
 	EventSignedIn     = "signed-in"
 	EventSignedOut    = "signed-out"
-	EventSessionEnded = "session-ended" // by another session than itself
+	EventSessionEnded = "session-ended" // by another session than itself, or by a further one than there may be
+	EventLinkMade     = "sign-in-link"  // by which somebody can sign in as a token's holder
 )
 
 // SignInMethod is how somebody proved who they are.
@@ -54,6 +55,9 @@ type Lifetime struct {
 // was unused for longest.
 const MostSessions = 50
 
+// MostLinks is how many one-time links of one token can be open. A further one ends the oldest.
+const MostLinks = 10
+
 // Token is the right that a session gives, as a token would.
 func (s Session) Token() Token {
 	return Token{ID: s.TokenID, Name: s.Name, Role: s.Role, Collections: s.Collections}
@@ -69,6 +73,8 @@ func (s Session) Same(other Session) bool {
 type Signing interface {
 	// AddLink stores the hash of a one-time link by which a browser signs in as the holder of a token, for this long.
 	AddLink(ctx context.Context, hash, tokenID string, good time.Duration) error
+	// LinkToken returns the token of a link that can be used, and uses nothing up. ErrNotFound as of AddLinkedSession.
+	LinkToken(ctx context.Context, link string) (Token, error)
 	// AddLinkedSession uses a link up and adds the session that comes of it, in one transaction: of two calls at once one wins.
 	// The caller fills in ID, Hash, Agent and Address. ErrNotFound when there is no such link any more, or its token is not
 	// good any more.

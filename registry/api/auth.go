@@ -67,7 +67,7 @@ func (s *server) authenticate(r *http.Request) (registry.Token, registry.Session
 	header := r.Header.Get("Authorization")
 	read := r.Method == http.MethodGet || r.Method == http.MethodHead || isForm(r)
 	if header == "" && read && s.signIn != nil && s.signIn.Has(r) {
-		session, err := s.signIn.Session(r, !isReload(r))
+		session, err := s.signIn.Session(r, isUse(r))
 		return session.Token(), session, err
 	}
 	if header == "" {
@@ -91,6 +91,13 @@ func (s *server) authenticate(r *http.Request) (registry.Token, registry.Session
 const reload = "reload"
 
 func isReload(r *http.Request) bool { return r.URL.Query().Has(reload) }
+
+// isUse says whether somebody has asked for a page. Browsers say so over HTTPS and on localhost; what belongs to a page they load by themselves,
+// again and again under an open page that loads itself again.
+func isUse(r *http.Request) bool {
+	asked := r.Header.Get("Sec-Fetch-Dest")
+	return !isReload(r) && (asked == "" || asked == "document") && !strings.HasPrefix(r.URL.Path, "/static/") && r.URL.Path != "/favicon.ico"
+}
 
 func unauthenticated(detail string) *wire.Problem {
 	return wire.NewProblem(http.StatusUnauthorized, wire.CodeUnauthenticated, detail)

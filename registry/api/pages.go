@@ -31,8 +31,9 @@ const endSessionPath = "/sessions/end"
 
 // pages serves the injected pages to whoever has signed in.
 func (s *server) pages() http.Handler {
-	ui := s.wholeIDs(nil, s.bounded(mostForm, s.ui))
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	ui := s.wholeIDs(nil, s.ui)
+	// In front of all, so that nobody keeps a connection by a body that never ends, whether anybody reads it or not.
+	return s.bounded(mostForm, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, session, err := s.authenticate(r)
 		if err != nil && r.Header.Get("Authorization") == "" && s.signIn != nil && !s.signIn.Has(r) {
 			err = unauthenticated("sign in to see this page") // which a person reads, and no program
@@ -53,7 +54,7 @@ func (s *server) pages() http.Handler {
 			return
 		}
 		ui.ServeHTTP(w, r)
-	})
+	}))
 }
 
 // withoutReload takes from the address what only says that the page has loaded itself again: no link of it shall say so.
@@ -80,9 +81,8 @@ func (s *server) refusePage(w http.ResponseWriter, r *http.Request, err error) {
 
 // signInRoutes are the ways into the pages and out of them.
 func (s *server) signInRoutes(mux *http.ServeMux) {
-	mux.HandleFunc("GET /login", s.signIn.Ask)
 	for path, do := range map[string]func(http.ResponseWriter, *http.Request) error{
-		"GET /login/oidc": s.signIn.ToProvider, "GET /login/oidc/callback": s.signIn.FromProvider,
+		"GET /login": s.signIn.Ask, "GET /login/oidc": s.signIn.ToProvider, "GET /login/oidc/callback": s.signIn.FromProvider,
 	} {
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
 			if err := do(w, r); err != nil {

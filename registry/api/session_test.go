@@ -1,10 +1,13 @@
 package api_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
+	"mime/multipart"
 	"net/http"
 	"net/url"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -152,6 +155,13 @@ func TestSignIn_Link(t *testing.T) {
 			t.Fatalf("link: %d, cookie %v:\n%s", answer.StatusCode, v.cookie, text)
 		}
 	}
+	other := newBrowser(t, b, registry.RoleViewer)
+	if _, text := other.get(t, path); !strings.Contains(text, "as <strong>the operator</strong> (operator)") || !strings.Contains(text, "as <strong>the viewer</strong> (viewer)") {
+		t.Errorf("the link's page does not say as whom it signs in, and whose session it ends:\n%s", text)
+	}
+	if _, text := visitor(b).get(t, path); strings.Contains(text, "That session ends") {
+		t.Errorf("a session that there is none of ends:\n%s", text)
+	}
 	var group sync.WaitGroup
 	var won atomic.Int32
 	for range 6 {
@@ -169,6 +179,9 @@ func TestSignIn_Link(t *testing.T) {
 	v := visitor(b)
 	if answer, text := v.post(t, "/login", one); answer.StatusCode != http.StatusUnauthorized || !strings.Contains(text, "holdfast login") {
 		t.Errorf("used again: %d\n%s", answer.StatusCode, text)
+	}
+	if answer, text := v.get(t, path); answer.StatusCode != http.StatusUnauthorized || strings.Contains(text, one.Get("link")) || !strings.Contains(text, `role="alert"`) {
+		t.Errorf("looked at when it was used: %d\n%s", answer.StatusCode, text)
 	}
 	if strings.Contains(b.log.String(), one.Get("link")) {
 		t.Error("the link is in the log")
@@ -245,6 +258,8 @@ func TestSession_Ends(t *testing.T) {
 	for range 3 {
 		b.pass(29 * time.Minute)
 		status(idle, reload[1])
+		status(idle, "/static/style.css") // which the page that loads itself again loads again, too
+		idle.send(t, http.MethodGet, "/", nil, "Sec-Fetch-Dest", "image")
 		status(used, "/batches/"+batch)
 	}
 	if got := status(idle, "/"); got != http.StatusUnauthorized {
@@ -351,6 +366,49 @@ func TestSignIn_Limits(t *testing.T) {
 	}
 }
 
+// A link that is good signs in whatever else was tried from the same address; one that is not is counted.
+func TestSignIn_LinkAtTheLimit(t *testing.T) {
+	b := newBench(t, withPages)
+	link := url.Values{"link": {strings.TrimPrefix(b.link(t, registry.RoleViewer), "/login?link=")}}
+	v := visitor(b)
+	for _, want := range append(slices.Repeat([]int{http.StatusUnauthorized}, 10), http.StatusTooManyRequests) {
+		if answer, _ := v.post(t, "/login", url.Values{"link": {"WRONG"}}); answer.StatusCode != want {
+			t.Fatalf("a wrong link: %d, want %d", answer.StatusCode, want)
+		}
+	}
+	if answer, _ := v.post(t, "/login", link); answer.StatusCode != http.StatusSeeOther || v.cookie == nil {
+		t.Errorf("the right one: %d", answer.StatusCode)
+	}
+}
+
+// A browser forgets the token that the cookie of before held, where it is refused and where it signs in; it keeps that of another port.
+func TestSignIn_DropsOldToken(t *testing.T) {
+	b := newBench(t, withPages)
+	_, port, _ := strings.Cut(b.server.Listener.Addr().String(), ":")
+	dropped := func(answer reply) (names []string) {
+		for _, c := range (&http.Response{Header: answer.Header}).Cookies() {
+			if c.MaxAge < 0 {
+				names = append(names, c.Name)
+			}
+		}
+		return names
+	}
+	old := "holdfast_token_" + port
+	cookies := []string{"Cookie", old + "=" + secret(registry.RoleAdmin) + "; holdfast_token_1=x; holdfast_token=y"}
+	v := visitor(b)
+	answer, _ := v.send(t, http.MethodGet, "/", nil, cookies...)
+	if got := dropped(answer); answer.StatusCode != http.StatusUnauthorized || !slices.Equal(got, []string{old}) {
+		t.Errorf("refused: %d, drops %q", answer.StatusCode, got)
+	}
+	answer, _ = v.send(t, http.MethodPost, "/login", url.Values{"token": {secret(registry.RoleViewer)}}, append(cookies, fromHere...)...)
+	if got := dropped(answer); answer.StatusCode != http.StatusSeeOther || !slices.Equal(got, []string{old}) {
+		t.Errorf("signed in: %d, drops %q", answer.StatusCode, got)
+	}
+	if answer, _ := visitor(b).get(t, "/"); len(dropped(answer)) != 0 {
+		t.Error("drops what is not there")
+	}
+}
+
 // A stream of a browser ends when its session does.
 func TestSession_StreamEnds(t *testing.T) {
 	b := newBench(t, withPages, func(_ *bench, o *api.Options) { o.KeepAlive = 10 * time.Millisecond })
@@ -364,5 +422,46 @@ func TestSession_StreamEnds(t *testing.T) {
 	v.post(t, "/logout", nil)
 	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
 		t.Error(err)
+	}
+}
+
+// Whoever has not signed in can send a page or the form no files, and no body that is larger than a form.
+func TestSignIn_Multipart(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	b := newBench(t, withPages)
+	send := func(path string, mib int) int {
+		var body bytes.Buffer
+		form := multipart.NewWriter(&body)
+		part, err := form.CreateFormFile("token", "x")
+		must(t, err)
+		_, err = part.Write(make([]byte, mib<<20))
+		must(t, err)
+		must(t, form.Close())
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.server.URL+path, &body)
+		must(t, err)
+		r.Header.Set("Content-Type", form.FormDataContentType())
+		r.Header.Set("Sec-Fetch-Site", "same-origin")
+		answer, err := b.server.Client().Do(r)
+		if err != nil {
+			return http.StatusRequestEntityTooLarge // it was refused while it was still being sent
+		}
+		must(t, answer.Body.Close())
+		return answer.StatusCode
+	}
+	for path, want := range map[string]int{"/login": http.StatusUnsupportedMediaType, "/batches/b/x": http.StatusUnauthorized, "/failures/requeue": http.StatusUnauthorized} {
+		if got := send(path, 0); got != want {
+			t.Errorf("%s: %d, want %d", path, got, want)
+		}
+		if got := send(path, 48); got != http.StatusRequestEntityTooLarge { // more than Go reads into memory
+			t.Errorf("%s, 48 MiB: %d", path, got)
+		}
+	}
+	left, err := os.ReadDir(temp)
+	must(t, err)
+	for _, entry := range left {
+		if strings.HasPrefix(entry.Name(), "multipart-") {
+			t.Errorf("%s is left", entry.Name())
+		}
 	}
 }

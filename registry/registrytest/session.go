@@ -29,6 +29,8 @@ func RunSigning(t *testing.T, open Open) {
 		{"link_is_good_once", linkOnce},
 		{"two_who_use_a_link_at_once", linkRace},
 		{"link_ends", linkEnds},
+		{"of_many_links_the_oldest_goes", linksMost},
+		{"link_is_looked_at", linkLooked},
 		{"link_is_used_up_with_its_session_or_not_at_all", linkWhole},
 		{"nothing_secret_in_events", sessionEvents},
 	} {
@@ -234,6 +236,11 @@ func sessionsMost(f *signing) {
 	if f.good("s01") || !f.good("s00") || !f.good("s02") || !f.good("other") || !f.good("one more") {
 		f.Error("want the one that was unused for longest to end, and no other")
 	}
+	page, err := f.Audit(f.Context(), registry.AuditQuery{Types: []string{registry.EventSessionEnded}})
+	f.must(err)
+	if len(page.Rows) != 1 || page.Rows[0].ItemID != "s01" || page.Rows[0].Actor != "name of t" {
+		f.Errorf("audit log %+v, want that s01 ended", page.Rows)
+	}
 }
 
 func linkOnce(f *signing) {
@@ -293,6 +300,55 @@ func linkEnds(f *signing) {
 	if f.good("a") || f.good("b") {
 		f.Error("a session began all the same")
 	}
+}
+
+func linksMost(f *signing) {
+	f.token("t", registry.RoleViewer)
+	f.token("u", registry.RoleViewer)
+	f.must(f.AddLink(f.Context(), "other", "u", 10*time.Minute))
+	for i := range registry.MostLinks + 1 {
+		f.must(f.AddLink(f.Context(), "link"+string(rune('a'+i)), "t", 10*time.Minute))
+		f.clock.pass(time.Second)
+	}
+	for link, want := range map[string]error{"linka": registry.ErrNotFound, "linkb": nil, "linkk": nil, "other": nil} {
+		if _, err := f.LinkToken(f.Context(), link); !errors.Is(err, want) {
+			f.Errorf("%s: %v, want %v", link, err, want)
+		}
+	}
+	page, err := f.Audit(f.Context(), registry.AuditQuery{Types: []string{registry.EventLinkMade}})
+	f.must(err)
+	if len(page.Rows) != registry.MostLinks+2 || page.Rows[0].Actor != "name of t" || strings.Contains(string(page.Rows[0].Data), "linkk") {
+		f.Errorf("audit log %+v, want each link, and no hash", page.Rows)
+	}
+}
+
+func linkLooked(f *signing) {
+	f.token("root", registry.RoleAdmin)
+	f.token("t", registry.RoleOperator)
+	f.must(f.AddLink(f.Context(), "link", "t", 10*time.Minute))
+	f.must(f.AddLink(f.Context(), "late", "t", 20*time.Minute))
+	for range 2 {
+		tok, err := f.LinkToken(f.Context(), "link")
+		f.must(err)
+		if tok.ID != "t" || tok.Name != "name of t" || tok.Role != registry.RoleOperator {
+			f.Errorf("token %+v", tok)
+		}
+	}
+	_, err := f.AddLinkedSession(f.Context(), "link", sessionOf("a"), lifetime)
+	f.must(err)
+	gone := func(why, link string) {
+		if _, err := f.LinkToken(f.Context(), link); !errors.Is(err, registry.ErrNotFound) {
+			f.Errorf("%s: %v", why, err)
+		}
+	}
+	gone("used", "link")
+	gone("never made", "none")
+	f.must(f.RevokeToken(f.Context(), "t", "root"))
+	gone("its token was revoked", "late")
+	f.token("u", registry.RoleViewer)
+	f.must(f.AddLink(f.Context(), "old", "u", 10*time.Minute))
+	f.clock.pass(10 * time.Minute)
+	gone("expired", "old")
 }
 
 func linkWhole(f *signing) {

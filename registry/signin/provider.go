@@ -145,7 +145,8 @@ func (s *Service) ToProvider(w http.ResponseWriter, r *http.Request) error {
 	if s.provider == nil {
 		return errNoProvider()
 	}
-	if err := s.limiter.take(s.now(), map[string]int{"attempts from " + host(r.RemoteAddr): attemptsEach}); err != nil {
+	attempts, _ := bounds(r.RemoteAddr) // nothing can fail yet
+	if _, err := s.limiter.take(s.now(), attempts); err != nil {
 		return err
 	}
 	known, err := s.provider.discover(r.Context())
@@ -168,9 +169,9 @@ func (s *Service) FromProvider(w http.ResponseWriter, r *http.Request) error {
 	if s.provider == nil {
 		return errNoProvider()
 	}
-	from := host(r.RemoteAddr)
-	failures := "failures from " + from
-	if err := s.limiter.take(s.now(), map[string]int{"attempts from " + from: attemptsEach, failures: failuresEach}); err != nil {
+	attempts, failures := bounds(r.RemoteAddr)
+	attempt, err := s.limiter.take(s.now(), attempts, failures)
+	if err != nil {
 		return err
 	}
 	on, err := wayOf(r)
@@ -190,7 +191,7 @@ func (s *Service) FromProvider(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.limiter.giveBack(failures)
+	s.limiter.giveBack(attempt, failures)
 	s.enter(w, r, begun, secret, on.Next)
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"mime"
 	"net"
 	"net/http"
 	"net/url"
@@ -85,16 +86,21 @@ func Hash(secret string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// cookieName is the name of the cookie of a session. Browsers share cookies between the ports of a host, so the port is in the name: to
-// sign in to one Holdfast must not sign out of another beside it. Over HTTPS the prefix makes browsers refuse one that
-// another host of the domain, or plain HTTP, has set.
+// cookieName is the name of the cookie of a session. Over HTTPS the prefix makes browsers refuse one that another host of the domain,
+// or plain HTTP, has set.
 func cookieName(r *http.Request) string {
-	name := "holdfast_session"
-	if _, port, err := net.SplitHostPort(r.Host); err == nil && port != "" {
-		name += "_" + port
-	}
+	name := ofPort("holdfast_session", r)
 	if webserver.Secure(r) {
 		name = "__Host-" + name
+	}
+	return name
+}
+
+// ofPort is the name of a cookie of this server. Browsers share cookies between the ports of a host: to sign in to one Holdfast must
+// not sign out of another beside it.
+func ofPort(name string, r *http.Request) string {
+	if _, port, err := net.SplitHostPort(r.Host); err == nil && port != "" {
+		name += "_" + port
 	}
 	return name
 }
@@ -173,28 +179,48 @@ func (s *Service) End(ctx context.Context, who registry.Session, id string) erro
 	return fmt.Errorf("session %s: %w", id, registry.ErrNotFound)
 }
 
+// formType is what browsers send the form as. Its other type could bring files, which are read to the disk.
+const formType = "application/x-www-form-urlencoded"
+
 // SignIn answers the form of the sign-in page: it begins a session with the token or the link in it, sets the cookie and goes to
 // the page that was asked for first. An error means that nothing was answered.
 func (s *Service) SignIn(w http.ResponseWriter, r *http.Request) error {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != formType {
+		return wire.NewProblem(http.StatusUnsupportedMediaType, wire.CodeUnsupportedMedia, "the form must come as "+formType+"; load the page again")
+	}
 	if err := r.ParseForm(); err != nil {
 		return wire.NewProblem(http.StatusBadRequest, wire.CodeBadRequest, "the form cannot be read; load the page again")
 	}
 	link, token := r.PostForm.Get("link"), strings.TrimSpace(r.PostForm.Get("token"))
-	from := host(r.RemoteAddr)
-	failures := []string{"failures from " + from}
-	most := map[string]int{"attempts from " + from: attemptsEach, failures[0]: failuresEach}
-	if link == "" {
-		failures = append(failures, "failures with "+beginning(token))
-		most[failures[1]] = failuresEach
+	// A link that is good is let through whatever others have tried: it cannot be guessed, and works once.
+	if link != "" {
+		if _, err := s.store.LinkToken(r.Context(), Hash(link)); err == nil {
+			return s.goOn(w, r, link, token)
+		} else if !errors.Is(err, registry.ErrNotFound) {
+			return err
+		}
 	}
-	if err := s.limiter.take(s.now(), most); err != nil {
+	attempts, failures := bounds(r.RemoteAddr)
+	if link == "" {
+		failures["failures with "+beginning(token)] = failuresEach
+	}
+	attempt, err := s.limiter.take(s.now(), attempts, failures)
+	if err != nil {
 		return err
 	}
+	if err := s.goOn(w, r, link, token); err != nil {
+		return err
+	}
+	s.limiter.giveBack(attempt, failures)
+	return nil
+}
+
+// goOn begins a session and gives it to the browser.
+func (s *Service) goOn(w http.ResponseWriter, r *http.Request, link, token string) error {
 	begun, secret, err := s.begin(r, link, token)
 	if err != nil {
 		return err
 	}
-	s.limiter.giveBack(failures...)
 	s.enter(w, r, begun, secret, r.PostForm.Get("next"))
 	return nil
 }
@@ -205,7 +231,7 @@ func (s *Service) begin(r *http.Request, link, token string) (begun registry.Ses
 	if link != "" {
 		begun, err = s.store.AddLinkedSession(ctx, Hash(link), fresh, s.lifetime)
 		if errors.Is(err, registry.ErrNotFound) {
-			err = unauthenticated("this link has been used or has expired: it is good once, within ten minutes; print another by `holdfast login`")
+			err = errUsedLink()
 		}
 		return begun, secret, err
 	}
@@ -253,8 +279,22 @@ func (s *Service) enter(w http.ResponseWriter, r *http.Request, begun registry.S
 		MaxAge: int(begun.ExpiresAt.Sub(begun.CreatedAt).Seconds()),
 	})
 	s.log.InfoContext(r.Context(), "signed in", "session", begun.ID, "name", begun.Name, "method", string(begun.Method), "remote", r.RemoteAddr)
+	dropToken(w, r)
 	w.Header().Set("Cache-Control", "no-store")
 	http.Redirect(w, r, local(next), http.StatusSeeOther)
+}
+
+// dropToken makes a browser forget the cookie of before there were sessions, which holds a token itself.
+func dropToken(w http.ResponseWriter, r *http.Request) {
+	name := ofPort("holdfast_token", r)
+	if _, err := r.Cookie(name); err == nil {
+		expire(w, r, name)
+	}
+}
+
+// expire makes a browser forget a cookie.
+func expire(w http.ResponseWriter, r *http.Request, name string) {
+	http.SetCookie(w, &http.Cookie{Name: name, Path: "/", HttpOnly: true, Secure: webserver.Secure(r), SameSite: http.SameSiteLaxMode, MaxAge: -1})
 }
 
 // SignOut ends the session of a request and says so.
@@ -266,10 +306,8 @@ func (s *Service) SignOut(w http.ResponseWriter, r *http.Request) {
 			v.ProviderEnd = s.provider.endAt(r)
 		}
 	}
-	http.SetCookie(w, &http.Cookie{
-		Name: cookieName(r), Path: "/", HttpOnly: true, Secure: webserver.Secure(r), SameSite: http.SameSiteLaxMode, MaxAge: -1,
-	})
-	s.show(w, http.StatusOK, v)
+	expire(w, r, cookieName(r))
+	s.show(w, r, http.StatusOK, v)
 }
 
 // end ends a session because its browser wants it.
@@ -288,6 +326,10 @@ func local(text string) string {
 		return "/"
 	}
 	return text
+}
+
+func errUsedLink() error {
+	return unauthenticated("this link has been used or has expired: it is good once, within ten minutes; print another by `holdfast login`")
 }
 
 func unauthenticated(detail string) *wire.Problem {

@@ -46,13 +46,22 @@ func scanSession(row scanner) (registry.Session, error) {
 // AddLink implements registry.Signing.
 func (s *Store) AddLink(ctx context.Context, hash, tokenID string, good time.Duration) error {
 	err := s.write(ctx, func(t *tx) error {
-		if _, err := t.goodToken(tokenID); err != nil {
+		tok, err := t.goodToken(tokenID)
+		if err != nil {
 			return err
 		}
 		if err := t.do(`DELETE FROM sign_in_link WHERE expires_at <= $1`, t.now); err != nil {
 			return err
 		}
-		return t.do(`INSERT INTO sign_in_link (hash, token_id, expires_at) VALUES ($1, $2, $3)`, hash, tokenID, t.now+good.Microseconds())
+		err = t.do(`DELETE FROM sign_in_link WHERE hash IN (SELECT hash FROM sign_in_link WHERE token_id = $1 ORDER BY expires_at DESC, hash LIMIT 1000000 OFFSET $2)`,
+			tokenID, registry.MostLinks-1)
+		if err != nil {
+			return err
+		}
+		if err := t.do(`INSERT INTO sign_in_link (hash, token_id, expires_at) VALUES ($1, $2, $3)`, hash, tokenID, t.now+good.Microseconds()); err != nil {
+			return err
+		}
+		return t.event(tokenID, 0, registry.EventLinkMade, tok.Name, tokenNote{tok.Name, tok.Role, tok.Collections, tok.Stages, tok.ExpiresAt})
 	})
 	if err != nil {
 		return fmt.Errorf("add sign-in link: %w", err)
@@ -67,6 +76,19 @@ func (t *tx) goodToken(id string) (registry.Token, error) {
 		return registry.Token{}, fmt.Errorf("token: %w", registry.ErrNotFound)
 	}
 	return tok, err
+}
+
+// LinkToken implements registry.Signing.
+func (s *Store) LinkToken(ctx context.Context, link string) (registry.Token, error) {
+	now := s.now()
+	tok, err := scanToken(s.read.QueryRowContext(ctx, selectToken+`WHERE id = (SELECT token_id FROM sign_in_link WHERE hash = $1 AND expires_at > $2)`, link, micros(now)))
+	switch {
+	case errors.Is(err, sql.ErrNoRows) || err == nil && !tok.Good(now):
+		return registry.Token{}, fmt.Errorf("link: %w", registry.ErrNotFound)
+	case err != nil:
+		return registry.Token{}, fmt.Errorf("look up sign-in link: %w", err)
+	}
+	return tok, nil
 }
 
 // AddLinkedSession implements registry.Signing.
@@ -124,9 +146,7 @@ func (t *tx) addSession(s registry.Session, l registry.Lifetime) (registry.Sessi
 	if err := t.do(`DELETE FROM session WHERE expires_at <= $1 OR seen_at + idle <= $1`, t.now); err != nil {
 		return s, err
 	}
-	err = t.do(`DELETE FROM session WHERE id IN (SELECT id FROM session WHERE token_id = $1 AND subject = $2 ORDER BY seen_at DESC, created_at DESC, id LIMIT 1000000 OFFSET $3)`,
-		s.TokenID, s.Subject, registry.MostSessions-1)
-	if err != nil {
+	if err := t.endLongestUnused(s); err != nil {
 		return s, err
 	}
 	n, err := t.exec(`INSERT INTO session (id, hash, token_id, subject, name, role, collections, method, agent, address, created_at, seen_at, idle, expires_at)
@@ -144,6 +164,25 @@ func (t *tx) addSession(s registry.Session, l registry.Lifetime) (registry.Sessi
 		return s, err
 	}
 	return stored, t.noteSession(stored, registry.EventSignedIn, stored.Name)
+}
+
+// endLongestUnused makes room for one more session of the same token or subject.
+func (t *tx) endLongestUnused(of registry.Session) error {
+	for {
+		found, err := scanSession(t.row(selectSession+`WHERE s.token_id = $1 AND s.subject = $2 ORDER BY s.seen_at DESC, s.created_at DESC, s.id LIMIT 1 OFFSET $3`,
+			of.TokenID, of.Subject, registry.MostSessions-1))
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if err := t.do(`DELETE FROM session WHERE id = $1`, found.ID); err != nil {
+			return err
+		}
+		if err := t.noteSession(found, registry.EventSessionEnded, of.Name); err != nil {
+			return err
+		}
+	}
 }
 
 // noteSession writes an event that tells nothing by which a session could be used.
