@@ -1,7 +1,12 @@
 package e2e
 
 import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"testing"
 )
 
@@ -34,5 +39,51 @@ func TestUpdateOfNothing_IsRefusedAtOnce(t *testing.T) {
 	}
 	if codes["identifier-missing"] != 1 || codes["no-object"] != 1 || len(codes) != 2 {
 		t.Errorf("failures %v, want one row without an identifier, and one whose object is not there", codes)
+	}
+}
+
+// TestUpdateUnnamedByItsPayload_IsRefusedAtOnce: what is sent to update an object is refused when it is submitted, unless the command or
+// the payload itself says which object: by mrt-erc.txt or mrt-dc.xml where these count, or in a file that is still to be fetched.
+func TestUpdateUnnamedByItsPayload_IsRefusedAtOnce(t *testing.T) {
+	t.Parallel()
+	h := up(t)
+	const erc, unassigned = "erc:\nwho: A\nwhat: B\nwhen: 1999\nwhere: mine\n", "erc:\nwho: A\nwhat: B\nwhen: 1999\nwhere: (:unas)\n"
+	dc := `<DublinCore xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:identifier>mine</dc:identifier></DublinCore>`
+	digest := fmt.Sprintf("%x", sha256.Sum256([]byte("text")))
+	bag := map[string]string{
+		"bagit.txt":           "BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n",
+		"manifest-sha256.txt": digest + "  data/a.txt\n", "data/a.txt": "text",
+	}
+	for _, c := range []struct {
+		name  string
+		files map[string]string
+		args  []string
+		code  int // of submit
+	}{
+		{"bare", map[string]string{"a.txt": "text"}, nil, 2},
+		{"undescribed", map[string]string{"a.txt": "text", "mrt-erc.txt": unassigned, "deep/mrt-erc.txt": erc}, nil, 2},
+		{"bag", bag, nil, 2},
+		{"objects.checkm", map[string]string{"": manifest("mrt-ingest-manifest", "http://127.0.0.1:1/a.txt | | | | | a.txt")}, nil, 2},
+		{"given", map[string]string{"a.txt": "text"}, []string{"--local-id", "mine"}, 0},
+		{"erc", map[string]string{"a.txt": "text", "mrt-erc.txt": erc}, nil, 0},
+		{"dc", map[string]string{"a.txt": "text", "mrt-dc.xml": dc}, nil, 0},
+		{"fetched.checkm", map[string]string{"": manifest("mrt-ingest-manifest", "http://127.0.0.1:1/e | | | | | mrt-erc.txt")}, nil, 0},
+	} {
+		payload := filepath.Join(t.TempDir(), c.name)
+		for name, text := range c.files {
+			file := filepath.Join(payload, name)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before := len(h.list("action:batch"))
+		r := h.must(c.code, append([]string{"submit", payload, "--update"}, c.args...)...)
+		made := len(h.list("action:batch")) - before
+		if c.code == 0 && made != 1 || c.code != 0 && made != 0 {
+			t.Errorf("%s: %d batches were made", c.name, made)
+		}
+		if c.code != 0 {
+			says(t, c.name, r.stderr, "an update must say what it updates", "ARK or a local id")
+		}
 	}
 }

@@ -86,6 +86,7 @@ func (v *Report) bag(r *bagit.Report) Report {
 	v.Version, v.Files, v.Bytes = r.Version.String(), r.PayloadFiles, r.PayloadBytes
 	v.addFaults(fetchFaults(r))
 	holey := r.Holey()
+	v.named = v.named || holey // by what is still to be fetched
 	listed := map[Severity]int{}
 	for _, f := range r.Faults {
 		severity := Severity(f.Severity)

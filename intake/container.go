@@ -21,7 +21,7 @@ func judgeContainer(ctx context.Context, in unpack.Input, t registry.PayloadType
 	var top TopFolder
 	var tops []string // names that a bag's own files may have
 	var list *Listing
-	var described descriptions
+	described := descriptions{withoutDC: o.WithoutDC}
 	var long []Fault   // of names
 	var unlisted error // why there is no list although there is an mrt-manifest.txt
 	err := unpack.Walk(ctx, in, o.Limits, func(e unpack.Entry, r io.Reader) error {
@@ -38,6 +38,7 @@ func judgeContainer(ctx context.Context, in unpack.Input, t registry.PayloadType
 		}
 		return described.meet(e.Name, r) // an error of r is the walk's, too
 	})
+	v.named = described.named
 	isBag := t == registry.BagType || t == registry.AutoType && top.Bag()
 	if isBag {
 		v.Type = string(registry.BagType)

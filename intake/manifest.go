@@ -19,11 +19,18 @@ func Manifest(r io.Reader, t registry.PayloadType, o Options) (Report, error) {
 
 func judgeManifest(r io.Reader, t registry.PayloadType, o Options) (*Report, error) {
 	v := newReport(string(t)).atMost(o.MaxFaults)
-	report, err := checkm.Check(r, checkm.Options{Kind: checkm.Kind(t), MaxFaults: v.most, Row: o.Row})
+	_, v.batch = t.JobType()
+	v.named = v.batch
+	report, err := checkm.Check(r, checkm.Options{Kind: checkm.Kind(t), MaxFaults: v.most, Row: func(row *checkm.Row) ([]checkm.Fault, error) {
+		v.named = v.named || o.names(row.Name)
+		if o.Row == nil {
+			return nil, nil
+		}
+		return o.Row(row)
+	}})
 	if err != nil {
 		return nil, err
 	}
-	_, v.batch = t.JobType()
 	v.whole = !report.Sound
 	v.Rows, v.RowsRefused, v.Bytes = report.Rows, report.Refused, report.Bytes
 	if !v.batch {

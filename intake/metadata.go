@@ -17,6 +17,14 @@ type descriptions struct {
 	faults map[string][]Fault // by folder
 	held   int                // octets of them, without those of the first folders
 	more   bool               // there are faults that are not kept
+	named  bool               // one that may count gives an ARK or a local id
+	// withoutDC: the local ids of mrt-dc.xml do not count.
+	withoutDC bool
+}
+
+// names says whether a file of this name may give its object an ARK or a local id.
+func (o Options) names(file string) bool {
+	return file == erc.ERCFile || file == erc.DublinCoreFile && !o.WithoutDC
 }
 
 // mostDescribed bounds what is kept of faulty descriptions in folders that may be a bag's payload. One of them counts, if any.
@@ -30,14 +38,21 @@ func (d *descriptions) meet(name string, r io.Reader) error {
 	if !first && (last != bagit.PayloadDir || strings.Count(above, "/") > 1) { // a bag's base lies one folder deep at most
 		return nil
 	}
+	s := erc.Sources{SuppressDublinCoreLocalID: d.withoutDC}
 	var err error
 	switch path.Base(name) {
 	case erc.ERCFile:
-		_, err = erc.ReadERC(r)
+		s.ERC = new(erc.ERC)
+		*s.ERC, err = erc.ReadERC(r)
 	case erc.DataCiteFile:
-		_, err = erc.ReadDataCite(r)
+		_, err = erc.ReadDataCite(r) // whose identifiers are no names of the object
 	case erc.DublinCoreFile:
-		_, err = erc.ReadDublinCore(r)
+		s.DublinCore = new(erc.DublinCore)
+		*s.DublinCore, err = erc.ReadDublinCore(r)
+	}
+	if err == nil {
+		m, conflict := erc.Merge(s) // which is told when the object gets its name
+		d.named = d.named || conflict != nil || m.PrimaryID != "" || len(m.LocalIDs) > 0
 	}
 	if !erc.Malformed(err) {
 		return err

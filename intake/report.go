@@ -51,9 +51,14 @@ type Report struct {
 	first *faults.List[Fault]
 	whole bool // an error condemns all of it, not only a row
 	batch bool
+	named bool // see NamesObject
 
 	limited bool // a limit on what is unpacked ended the judging
 }
+
+// NamesObject says whether the payload may say which object it is of: a file that describes it brings an ARK or a local id, or would lie
+// in it and was not sent yet. Of a batch manifest each row speaks for itself, so that this is true.
+func (v Report) NamesObject() bool { return v.named }
 
 // Fault is one thing that is wrong with a payload.
 type Fault struct {

@@ -184,11 +184,15 @@ type Spec struct {
 
 // UpdatesNothing says that the submission is to update an object and cannot say which: it gives no identifier, and a single file, unlike a
 // folder, container or bag, brings none along.
-func (s Spec) UpdatesNothing() bool {
-	return s.Mode == Update && s.Type == FileType && s.PrimaryID == "" && len(s.LocalIDs) == 0
+func (s Spec) UpdatesNothing() bool { return s.Type == FileType && s.UpdatesUnnamed() }
+
+// UpdatesUnnamed says that the submission is to update an object and does not say which: only what is in its payload can.
+func (s Spec) UpdatesUnnamed() bool {
+	return s.Mode == Update && s.PrimaryID == "" && len(s.LocalIDs) == 0
 }
 
-// ErrUpdatesNothing refuses a submission of which [Spec.UpdatesNothing] is true.
+// ErrUpdatesNothing refuses a submission of which [Spec.UpdatesNothing] is true, and one that is [Spec.UpdatesUnnamed] whose payload
+// names no object either.
 var ErrUpdatesNothing = errors.New("an update must say what it updates: give the object's ARK or a local id")
 
 // UploadURL is the payload URL of a stored upload.

@@ -39,6 +39,7 @@ type judged struct {
 	names      string // how those are read that are not UTF-8
 	noid       string // the template of its own
 	owner      string // whose objects may be told of
+	withoutDC  bool
 }
 
 type judgement struct {
@@ -183,7 +184,7 @@ var errStopping = fmt.Errorf("the service is stopping: %w", registry.ErrUnavaila
 
 // verdict judges an upload's bytes as what a type says, and by what a collection's profile asks for.
 func (s *server) verdict(ctx context.Context, u registry.Upload, t registry.PayloadType, c registry.Collection) (intake.Report, error) {
-	key := judged{u.ID, t, string(c.Profile.BagProfile), c.Profile.NameEncoding, c.Profile.NOIDTemplate, c.Profile.Owner}
+	key := judged{u.ID, t, string(c.Profile.BagProfile), c.Profile.NameEncoding, c.Profile.NOIDTemplate, c.Profile.Owner, c.Profile.SuppressDCLocalIDs}
 	v, err := s.judgements.ask(ctx, tokenOf(ctx), key, judgeWait, func(ctx context.Context) (intake.Report, error) {
 		return s.judgeNow(ctx, u, t, c)
 	})
@@ -201,7 +202,7 @@ func (s *server) judgeNow(ctx context.Context, u registry.Upload, t registry.Pay
 	if err != nil {
 		return intake.Report{}, err
 	}
-	o := intake.Options{Limits: s.unpack, BagProfile: bagProfile, Row: s.arks.Row(ctx, c.Profile)}
+	o := intake.Options{Limits: s.unpack, BagProfile: bagProfile, Row: s.arks.Row(ctx, c.Profile), WithoutDC: c.Profile.SuppressDCLocalIDs}
 	o.Limits.NameEncoding = c.Profile.NameEncoding
 	in := unpack.FromStore(s.staging, source.UploadKey(u.ID), u.SizeBytes)
 	work := gate.Work{Collection: c.Mnemonic, Token: tokenOf(ctx)}

@@ -149,7 +149,11 @@ func updateFaults(spec registry.Spec) []wire.Fault {
 	if !spec.UpdatesNothing() {
 		return nil
 	}
-	return []wire.Fault{{Location: "body.update", Message: registry.ErrUpdatesNothing.Error()}}
+	return []wire.Fault{updatesNothing()}
+}
+
+func updatesNothing() wire.Fault {
+	return wire.Fault{Location: "body.update", Message: registry.ErrUpdatesNothing.Error()}
 }
 
 func localIDFaults(ids []string) (faults []wire.Fault) {

@@ -65,11 +65,10 @@ func (s *server) uploadFor(ctx context.Context, id string, sub *registry.Submiss
 
 // accept judges an upload, and removes it when it cannot be taken.
 func (s *server) accept(ctx context.Context, u registry.Upload, sub *registry.Submission) error {
-	err := s.judge(ctx, u, sub)
+	v, err := s.judge(ctx, u, sub)
 	_, refused := intake.AsRefusal(err)
-	if err == nil {
-		err = invalid("nothing was submitted", updateFaults(sub.Spec)...)
-		refused = err != nil
+	if err == nil && sub.Spec.UpdatesUnnamed() && !v.NamesObject() {
+		err, refused = invalid("nothing was submitted", updatesNothing()), true
 	}
 	var wrong *wire.Problem
 	if refused || errors.As(err, &wrong) && wrong.Code == wire.CodeDigestMismatch {
@@ -78,28 +77,27 @@ func (s *server) accept(ctx context.Context, u registry.Upload, sub *registry.Su
 	return err
 }
 
-// judge settles what an upload is, and whether it can be taken: an *intake.Refusal or a problem says that it cannot.
-func (s *server) judge(ctx context.Context, u registry.Upload, sub *registry.Submission) error {
+// judge settles what an upload is, and returns the verdict on whether it can be taken: an *intake.Refusal or a problem says that it cannot.
+func (s *server) judge(ctx context.Context, u registry.Upload, sub *registry.Submission) (v intake.Report, err error) {
 	spec := &sub.Spec
 	if d := spec.Digest; d != nil && d.Algorithm == u.Digest.Algorithm && d.Value != u.Digest.Value {
 		p := unprocessable(wire.CodeDigestMismatch, "upload %s (%s) has the %s %s, not %s; the upload was removed; send it again, or correct the digest",
 			u.ID, u.Filename, d.Algorithm, u.Digest.Value, d.Value)
 		p.Faults = []wire.Fault{{Location: "body.digest", Message: "it is not that of the upload", Expected: d.Value, Found: u.Digest.Value}}
-		return p
+		return v, p
 	}
 	c, err := s.collectionOf(ctx, sub.Collection)
 	if err != nil {
-		return err
+		return v, err
 	}
-	v, err := s.verdict(ctx, u, spec.Type, c)
-	if err != nil {
-		return err
+	if v, err = s.verdict(ctx, u, spec.Type, c); err != nil {
+		return v, err
 	}
-	if err := v.RefusalFor(c.Profile); err != nil {
-		return fmt.Errorf("judge upload %s: %w", u.ID, err)
+	if err = v.RefusalFor(c.Profile); err != nil {
+		return v, fmt.Errorf("judge upload %s: %w", u.ID, err)
 	}
 	spec.Type = registry.PayloadType(v.Type)
-	return nil
+	return v, nil
 }
 
 // repeated answers for an upload whose bytes are gone: with its batch when this is what was submitted as that batch, so
