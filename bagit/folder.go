@@ -20,7 +20,7 @@ func ValidateFS(ctx context.Context, fsys fs.FS, opts Options) (*Report, error) 
 	opts.FindBase = false
 	opts.Form = cmp.Or(opts.Form, FormFolder)
 	v := NewValidator(opts)
-	defer v.Close()
+	defer v.Close() //nolint:errcheck // only after a failure it does anything
 	top, err := fs.ReadDir(fsys, ".")
 	if err != nil {
 		return nil, fmt.Errorf("validate folder: %w", err)

@@ -23,7 +23,7 @@ import (
 func ValidateTar(ctx context.Context, r io.Reader, opts Options) (*Report, error) {
 	opts.FindBase = true
 	v := NewValidator(opts)
-	defer v.Close()
+	defer v.Close() //nolint:errcheck // only after a failure it does anything
 	g, gctx := newGroup(ctx, opts)
 	src := &sourceReader{r: r, stopped: func() error { return context.Cause(gctx) }}
 	t := &tarPass{v: v, g: g, src: src}

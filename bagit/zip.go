@@ -19,7 +19,7 @@ func ValidateZip(ctx context.Context, r io.ReaderAt, size int64, opts Options) (
 	opts.FindBase = true
 	opts.Form = cmp.Or(opts.Form, FormZip)
 	v := NewValidator(opts)
-	defer v.Close()
+	defer v.Close() //nolint:errcheck // only after a failure it does anything
 	g, gctx := newGroup(ctx, opts)
 	src := &sourceReaderAt{r: r, stopped: func() error { return context.Cause(gctx) }}
 	zr, err := zip.NewReader(src, size)

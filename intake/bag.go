@@ -31,7 +31,7 @@ func judgeBag(ctx context.Context, in unpack.Input, v *Report, tops []string, d 
 		return Report{}, err
 	}
 	bag := bagit.NewValidator(how)
-	defer bag.Close()
+	defer bag.Close() //nolint:errcheck // only after a failure it does anything
 	bag.ExpectManifests(tops...)
 	workers := o.Workers
 	if workers <= 0 {

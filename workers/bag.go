@@ -67,7 +67,7 @@ func inBag(report *bagit.Report, path string) string {
 // known. Of those that have them from being unpacked not a byte is read again.
 func (w *Process) judgeBag(ctx context.Context, item *base.Item, c contents, o bagit.Options) (*bagit.Report, error) {
 	v := bagit.NewValidator(o)
-	defer v.Close()
+	defer v.Close()       //nolint:errcheck // only after a failure it does anything
 	var tagFiles []string // of the top and of the folders in it: a bag's base is one of these
 	for f, err := range c.all(ctx, w.payloads.staging) {
 		if err != nil {
