@@ -70,7 +70,7 @@ func (a *app) workerCommand() *cobra.Command {
 			return a.role(cmd.Context(), "worker", wait, "", config.WorkerNeeds, func(ctx context.Context, c config.Config, o node.Common, w node.Work) (*node.Node, error) {
 				warnOfSecrets(ctx, o.Log, "worker", serve...)
 				if webserver.PlainTo(c.URL) && !bool(c.PlainHTTP) {
-					o.Log.WarnContext(ctx, fmt.Sprintf(plainTo, c.URL))
+					o.Log.WarnContext(ctx, "the token travels by plain HTTP", "why", fmt.Sprintf(plainTo, c.URL))
 				}
 				roots, err := webserver.Trust(c.CAFile)
 				if err != nil && o.Faults == nil {

@@ -91,8 +91,8 @@ func TestJudgements_Panic(t *testing.T) {
 		var log bytes.Buffer
 		all := newJudgements(nil, slog.New(slog.NewTextHandler(&log, nil)))
 		_, err := all.ask(t.Context(), "me", judged{upload: "u1"}, time.Minute, func(context.Context) (intake.Report, error) {
-			var none []int
-			_ = none[len(log.String())]
+			none := []int{}
+			none[log.Len()] = 1
 			return intake.Report{}, nil
 		})
 		if p, _ := answerTo(err); err == nil || p.Status != http.StatusInternalServerError {
