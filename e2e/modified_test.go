@@ -2,6 +2,9 @@ package e2e
 
 import (
 	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -108,8 +111,10 @@ func TestModified_ThereAndBack(t *testing.T) {
 	h.must(0, "object", "export", again.Jobs[0].ObjectID, "--out", back)
 	compare("a tar that was submitted", back, time.Microsecond)
 
-	// A single file that is sent has no time that anybody told.
-	one, code := h.submit(filepath.Join(folder, "1944.txt"))
+	// A file that is fetched has no time that anybody told.
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "of no known time") }))
+	defer site.Close()
+	one, code := h.submit(site.URL + "/undated.txt")
 	if code != 0 || len(one.Jobs) != 1 {
 		t.Fatalf("exit=%d summary=%+v", code, one)
 	}

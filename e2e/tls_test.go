@@ -78,17 +78,21 @@ func TestTLS(t *testing.T) {
 			t.Errorf("cookie %s", name)
 		}
 	}
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/login", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer, err := v.client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer.Body.Close()
-	if answer.Header.Get("Strict-Transport-Security") == "" {
-		t.Error("no Strict-Transport-Security")
+	// By its name browsers are told to insist on HTTPS; an address is no name, and other services may be there.
+	for host, told := range map[string]bool{"archive.example.org": true, "": false} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/login", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = host
+		answer, err := v.client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if got := answer.Header.Get("Strict-Transport-Security"); (got != "") != told {
+			t.Errorf("host %q: Strict-Transport-Security %q", host, got)
+		}
 	}
 
 	// Somebody elsewhere knows the certificate by HOLDFAST_CA_FILE, and only by that.
