@@ -132,6 +132,8 @@ func TestJudgements_KeepFew(t *testing.T) {
 		want := func(kept int, oldest string) {
 			t.Helper()
 			synctest.Wait()
+			all.mu.Lock()
+			defer all.mu.Unlock()
 			if len(all.of) != kept || len(all.kept) != kept || kept > 0 && all.kept[0].of.upload != oldest {
 				t.Errorf("%d kept, %d in order, want %d from %s on", len(all.of), len(all.kept), kept, oldest)
 			}
@@ -150,12 +152,14 @@ func TestJudgements_KeepFew(t *testing.T) {
 		}
 		synctest.Wait()
 		total := 0
+		all.mu.Lock()
 		for _, one := range all.kept {
 			total += one.size
 		}
 		if total > judgeBytesOfAll || total < judgeBytesOfAll*9/10 || len(all.of) != len(all.kept) {
 			t.Errorf("%d bytes kept in %d verdicts, want nearly %d", total, len(all.kept), judgeBytesOfAll)
 		}
+		all.mu.Unlock()
 		time.Sleep(judgeKeep + time.Second)
 		want(0, "")
 	})
