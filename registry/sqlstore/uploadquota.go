@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -85,10 +83,9 @@ func (s *Store) StoredUploads(ctx context.Context, createdBy, after string) (pag
 		query += ` AND created_by = $1`
 	}
 	if after != "" {
-		at, id, ok := strings.Cut(after, " ")
-		n, err := strconv.ParseInt(at, 10, 64)
-		if !ok || err != nil {
-			return page, fmt.Errorf("page cursor %q: %w", after, registry.ErrNotFound)
+		n, id, err := parseCursor(after)
+		if err != nil {
+			return page, err
 		}
 		k := len(args)
 		args = append(args, n, id)
@@ -106,7 +103,7 @@ func (s *Store) StoredUploads(ctx context.Context, createdBy, after string) (pag
 		}
 		if len(page.Rows) == most {
 			last := page.Rows[most-1]
-			page.Next = fmt.Sprintf("%d %s", micros(last.CreatedAt), last.ID)
+			page.Next = cursor(micros(last.CreatedAt), last.ID)
 			break
 		}
 		page.Rows = append(page.Rows, u)
