@@ -30,13 +30,22 @@ func (l UploadLimits) full() float64 {
 	return l.Full
 }
 
+// measured is the room of staging; bounded is false where there is no end of it.
+func (s *server) measured(ctx context.Context) (space storage.Space, bounded bool, err error) {
+	space, err = s.staging.Space(ctx)
+	if errors.Is(err, storage.ErrUnlimited) {
+		return storage.Space{}, false, nil
+	} else if err != nil {
+		return space, false, fmt.Errorf("measure staging: %w", err)
+	}
+	return space, true, nil
+}
+
 // limited are the limits that an upload obeys at this moment, and the room that it has.
 func (s *server) limited(ctx context.Context, in registry.Incoming) (limits []registry.UploadLimit, room registry.UploadRoom, err error) {
-	space, err := s.staging.Space(ctx)
-	if errors.Is(err, storage.ErrUnlimited) {
-		space = storage.Space{}
-	} else if err != nil {
-		return nil, room, fmt.Errorf("measure staging: %w", err)
+	space, _, err := s.measured(ctx)
+	if err != nil {
+		return nil, room, err
 	}
 	l := s.uploads
 	room = registry.UploadRoom{Volume: registry.DefaultStaging, Used: space.Used, Total: space.Total, Threshold: l.full()}
@@ -85,11 +94,9 @@ func (s *server) uploadCollection(ctx context.Context, named string) (string, er
 
 // roomFor refuses what cannot fit before it is sent. size is -1 when it is not known.
 func (s *server) roomFor(ctx context.Context, size int64) error {
-	space, err := s.staging.Space(ctx)
-	if errors.Is(err, storage.ErrUnlimited) {
-		return nil
-	} else if err != nil {
-		return fmt.Errorf("measure staging: %w", err)
+	space, bounded, err := s.measured(ctx)
+	if err != nil || !bounded {
+		return err
 	}
 	size = max(size, 0)
 	if left := int64(s.uploads.full()*float64(space.Total)) - space.Used; size > left || left <= 0 {
