@@ -11,9 +11,10 @@ import (
 	"github.com/holdfast/holdfast/registry/wire"
 )
 
-// The least length of the beginning of an id that stands for the whole, and how many are named that it could mean.
+// The least length of the beginning of an id that stands for the whole, the length of a whole one, and how many are named that it could mean.
 const (
 	leastID         = 8
+	wholeID         = 36 // of items, graphs and uploads; tokens' are shorter
 	mostAmbiguities = 10
 )
 
@@ -29,15 +30,17 @@ func (s *server) wholeIDs(routes *http.ServeMux, next http.Handler) http.Handler
 		base, path := "", r.URL.Path
 		if routes != nil {
 			base, path = wire.Base, strings.TrimPrefix(path, wire.Base)
+		}
+		parts := strings.SplitN(strings.TrimPrefix(path, "/"), "/", 3)
+		if len(parts) < 2 || len(parts[1]) < leastID || len(parts[1]) >= wholeID || reads[parts[0]] == "" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		if routes != nil {
 			if _, pattern := routes.Handler(r); s.contract[pattern] != "" {
 				next.ServeHTTP(w, r)
 				return
 			}
-		}
-		parts := strings.SplitN(strings.TrimPrefix(path, "/"), "/", 3)
-		if len(parts) < 2 || len(parts[1]) < leastID {
-			next.ServeHTTP(w, r)
-			return
 		}
 		meant, err := s.meant(r.Context(), parts[0], strings.ToLower(parts[1]))
 		switch {
@@ -122,10 +125,7 @@ func (s *server) meant(ctx context.Context, kind, start string) ([]candidate, er
 }
 
 // shortItem says that text may begin an item's id without being whole.
-func shortItem(start string) bool {
-	const whole = 36
-	return len(start) < whole && registry.IDStart(start)
-}
+func shortItem(start string) bool { return len(start) < wholeID && registry.IDStart(start) }
 
 func (s *server) meantItems(ctx context.Context, action registry.Action, start string) (out []candidate, err error) {
 	if !shortItem(start) {
