@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -32,8 +31,7 @@ func (a *app) registryCommand() *cobra.Command {
 			"_NSQLOOKUPD_ADDRS.",
 		Args: needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.role(cmd.Context(), "registry", wait, config.DefaultListen, config.RegistryNeeds, func(ctx context.Context, c config.Config, o node.Common, w node.Work) (*node.Node, error) {
-				warnOfSecrets(ctx, o.Log, "registry")
+			return a.role(cmd.Context(), "registry", nil, wait, config.DefaultListen, config.RegistryNeeds, func(ctx context.Context, c config.Config, o node.Common, w node.Work) (*node.Node, error) {
 				if len(c.ACMEHosts) > 0 && c.ACMECache == "" {
 					o.Faults = errors.Join(o.Faults, c.Require("registry", "ACME_CACHE"))
 				}
@@ -67,8 +65,7 @@ func (a *app) workerCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.role(cmd.Context(), "worker", wait, "", config.WorkerNeeds, func(ctx context.Context, c config.Config, o node.Common, w node.Work) (*node.Node, error) {
-				warnOfSecrets(ctx, o.Log, "worker", serve...)
+			return a.role(cmd.Context(), "worker", serve, wait, "", config.WorkerNeeds, func(ctx context.Context, c config.Config, o node.Common, w node.Work) (*node.Node, error) {
 				if webserver.PlainTo(c.URL) && !bool(c.PlainHTTP) {
 					o.Log.WarnContext(ctx, "the token travels by plain HTTP", "why", fmt.Sprintf(plainTo, c.URL))
 				}
@@ -120,8 +117,7 @@ func (a *app) brokerCommand() *cobra.Command {
 			"HOLDFAST_NSQLOOKUPD_ADDRS. It keeps nothing over a restart: the Registry rings again. The flags are named as nsqd's.",
 		Args: needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.role(cmd.Context(), "broker", 0, "127.0.0.1:4151", nil, func(ctx context.Context, _ config.Config, common node.Common, _ node.Work) (*node.Node, error) {
-				warnOfSecrets(ctx, common.Log, "broker")
+			return a.role(cmd.Context(), "broker", nil, 0, "127.0.0.1:4151", nil, func(ctx context.Context, _ config.Config, common node.Common, _ node.Work) (*node.Node, error) {
 				o.Common = common
 				for name, address := range map[string]string{"--http-address": listen, "--tcp-address": o.TCP} {
 					if address != "" && !config.IsListen(address) {
@@ -154,7 +150,7 @@ func waitFlag(cmd *cobra.Command, wait *time.Duration) {
 // role reads the configuration, starts a process by it and attends to it. One that is told to stop before it is ready has
 // nothing to put down.
 func (a *app) role(
-	ctx context.Context, name string, wait time.Duration, listen string, required []string,
+	ctx context.Context, name string, serve []registry.Stage, wait time.Duration, listen string, required []string,
 	begin func(context.Context, config.Config, node.Common, node.Work) (*node.Node, error),
 ) error {
 	defaults := config.Default()
@@ -168,6 +164,10 @@ func (a *app) role(
 	if err != nil && common.Faults == nil {
 		return err
 	}
+	// Whoever takes the process over would have them, too.
+	if names := config.Unneeded(name, serve...); len(names) > 0 {
+		common.Log.WarnContext(ctx, "this process was given secrets that it does not use; take them out of its environment", "settings", names)
+	}
 	n, err := begin(ctx, c, common, work(c, template))
 	switch {
 	case n == nil && ctx.Err() != nil:
@@ -178,13 +178,6 @@ func (a *app) role(
 		return err
 	}
 	return a.attend(ctx, n)
-}
-
-// warnOfSecrets logs which secrets the process was given that it does not use: whoever takes it over would have them, too.
-func warnOfSecrets(ctx context.Context, log *slog.Logger, role string, stages ...registry.Stage) {
-	if names := config.Unneeded(role, stages...); len(names) > 0 {
-		log.WarnContext(ctx, "this process was given secrets that it does not use; take them out of its environment", "settings", names)
-	}
 }
 
 // ready says on standard output that a role is ready.
