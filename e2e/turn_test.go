@@ -76,7 +76,9 @@ func TestPriority_Raised(t *testing.T) {
 	h.must(0, "hold", "remove", "--scope", "stage", "--key", "estimate")
 	h.watch(batch)
 	h.stop()
-	got := h.query("registry.db", `SELECT item_id FROM attempt WHERE stage = 'estimate' ORDER BY started_at, item_id`)
+	// The spare slot takes another one in the same transaction as the first.
+	got := h.query("registry.db", `SELECT a.item_id FROM attempt a JOIN work_item i ON i.id = a.item_id WHERE a.stage = 'estimate'
+		ORDER BY a.started_at, i.priority, i.id`)
 	h.start()
 	want := []string{first, second}
 	for i, it := range queue {

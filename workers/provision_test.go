@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast/holdfast/workers"
 )
 
-// volume is a staging store of a size that a test sets.
+// volume is a staging store of a size that a test sets. 80 % of it may be used, 70 % by jobs of unknown size.
 type volume struct {
 	storage.Store
 	mu    sync.Mutex
@@ -40,7 +40,7 @@ func newVolume(t *testing.T, total int64) (*rig, *volume) {
 	v := &volume{space: storage.Space{Total: total}}
 	r := newRig(t, func(d *workers.Deps) {
 		v.Store = d.Staging
-		d.Staging = v
+		d.Staging, d.StagingFull, d.StagingFullUnestimated = v, 0.8, 0.7
 	})
 	return r, v
 }

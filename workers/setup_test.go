@@ -99,7 +99,7 @@ func newRig(t testing.TB, change func(d *workers.Deps)) *rig {
 	r.deps = workers.Deps{
 		Registry: r.registry, Interim: r.interim, Staging: r.staging, Volume: "staging",
 		Source:   r.sources.Of,
-		Template: template, Random: rand.Reader, Version: "1.2.3", StagingFull: 0.8, StagingFullUnestimated: 0.7,
+		Template: template, Random: rand.Reader, Version: "1.2.3", StagingFull: 1, StagingFullUnestimated: 1, // however full the machine is
 		Policy: func(registry.Stage) base.Worker { return base.Worker{Attempts: 3} },
 	}
 	r.objects, err = ocfl.OpenRoot(t.Context(), r.storage, "", nil)
