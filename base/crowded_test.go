@@ -14,7 +14,7 @@ func crowdedUntil(from map[string]time.Duration, after time.Duration) func(int, 
 	begun := time.Now()
 	return func(_ int, r registry.ClaimRequest) error {
 		if time.Since(begun) < from[r.Hint] {
-			return &registry.NotClaimable{ItemID: r.Hint, Reason: registry.ReasonCrowded, After: after}
+			return &registry.NotClaimable{ItemID: r.Hint, Reason: registry.ReasonCrowded, Again: after}
 		}
 		return nil
 	}

@@ -98,8 +98,8 @@ func (s *session) giveBack(a *attempt, hint string) error {
 	return &registry.NotClaimable{ItemID: hint, Reason: registry.ReasonQueued}
 }
 
-// claimInTurn claims, and asks again as long as the Registry says that the item's collection has all the slots that it may have: the
-// message is kept, so that the next slot that becomes free here, and an item of any other collection, are had at once.
+// claimInTurn claims, and asks again as long as the Registry says that items wait for a slot of their collection: the message is kept,
+// so that the next slot that becomes free here, and an item of any other collection, are had at once.
 func (s *session) claimInTurn(ctx context.Context, st *station, hint string, m Message) (c registry.Claim, sent time.Time, err error) {
 	touched := time.Now()
 	for {
@@ -128,13 +128,13 @@ func (s *session) claimInTurn(ctx context.Context, st *station, hint string, m M
 	}
 }
 
-// crowded is when to ask again for an item whose collection has all the slots that it may have; 0 for any other answer.
+// crowded is when to ask again since items wait for a slot of their collection; 0 for any other answer.
 func crowded(err error) time.Duration {
 	refused, ok := errors.AsType[*registry.NotClaimable](err)
-	if !ok || refused.Reason != registry.ReasonCrowded {
+	if !ok {
 		return 0
 	}
-	return max(refused.After, time.Millisecond)
+	return refused.Again
 }
 
 // claim asks for an item until it is answered or it is time to let the queue wait instead. A repeat names the same

@@ -51,8 +51,11 @@ const (
 type NotClaimable struct {
 	ItemID string `json:"item_id"` // the hinted item
 	Reason Reason `json:"reason"`
-	// After is how long the item waits at least, for not-due; when to ask again at the latest, for crowded; 0 otherwise.
+	// After is how long the item waits at least, for not-due; 0 otherwise.
 	After time.Duration `json:"after"`
+	// Again is above 0 where items wait for a slot of their collection, whatever keeps the hinted one: their messages may be used
+	// up, so this one is kept, and the same is asked again after that time at the latest.
+	Again time.Duration `json:"again"`
 }
 
 // Error implements error.

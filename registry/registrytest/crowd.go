@@ -14,6 +14,7 @@ func crowdTests() []test {
 		{"a_held_upload_lets_the_next_one_by", crowdPastAHeldUpload},
 		{"what_a_held_worker_runs_takes_no_slot_of_others", crowdWithoutHeldWorker},
 		{"a_freed_slot_is_had_at_once", crowdFreed},
+		{"a_message_whose_item_went_to_another_is_kept", crowdKeepsMessages},
 		{"where_payloads_name_sources_uploads_count", crowdOfBags},
 		{"without_spare_slots_there_is_no_rule", crowdWithoutRule},
 	}
@@ -59,8 +60,8 @@ func (f *fixture) waitingOf(stage registry.Stage, collection string, n int, own 
 func (f *fixture) crowded(stage registry.Stage, hint string) {
 	f.Helper()
 	refused := f.refused(stage, hint)
-	if refused.Reason != registry.ReasonCrowded || refused.After <= 0 || refused.After > 10*time.Second {
-		f.Fatalf("refused for %q, to come again after %s; want crowded, and a time of seconds", refused.Reason, refused.After)
+	if refused.Reason != registry.ReasonCrowded || refused.Again <= 0 || refused.Again > 10*time.Second {
+		f.Fatalf("refused for %q, to come again after %s; want crowded, and a time of seconds", refused.Reason, refused.Again)
 	}
 }
 
@@ -200,6 +201,37 @@ func crowdFreed(f *fixture) {
 	_, err := f.Command(f.Context(), registry.Command{ItemID: second.Item.ID, Act: registry.ActCancel, Reason: "stop", Actor: "admin"})
 	f.must(err)
 	f.take(registry.Download, jobs[2])
+}
+
+// crowdKeepsMessages: a message may be given an item whose own message waits for a slot. Then that one is the other's.
+func crowdKeepsMessages(f *fixture) {
+	jobs := f.waitingAt(registry.Download, mnemonic, 4, false)
+	f.spares(registry.Download, 3, 2)
+	first := f.take(registry.Download, jobs[0])
+	f.crowded(registry.Download, jobs[1])
+	f.done(first.Lease)
+	second, err := f.Claim(f.Context(), f.request(registry.Download, jobs[2]))
+	f.must(err)
+	if second.Item.ID != jobs[1] {
+		f.Fatalf("the message of %s got %s, want %s, which comes first", jobs[2], second.Item.ID, jobs[1])
+	}
+	keeps := func(why registry.Reason) {
+		f.Helper()
+		if refused := f.refused(registry.Download, jobs[1]); refused.Reason != why || refused.Again <= 0 {
+			f.Errorf("the message of an item that another one got: %+v; want %s, and to be kept", refused, why)
+		}
+	}
+	keeps(registry.ReasonRunningElsewhere)
+	f.settle(registry.Settlement{Lease: second.Lease, Outcome: registry.OutcomeRetry, MaxAttempts: 5, Delay: time.Hour})
+	third := f.take(registry.Download, jobs[2])
+	keeps(registry.ReasonNotDue)
+	f.done(third.Lease)
+	if left, err := f.Claim(f.Context(), f.request(registry.Download, jobs[1])); err != nil || left.Item.ID != jobs[3] {
+		f.Errorf("got %s (%v), want %s", left.Item.ID, err, jobs[3])
+	}
+	if refused := f.refused(registry.Download, jobs[2]); refused.Again != 0 {
+		f.Errorf("a message is kept although nothing waits: %+v", refused)
+	}
 }
 
 // crowdOfBags: what a bag's fetch.txt names may be slow, however the bag came.

@@ -258,10 +258,14 @@ func (t *tx) startAgain(row []any) error {
 }
 
 // refuse says why the hinted item cannot be had, and frees its place in the relay's window (R20): the message that
-// brought the hint is used up. Where it is the crowd that keeps the item from starting, the message stays: whoever has it asks
-// again.
+// brought the hint is used up. Where the crowd keeps any item from starting, the message stays, and whoever has it asks again: the
+// hinted item may have been given to the message of another one, which has no other message now.
 func (t *tx) refuse(r registry.ClaimRequest, crowd *crowd) (*registry.NotClaimable, error) {
 	refused := &registry.NotClaimable{ItemID: r.Hint, Reason: registry.ReasonSettled}
+	turned := crowd != nil && crowd.turned
+	if turned {
+		refused.Again = crowd.again()
+	}
 	it, err := t.item(r.Hint)
 	if errors.Is(err, registry.ErrNotFound) {
 		return refused, nil
@@ -285,8 +289,8 @@ func (t *tx) refuse(r registry.ClaimRequest, crowd *crowd) (*registry.NotClaimab
 	if wait := micros(it.RunAt) - t.now; refused.Reason == registry.ReasonNotDue && wait > 0 {
 		refused.After = time.Duration(wait) * time.Microsecond
 	}
-	if refused.Reason == registry.ReasonQueued && crowd != nil && crowd.turned {
-		refused.Reason, refused.After = registry.ReasonCrowded, crowd.again()
+	if refused.Reason == registry.ReasonQueued && turned {
+		refused.Reason = registry.ReasonCrowded
 		return refused, nil
 	}
 	if refused.Reason == registry.ReasonQueued {

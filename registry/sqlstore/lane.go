@@ -148,8 +148,13 @@ func (l *lineup) turnOf(collection string, share int) error {
 	room, query := l.crowd.room(collection), heads
 	crowded := room == 0
 	if crowded {
-		l.crowd.turned, query = true, uploads
 		l.looked++
+		if first, err := l.readTurns(1, heads, l.stage, collection); err != nil {
+			return err
+		} else if len(first) == 0 {
+			return l.closeLane(l.stage, collection)
+		}
+		l.crowd.turned, query = true, uploads
 		if !l.crowd.apart {
 			l.spent[collection] = true
 			return nil
