@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"net/netip"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -45,19 +44,10 @@ func TestFullDiskKeepsItsReserve(t *testing.T) {
 	const total, reserved = 1 << 40, 1 << 30
 	var used atomic.Int64
 	node.SetMeasured(func(storage.Space) storage.Space { return storage.Space{Total: total, Used: used.Load()} })
-	defer node.SetMeasured(nil)
+	t.Cleanup(func() { node.SetMeasured(nil) }) // when the node has ended
 	sources := newTarpits(t)
-	o := options(t, t.TempDir())
-	o.Sources.Allow = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
-	o.StagingReserve, o.Uploads = reserved, api.UploadLimits{Full: 1}
-	n, err := node.Up(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer n.Close()
-	c := client.New(n.URL(), n.Token(), client.Options{})
-	defer c.Close()
-	d := deposits{t, c}
+	n, d := newDeposits(t, func(o *node.UpOptions) { o.StagingReserve, o.Uploads = reserved, api.UploadLimits{Full: 1} })
+	c := d.Client
 	send := func(text string) (registry.Upload, error) {
 		return c.SendUpload(t.Context(), client.Upload{Filename: "f.txt", Body: strings.NewReader(text), Size: int64(len(text))})
 	}

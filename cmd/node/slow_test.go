@@ -72,6 +72,28 @@ type deposits struct {
 	*client.Client
 }
 
+// newDeposits starts a service that fetches from this machine; change, if any, sets its options. It ends with the test.
+func newDeposits(t *testing.T, change func(*node.UpOptions)) (*node.Node, deposits) {
+	t.Helper()
+	o := options(t, t.TempDir())
+	o.Sources.Allow = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	if change != nil {
+		change(&o)
+	}
+	n, err := node.Up(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := n.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	c := client.New(n.URL(), n.Token(), client.Options{})
+	t.Cleanup(c.Close)
+	return n, deposits{t, c}
+}
+
 func (d deposits) submit(r wire.SubmitRequest) string {
 	d.Helper()
 	answer, err := d.Submit(d.Context(), r, "")
@@ -109,16 +131,8 @@ func TestSlowSourcesKeepNobodyWaiting(t *testing.T) {
 		t.Skip("it waits for slow sources")
 	}
 	sources := newTarpits(t)
-	o := options(t, t.TempDir())
-	o.Sources.Allow = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
-	n, err := node.Up(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer n.Close()
-	c := client.New(n.URL(), n.Token(), client.Options{})
-	defer c.Close()
-	d := deposits{t, c}
+	_, d := newDeposits(t, nil)
+	c := d.Client
 	for _, name := range []string{"slow", "other"} {
 		if err := c.PutCollection(t.Context(), registry.Collection{Mnemonic: name, Profile: registry.Profile{Name: name, Owner: "ark:/99999/owner", Collections: []string{"ark:/99999/" + name}}}, ""); err != nil {
 			t.Fatal(err)
