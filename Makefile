@@ -67,7 +67,7 @@ tidy:
 
 .PHONY: vuln
 vuln: ## Look for known vulnerabilities in what we use, where the database can be reached
-	@GO=$(GO) scripts/vuln.sh
+	@GO=$(GO) scripts/vuln.sh $(PACKAGES)
 
 .PHONY: bench
 bench: build ## Run the benchmarks
