@@ -86,6 +86,7 @@ type Position struct {
 	Tells      bool // a receiver is to be told that it completed
 	Unsealed   bool // it belongs to a graph that is not whole yet
 	JobsLeft   bool // deleted batches: some of their jobs are neither completed nor deleted
+	JobsFailed bool // failed batches: they failed because jobs of theirs did
 }
 
 // Refused says that the item failed before it ever ran: it is a row of a manifest that breaks a rule. What the row says was never

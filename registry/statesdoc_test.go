@@ -234,7 +234,8 @@ version, as long as no storage shows it. **Preserved**: once its version is reco
 of the job, and its item says so (` + "`commitment`" + `). What is left of a preserved job that failed can be deleted; at ` + "`notify`" + ` its delivery can be given up,
 and a requeue aims it at the callback that its collection has then. **Confirmation**: an abort, and a delete with consequences (a depositor who
 is not told, staged bytes that go) is refused until they are confirmed. **Batches**: what is cancelled, aborted or deleted
-as a batch happens to the batch at once and to its jobs by a bulk act.
+as a batch happens to the batch at once and to its jobs by a bulk act. A batch that failed because of its jobs is not requeued: its failed jobs
+are (` + "`item requeue --match 'batch:ID state:failed'`" + `), and update-report makes its report again. One that failed itself is.
 `)
 	for _, r := range registry.Routes() {
 		fmt.Fprintf(&b, "\n## %s\n\nStages: ", r.Action)

@@ -83,6 +83,8 @@ type Transition struct {
 	Claimed bool
 	// Delayed limits the transition to items that wait for the time of their next try.
 	Delayed bool
+	// OwnFault limits the transition to items that failed for what is their own: not to batches whose jobs failed.
+	OwnFault bool
 	// Ours says that neither seed document has it.
 	Ours bool
 }
@@ -112,7 +114,7 @@ func table() []Transition {
 		{Act: ActSendBack, From: Running, To: Pending, Move: Back, By: "worker", Actions: []Action{Ingest}, Stages: []Stage{Scan, Process, Record}, Ours: true},
 		{Act: ActLose, From: Running, To: Pending, By: "registry", Ours: true},
 		{Act: ActLose, From: Running, To: Failed, By: "registry", Ours: true},
-		{Act: ActRequeue, From: Failed, To: Pending, Move: Back, By: "admin", Claimed: true, Sealed: true},
+		{Act: ActRequeue, From: Failed, To: Pending, Move: Back, By: "admin", Claimed: true, Sealed: true, OwnFault: true},
 		{Act: ActRequeue, From: Cancelled, To: Pending, Move: Back, By: "admin", Sealed: true, Ours: true},
 		// A tidy item's time is that after which nobody writes any more, so nobody may bring it forward.
 		{Act: ActRetryNow, From: Pending, To: Pending, By: "admin", Actions: all, Claimed: true, Delayed: true, Ours: true},
@@ -231,7 +233,7 @@ func AdminActs() []Act {
 // Concerns says whether the transition leads away from p.
 func (t Transition) Concerns(p Position) bool {
 	return t.From == p.Status && (p.Held || !t.Held) && (p.OwnHold || !t.OwnHold) && (p.Open > 0 || !t.Open) && (p.Delayed || !t.Delayed) &&
-		(p.Attempt > 0 || !t.Claimed) && (p.Tells || !t.Tells) && (!p.Unsealed || !t.Sealed) && (!p.JobsLeft || !t.JobsDone) &&
+		(p.Attempt > 0 || !t.Claimed) && (!p.JobsFailed || !t.OwnFault) && (p.Tells || !t.Tells) && (!p.Unsealed || !t.Sealed) && (!p.JobsLeft || !t.JobsDone) &&
 		(t.Commitments == nil || slices.Contains(t.Commitments, p.Commitment)) &&
 		(t.Actions == nil || slices.Contains(t.Actions, p.Action)) && (t.Stages == nil || slices.Contains(t.Stages, p.Stage))
 }
@@ -262,7 +264,7 @@ type TransitionError struct {
 // Error names the change and what may be done instead.
 func (e *TransitionError) Error() string {
 	text := fmt.Sprintf("state change (%s -> %s) is not allowed; allowed here: %s", e.From, e.To, actsText(e.Allowed))
-	switch other := e.instead(); {
+	switch other := e.Instead(); {
 	case e.Why != "":
 		text = e.Why + "; " + text
 	case other != "":
@@ -271,10 +273,13 @@ func (e *TransitionError) Error() string {
 	return text
 }
 
-// instead names the act that leads to what a refused one was meant for, "" when there is none.
-func (e *TransitionError) instead() string {
+// Instead names the act that leads to what a refused one was meant for, "" when there is none.
+func (e *TransitionError) Instead() string {
 	allowed := func(a Act) bool { return slices.Contains(e.Allowed, a) }
 	switch {
+	case e.Act == ActRequeue && allowed(ActUpdateReport) && !allowed(ActRequeue):
+		return fmt.Sprintf("the batch failed because its jobs did, so a requeue would only make another report; requeue its failed jobs:"+
+			" `holdfast item requeue --match 'batch:%s state:failed'`; or make its report again: `holdfast batch update-report %[1]s`", e.ItemID)
 	case e.Act == ActDelete && allowed(ActCancel):
 		return "cancel it first, then delete it"
 	case e.Act == ActPurge && allowed(ActDelete):

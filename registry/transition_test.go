@@ -125,6 +125,7 @@ func TestAllowedActs(t *testing.T) {
 		{registry.Position{Action: registry.Ingest, Status: registry.Deleted}, nil},
 		{registry.Position{Action: registry.Batch, Stage: registry.Report, Status: registry.Pending}, []registry.Act{abort, priority, hold}},
 		{registry.Position{Action: registry.Batch, Stage: registry.Report, Status: registry.Failed, Attempt: 1}, []registry.Act{requeue, abort, update, remove, priority, hold}},
+		{registry.Position{Action: registry.Batch, Stage: registry.Report, Status: registry.Failed, Attempt: 1, JobsFailed: true}, []registry.Act{abort, update, remove, priority, hold}},
 		{registry.Position{Action: registry.Batch, Stage: registry.Expand, Status: registry.Failed, Attempt: 1}, []registry.Act{requeue, abort, remove, priority, hold}},
 		{registry.Position{Action: registry.Batch, Status: registry.Completed}, []registry.Act{purge}},
 		{registry.Position{Action: registry.Tidy, Status: registry.Failed, Attempt: 1}, []registry.Act{requeue, priority, hold}},

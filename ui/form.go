@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -87,7 +88,13 @@ func (p *pages) askAct(r *http.Request) (page, error) {
 		return page{}, errForbidden
 	}
 	if !slices.Contains(it.AllowedActs, act) {
-		return page{}, fmt.Errorf("%w: %s cannot be asked of %s as it is now (%s)", errRefused, act, nameOf(it), it.State)
+		refusal := registry.Refuse(it.Position(), act, it.Status)
+		refusal.ItemID = it.ID
+		text := fmt.Sprintf("%s cannot be asked of %s as it is now (%s)", act, nameOf(it), it.State)
+		if other := cmp.Or(refusal.Why, refusal.Instead()); other != "" {
+			text += "; " + other
+		}
+		return page{}, fmt.Errorf("%w: %s", errRefused, text)
 	}
 	// One key for one showing of the form: sent twice, it acts once.
 	return actForm(actPage{Item: it, Command: registry.Command{ItemID: it.ID, Act: act, IdempotencyKey: "page " + rand.Text()}}), nil

@@ -154,11 +154,6 @@ func (a *app) decide(question string, yes bool) error {
 
 // confirmed asks an act of one item, and asks back when it has consequences.
 func (a *app) confirmed(ctx context.Context, c *client.Client, command registry.Command) (registry.WorkItem, error) {
-	if command.Act == registry.ActRequeue && command.From == "" {
-		if err := a.onlyReports(ctx, c, command.ItemID); err != nil {
-			return registry.WorkItem{}, err
-		}
-	}
 	it, err := c.Command(ctx, command)
 	p := new(wire.Problem)
 	if !errors.As(err, &p) || p.Code != wire.CodeConfirm {
@@ -177,19 +172,6 @@ func (a *app) confirmed(ctx context.Context, c *client.Client, command registry.
 	}
 	command.Confirmed, command.AgreesTo = true, p.AgreesTo
 	return c.Command(ctx, command)
-}
-
-// errJobsFailed: a batch whose jobs failed would only report again.
-var errJobsFailed = errors.New("the batch failed because jobs of it did: a requeue of it would only make another report")
-
-// onlyReports refuses the requeue of a batch that failed because of its jobs, which people mean then, and says what to type.
-func (a *app) onlyReports(ctx context.Context, c *client.Client, id string) error {
-	it, err := c.Item(ctx, id)
-	if err != nil || it.Action != registry.Batch || it.ErrorClass != registry.JobsFault || it.Status != registry.Failed {
-		return err
-	}
-	return fix(errJobsFailed, fmt.Sprintf("for its failed jobs: %s; for a report of how it is now: %s",
-		a.commandLine("item requeue --match 'batch:"+it.ID+" state:failed'"), a.commandLine("batch update-report "+it.ID)))
 }
 
 func (a *app) cleanupCommand() *cobra.Command {

@@ -80,8 +80,14 @@ func TestActs(t *testing.T) {
 	})
 	t.Run("what an act on a batch does not reach", func(t *testing.T) {
 		in("item", "priority", batches[1], "--to", "3").wants(t, exitOK).says(t, "not of its jobs", "item priority --match batch:"+batches[1]+" --to 3")
-		in("item", "requeue", batches[1]).wants(t, exitRefused).says(t, "would only make another report",
-			"item requeue --match 'batch:"+batches[1]+" state:failed'", "batch update-report "+batches[1])
+		helps := []string{"would only make another report", "item requeue --match 'batch:" + batches[1] + " state:failed'", "batch update-report " + batches[1]}
+		in("item", "requeue", batches[1]).wants(t, exitRefused).says(t, helps...)
+		in("item", "requeue", batches[1], "--from", "report").wants(t, exitRefused).says(t, helps...)
+		bulk := strings.TrimSpace(in("item", "requeue", "--match", "id:"+batches[1], "--yes").wants(t, exitOK).out)
+		eventually(t, func() bool { return state(bulk) == "Completed" })
+		if shown := in("item", "show", bulk).wants(t, exitOK).out; !strings.Contains(strings.Join(strings.Fields(shown), " "), helps[1]) {
+			t.Errorf("the bulk act does not say what helps:\n%s", shown)
+		}
 		if got := state(batches[1]); got != "Failed" {
 			t.Errorf("the batch is %s after a requeue that was refused", got)
 		}
@@ -149,7 +155,7 @@ func TestActs(t *testing.T) {
 	})
 	t.Run("cleanup", func(t *testing.T) {
 		in("batch", "cleanup", "--older", "30d").wants(t, exitNothing)
-		in("batch", "cleanup").wants(t, exitHeld).says(t, "3 completed of action batch", "1 deleted of action batch", "remove 5 items", "--yes")
+		in("batch", "cleanup").wants(t, exitHeld).says(t, "3 completed of action batch", "1 deleted of action batch", "remove 6 items", "--yes")
 		in("item", "show", batches[0]).wants(t, exitOK)
 		in("batch", "cleanup", "--yes").wants(t, exitOK)
 		for _, id := range append(batches, jobs...) {

@@ -78,7 +78,6 @@ func exitTable() []exitRow {
 		{is(parcel.ErrName), exitFailed, "a bag cannot hold every name: export without --bag"},
 		{is(errNameTaken), exitFailed, "export with --tar"},
 		{is(errOccupied), exitRefused, ""},
-		{is(errJobsFailed), exitRefused, ""},
 		{is(errChangedIt), exitRefused, ""},
 		{is(errExporting), exitTemporary, "wait until it has ended, or give another place by --out"},
 		{is(registry.ErrNotFound), exitNotFound, ""},

@@ -444,8 +444,6 @@ func (a *app) reached(batch registry.WorkItem, act registry.Act) {
 		a.note("the jobs that the batch is still to make get this priority; for those that there are: %s", a.commandLine(fmt.Sprintf("item priority --match batch:%s --to %d", batch.ID, batch.Priority)))
 	case act == registry.ActPriority:
 		a.note("this is the priority of the batch's report, and not of its jobs; for these: %s", a.commandLine(fmt.Sprintf("item priority --match batch:%s --to %d", batch.ID, batch.Priority)))
-	case act == registry.ActRequeue && batch.Stage == registry.Report:
-		a.note("the batch reports again, and its failed jobs stay as they are; for these: %s", a.commandLine("item requeue --match 'batch:"+batch.ID+" state:failed'"))
 	}
 }
 

@@ -3,6 +3,7 @@ package registrytest
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -21,7 +22,7 @@ func reportTests() []test {
 		{"R22_a_batch_is_reported_however_its_jobs_end", reportedHoweverEnded},
 		{"an_update_completes_a_batch_when_its_jobs_have", updateCompletes},
 		{"what_was_not_in_the_report_before_is_new", newInReport},
-		{"requeue_of_a_batch_whose_jobs_failed_reports_anew", requeueReports},
+		{"requeue_of_a_batch_whose_jobs_failed_is_refused_and_names_what_helps", requeueOfJobsFailed},
 		{"update_report_needs_a_report", updateNeedsReport},
 		{"only_a_batch_at_its_report_has_one", onlyReportCloses},
 		{"jobs_of_a_report", reportJobs},
@@ -125,18 +126,35 @@ func reopenedBeforeReport(f *fixture) {
 	f.state(id, registry.StateCompleted)
 }
 
-func requeueReports(f *fixture) {
-	id, jobs := f.reportable()
+// requeueOfJobsFailed: whichever way a batch is requeued that failed because of its jobs, the refusal names the acts that help, and no
+// other report is made. A batch that failed itself is requeued.
+func requeueOfJobsFailed(f *fixture) {
+	id, _ := f.reportable()
+	f.closing(id)
+	f.state(id, registry.StateFailed)
+	helps := []string{"requeue --match 'batch:" + id + " state:failed'", "update-report " + id}
+	for _, from := range []registry.Stage{"", registry.Report, registry.Expand} {
+		f.refusedCommand(id, registry.ActRequeue, from, registry.StateFailed, registry.StatePending)
+		_, err := f.Command(f.Context(), registry.Command{ItemID: id, Act: registry.ActRequeue, From: from, Actor: "admin"})
+		for _, words := range helps {
+			if !strings.Contains(err.Error(), words) {
+				f.Errorf("requeue from %q: %v, want %q", from, err, words)
+			}
+		}
+	}
+	p := f.apply(f.bulk(registry.ActRequeue, "id:"+id).ID)
+	if p.Applied != 0 || p.Refused != 1 || len(p.Refusals) != 1 || !strings.Contains(p.Refusals[0], helps[0]) {
+		f.Errorf("requeue in bulk: %+v", p)
+	}
+	f.state(id, registry.StateFailed)
+	if r, err := f.ReportOf(f.Context(), id, 0); err != nil || r.Closing != 1 {
+		f.Errorf("report %+v (%v), want the first one", r, err)
+	}
+	f.command(id, registry.ActUpdateReport, "")
 	l := f.take(registry.Report, id).Lease
-	f.closeReport(l)
-	f.done(l)
-	f.command(jobs[1], registry.ActRequeue, "")
-	f.finish(jobs[1])
+	f.settle(registry.Settlement{Lease: l, Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Error: "no room"})
 	f.command(id, registry.ActRequeue, "")
-	c := f.take(registry.Report, id)
-	f.closeReport(c.Lease)
-	f.done(c.Lease)
-	f.state(id, registry.StateCompleted)
+	f.closing(id)
 }
 
 func updateNeedsReport(f *fixture) {

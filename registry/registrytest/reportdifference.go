@@ -183,6 +183,8 @@ func newInReport(f *fixture) {
 	batch, jobs := f.batch(1)
 	f.fail(jobs[0], registry.ContentFault)
 	f.closing(batch)
+	f.command(batch, registry.ActUpdateReport, "")
+	f.fail(batch, registry.SystemFault) // only what failed itself is requeued
 	f.command(batch, registry.ActRequeue, registry.Expand)
 	c := f.takeItem(batch)
 	_, err := f.AddJobs(f.Context(), c.Lease, newJobs(2))

@@ -184,6 +184,13 @@ func otherPlaces() []place {
 			f.sure(id, registry.ActDelete)
 			return id
 		}},
+		{registry.Batch, registry.Report, registry.Failed, "by its jobs", func(f *fixture) string {
+			id, _ := f.reportable()
+			l := f.takeItem(id).Lease
+			f.closeReport(l)
+			f.done(l)
+			return id
+		}},
 		{registry.Ingest, registry.Download, registry.Pending, "held with its batch", func(f *fixture) string {
 			id := f.job(registry.Download)
 			f.sure(f.item(id).ParentID, registry.ActHold)

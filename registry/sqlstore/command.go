@@ -138,9 +138,6 @@ func (t *tx) requeue(it registry.WorkItem, c registry.Command) error {
 			return err
 		}
 	}
-	if ch.stage == registry.Report && it.ErrorClass == registry.JobsFault {
-		return t.unblocked(it.ID) // its report is out: another run of it is an update
-	}
 	return nil
 }
 
