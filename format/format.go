@@ -26,8 +26,10 @@ type Format struct {
 type File struct {
 	Name string // the depositor's; its extension may count
 	Size int64  // in bytes
-	// Open begins to read it. It may be called again.
-	Open func(ctx context.Context) (io.ReadCloser, error)
+	// Read calls fn with the file's content and returns fn's error. When the content cannot be read, or
+	// is not what it should be, it returns an error of its own, and what fn made of it does not count.
+	// It may be called again.
+	Read func(ctx context.Context, fn func(content io.Reader) error) error
 }
 
 // Answer is what an Identifier says of a file.

@@ -99,19 +99,24 @@ func (w *Process) formats(ctx context.Context, item *base.Item, dr *draft) (*for
 	return fs, err
 }
 
-// ask has one file identified.
+// ask has one file identified. The bytes that it is identified by are those that were staged: otherwise
+// the error wraps staging.ErrDamaged.
 func (w *Process) ask(ctx context.Context, fs *formats, key string, f staging.File) error {
 	sent := fs.item.Progress("bytes sent to be identified", "bytes")
+	algorithm := fs.item.Spec().Profile.Digests()
 	answer, err := w.Identifier.Identify(ctx, format.File{
-		Name: f.Name, Size: f.SizeBytes, Open: func(ctx context.Context) (io.ReadCloser, error) {
-			r, err := w.payloads.staging.Open(ctx, f.Key, 0, -1)
-			if err != nil {
-				return nil, err
+		Name: f.Name, Size: f.SizeBytes, Read: func(ctx context.Context, fn func(io.Reader) error) error {
+			var failed error
+			err := staging.Verified(ctx, w.payloads.staging, f.Key, algorithm, f.Digests[algorithm], func(r io.Reader) error {
+				if failed = fn(&counted{r: r, count: sent.Add}); failed != nil {
+					return staging.ErrEnough // nothing is concluded
+				}
+				return nil
+			})
+			if failed != nil {
+				return failed
 			}
-			return struct {
-				io.Reader
-				io.Closer
-			}{&counted{r: r, count: sent.Add}, r}, nil
+			return err
 		},
 	})
 	t := finding{Format: (*registry.Format)(answer.Format)}

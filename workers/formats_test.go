@@ -23,12 +23,11 @@ type knowing struct {
 }
 
 func (k *knowing) Identify(ctx context.Context, f format.File) (format.Answer, error) {
-	r, err := f.Open(ctx)
-	if err != nil {
-		return format.Answer{}, err
-	}
-	defer r.Close()
-	text, err := io.ReadAll(r)
+	var text []byte
+	err := f.Read(ctx, func(r io.Reader) (err error) {
+		text, err = io.ReadAll(r)
+		return err
+	})
 	if err != nil {
 		return format.Answer{}, err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast/holdfast/clamd/clamdtest"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/workers"
 )
 
 // fickle is a staging area that gives some of its readers other bytes than were staged.
@@ -183,6 +184,24 @@ func TestR06_NoForgedRowIsRecorded(t *testing.T) {
 		must(t, err)
 		if len(page) > 0 && strings.HasPrefix(page[0].Path, "producer/evil/") {
 			t.Errorf("reading %d: %s is in the inventory", at, page[0].Path)
+		}
+	}
+}
+
+// A format is that of the bytes that are preserved, whichever readings of the files are given others.
+func TestR06_FormatIsOfTheStagedBytes(t *testing.T) {
+	t.Parallel()
+	for at := 1; at <= 4; at++ {
+		k := &knowing{asked: map[string]int{}}
+		r := newRig(t, func(d *workers.Deps) { d.Identifier = k })
+		id := r.job(registry.Spec{Type: registry.FileType, URL: r.site.put("a", "alpha"), Filename: "a"})
+		r.advance(id, registry.Process)
+		r.deps.Staging = &fickle{Store: r.deps.Staging, word: "/files/", from: at, to: at + 1, forge: replaced("alpha", "forge")}
+		it := r.ends(id)
+		if it.Status != registry.Completed {
+			t.Errorf("reading %d: %s: %s", at, it.Status, it.Note)
+		} else if got := r.puids(r.object(id), 1)["a"]; got != "x-fmt/a" {
+			t.Errorf("reading %d: format %s, want that of what is preserved", at, got)
 		}
 	}
 }

@@ -110,16 +110,25 @@ func (c *Client) Identify(ctx context.Context, f format.File) (format.Answer, er
 	case <-ctx.Done():
 		return format.Answer{}, context.Cause(ctx)
 	}
-	content, err := f.Open(ctx)
-	if err != nil {
-		return format.Answer{}, fmt.Errorf("identify %s: %w", f.Name, err)
+	var answer format.Answer
+	err := f.Read(ctx, func(content io.Reader) (err error) {
+		answer, err = c.ask(ctx, f, content)
+		return err
+	})
+	if own := new(Error); err != nil && !errors.As(err, &own) && ctx.Err() == nil {
+		err = fmt.Errorf("identify %s: %w", f.Name, err)
 	}
-	defer content.Close()
+	return answer, err
+}
+
+// ask sends content and returns the answer. It returns the content's own error, the cause of ctx, or
+// an *Error.
+func (c *Client) ask(ctx context.Context, f format.File, content io.Reader) (format.Answer, error) {
 	body := &reading{r: content}
 	raw, err := c.post(ctx, f, body)
 	switch unreadable := body.end(); {
 	case unreadable != nil:
-		return format.Answer{}, fmt.Errorf("identify %s: %w", f.Name, unreadable)
+		return format.Answer{}, unreadable
 	case ctx.Err() != nil:
 		return format.Answer{}, context.Cause(ctx)
 	case err != nil:

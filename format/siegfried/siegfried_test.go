@@ -35,8 +35,8 @@ func client(t *testing.T, o siegfried.Options) *siegfried.Client {
 }
 
 func file(name, content string) format.File {
-	return format.File{Name: name, Size: int64(len(content)), Open: func(context.Context) (io.ReadCloser, error) {
-		return io.NopCloser(strings.NewReader(content)), nil
+	return format.File{Name: name, Size: int64(len(content)), Read: func(_ context.Context, fn func(io.Reader) error) error {
+		return fn(strings.NewReader(content))
 	}}
 }
 
@@ -169,7 +169,7 @@ func TestTooLargeIsNotSent(t *testing.T) {
 	t.Parallel()
 	c := client(t, siegfried.Options{URL: "http://127.0.0.1:1", Largest: 4})
 	f := file("a", "hello")
-	f.Open = func(context.Context) (io.ReadCloser, error) { t.Error("it was opened"); return nil, io.EOF }
+	f.Read = func(context.Context, func(io.Reader) error) error { t.Error("it was read"); return io.EOF }
 	if _, err := c.Identify(t.Context(), f); !errors.Is(err, format.ErrTooLarge) {
 		t.Errorf("error %v, want ErrTooLarge", err)
 	}
@@ -180,8 +180,8 @@ func TestUnreadableFileIsNotTheServersFault(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
 	defer s.Close()
 	broken := errors.New("disk is broken")
-	f := format.File{Name: "a", Size: 1000, Open: func(context.Context) (io.ReadCloser, error) {
-		return io.NopCloser(io.MultiReader(bytes.NewReader(make([]byte, 10)), iotest.ErrReader(broken))), nil
+	f := format.File{Name: "a", Size: 1000, Read: func(_ context.Context, fn func(io.Reader) error) error {
+		return fn(io.MultiReader(bytes.NewReader(make([]byte, 10)), iotest.ErrReader(broken)))
 	}}
 	var fault *siegfried.Error
 	if _, err := client(t, siegfried.Options{URL: s.URL}).Identify(t.Context(), f); !errors.Is(err, broken) || errors.As(err, &fault) {
