@@ -71,6 +71,9 @@ type Submission struct {
 	Force          bool   `json:"force,omitempty"`           // make a new batch although the same content is here already
 	// Requires are items that must have completed (or settled) before this one starts.
 	Requires []Requirement `json:"requires,omitempty"`
+	// Limits are what uploads may come to when this one, which was meant for another collection or for
+	// none, counts among the collection's from now on.
+	Limits []UploadLimit `json:"limits,omitempty"`
 }
 
 // Receipt answers a submission.

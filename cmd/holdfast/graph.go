@@ -153,7 +153,7 @@ func (a *app) sendNode(ctx context.Context, c *client.Client, n *graphNode) (upl
 	if p.url != "" {
 		return "", nil
 	}
-	u, err := a.send(ctx, c, p, n.Digest)
+	u, err := a.send(ctx, c, p, cmp.Or(n.Collection, wire.DefaultCollection), n.Digest)
 	if err != nil {
 		return "", fmt.Errorf("send %s: %w", n.Payload, err)
 	}

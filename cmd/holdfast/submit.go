@@ -204,10 +204,11 @@ func (a *app) submitOne(ctx context.Context, c *client.Client, arg string, s sub
 			return none, fix(usage("--digest cannot be said of a folder"), "leave it out, or submit the folder as a file of your own")
 		}
 		// Asked before the bytes are sent, which may take hours.
-		if _, err := c.Collection(ctx, cmp.Or(request.Collection, wire.DefaultCollection)); errors.Is(err, registry.ErrNotFound) {
+		into := cmp.Or(request.Collection, wire.DefaultCollection)
+		if _, err := c.Collection(ctx, into); errors.Is(err, registry.ErrNotFound) {
 			return none, fmt.Errorf("submit %s: %w", shown(arg), err)
 		}
-		upload, err := a.send(ctx, c, p, request.Digest)
+		upload, err := a.send(ctx, c, p, into, request.Digest)
 		if err != nil {
 			return none, fmt.Errorf("send %s: %w", arg, err)
 		}
@@ -247,7 +248,7 @@ const judgePause = time.Second
 // the submission may have been accepted, and the upload is its batch's.
 func (a *app) takeBack(ctx context.Context, c *client.Client, upload string, err error) {
 	var refusal *wire.Problem
-	if upload == "" || !errors.As(err, &refusal) || refusal.Status >= http.StatusInternalServerError {
+	if upload == "" || !errors.As(err, &refusal) || refusal.Status >= http.StatusInternalServerError && refusal.Code != wire.CodeQuota {
 		return
 	}
 	if err := c.RemoveUpload(ctx, upload); err != nil && !errors.Is(err, registry.ErrNotFound) {
@@ -257,7 +258,7 @@ func (a *app) takeBack(ctx context.Context, c *client.Client, upload string, err
 
 // send uploads a payload, showing how far it is when that takes a while. What an earlier command has left unfinished is gone
 // on with.
-func (a *app) send(ctx context.Context, c *client.Client, p *payload, digest *registry.Digest) (registry.Upload, error) {
+func (a *app) send(ctx context.Context, c *client.Client, p *payload, collection string, digest *registry.Digest) (registry.Upload, error) {
 	s := &sending{name: p.name, size: p.size, begun: time.Now(), screen: a.display()}
 	watching, stop := context.WithCancel(ctx)
 	over := make(chan struct{})
@@ -266,7 +267,7 @@ func (a *app) send(ctx context.Context, c *client.Client, p *payload, digest *re
 		s.watch(watching)
 	}()
 	upload, err := c.SendFile(ctx, client.File{
-		Name: p.name, Size: p.size, Digest: digest, Fingerprint: p.print, Open: p.open, Moved: s.sent.Store,
+		Name: p.name, Size: p.size, Collection: collection, Digest: digest, Fingerprint: p.print, Open: p.open, Moved: s.sent.Store,
 		Resumed: func(offset int64) {
 			s.sent.Store(offset)
 			a.note("going on with the upload of %s at %s of %s", p.name, sizeText(offset), sizeText(p.size))

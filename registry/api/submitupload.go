@@ -90,6 +90,7 @@ func (s *server) judge(ctx context.Context, u registry.Upload, sub *registry.Sub
 	if err != nil {
 		return v, err
 	}
+	sub.Limits = []registry.UploadLimit{s.uploads.collection(c)}
 	if v, err = s.verdict(ctx, u, spec.Type, c); err != nil {
 		return v, err
 	}

@@ -49,9 +49,9 @@ func (s *server) limited(ctx context.Context, in registry.Incoming) (limits []re
 	}
 	l := s.uploads
 	room = registry.UploadRoom{Volume: registry.DefaultStaging, Used: space.Used, Total: space.Total, Threshold: l.full()}
-	add := func(scope registry.UploadScope, key string, bytes, open int64) {
-		if bytes > 0 || open > 0 {
-			limits = append(limits, registry.UploadLimit{Scope: scope, Key: key, Bytes: max(bytes, 0), Open: max(open, 0)})
+	add := func(l registry.UploadLimit) {
+		if l.Bytes > 0 || l.Open > 0 {
+			limits = append(limits, l)
 		}
 	}
 	if token := callOf(ctx).token; token.Role == registry.RoleDepositor && token.Name == in.CreatedBy {
@@ -59,24 +59,29 @@ func (s *server) limited(ctx context.Context, in registry.Incoming) (limits []re
 		if bytes < 0 {
 			bytes = int64(room.Threshold * float64(space.Total) / 2)
 		}
-		add(registry.UploadsOfToken, in.CreatedBy, bytes, l.TokenOpen)
+		add(registry.UploadLimit{Scope: registry.UploadsOfToken, Key: in.CreatedBy, Bytes: bytes, Open: l.TokenOpen})
 	}
 	if in.Collection != "" {
-		bytes, open := l.CollectionBytes, l.CollectionOpen
 		c, err := s.all.Collection(ctx, in.Collection)
 		if err != nil {
 			return nil, room, err
 		}
-		if c.Profile.UploadBytes != nil {
-			bytes = *c.Profile.UploadBytes
-		}
-		if c.Profile.UploadsOpen != nil {
-			open = int64(*c.Profile.UploadsOpen)
-		}
-		add(registry.UploadsOfCollection, in.Collection, bytes, open)
+		add(l.collection(c))
 	}
-	add(registry.UploadsOfTenant, "", l.TenantBytes, l.TenantOpen)
+	add(registry.UploadLimit{Scope: registry.UploadsOfTenant, Bytes: l.TenantBytes, Open: l.TenantOpen})
 	return limits, room, nil
+}
+
+// collection is what the uploads for a collection come to.
+func (l UploadLimits) collection(c registry.Collection) registry.UploadLimit {
+	limit := registry.UploadLimit{Scope: registry.UploadsOfCollection, Key: c.Mnemonic, Bytes: l.CollectionBytes, Open: l.CollectionOpen}
+	if c.Profile.UploadBytes != nil {
+		limit.Bytes = *c.Profile.UploadBytes
+	}
+	if c.Profile.UploadsOpen != nil {
+		limit.Open = int64(*c.Profile.UploadsOpen)
+	}
+	return limit
 }
 
 // uploadCollection is the collection that an upload is meant for: the one that it names, which the asker must see, else the only

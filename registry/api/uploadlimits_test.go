@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -106,6 +107,31 @@ func TestUploadQuota_OfACollection(t *testing.T) {
 	if answer.StatusCode != http.StatusInsufficientStorage || !strings.Contains(text, "2 uploads on their way") {
 		t.Errorf("answered %d %s, want the service's quota", answer.StatusCode, text)
 	}
+}
+
+// An upload that was begun for no collection is refused when it is submitted to one whose quota is used up.
+func TestUploadQuota_OfTheCollectionSubmittedTo(t *testing.T) {
+	b := newBench(t, within(api.UploadLimits{CollectionBytes: 50}))
+	admin := b.as(t, registry.RoleAdmin) // whose uploads are for no collection
+	send := func(size int) string {
+		u, err := admin.SendUpload(t.Context(), client.Upload{Filename: "f", Body: strings.NewReader(strings.Repeat(strconv.Itoa(size%10), size)), Size: int64(size)})
+		must(t, err)
+		return u.ID
+	}
+	submit := func(id string) error {
+		_, err := admin.Submit(t.Context(), wire.SubmitRequest{Collection: "default", Type: "file", UploadID: id}, "")
+		return err
+	}
+	must(t, submit(send(30)))
+	second := send(21)
+	wantRefusal(t, submit(second), http.StatusInsufficientStorage, wire.CodeQuota, "collection default", "30 bytes", "50 bytes")
+	wantRefusal(t, submit(send(51)), http.StatusRequestEntityTooLarge, wire.CodeTooLarge, "51 bytes", "50 bytes")
+	c, err := b.store.Collection(t.Context(), "default")
+	must(t, err)
+	raised := int64(51)
+	c.Profile.UploadBytes, c.Version = &raised, registry.AnyVersion
+	must(t, b.store.PutCollection(t.Context(), c, "admin"))
+	must(t, submit(second)) // it was kept
 }
 
 func TestUploads_ObeyTheThreshold(t *testing.T) {

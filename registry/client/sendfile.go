@@ -26,6 +26,8 @@ type File struct {
 	Name   string
 	Size   int64            // bytes
 	Digest *registry.Digest // when it is known before; the server refuses other bytes
+	// Collection is the one that the file is meant for, whose upload quota it counts for; "": the token's only one.
+	Collection string
 	// Fingerprint tells this file from others of its name and size, as well as can be told without reading it. With it, an
 	// upload of the same file that was left unfinished is gone on with; "" begins anew.
 	Fingerprint string
@@ -122,6 +124,9 @@ func (s *fileSender) begin(ctx context.Context) error {
 	metadata := map[string]string{wire.MetadataFilename: s.file.Name}
 	if s.file.Fingerprint != "" {
 		metadata[fingerprintKey] = s.file.Fingerprint
+	}
+	if s.file.Collection != "" {
+		metadata[wire.MetadataCollection] = s.file.Collection
 	}
 	if d := s.file.Digest; d != nil {
 		metadata[wire.MetadataDigest] = d.Algorithm + ":" + d.Value

@@ -12,6 +12,7 @@ import (
 func uploadQuotaTests() []test {
 	return []test{
 		{"bytes_count_until_they_go", quotaBytes},
+		{"a_submission_asks_its_collection", quotaSubmitted},
 		{"many_at_once_cannot_exceed_it", quotaAtOnce},
 		{"a_number_on_their_way", quotaOpen},
 		{"an_unknown_length_is_cut_off", quotaDeferred},
@@ -74,6 +75,51 @@ func quotaBytes(f *fixture) {
 	f.must(err)
 	_, err = f.limited("e", 1, []registry.UploadLimit{{Scope: registry.UploadsOfCollection, Key: mnemonic, Bytes: 100}})
 	f.overQuota(err, 100, 1, 1)
+}
+
+// An upload that was meant for no collection, or for another one, obeys the quota of the one that it is submitted to.
+func quotaSubmitted(f *fixture) {
+	limits := []registry.UploadLimit{{Scope: registry.UploadsOfCollection, Key: mnemonic, Bytes: 100}}
+	held := func(id string, bytes int64, change ...func(*registry.NewUpload)) {
+		_, err := f.limited(id, bytes, nil, change...)
+		f.must(err)
+		f.must(f.FinishUpload(f.Context(), registry.Upload{ID: id, SizeBytes: bytes, CreatedBy: "somebody"}))
+	}
+	submission := func(id string) registry.Submission {
+		return registry.Submission{
+			Collection: mnemonic, Spec: registry.Spec{URL: registry.UploadURL(id), Filename: id}, Actor: "somebody", Force: true, Limits: limits,
+		}
+	}
+	node := func(id string) registry.Node { return registry.Node{Key: id, Submission: submission(id)} }
+	submit := func(id string) error {
+		_, err := f.Submit(f.Context(), submission(id))
+		return err
+	}
+	collection := func(id string) string {
+		u, err := f.UploadByID(f.Context(), id)
+		f.must(err)
+		return u.Collection
+	}
+	held("mine", 60, func(u *registry.NewUpload) { u.Collection = mnemonic })
+	held("free", 41)
+	f.overQuota(submit("free"), 60, 0, 41)
+	if all, err := f.BatchesOf(f.Context(), "free"); err != nil || len(all) > 0 || collection("free") != "" {
+		f.Errorf("after the refusal there are %d batches (%v), and the upload is of %q", len(all), err, collection("free"))
+	}
+	f.must(submit("mine")) // which counts already
+	f.must(submit("mine"))
+	held("other", 40, func(u *registry.NewUpload) { u.Collection = "another" })
+	held("one more", 1)
+	// All nodes of a graph together.
+	_, err := f.Prepare(f.Context(), registry.Graph{Actor: "somebody", Nodes: []registry.Node{node("other"), node("one more")}})
+	f.overQuota(err, 100, 0, 1)
+	if collection("other") != "another" {
+		f.Errorf("the upload is of %q although the graph was refused", collection("other"))
+	}
+	f.must(submit("other"))
+	f.overQuota(submit("one more"), 100, 0, 1)
+	limits = nil
+	f.must(submit("one more"))
 }
 
 func quotaAtOnce(f *fixture) {

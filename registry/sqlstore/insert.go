@@ -31,6 +31,7 @@ type newItem struct {
 	blockers                       int64  // requirements that are open; the caller writes their edges
 	storages                       []string
 	optional                       []registry.Stage
+	limits                         []registry.UploadLimit // of the uploads of a batch's collection
 }
 
 // birth is how an item begins.
@@ -117,9 +118,8 @@ func (t *tx) insert(items ...newItem) error {
 		}
 		rows = append(rows, row)
 		if id, ok := registry.UploadID(n.spec.URL); ok && n.action == registry.Batch {
-			// From now on it counts for the collection that it was submitted to.
-			if err := t.do(`UPDATE upload SET collection = $2 WHERE id = $1`, id, n.collection); err != nil {
-				return fmt.Errorf("note the collection of upload %s: %w", id, err)
+			if err := t.assign(id, n.collection, n.limits); err != nil {
+				return err
 			}
 		}
 		if b.ready == 1 {

@@ -119,7 +119,7 @@ func (t *tx) batch(sub registry.Submission, c registry.Collection, description s
 	return newItem{
 		id: newID(), tenant: c.Tenant, collection: c.Mnemonic, action: registry.Batch, stage: route.First(),
 		status: registry.Pending, priority: priority, name: sub.Name, spec: sub.Spec, fingerprint: identityOf(sub.Spec, description), actor: sub.Actor,
-		storages: c.Profile.StorageNames(), optional: c.Profile.Optional(),
+		storages: c.Profile.StorageNames(), optional: c.Profile.Optional(), limits: sub.Limits,
 	}
 }
 

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 
@@ -64,6 +65,25 @@ func (t *tx) uploadsOf(l registry.UploadLimit) (registry.QuotaError, error) {
 		return used, fmt.Errorf("count the uploads of %s %s: %w", l.Scope, l.Key, err)
 	}
 	return used, nil
+}
+
+// assign has an upload count for the collection that it is submitted to, from now on. It returns
+// *registry.QuotaError when that would exceed a limit: until now the upload counted elsewhere.
+func (t *tx) assign(uploadID, collection string, limits []registry.UploadLimit) error {
+	var held int64
+	err := t.get(`SELECT held FROM upload WHERE id = $1 AND collection <> $2`, []any{uploadID, collection}, &held)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("look up upload %s: %w", uploadID, err)
+	}
+	if err := t.admit(limits, registry.UploadRoom{}, held, false); err != nil {
+		return err
+	}
+	if err := t.do(`UPDATE upload SET collection = $2 WHERE id = $1`, uploadID, collection); err != nil {
+		return fmt.Errorf("note the collection of upload %s: %w", uploadID, err)
+	}
+	return nil
 }
 
 // counts is what an upload on its way counts for its quotas.
