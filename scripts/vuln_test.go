@@ -21,7 +21,7 @@ func database(t *testing.T, affected string) string {
 		files["index/vulns.json"] = fmt.Sprintf(`[{"id":%q,"modified":%q}]`, id, at)
 		files["ID/"+id+".json"] = fmt.Sprintf(`{"schema_version":"1.3.1","id":%q,"modified":%q,"published":%[2]q,"summary":"made up by a test",
 			"affected":[{"package":{"name":"golang.org/x/text","ecosystem":"Go"},"ranges":[{"type":"SEMVER","events":[{"introduced":"0"}]}],
-			"ecosystem_specific":{"imports":[{"path":%q}]}}]}`, id, at, affected)
+			"ecosystem_specific":{"imports":[{"path":%[3]q}]}}],"database_specific":{"url":"https://pkg.go.dev/vuln/%[1]s","review_status":"REVIEWED"}}`, id, at, affected)
 	}
 	dir := t.TempDir()
 	for name, text := range files {
@@ -66,7 +66,7 @@ func TestVuln(t *testing.T) {
 		database, says string
 		fails          bool
 	}{
-		"used":        {database(t, "golang.org/x/text/unicode/norm"), "GO-2099-0001", true},
+		"used":        {database(t, "golang.org/x/text/unicode/norm"), "Your code is affected by 1 vulnerability from 1 module.", true},
 		"not used":    {database(t, "golang.org/x/text/collate"), "No vulnerabilities found", false},
 		"unreachable": {"http://127.0.0.1:1", "govulncheck: skipped, since http://127.0.0.1:1 does not answer from here", false},
 	} {
