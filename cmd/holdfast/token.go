@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast/holdfast/cmd/node"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/api"
+	"github.com/holdfast/holdfast/registry/client"
 	"github.com/holdfast/holdfast/registry/wire"
 )
 
@@ -227,22 +228,8 @@ func goodFor(t registry.Token) string {
 func (a *app) tokenRevokeCommand() *cobra.Command {
 	return a.clientFlags(&cobra.Command{
 		Use: "revoke ID...", Short: "Make tokens useless from now on", Args: needs("ID..."),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.connect()
-			if err != nil {
-				return err
-			}
-			codes := make([]outcome, 0, len(args))
-			for _, id := range args {
-				err := c.RevokeToken(cmd.Context(), id, "")
-				codes = append(codes, outcome(codeOf(err)))
-				if err != nil {
-					a.complain(err)
-					continue
-				}
-				a.note("revoked: %s", clean(id))
-			}
-			return asError(together(codes))
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			return a.revokeEach(cmd.Context(), ids, func(c *client.Client, ctx context.Context, id string) error { return c.RevokeToken(ctx, id, "") })
 		},
 	})
 }

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -97,5 +100,77 @@ func TestExpiry(t *testing.T) {
 	}
 	if got, err := expiry("", now); got != nil || err != nil {
 		t.Errorf("nothing: %v %v, want never", got, err)
+	}
+}
+
+// A browser signs in by the link that login prints; its session is listed, for its owner and for an admin, and ends by its id in short.
+func TestSessions(t *testing.T) {
+	dir := up(t)
+	viewer := strings.TrimSpace(holdfast(t, "token", "create", "--name", "eve", "--role", "viewer", "--dir", dir).wants(t, exitOK).out)
+	link, err := url.Parse(strings.TrimSpace(holdfast(t, "login", "--dir", dir).wants(t, exitOK).out))
+	if err != nil {
+		t.Fatal(err)
+	}
+	service := link.Scheme + "://" + link.Host
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser := &http.Client{Jar: jar, Transport: &http.Transport{DisableKeepAlives: true}}
+	form := func(values url.Values) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, service+"/login", strings.NewReader(values.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Sec-Fetch-Site", "same-origin")
+		r.Header.Set("User-Agent", "Lynx")
+		answer, err := browser.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		if answer.StatusCode != http.StatusOK {
+			t.Fatalf("sign in: %d", answer.StatusCode)
+		}
+	}
+	signedIn := func() bool {
+		answer, err := browser.Get(service + "/sessions")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		return answer.StatusCode == http.StatusOK
+	}
+	holdfast(t, "session", "list", "--dir", dir).wants(t, exitOK).says(t, "no sessions")
+	form(link.Query())
+	var mine registry.Session
+	if err := json.Unmarshal([]byte(holdfast(t, "session", "list", "--json", "--dir", dir).wants(t, exitOK).out), &mine); err != nil {
+		t.Fatal(err)
+	}
+	if table := holdfast(t, "session", "list", "--dir", dir).wants(t, exitOK).out; !strings.Contains(table, mine.ID) || !strings.Contains(table, "Lynx") {
+		t.Errorf("list:\n%q", table)
+	}
+	// Others see and end their own.
+	t.Setenv("HOLDFAST_URL", service)
+	t.Setenv("HOLDFAST_TOKEN", viewer)
+	holdfast(t, "session", "list").wants(t, exitOK).says(t, "no sessions")
+	holdfast(t, "session", "revoke", mine.ID).wants(t, exitNotFound)
+	if !signedIn() {
+		t.Fatal("somebody else has ended the session")
+	}
+	holdfast(t, "session", "revoke", "none", mine.ID[:8], "--dir", dir).wants(t, exitPartly).says(t, "revoked: "+mine.ID[:8], `no session "none"`)
+	if signedIn() {
+		t.Error("the session goes on after it was revoked")
+	}
+	form(url.Values{"token": {viewer}})
+	var own registry.Session
+	if err := json.Unmarshal([]byte(holdfast(t, "session", "list", "--json").wants(t, exitOK).out), &own); err != nil || own.Name != "eve" {
+		t.Fatalf("own session %+v (%v)", own, err)
+	}
+	holdfast(t, "session", "revoke", own.ID).wants(t, exitOK)
+	if signedIn() {
+		t.Error("one's own session goes on after it was revoked")
 	}
 }

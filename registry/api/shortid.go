@@ -14,7 +14,7 @@ import (
 // The least length of the beginning of an id that stands for the whole, the length of a whole one, and how many are named that it could mean.
 const (
 	leastID         = 8
-	wholeID         = 36 // of items, graphs and uploads; tokens' are shorter
+	wholeID         = 36 // of items, graphs and uploads; those of tokens and sessions are shorter
 	mostAmbiguities = 10
 )
 
@@ -22,7 +22,7 @@ const (
 type candidate struct{ id, about string }
 
 // wholeIDs completes ids that a request's address gives in short: the beginning of an id, of 8 characters or more, of a batch, item, graph,
-// upload or token. It is the one place for all operations and pages. It looks only at what the request's token may see, so that nobody learns of
+// upload, token or session. It is the one place for all operations and pages. It looks only at what the request's token may see, so that nobody learns of
 // others' ids, and leaves what begins none of them as it is: the operation says that there is no such thing. Operations of the
 // contract between our own processes take whole ids only. What could be several is refused, with their ids.
 func (s *server) wholeIDs(routes *http.ServeMux, next http.Handler) http.Handler {
@@ -83,6 +83,7 @@ func ambiguous(text string, meant []candidate) error {
 // reads are the operations that show the things that a part of the address is for.
 var reads = map[string]string{
 	"batches": "read-batch", "items": "read-item", "graphs": "read-graph", "uploads": "read-upload", "tokens": "list-tokens",
+	"sessions": "list-sessions",
 }
 
 // meant returns what the beginning of an id could mean, of a kind of thing that has a part of the address for itself; nothing
@@ -117,6 +118,18 @@ func (s *server) meant(ctx context.Context, kind, start string) ([]candidate, er
 		for _, t := range tokens {
 			if begins(t.ID) {
 				out = append(out, candidate{t.ID, t.Name})
+			}
+		}
+		return out, err
+	case "sessions":
+		if s.signIn == nil {
+			return nil, nil
+		}
+		sessions, err := NewAccount(s.signIn).Sessions(ctx)
+		var out []candidate
+		for _, one := range sessions {
+			if begins(one.ID) {
+				out = append(out, candidate{one.ID, one.Name})
 			}
 		}
 		return out, err

@@ -39,3 +39,14 @@ func (c *Client) MakeSignInLink(ctx context.Context) (wire.SignInLink, error) {
 	err := c.ask(ctx, request{method: http.MethodPost, path: "/sign-in-links"}, nil, &out)
 	return out, err
 }
+
+// Sessions lists the browsers' sessions of whoever asks, the last used first; everybody's for an admin.
+func (c *Client) Sessions(ctx context.Context) ([]registry.Session, error) {
+	p, err := get[registry.Page[registry.Session]](ctx, c, "/sessions", nil)
+	return p.Rows, err
+}
+
+// EndSession ends a session that Sessions lists: its browser must sign in again. registry.ErrNotFound for all others, also the second time.
+func (c *Client) EndSession(ctx context.Context, id string) error {
+	return c.ask(ctx, request{method: http.MethodDelete, path: in("sessions", id)}, nil, nil)
+}
