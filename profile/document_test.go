@@ -24,7 +24,7 @@ func whole() registry.Profile {
 		ReleaseOneByOne: true, StopOnBadRow: true, SuppressDCLocalIDs: true, Scan: true, ScanPartly: true, NameEncoding: "cp437", DuplicateDays: number(0), Storages: []string{"storage", "second"},
 		Callback:   &registry.Callback{URL: "https://r.example.org/{job}", GoesOn: true, CompletedOnly: true},
 		BagProfile: json.RawMessage(`{"Z":[],"A":{"required":false,"n":1.5,"none":null},"e":""}`),
-		Mail:       &registry.MailRules{To: []string{"a@example.org"}, Queued: true, Safe: true, FailuresOnly: true}, RetentionDays: number(90),
+		Mail:       &registry.MailRules{To: []string{"a@example.org"}, Allow: []string{"*.example.org"}, Queued: true, Safe: true, FailuresOnly: true}, RetentionDays: number(90),
 		UploadBytes: new(int64(5 << 40)), UploadsOpen: number(12),
 		Description: "two\nlines", Embargo: "2030-01-01",
 	}
@@ -169,7 +169,7 @@ func TestChanges(t *testing.T) {
 		t.Errorf("changes of nothing: %q, %v", same, err)
 	}
 	after.Name, after.Scan, after.Priority, after.RetentionDays = "Maps", false, number(3), nil
-	after.Mail = &registry.MailRules{To: []string{"a@example.org", "b@example.org"}, Safe: true}
+	after.Mail = &registry.MailRules{To: []string{"a@example.org", "b@example.org"}, Allow: []string{"*.example.org"}, Safe: true}
 	after.BagProfile = json.RawMessage(`{}`)
 	got, err := profile.Changes(before, after)
 	if err != nil {

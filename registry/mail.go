@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/mail"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -61,6 +62,127 @@ func (s Spec) MailAddresses() []string {
 func mailbox(address string) string {
 	at := strings.LastIndexByte(address, '@')
 	return address[:at+1] + strings.ToLower(address[at+1:])
+}
+
+// MailTerms say to whom a submission may have mails sent, beside its collection's own people ([MailRules.To]) and the submitter.
+type MailTerms struct {
+	Token   string   `json:"token"`             // whose submissions the limit counts together: the token's name
+	Own     string   `json:"own,omitempty"`     // the submitter's own address; "" when it is not known
+	Domains []string `json:"domains,omitempty"` // whose addresses the service allows, as [CheckMailDomain] takes them
+	Daily   int64    `json:"daily,omitempty"`   // how many addresses of others the token's submissions may name in a day (UTC); 0: any number
+}
+
+// Judge counts the addresses of others among those that a submission names, each once. *MailRefusedError names those that nobody has
+// allowed: they are neither the submitter's own nor in the collection's [MailRules] nor in a domain of the service's list.
+func (m MailTerms) Judge(c Collection, notify []string) (others int64, err error) {
+	var rules MailRules
+	if c.Profile.Mail != nil {
+		rules = *c.Profile.Mail
+	}
+	known := map[string]bool{mailbox(m.Own): m.Own != ""}
+	for _, text := range rules.To {
+		if address, err := MailAddress(text); err == nil {
+			known[mailbox(address)] = true
+		}
+	}
+	allowed := slices.Concat(rules.Allow, m.Domains)
+	var refused []string
+	for _, text := range notify {
+		address, err := MailAddress(text)
+		if err != nil {
+			return 0, err
+		}
+		if known[mailbox(address)] {
+			continue
+		}
+		known[mailbox(address)] = true
+		others++
+		if !slices.ContainsFunc(allowed, func(rule string) bool { return mailMatches(rule, address) }) {
+			refused = append(refused, address)
+		}
+	}
+	if len(refused) > 0 {
+		return 0, &MailRefusedError{Collection: c.Mnemonic, Addresses: refused}
+	}
+	return others, nil
+}
+
+// mailMatches says whether a rule of [MailRules.Allow] is about an address. A domain is about plain addresses only: with quotes before the
+// @ a mail server may be made to see another domain.
+func mailMatches(rule, address string) bool {
+	if strings.Contains(rule, "@") {
+		one, err := MailAddress(rule)
+		return err == nil && mailbox(one) == mailbox(address)
+	}
+	local, domain, plain := strings.Cut(mailbox(address), "@")
+	if !plain || strings.ContainsAny(local, `"%!`) || strings.Contains(domain, "@") {
+		return false
+	}
+	rule = strings.ToLower(rule)
+	if parent, below := strings.CutPrefix(rule, "*"); below {
+		return strings.HasSuffix(domain, parent)
+	}
+	return domain == rule
+}
+
+var aMailDomain = regexp.MustCompile(`^(\*\.)?([a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?\.)+[a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?$`)
+
+// CheckMailDomain returns ErrInvalid unless a text is a domain of mail addresses, such as example.org, or *.example.org for all below it.
+func CheckMailDomain(text string) error {
+	const most = 255
+	if len(text) > most || !aMailDomain.MatchString(text) {
+		return fmt.Errorf("%w: %q is no domain; write example.org, or *.example.org for all below it (and its ASCII form, xn--..., when it has one)", ErrInvalid, text)
+	}
+	return nil
+}
+
+// CheckMailRule returns ErrInvalid unless a text can stand in [MailRules.Allow]: an address, or a domain.
+func CheckMailRule(text string) error {
+	if !strings.Contains(text, "@") {
+		return CheckMailDomain(text)
+	}
+	if address, err := MailAddress(text); err != nil {
+		return err
+	} else if address != text {
+		return fmt.Errorf("%w: %q is more than a mail address", ErrInvalid, text)
+	}
+	return nil
+}
+
+// MailRefusedError says that a submission names addresses to which its submitter may not have mails sent.
+type MailRefusedError struct {
+	Collection string   `json:"collection"`
+	Addresses  []string `json:"addresses"`
+}
+
+// Error names the addresses in part, since it is kept for longer than they are, the rule, and what to do.
+func (e *MailRefusedError) Error() string {
+	masked := make([]string, len(e.Addresses))
+	for i, address := range e.Addresses {
+		masked[i] = MaskAddress(address)
+	}
+	return fmt.Sprintf("mails about collection %s may not go to %s: an address must be the submitter's own, stand in the collection's profile (mail.to or "+
+		"mail.allow), or be in a domain that the service allows (HOLDFAST_MAIL_DOMAINS); leave it out, or have an admin allow it",
+		e.Collection, strings.Join(masked, ", "))
+}
+
+// MailLimitError says that a token's submissions have named as many addresses of others as they may in a day.
+type MailLimitError struct {
+	Token string    `json:"token"`
+	Daily int64     `json:"daily"`
+	Used  int64     `json:"used"`
+	Need  int64     `json:"need"`
+	Until time.Time `json:"until"` // when the next day begins
+}
+
+// Error names the limit, how much of it is used, and what to do.
+func (e *MailLimitError) Error() string {
+	text := fmt.Sprintf("the submission names %d addresses of others, and submissions of token %s have named %d of the %d that they may in a day",
+		e.Need, e.Token, e.Used, e.Daily)
+	if e.Need > e.Daily {
+		return text + "; name fewer, or have an admin raise HOLDFAST_MAIL_TOKEN_DAILY"
+	}
+	return text + fmt.Sprintf("; submit without them, or from %s on, or have an admin raise HOLDFAST_MAIL_TOKEN_DAILY", e.Until.UTC().Format(time.RFC3339))
 }
 
 // mailID is the id of a mail: the same for the same message to the same address. The address cannot be read from it.

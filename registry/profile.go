@@ -51,6 +51,8 @@ type Profile struct {
 // MailRules say of what a collection's people are told by mail. What failed they are told of in any case.
 type MailRules struct {
 	To []string `json:"to,omitempty" doc:"Addresses that get the mails, beside those that a submission names"`
+	// Allow: those that depositors may name in submissions, beside To.
+	Allow []string `json:"allow,omitempty" doc:"Other addresses that depositors' submissions may have told: addresses, domains such as example.org, and *.example.org for all below it"`
 	// Queued: of each batch that is taken in.
 	Queued bool `json:"queued,omitempty" doc:"A mail for each batch that is taken in"`
 	// Safe: when every object of a batch was read back and found right in every storage, so that the depositor's own copy is
@@ -77,6 +79,10 @@ func (p Profile) Masked() Profile {
 				address = "?"
 			}
 			rules.To[i] = MaskAddress(address)
+		}
+		rules.Allow = make([]string, len(p.Mail.Allow))
+		for i, rule := range p.Mail.Allow {
+			rules.Allow[i] = MaskAddress(rule) // domains as they are
 		}
 		p.Mail = &rules
 	}

@@ -43,8 +43,8 @@ type Submitting interface {
 	// submission of the same uploaded bytes with the same description to the same collection within the collection's
 	// window answers with the first one's id, unless that one did not complete and will not, or Force is set. What it requires by item id keeps it from starting at all,
 	// but says nothing of its content: what is here already stays as it is. *GraphError says that a requirement cannot be,
-	// *PriorityError that a submission cannot ask for its priority; ErrNotFound names an unknown collection, upload or
-	// required item.
+	// *PriorityError that a submission cannot ask for its priority, *MailRefusedError and *MailLimitError that its Mails do not
+	// allow the addresses that it names; ErrNotFound names an unknown collection, upload or required item.
 	Submit(ctx context.Context, s Submission) (Receipt, error)
 	// Prepare adds submissions to a graph that is not sealed yet, all of them or none, in status prepare: nothing of it
 	// is dispatched before Seal. A requirement of an item that is there already locks and re-checks it: one that is
@@ -52,7 +52,7 @@ type Submitting interface {
 	// with Force. With an idempotency key that was used before, the first answer is returned again. *GraphError names a
 	// key that is used twice or not known, an item that requires itself, a requirement that can never be satisfied, and
 	// what is beyond [MostNodes], [MostEdges] or [MostItems]; ErrNotFound an unknown graph, item, upload or collection;
-	// ErrSealed a graph that is sealed.
+	// ErrSealed a graph that is sealed; *MailRefusedError and *MailLimitError are as for Submit.
 	Prepare(ctx context.Context, g Graph) (PreparedGraph, error)
 	// Seal makes every item of a graph that is still in prepare pending in one act, or none: *CycleError names the items
 	// of a cycle, ErrNotFound an unknown graph. What was cancelled, aborted or deleted before stays so. A repeat changes
@@ -74,6 +74,9 @@ type Submission struct {
 	// Limits are what uploads may come to when this one, which was meant for another collection or for
 	// none, counts among the collection's from now on.
 	Limits []UploadLimit `json:"limits,omitempty"`
+	// Mails say to which addresses the submission may have mails sent; nil: to any. They are counted in
+	// the transaction that takes it in.
+	Mails *MailTerms `json:"mails,omitempty"`
 }
 
 // Receipt answers a submission.

@@ -105,7 +105,10 @@ type Config struct {
 	MailFrom     string `envconfig:"MAIL_FROM" want:"the address that mails come from, such as Holdfast <holdfast@example.org>"`
 	MailURL      string `envconfig:"MAIL_URL" want:"the http or https address at which people reach the pages"`
 
-	MailTemplates string   `envconfig:"MAIL_TEMPLATES" want:"a folder with templates that take the place of ours (docs/mail.md)"`
+	MailTemplates  string   `envconfig:"MAIL_TEMPLATES" want:"a folder with templates that take the place of ours (docs/mail.md)"`
+	MailDomains    []string `envconfig:"MAIL_DOMAINS" want:"domains of mail addresses separated by commas, such as example.org, or *.example.org for all below it"`
+	MailTokenDaily Quota    `envconfig:"MAIL_TOKEN_DAILY" want:"a whole number from 0 on, such as 500; 0 sets no limit"`
+
 	MailOperators []string `envconfig:"MAIL_OPERATORS" want:"mail addresses separated by commas"`
 	MailDigest    Rhythm   `envconfig:"MAIL_DIGEST" want:"a time of day in UTC, such as 06:00, or a duration of a minute or more, such as 12h"`
 
@@ -143,6 +146,7 @@ const (
 	defaultUnknownSize  = 64 << 30
 	defaultTokenOpen    = 100
 	defaultTenantOpen   = 1000
+	defaultTokenDaily   = 500
 	byItself            = -1 // a size that follows from that of the volume
 )
 
@@ -158,8 +162,8 @@ func Default() Config {
 		UnpackEntries: unpack.DefaultEntries, UnpackBytes: unpack.DefaultBytes, UnpackRatio: unpack.DefaultRatio,
 		UnpackWindow: unpack.DefaultWindow, JudgeMemory: gate.DefaultMemory,
 		FixityDays: defaultFixityDays, FixityBytes: defaultFixityBytes, UploadDays: defaultUploadDays, RestoreDays: defaultRestoreDays,
-		MailDigest: Rhythm{Every: 24 * time.Hour, Offset: defaultDigest},
-		NAAN:       defaultNAAN, NOIDTemplate: defaultNOIDTemplate,
+		MailDigest: Rhythm{Every: 24 * time.Hour, Offset: defaultDigest}, MailTokenDaily: defaultTokenDaily,
+		NAAN: defaultNAAN, NOIDTemplate: defaultNOIDTemplate,
 	}
 }
 

@@ -171,7 +171,7 @@ func TestLoad_EveryNameOfTheDesign(t *testing.T) {
 		"DATABASE_URL": "postgres://u:p@db/holdfast", "NSQD_ADDR": "nsqd:4150", "NSQLOOKUPD_ADDRS": "l:4161", "REDIS_URL": "redis://r:6379/0",
 		"STAGING_URL": "file:///data/staging", "STORAGE_URL": "s3://b/p?region=r", "URL": "http://r:8080", "TOKEN": "t", "NET_ALLOW": "::1",
 		"MAX_ATTEMPTS": "5", "CONCURRENCY": "2", "LEASE": "30s", "GRACE": "90s", "LISTEN": "0.0.0.0:8080", "SMTP_URL": "smtp://m:25", "MAIL_FROM": "Holdfast <h@example.org>",
-		"MAIL_URL": "https://h.example.org/", "MAIL_OPERATORS": "a@example.org, b@example.org", "MAIL_DIGEST": "06:30",
+		"MAIL_URL": "https://h.example.org/", "MAIL_OPERATORS": "a@example.org, b@example.org", "MAIL_DIGEST": "06:30", "MAIL_DOMAINS": "example.org, *.example.edu", "MAIL_TOKEN_DAILY": "0",
 		"EZID_URL": "https://user:p%40ss@ezid.cdlib.org", "EZID_TARGET": "https://example.org/m/{ark}", "NAAN": "99999", "NOID_TEMPLATE": "fk4{.reek}", "SECRET_KEY": "0123456789abcdef0123456789abcdef", "RECEIPT_KEY": "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=",
 		"STAGING_FULL": "80", "STAGING_FULL_UNESTIMATED": "70", "TOPIC_PREFIX": "test-", "CLAMD_ADDR": "clamd:3310",
 		"SIEGFRIED_URL": "http://sf:5138", "LOG_LEVEL": "warn", "UNPACK_ENTRIES": "10", "UNPACK_BYTES": "4TiB", "UNPACK_RATIO": "50", "UNPACK_WINDOW": "8MiB", "JUDGE_MEMORY": "1GiB", "PER_HOST": "4", "HOST_REQUESTS_PER_SECOND": "0.5", "HOST_BYTES_PER_SECOND": "10MiB",
@@ -241,9 +241,9 @@ func TestLoad_Mail(t *testing.T) {
 		"all at once": {
 			map[string]string{
 				"SMTP_URL": "smtp://ann:hunter2@m?tls=none", "MAIL_FROM": "a@b.org, c@d.org", "MAIL_OPERATORS": "ops@example.org,nobody", "MAIL_URL": "h.example.org",
-				"MAIL_TEMPLATES": folder, "MAIL_DIGEST": "often",
+				"MAIL_TEMPLATES": folder, "MAIL_DIGEST": "often", "MAIL_DOMAINS": "example.org,ann@example.org", "MAIL_TOKEN_DAILY": "-1",
 			},
-			[]string{"HOLDFAST_SMTP_URL", "HOLDFAST_MAIL_FROM", "HOLDFAST_MAIL_OPERATORS", "HOLDFAST_MAIL_URL", "HOLDFAST_MAIL_TEMPLATES", "report.txt", "HOLDFAST_MAIL_DIGEST"},
+			[]string{"HOLDFAST_SMTP_URL", "HOLDFAST_MAIL_FROM", "HOLDFAST_MAIL_OPERATORS", "HOLDFAST_MAIL_URL", "HOLDFAST_MAIL_TEMPLATES", "report.txt", "HOLDFAST_MAIL_DIGEST", "HOLDFAST_MAIL_DOMAINS", "HOLDFAST_MAIL_TOKEN_DAILY"},
 		},
 	} {
 		vars := map[string]string{}

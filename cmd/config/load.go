@@ -259,6 +259,9 @@ func (c Config) checkMail() []error {
 		}
 		judge("MAIL_OPERATORS", a, err)
 	}
+	for _, domain := range c.MailDomains {
+		judge("MAIL_DOMAINS", domain, registry.CheckMailDomain(domain))
+	}
 	if c.MailURL != "" && !isWeb(c.MailURL) {
 		faults = append(faults, fault("MAIL_URL", c.MailURL, nil))
 	}

@@ -54,7 +54,7 @@ func (a *app) submitCommand() *cobra.Command {
 	f.StringVar(&r.Title, "title", "", "the object's title")
 	f.StringVar(&r.Creator, "creator", "", "the object's creator")
 	f.StringVar(&r.Date, "date", "", "the object's date")
-	f.StringSliceVar(&r.Notify, "notify", nil, "mail `ADDRESS` that gets the report; may be given several times")
+	f.StringSliceVar(&r.Notify, "notify", nil, "mail `ADDRESS` that gets the report, one that the collection or the service allows; may be given several times")
 	f.BoolVar(&r.Force, "force", false, "submit although the same content is here already")
 	f.StringVar(&s.digest, "digest", "", "the payload's digest as you know it, `ALG:HEX`")
 	f.BoolVar(&r.Update, "update", false, "change the object's files instead of replacing all of them")

@@ -145,6 +145,7 @@ func mails(c config.Config) node.Mail {
 	m := node.Mail{
 		On: c.MailFrom != "", Link: c.MailURL,
 		Digest: registry.DigestRequest{To: c.MailOperators, Every: c.MailDigest.Every, Offset: c.MailDigest.Offset},
+		Limits: api.MailLimits{Domains: c.MailDomains, TokenDaily: int64(c.MailTokenDaily)},
 	}
 	// Load has checked both.
 	if c.SMTPURL != "" {

@@ -65,6 +65,7 @@ type Mail struct {
 	Templates *mail.Templates // nil: ours
 	Link      string          // the address of the pages, for people; "": mails have no links
 	Digest    registry.DigestRequest
+	Limits    api.MailLimits // on what depositors can have mailed
 }
 
 // mails is what the workers of a process tell people by.

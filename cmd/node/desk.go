@@ -44,6 +44,7 @@ type desk struct {
 	recheck  time.Duration          // how old the check of a stored file may get; 0: no schedule
 	digest   registry.DigestRequest // whom to tell what waits for operators; to nobody: nobody is
 	limits   api.UploadLimits
+	mails    api.MailLimits
 	uploads  time.Duration // how long uploads are kept that nobody goes on with; 0: the API's default
 	guard    source.Guard  // judges the addresses of webhooks
 	web      Web           // how browsers sign in, and what serves them
@@ -178,7 +179,7 @@ func (n *Node) handler(d *desk) (http.Handler, error) {
 	}
 	handler, err := api.New(api.Options{
 		Registry: d.registry, Staging: d.staging, Objects: d.objects, Template: d.template, Keys: d.keys, Log: n.Log, Version: n.Version, Unpack: d.unpack, Gate: d.gate, UI: pages, SignIn: browsers, Done: n.streams,
-		UploadKeep: d.uploads, Uploads: d.limits,
+		UploadKeep: d.uploads, Uploads: d.limits, Mails: d.mails,
 	})
 	if err != nil {
 		return nil, err

@@ -70,7 +70,7 @@ func (n *Node) up(ctx context.Context, o UpOptions) error {
 		}
 	}
 	desk := &desk{
-		template: o.Template, prefix: o.TopicPrefix, lease: o.longestLease(), recheck: o.FixityEvery, uploads: o.UploadKeep, limits: o.Uploads, digest: o.Mail.Digest, unpack: o.Unpack, gate: gate.New(gate.Options{Memory: o.JudgeMemory}), keys: o.Sources.Keys,
+		template: o.Template, prefix: o.TopicPrefix, lease: o.longestLease(), recheck: o.FixityEvery, uploads: o.UploadKeep, limits: o.Uploads, mails: o.Mail.Limits, digest: o.Mail.Digest, unpack: o.Unpack, gate: gate.New(gate.Options{Memory: o.JudgeMemory}), keys: o.Sources.Keys,
 		guard: source.Guard{Allow: o.Sources.Allow}, web: o.Web,
 	}
 	if desk.topics, err = n.topics(ctx, o.NSQ); err != nil {

@@ -274,6 +274,7 @@ func checkCollection(name string, c registry.Profile, storages []string) []wire.
 	}
 	if c.Mail != nil {
 		faults = append(faults, mailFaults("body.mail.to", c.Mail.To)...)
+		faults = append(faults, mailRuleFaults("body.mail.allow", c.Mail.Allow)...)
 	}
 	if b := c.UploadBytes; b != nil && *b < 1 {
 		faults = append(faults, wire.Fault{Location: "body.upload_bytes", Message: "it is 1 or more, or left out", Found: strconv.FormatInt(*b, 10)})

@@ -70,6 +70,7 @@ type Options struct {
 	UploadKeep time.Duration
 	// Uploads bound them; the zero value sets no limit but the volume's size.
 	Uploads UploadLimits
+	Mails   MailLimits
 }
 
 // server is what all handlers share. It has no state but that of the uploads under way.
@@ -90,6 +91,7 @@ type server struct {
 	done        <-chan struct{}
 	keepUploads time.Duration
 	uploads     UploadLimits
+	mails       MailLimits
 	keepAlive   time.Duration
 	access      map[string][]registry.Role
 	stages      map[string][]registry.Stage // whose workers may do an operation
@@ -119,7 +121,7 @@ func newServer(o Options) (*server, error) {
 	s := &server{
 		registry: Scoped(o.Registry), all: o.Registry, staging: o.Staging, objects: o.Objects, keys: o.Keys, log: o.Log, version: o.Version, unpack: o.Unpack, ui: o.UI, signIn: o.SignIn,
 		now: o.Now, idle: o.UploadIdle, done: o.Done, keepAlive: o.KeepAlive, access: access(), stages: stagesOf(), inUse: newInUse(), receivers: newReceivers(),
-		keepUploads: o.UploadKeep, uploads: o.Uploads, judgements: newJudgements(o.Done, o.Log), gate: o.Gate,
+		keepUploads: o.UploadKeep, uploads: o.Uploads, mails: o.Mails, judgements: newJudgements(o.Done, o.Log), gate: o.Gate,
 		arks: intake.ARKs{Template: o.Template, Objects: o.Registry},
 	}
 	if s.now == nil {

@@ -73,6 +73,7 @@ func (s *server) nodeSubmission(ctx context.Context, in *prepareInput, n wire.No
 	spec.UserAgent = agent(in.UserAgent)
 	sub := registry.Submission{
 		Collection: n.Collection, Name: spec.Filename, Spec: spec, Priority: n.Priority, Actor: actor(ctx), Force: true, Requires: n.Requires,
+		Mails: s.mailTerms(ctx),
 	}
 	if sub.Collection == "" {
 		sub.Collection = wire.DefaultCollection

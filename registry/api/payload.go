@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/hex"
 	"fmt"
 	"net/url"
@@ -116,6 +117,39 @@ func digestOf(location string, d *registry.Digest) (*registry.Digest, []wire.Fau
 		}}
 	}
 	return &registry.Digest{Algorithm: name, Value: value}, nil
+}
+
+// MailLimits bound what depositors and operators can have mailed to others than themselves and the collection's own people.
+type MailLimits struct {
+	Domains    []string // whose addresses every submission may name, beside those that the collection's profile allows
+	TokenDaily int64    // how many such addresses the submissions of a token may name in a day; 0: any number
+}
+
+// mailTerms are what the asker's submissions are bound by; an admin, who could change them, is not.
+func (s *server) mailTerms(ctx context.Context) *registry.MailTerms {
+	token := callOf(ctx).token
+	if token.Role == registry.RoleAdmin {
+		return nil
+	}
+	own, err := registry.MailAddress(token.Name) // which an admin gave
+	if err != nil {
+		own = ""
+	}
+	return &registry.MailTerms{Token: token.Name, Own: own, Domains: s.mails.Domains, Daily: s.mails.TokenDaily}
+}
+
+func mailRuleFaults(location string, rules []string) (faults []wire.Fault) {
+	if most := registry.MostMailAddresses; len(rules) > most {
+		return []wire.Fault{{Location: location, Message: fmt.Sprintf("%d addresses and domains; at most %d can be allowed", len(rules), most)}}
+	}
+	for i, rule := range rules {
+		if err := registry.CheckMailRule(rule); err != nil || len(rule) > maxText {
+			faults = append(faults, wire.Fault{
+				Location: fmt.Sprintf("%s[%d]", location, i), Message: "it is neither a mail address nor a domain (example.org, or *.example.org for all below it)", Found: rule,
+			})
+		}
+	}
+	return faults
 }
 
 func mailFaults(location string, addresses []string) (faults []wire.Fault) {

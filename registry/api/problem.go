@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strconv"
+	"time"
 
 	"github.com/holdfast/holdfast/intake"
 	"github.com/holdfast/holdfast/registry"
@@ -60,6 +62,8 @@ func answerTo(err error) (p *wire.Problem, known bool) {
 		mismatch   *registry.IdentifierMismatch
 		space      *registry.NoSpaceError
 		quota      *registry.QuotaError
+		refused    *registry.MailRefusedError
+		mails      *registry.MailLimitError
 		confirm    *registry.ConfirmationNeeded
 		late       *registry.PastNoReturn
 		graph      *registry.GraphError
@@ -96,6 +100,10 @@ func answerTo(err error) (p *wire.Problem, known bool) {
 		return wire.NewProblem(http.StatusConflict, wire.CodeConflict, err.Error()), true
 	case errors.As(err, &quota):
 		return overQuota(quota), true
+	case errors.As(err, &refused):
+		return mailRefused(err, refused), true
+	case errors.As(err, &mails):
+		return wire.NewProblem(http.StatusTooManyRequests, wire.CodeMailLimit, err.Error()), true
 	case errors.As(err, &space):
 		return wire.NewProblem(http.StatusInsufficientStorage, wire.CodeNoSpace, err.Error()+"; free space or try again later"), true
 	case errors.As(err, &closed):
@@ -175,6 +183,17 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	writeProblem(w, s.problem(r, err))
 }
 
+// mailRefused lists the addresses that mails may not go to.
+func mailRefused(err error, e *registry.MailRefusedError) *wire.Problem {
+	p := wire.NewProblem(http.StatusForbidden, wire.CodeMailRefused, err.Error())
+	for _, address := range e.Addresses {
+		p.Faults = append(p.Faults, wire.Fault{
+			Location: "body.notify", Message: "mails may not go to " + address, Found: address, Fix: "leave it out, or have an admin allow it",
+		})
+	}
+	return p
+}
+
 // retryAfter is when what was refused for the time being may be tried again, in seconds; "" when nothing says that it may.
 func retryAfter(p *wire.Problem) string {
 	switch p.Code {
@@ -182,6 +201,11 @@ func retryAfter(p *wire.Problem) string {
 		return "60"
 	case wire.CodeJudging:
 		return "1"
+	case wire.CodeMailLimit:
+		if limit := (*registry.MailLimitError)(nil); errors.As(p.Cause.Err(), &limit) && limit.Need <= limit.Daily {
+			return strconv.Itoa(max(1, int(time.Until(limit.Until)/time.Second)))
+		}
+		return ""
 	default:
 		return ""
 	}

@@ -114,7 +114,9 @@ func TestProfileVersions_Read(t *testing.T) {
 func TestProfileVersions_DryRun(t *testing.T) {
 	b := newBench(t)
 	c := b.as(t, registry.RoleAdmin)
-	bad := registry.Collection{Mnemonic: "maps", Profile: registry.Profile{Owner: "nobody", Mail: &registry.MailRules{To: []string{"a@example.org", "x"}}}}
+	bad := registry.Collection{Mnemonic: "maps", Profile: registry.Profile{Owner: "nobody", Mail: &registry.MailRules{
+		To: []string{"a@example.org", "x"}, Allow: []string{"a@example.org", "example.org", "*", "*.example.org", "*example.org", "Ann <a@example.org>"},
+	}}}
 	for _, dry := range []bool{true, false} {
 		_, err := c.SaveProfile(t.Context(), bad, dry)
 		var p *wire.Problem
@@ -125,7 +127,7 @@ func TestProfileVersions_DryRun(t *testing.T) {
 		for _, f := range p.Faults {
 			at = append(at, f.Location)
 		}
-		if diff := cmp.Diff([]string{"body.owner", "body.collections", "body.mail.to[1]"}, at); diff != "" {
+		if diff := cmp.Diff([]string{"body.owner", "body.collections", "body.mail.to[1]", "body.mail.allow[2]", "body.mail.allow[4]", "body.mail.allow[5]"}, at); diff != "" {
 			t.Errorf("dry=%v (-want +got):\n%s", dry, diff)
 		}
 	}

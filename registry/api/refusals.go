@@ -80,7 +80,7 @@ func (n *refusals) turn(now time.Time) (counted []registry.Refusal) {
 // or what may be done to an item as it is.
 func isRefusal(p *wire.Problem) bool {
 	return p.Status == http.StatusUnauthorized || p.Status == http.StatusForbidden ||
-		p.Code == wire.CodeTransition || p.Code == wire.CodeLastAdmin || p.Code == wire.CodeTooManyAttempts
+		p.Code == wire.CodeTransition || p.Code == wire.CodeLastAdmin || p.Code == wire.CodeTooManyAttempts || p.Code == wire.CodeMailLimit
 }
 
 // notable says whether an answer is to become an event. What a process of ours is refused as an act of somebody is that

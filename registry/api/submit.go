@@ -35,7 +35,7 @@ func (s *server) submit(ctx context.Context, in *submitInput) (*output[wire.Subm
 	spec.UserAgent = agent(in.UserAgent)
 	sub := registry.Submission{
 		Collection: in.Body.Collection, Name: spec.Filename, Spec: spec, Priority: in.Body.Priority,
-		Actor: actor(ctx), IdempotencyKey: in.Key, Force: in.Body.Force, Requires: in.Body.Requires,
+		Actor: actor(ctx), IdempotencyKey: in.Key, Force: in.Body.Force, Requires: in.Body.Requires, Mails: s.mailTerms(ctx),
 	}
 	if in.Body.Folder && sub.Name != "" {
 		sub.Name = strings.TrimSuffix(sub.Name, ".tar") + "/"

@@ -8,14 +8,17 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast/holdfast/checkm"
 	"github.com/holdfast/holdfast/intake"
 	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/api"
+	"github.com/holdfast/holdfast/registry/client"
 	"github.com/holdfast/holdfast/registry/wire"
 	"github.com/holdfast/holdfast/source"
 )
@@ -30,7 +33,7 @@ http://h.test/a.txt | md5 | 5d41402abc4b2a76b9719d911017c592 | 5 | | a.txt |
 `
 
 func TestSubmit_URL(t *testing.T) {
-	b := newBench(t)
+	b := newBench(t, mailing("b.test"))
 	priority := 3
 	r, err := b.as(t, registry.RoleDepositor).Submit(t.Context(), wire.SubmitRequest{
 		URL: "https://h.test/a/b%20c.zip", Type: "Container", ARK: "ark:99999/fk4-ab", LocalIDs: []string{"x", "y"}, Title: "T",
@@ -52,6 +55,67 @@ func TestSubmit_URL(t *testing.T) {
 	if it.Priority != 3 || it.Name != "b c.zip" || it.CreatedBy != "the depositor" || it.Collection != "default" {
 		t.Errorf("item=%+v, want priority 3, its name, its actor, the default collection", it)
 	}
+}
+
+// mailing lets depositors have mails sent to a domain, to a few addresses a day.
+func mailing(domain string) func(*bench, *api.Options) {
+	return func(_ *bench, o *api.Options) { o.Mails = api.MailLimits{Domains: []string{domain}, TokenDaily: 3} }
+}
+
+// Whoever has a depositor's token can have mails sent where somebody allowed it, and to a few addresses a day.
+func TestSubmit_MailsOfOthers(t *testing.T) {
+	b := newBench(t, mailing("b.test"))
+	b.pass(25*time.Hour - b.now().Sub(b.now().UTC().Truncate(24*time.Hour))) // so that no midnight is near
+	must(t, b.store.AddToken(t.Context(), registry.Token{
+		ID: "ann", Hash: api.TokenHash("hf_secret_of_ann"), Name: "ann@home.test", Role: registry.RoleDepositor, Collections: []string{"default"},
+	}))
+	ann := client.New(b.server.URL, "hf_secret_of_ann", client.Options{})
+	t.Cleanup(ann.Close)
+	n := 0
+	submit := func(c *client.Client, to ...string) error {
+		n++
+		_, err := c.Submit(t.Context(), wire.SubmitRequest{URL: fmt.Sprintf("http://h.test/%d", n), Notify: to}, "")
+		return err
+	}
+	p := problemOf(t, submit(ann, "a@b.test", "eve@evil.test", "ann@home.test"), http.StatusForbidden, wire.CodeMailRefused)
+	for _, want := range []string{"collection default", "e***@evil.test", "mail.allow", "HOLDFAST_MAIL_DOMAINS", "leave it out"} {
+		if !strings.Contains(p.Detail, want) {
+			t.Errorf("detail %q lacks %q", p.Detail, want)
+		}
+	}
+	if len(p.Faults) != 1 || p.Faults[0].Location != "body.notify" || p.Faults[0].Found != "eve@evil.test" || !strings.Contains(p.Faults[0].Message, "eve@evil.test") {
+		t.Errorf("errors %+v, want the one address", p.Faults)
+	}
+	if text := b.log.String(); strings.Contains(text, "eve@evil.test") {
+		t.Errorf("the log keeps the address: %s", text)
+	}
+	c, err := b.store.Collection(t.Context(), "default")
+	must(t, err)
+	c.Profile.Mail, c.Version = &registry.MailRules{Allow: []string{"eve@evil.test"}}, registry.AnyVersion
+	must(t, b.store.PutCollection(t.Context(), c, "admin"))
+	must(t, submit(ann, "eve@evil.test", "a@b.test", "ann@home.test"))
+	p = problemOf(t, submit(ann, "c@b.test", "d@b.test"), http.StatusTooManyRequests, wire.CodeMailLimit)
+	for _, want := range []string{"names 2 addresses", "token ann@home.test", "2 of the 3", "submit without them", "HOLDFAST_MAIL_TOKEN_DAILY"} {
+		if !strings.Contains(p.Detail, want) {
+			t.Errorf("detail %q lacks %q", p.Detail, want)
+		}
+	}
+	answer, _ := b.send(t, http.MethodPost, "/api/v1/batches", `{"url":"http://h.test/x","notify":["c@b.test","d@b.test"]}`, "Authorization", "Bearer hf_secret_of_ann")
+	if seconds, err := strconv.Atoi(answer.Header.Get("Retry-After")); err != nil || seconds < 1 || seconds > 48*60*60 {
+		t.Errorf("Retry-After %q (%v), want the seconds until midnight", answer.Header.Get("Retry-After"), err)
+	}
+	must(t, submit(ann, "ann@home.test"))
+	must(t, submit(b.as(t, registry.RoleOperator), "c@b.test", "d@b.test"))
+	problemOf(t, submit(b.as(t, registry.RoleOperator), "x@evil.test"), http.StatusForbidden, wire.CodeMailRefused)
+	must(t, submit(b.as(t, registry.RoleAdmin), "a@anywhere.test", "b@anywhere.test", "c@anywhere.test", "d@anywhere.test")) // who could allow it
+	_, err = ann.PrepareGraph(t.Context(), wire.GraphRequest{Nodes: []wire.NodeRequest{{
+		Key: "a", SubmitRequest: wire.SubmitRequest{URL: "http://h.test/g", Notify: []string{"x@evil.test"}},
+	}}}, "")
+	if p := problemOf(t, err, http.StatusForbidden, wire.CodeMailRefused); !strings.Contains(p.Detail, `node "a"`) {
+		t.Errorf("detail %q does not name the node", p.Detail)
+	}
+	b.pass(24 * time.Hour)
+	must(t, submit(ann, "c@b.test", "d@b.test"))
 }
 
 func TestSubmit_Idempotent(t *testing.T) {

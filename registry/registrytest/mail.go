@@ -1,8 +1,12 @@
 package registrytest
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,6 +25,8 @@ func mailTests() []test {
 		{"of_a_batch_that_cannot_be_read", unreadMailed},
 		{"of_a_batch_that_is_ended_for_good", stoppedMailed},
 		{"is_asked_for_again", mailedAgain},
+		{"of_others_need_leave", mailOfOthers},
+		{"of_others_are_limited_a_day", mailDaily},
 		{"safe_needs_every_replica", safety},
 		{"goes_with_its_batch_and_leaves_no_address", mailPurged},
 		{"digest_is_made_once_a_period", digestOnce},
@@ -97,6 +103,132 @@ func queuedMailed(f *fixture) {
 			f.Errorf("item %+v", it)
 		}
 	}
+}
+
+// mailing submits by terms, and names addresses.
+func (f *fixture) mailing(terms registry.MailTerms, to ...string) (registry.Receipt, error) {
+	s := submission()
+	s.Force, s.Mails, s.Spec.Notify = true, &terms, to
+	return f.Submit(f.Context(), s)
+}
+
+func mailOfOthers(f *fixture) {
+	f.mailRules(registry.MailRules{
+		To: []string{"curator@example.org"}, Allow: []string{"Editor@press.example", "museum.example", "*.uni.example"}, Queued: true,
+	})
+	terms := registry.MailTerms{Token: "ann", Own: "ann@home.example", Domains: []string{"library.example"}}
+	for _, to := range []string{
+		"ann@Home.example", "Editor@press.example", "anybody@museum.example", "x@law.uni.example", "x@a.b.Uni.example", "x@Library.example",
+	} {
+		r, err := f.mailing(terms, "Somebody <"+to+">", "curator@EXAMPLE.org")
+		f.must(err)
+		want := []string{"queued curator@example.org", "queued " + to}
+		slices.Sort(want)
+		f.mailed(r.BatchID, want...)
+	}
+	for _, to := range []string{
+		"curator@example.org.evil.example", "eve@example.org", "eve@home.example", "editor@press.example", "x@sub.museum.example", "x@uni.example", "x@eviluni.example",
+		"x@library.example.evil.example", `"eve@evil.example"@library.example`, `"eve%evil.example"@library.example`, "eve%evil.example@library.example",
+		"x@[127.0.0.1]",
+	} {
+		_, err := f.mailing(terms, "ann@home.example", to, "x@library.example")
+		var refused *registry.MailRefusedError
+		if address, _ := registry.MailAddress(to); !errors.As(err, &refused) || refused.Collection != mnemonic || !slices.Equal(refused.Addresses, []string{address}) {
+			f.Errorf("%s: %v, want that it alone is refused", to, err)
+		}
+	}
+	_, err := f.mailing(registry.MailTerms{Token: "bob"}, "ann@home.example")
+	if !errors.As(err, new(*registry.MailRefusedError)) {
+		f.Errorf("an address of somebody else: %v, want that it is refused", err)
+	}
+	node := registry.Node{Key: "a", Submission: submission()}
+	node.Submission.Mails, node.Submission.Spec.Notify = &terms, []string{"eve@example.org"}
+	if _, err := f.Prepare(f.Context(), registry.Graph{Nodes: []registry.Node{node}, Actor: "ann"}); !errors.As(err, new(*registry.MailRefusedError)) {
+		f.Errorf("in a graph: %v, want that it is refused", err)
+	}
+	page, err := f.Items(f.Context(), registry.ItemQuery{Action: registry.Batch})
+	f.must(err)
+	if len(page.Rows) != 6 {
+		f.Errorf("%d batches, want the 6 that were not refused", len(page.Rows))
+	}
+}
+
+func mailDaily(f *fixture) {
+	f.mailRules(registry.MailRules{To: []string{"curator@example.org"}, Allow: []string{"museum.example"}})
+	terms := registry.MailTerms{Token: "ann", Own: "ann@home.example", Daily: 10}
+	full := func(err error, used, need int64) {
+		f.Helper()
+		var limit *registry.MailLimitError
+		if !errors.As(err, &limit) || limit.Token != "ann" || limit.Daily != 10 || limit.Used != used || limit.Need != need {
+			f.Fatalf("%v (%+v), want a limit of which %d is used, and %d more", err, limit, used, need)
+		}
+		if next := f.clock.now().Truncate(24 * time.Hour).Add(24 * time.Hour); !limit.Until.Equal(next) {
+			f.Errorf("until %v, want %v", limit.Until, next)
+		}
+	}
+	// Its own and the collection's people count nothing, and nobody counts twice.
+	_, err := f.mailing(terms, "a@museum.example", "A <a@MUSEUM.example>", "b@museum.example", "ann@home.example", "curator@example.org")
+	f.must(err)
+	_, err = f.mailing(terms, append(several("c", 8), "d@museum.example")...)
+	full(err, 2, 9)
+	// What was refused, and what is no new submission, count nothing.
+	key := f.unique("key")
+	keyed := submission()
+	keyed.Force, keyed.Mails, keyed.IdempotencyKey, keyed.Spec.Notify = true, &terms, key, several("k", 2)
+	for range 3 {
+		_, err = f.Submit(f.Context(), keyed)
+		f.must(err)
+	}
+	wrong := submission()
+	wrong.Mails, wrong.Spec.Notify, wrong.Requires = &terms, several("k", 2), []registry.Requirement{{ItemID: "nothing"}}
+	_, err = f.Submit(f.Context(), wrong)
+	f.is(err, registry.ErrNotFound)
+	node := func(key string, n int) registry.Node {
+		s := submission()
+		s.Mails, s.Spec.Notify = &terms, several(key, n)
+		return registry.Node{Key: key, Submission: s}
+	}
+	_, err = f.Prepare(f.Context(), registry.Graph{Nodes: []registry.Node{node("x", 3), node("y", 4)}, Actor: "ann"})
+	full(err, 7, 4) // and nothing of the graph counts
+	// Of many at once as many are taken as fit.
+	var all sync.WaitGroup
+	var taken atomic.Int64
+	for range 20 {
+		all.Go(func() {
+			switch _, err := f.mailing(terms, "a@museum.example"); {
+			case err == nil:
+				taken.Add(1)
+			case !errors.As(err, new(*registry.MailLimitError)):
+				f.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if taken.Load() != 6 {
+		f.Errorf("%d submissions were taken, want the 6 that fit", taken.Load())
+	}
+	_, err = f.mailing(terms, "a@museum.example")
+	full(err, 10, 1)
+	_, err = f.mailing(terms, "ann@home.example")
+	f.must(err)
+	others := terms
+	others.Token = "bob"
+	_, err = f.mailing(others, "a@museum.example")
+	f.must(err)
+	f.clock.pass(12*time.Hour - time.Second) // the clock begins at noon
+	_, err = f.mailing(terms, "a@museum.example")
+	full(err, 10, 1)
+	f.clock.pass(time.Second)
+	_, err = f.mailing(terms, several("e", 10)...)
+	f.must(err)
+}
+
+// several are addresses in one domain.
+func several(name string, n int) (out []string) {
+	for i := range n {
+		out = append(out, fmt.Sprintf("%s%d@museum.example", name, i))
+	}
+	return out
 }
 
 func sealedMailed(f *fixture) {

@@ -184,6 +184,9 @@ func (b *builder) add(n registry.Node, description string) error {
 	if err != nil {
 		return err
 	}
+	if err := b.mayMail(sub, c); err != nil {
+		return fmt.Errorf("node %q: %w", n.Key, err)
+	}
 	it := b.batch(sub, c, description)
 	it.id, it.status, it.graph, it.blockers = b.born[n.Key], registry.Prepare, b.graph, openNeeds(needs)
 	if err := b.insert(it); err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -34,6 +35,33 @@ func (t *tx) mail(batch registry.WorkItem, m mailing, actor string) (ids []strin
 		ids = append(ids, id)
 	}
 	return ids, nil
+}
+
+// mayMail refuses a submission that names addresses to which mails may not go, and counts those of others: in a row of its token's day, so that
+// neither other processes nor a restart nor a purge begin anew.
+func (t *tx) mayMail(sub registry.Submission, c registry.Collection) error {
+	terms := sub.Mails
+	if terms == nil {
+		return nil
+	}
+	need, err := terms.Judge(c, sub.Spec.Notify)
+	if err != nil || need == 0 {
+		return err
+	}
+	const aDay = int64(24 * time.Hour / time.Microsecond)
+	day, token := t.now/aDay, clean(terms.Token)
+	var used int64
+	if err := t.get(`SELECT COALESCE((SELECT addresses FROM mail_named WHERE token = $1 AND day = $2), 0)`, []any{token, day}, &used); err != nil {
+		return fmt.Errorf("count the addresses that token %s has named: %w", terms.Token, err)
+	}
+	if terms.Daily > 0 && used+need > terms.Daily {
+		return &registry.MailLimitError{Token: terms.Token, Daily: terms.Daily, Used: used, Need: need, Until: fromMicros((day + 1) * aDay)}
+	}
+	if err := t.do(`DELETE FROM mail_named WHERE day < $1`, day-1); err != nil {
+		return fmt.Errorf("remove what was counted on earlier days: %w", err)
+	}
+	return t.do(`INSERT INTO mail_named (token, day, addresses) VALUES ($1, $2, $3)
+		ON CONFLICT (token, day) DO UPDATE SET addresses = mail_named.addresses + $3`, token, day, need)
 }
 
 // mailQueued has it told that a batch was taken in.

@@ -61,6 +61,9 @@ func (t *tx) submit(sub registry.Submission) (registry.Receipt, error) {
 			return registry.Receipt{}, err
 		}
 	}
+	if err := t.mayMail(sub, c); err != nil {
+		return registry.Receipt{}, err
+	}
 	it := t.batch(sub, c, content)
 	it.blockers = openNeeds(needs)
 	if err := t.insert(it); err != nil {

@@ -38,6 +38,8 @@ func kinds() []kind {
 		typed[*registry.NoObject]("no-object"),
 		typed[*registry.NoSpaceError]("no-space"),
 		typed[*registry.QuotaError]("quota"),
+		typed[*registry.MailRefusedError]("mail-refused"),
+		typed[*registry.MailLimitError]("mail-limit"),
 		typed[*registry.GoneError]("gone"),
 		typed[*registry.GraphError]("graph"),
 		typed[*registry.CycleError]("cycle"),

@@ -18,6 +18,7 @@ const (
 	CodeBrokenOff        Code = "broken-off"                  // 400: the body ended before it was whole; nothing was kept
 	CodeUnauthenticated  Code = "unauthenticated"             // 401: no token, or one that is not known
 	CodeForbidden        Code = "forbidden"                   // 403: the token's role may not do this
+	CodeMailRefused      Code = "mail-refused"                // 403: an address that mails may not go to; errors name each
 	CodeCrossOrigin      Code = "cross-origin"                // 403: a browser sent it from another site's page
 	CodeNotFound         Code = "not-found"                   // 404: no such thing
 	CodeMethodNotAllowed Code = "method-not-allowed"          // 405: the address is right, the method is not
@@ -44,6 +45,7 @@ const (
 	CodeEmptyUpload      Code = "empty-upload"                // 422: no bytes came
 	CodeBusy             Code = "busy"                        // 423: another request is bringing bytes of the same upload
 	CodeTooManyAttempts  Code = "too-many-attempts"           // 429: to sign in; wait as long as Retry-After says
+	CodeMailLimit        Code = "mail-limit"                  // 429: as many addresses were named as may be in a day; wait as long as Retry-After says
 	CodeChecksum         Code = "checksum-mismatch"           // 460: the bytes of this request changed on their way
 	CodeInternal         Code = "internal"                    // 500: our fault; the log has it under the request's id
 	CodeDamaged          Code = "damaged"                     // 500: preserved content cannot be read as it was recorded
