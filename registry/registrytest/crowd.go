@@ -13,6 +13,7 @@ func crowdTests() []test {
 		{"uploaded_object_manifests_name_what_is_outside", crowdOfObjectManifests},
 		{"a_held_upload_lets_the_next_one_by", crowdPastAHeldUpload},
 		{"what_a_held_worker_runs_takes_no_slot_of_others", crowdWithoutHeldWorker},
+		{"a_killed_worker_counts_as_long_as_its_leases", crowdWithoutKilledWorker},
 		{"a_freed_slot_is_had_at_once", crowdFreed},
 		{"a_message_whose_item_went_to_another_is_kept", crowdKeepsMessages},
 		{"where_payloads_name_sources_uploads_count", crowdOfBags},
@@ -187,6 +188,27 @@ func crowdWithoutHeldWorker(f *fixture) {
 	}
 	if _, why := f.asksAt(registry.Download, "worker-2", jobs[4]); why != registry.ReasonCrowded {
 		f.Errorf("a third item: %q, want crowded", why)
+	}
+}
+
+// crowdWithoutKilledWorker: a process that starts in the place of one that was killed gets no more than its own share to a collection as soon
+// as the other's leases are over.
+func crowdWithoutKilledWorker(f *fixture) {
+	jobs := f.waitingAt(registry.Download, mnemonic, 4, false)
+	f.spares(registry.Download, 4, 2)
+	f.clock.pass(lease + time.Second)
+	_, err := f.Renew(f.Context(), registry.RenewRequest{Lease: lease, Worker: registry.WorkerInfo{
+		ID: "worker-2", Capacity: map[registry.Stage]int{registry.Download: 4}, Free: map[registry.Stage]int{registry.Download: 4},
+		Spare: map[registry.Stage]int{registry.Download: 2},
+	}})
+	f.must(err)
+	for _, job := range jobs[:2] {
+		if _, why := f.asksAt(registry.Download, "worker-2", job); why != "" {
+			f.Fatalf("refused for %q; two slots are the collection's", why)
+		}
+	}
+	if _, why := f.asksAt(registry.Download, "worker-2", jobs[2]); why != registry.ReasonCrowded {
+		f.Errorf("a third item: %q, want crowded: the other worker is gone", why)
 	}
 }
 

@@ -145,6 +145,33 @@ func whyWaitingCases() []whyCase {
 			f.must(err)
 			return f.submit()
 		}, registry.ReasonQueued, []string{"the last worker that serves expand is stopping"}, "", 0, "start a worker"},
+		{"crowded", func(f *fixture) string {
+			jobs := f.waitingAt(registry.Download, mnemonic, 4, false)
+			f.spares(registry.Download, 4, 2)
+			f.take(registry.Download, jobs[0])
+			f.take(registry.Download, jobs[1])
+			return jobs[3]
+		}, registry.ReasonCrowded, []string{
+			"of the 4 slots at download, collection " + mnemonic + " has the 2 that one collection may have; the others (2) are kept for other collections and uploads",
+			"position 2 of 2 for download",
+		}, "", 0, "nothing: it starts when one that runs there ends"},
+		{"crowded_by_many_collections", func(f *fixture) string {
+			f.others("a", "b")
+			first := f.waitingAt(registry.Download, "a", 2, false)
+			second := f.waitingAt(registry.Download, "b", 1, false)
+			f.spares(registry.Download, 4, 2)
+			f.take(registry.Download, first[0])
+			f.take(registry.Download, first[1])
+			f.take(registry.Download, second[0])
+			return f.waitingAt(registry.Download, mnemonic, 1, false)[0]
+		}, registry.ReasonCrowded, []string{"of the 4 slots at download, all but those for uploads (1) are taken, 0 of them by collection " + mnemonic}, "", 0, "nothing"},
+		{"an_upload_is_not_crowded", func(f *fixture) string {
+			jobs := f.waitingAt(registry.Download, mnemonic, 2, false)
+			f.spares(registry.Download, 4, 2)
+			f.take(registry.Download, jobs[0])
+			f.take(registry.Download, jobs[1])
+			return f.waitingAt(registry.Download, mnemonic, 1, true)[0]
+		}, registry.ReasonQueued, []string{"position 1 of 1 for download"}, "", 0, "nothing"},
 		{"blocked", func(f *fixture) string {
 			batch, _ := f.batch(5)
 			return batch

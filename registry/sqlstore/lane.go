@@ -84,7 +84,7 @@ type lineup struct {
 // crowded says that some are kept from starting although there may be a slot.
 func (t *tx) next(stage registry.Stage, n int) (turns []turn, crowded *crowd, err error) {
 	l := &lineup{tx: t, stage: stage, want: n, taken: map[string]bool{}, of: map[string]int{}, spent: map[string]bool{}}
-	if l.crowd, err = t.crowd(stage); err == nil {
+	if l.crowd, err = crowdAt(stage, t.now, t.numbers); err == nil {
 		err = l.express()
 	}
 	for err == nil && len(l.turns) < l.want && l.looked < mostLooked {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -18,7 +19,7 @@ func (s *Store) Renew(ctx context.Context, r registry.RenewRequest) (registry.Re
 			return err
 		}
 		out.Held = held
-		if err := t.seen(r.Worker, held); err != nil {
+		if err := t.seen(r.Worker, r.Lease, held); err != nil {
 			return err
 		}
 		for _, b := range r.Beats {
@@ -81,8 +82,8 @@ func (t *tx) progress(l registry.Lease, p []registry.Progress) error {
 	return err
 }
 
-// seen notes a living worker and what it can take, which is the relay's window.
-func (t *tx) seen(w registry.WorkerInfo, held bool) error {
+// seen notes a living worker and what it can take, which is the relay's window, and for how long its leases are.
+func (t *tx) seen(w registry.WorkerInfo, lease time.Duration, held bool) error {
 	if w.ID == "" {
 		return nil
 	}
@@ -102,13 +103,16 @@ func (t *tx) seen(w registry.WorkerInfo, held bool) error {
 	if err != nil {
 		return err
 	}
+	if lease <= 0 || lease > workerAlive {
+		lease = workerAlive
+	}
 	for stage, capacity := range w.Capacity {
 		spare := min(w.Spare[stage], capacity)
 		if w.Draining || held {
 			capacity, spare = 0, 0
 		}
-		err := t.do(`INSERT INTO worker_stage (worker_id, stage, capacity, seen_at, spare) VALUES ($1, $2, $3, $4, $5)
-			ON CONFLICT (worker_id, stage) DO UPDATE SET capacity = $3, seen_at = $4, spare = $5`, w.ID, stage, capacity, t.now, spare)
+		err := t.do(`INSERT INTO worker_stage (worker_id, stage, capacity, seen_at, spare, lease) VALUES ($1, $2, $3, $4, $5, $6)
+			ON CONFLICT (worker_id, stage) DO UPDATE SET capacity = $3, seen_at = $4, spare = $5, lease = $6`, w.ID, stage, capacity, t.now, spare, lease.Microseconds())
 		if err != nil {
 			return err
 		}

@@ -339,10 +339,14 @@ func (t *tx) strings(query string, args ...any) (out []string, err error) {
 }
 
 // numbers collects a query's rows of a text and a number.
-func (t *tx) numbers(query string, args ...any) (out map[string]int64, err error) {
-	rows, err := t.query(query, args...)
-	if err != nil {
-		return nil, err
+func (t *tx) numbers(query string, args ...any) (map[string]int64, error) {
+	return scanNumbers(t.query(query, args...))
+}
+
+// scanNumbers reads the rows of a query: a name and a number each.
+func scanNumbers(rows *sql.Rows, failed error) (out map[string]int64, err error) {
+	if failed != nil {
+		return nil, failed
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	out = map[string]int64{}

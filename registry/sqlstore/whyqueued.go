@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -85,7 +86,7 @@ func (s *Store) whyQueued(ctx context.Context, it registry.WorkItem, w *registry
 		w.Sentence += fmt.Sprintf(", where %d collections take turns", l.collections)
 	}
 	w.Act = "nothing: it is taken in its turn; a lower priority number would bring it forward"
-	if err := s.whyAlone(ctx, it, w); err != nil {
+	if err := errors.Join(s.whyCrowded(ctx, it, w), s.whyAlone(ctx, it, w)); err != nil {
 		return err
 	}
 	switch c := f.of(it.Stage); {
@@ -100,6 +101,26 @@ func (s *Store) whyQueued(ctx context.Context, it registry.WorkItem, w *registry
 	default:
 		w.Sentence += fmt.Sprintf("; no worker serves %s", it.Stage)
 		w.Act = fmt.Sprintf("start a worker for %s", it.Stage)
+	}
+	return nil
+}
+
+// whyCrowded says of a queued item that its collection has all the slots that it may have, and how many these are.
+func (s *Store) whyCrowded(ctx context.Context, it registry.WorkItem, w *registry.Why) error {
+	c, err := crowdAt(it.Stage, micros(s.now()), func(query string, args ...any) (map[string]int64, error) {
+		return scanNumbers(s.read.QueryContext(ctx, query, args...))
+	})
+	if err != nil {
+		return err
+	}
+	var own bool
+	err = s.read.QueryRowContext(ctx, `SELECT COALESCE((SELECT own FROM work_item WHERE id = $1), 0) = 1`, it.ID).Scan(&own)
+	if err != nil {
+		return fmt.Errorf("ask what item %s names: %w", it.ID, err)
+	}
+	if c.keepsBack(it, own) {
+		w.Reason, w.Sentence = registry.ReasonCrowded, c.sentence(it)+"; "+w.Sentence
+		w.Act = fmt.Sprintf("nothing: it starts when one that runs there ends; more workers for %s, or a higher HOLDFAST_CONCURRENCY, let more run at once", it.Stage)
 	}
 	return nil
 }
