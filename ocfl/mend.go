@@ -227,7 +227,8 @@ func (p published) declare(ctx context.Context) (bool, error) {
 
 // Foreign lists what lies in the object's folder and belongs to no version of it, by the inventory f of the newest committed
 // version, which Examine has found right: at most a hundred files, below the object's folder. What lies in the folder of a later version is not looked at. Of an
-// older version's inventory it lists nothing. The caller holds the object's lock.
+// older version's inventory it lists nothing. Files below logs and extensions are listed, too, since Holdfast puts nothing there; [Beside] tells them apart. The
+// caller holds the object's lock.
 func (r *Root) Foreign(ctx context.Context, f Stored) (files []string, err error) {
 	base, err := r.ObjectKey(f.ID)
 	if err != nil {
@@ -265,7 +266,7 @@ func (r *Root) Foreign(ctx context.Context, f Stored) (files []string, err error
 			return nil, fmt.Errorf("look for foreign files of %q: %w", f.ID, err)
 		}
 		file := strings.TrimPrefix(info.Key, base+"/")
-		if known[file] || strings.HasPrefix(file, p.next+"/") || strings.HasPrefix(file, logsFolder+"/") || strings.HasPrefix(file, extensionsFolder+"/") {
+		if known[file] || strings.HasPrefix(file, p.next+"/") {
 			continue
 		}
 		if files = append(files, file); len(files) == most {
@@ -273,6 +274,13 @@ func (r *Root) Foreign(ctx context.Context, f Stored) (files []string, err error
 		}
 	}
 	return files, nil
+}
+
+// Beside says whether a path below an object's folder lies in one of the folders whose files are no part of the object's content: logs and
+// extensions (OCFL 1.1, 3.6 and 3.9).
+func Beside(file string) bool {
+	top, _, below := strings.Cut(file, "/")
+	return below && (top == logsFolder || top == extensionsFolder)
 }
 
 // IsInventory says whether a path below an object's folder is the inventory of a version.

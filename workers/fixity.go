@@ -121,6 +121,7 @@ type check struct {
 	found     []registry.ReplicaCheck // in the order of the file's storages
 	derived   []string                // storages where the inventory is right and what is made from it is not
 	foreign   []string                // storages that have files of no version
+	beside    []string                // storages that have some below the object's logs or extensions alone
 	mended    bool
 }
 
@@ -217,7 +218,7 @@ func (c *check) lookAround(ctx context.Context) error {
 }
 
 // lookBeside looks for files that belong to no version of the object, which is right otherwise. Nobody knows what they are, so a person has
-// to say.
+// to say. What lies where the specification lets others write says nothing about the object's content: the check fails, and the storage is not damaged.
 func (c *check) lookBeside(ctx context.Context) error {
 	var files []string
 	for _, f := range c.found {
@@ -229,11 +230,15 @@ func (c *check) lookBeside(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		within := func(file string) bool { return !ocfl.Beside(file) }
 		for _, file := range foreign {
 			files = append(files, fmt.Sprintf("%q in storage %s", file, f.Storage))
 		}
-		if len(foreign) > 0 {
+		switch {
+		case slices.ContainsFunc(foreign, within):
 			c.foreign = append(c.foreign, f.Storage)
+		case len(foreign) > 0:
+			c.beside = append(c.beside, f.Storage)
 		}
 	}
 	if len(files) == 0 {
@@ -359,6 +364,8 @@ func (c *check) text() string {
 			part += " (its sidecar, or the object's root inventory, sidecar or declaration)"
 		case slices.Contains(c.foreign, f.Storage):
 			part += " (files of no version beside it)"
+		case slices.Contains(c.beside, f.Storage):
+			part += " (files of no version in the object's logs or extensions)"
 		}
 		parts = append(parts, part)
 	}

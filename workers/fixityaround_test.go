@@ -2,6 +2,7 @@ package workers_test
 
 import (
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -92,4 +93,34 @@ func TestFixity_ForeignFile(t *testing.T) {
 		t.Errorf("afterwards the check is %s: %s", it.Status, it.Note)
 	}
 	p.damagedFiles(0)
+}
+
+// What somebody put below an object's logs or extensions is found, too. It waits for a person; the object's content is right all the same.
+func TestFixity_ForeignFileInLogs(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	planted := []string{"logs/notes.txt", "extensions/theirs/config.json"}
+	for _, path := range planted {
+		must(t, os.MkdirAll(filepath.Dir(p.file(second, path)), 0o700))
+		must(t, os.WriteFile(p.file(second, path), []byte("foreign"), 0o600))
+	}
+	it := p.check("v1/inventory.json")
+	for _, path := range planted {
+		if it.Status != registry.Failed || !strings.Contains(it.Note, strconv.Quote(path)+" in storage second") {
+			t.Errorf("%s: the check is %s: %s", path, it.Status, it.Note)
+		}
+	}
+	p.damagedFiles(0)
+	events := p.premises("v1/inventory.json")
+	if len(events) != 1 || !strings.Contains(events[0], "fixity check success") || !strings.Contains(events[0], "second good (files of no version in the object's logs") {
+		t.Errorf("events %q", events)
+	}
+	for _, path := range planted {
+		must(t, os.Remove(p.file(second, path)))
+	}
+	p.command(it.ID, registry.ActRequeue, "")
+	p.runCheck(t.Context(), it.ID)
+	if it = p.item(it.ID); it.Status != registry.Completed {
+		t.Errorf("afterwards the check is %s: %s", it.Status, it.Note)
+	}
 }
