@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -90,8 +91,29 @@ func TestAudit(t *testing.T) {
 
 	// A backup from before the checkpoint is told as such.
 	restore(t, database, backup)
-	h.start()
+	h.start("--paused", "restored from a backup") // what writes events now makes another chain than the one that was signed
+	says(t, "the restored queue", h.must(0, "queue", "status").stdout, "paused", "restored from a backup")
 	audit(1, "OLDER     the record is older than checkpoint", "restored from", "whole     "+ark)
+
+	// Two people accept it, with or without a kill between; every audit tells of it from then on.
+	ann, _ := h.token("--name", "ann", "--role", "admin")
+	ben, _ := h.token("--name", "ben", "--role", "admin")
+	if r := h.as(ann, "object", "accept-older", "--reason", "the disk died"); r.code != 0 || !strings.Contains(r.stdout, "older than storage ") || !strings.Contains(r.stderr, "--approve") {
+		t.Fatalf("asked: %d %s%s", r.code, r.stdout, r.stderr)
+	}
+	_ = h.signal(syscall.SIGKILL)
+	h.start()
+	if r := h.as(ann, "object", "accept-older", "--approve"); r.code != 8 || !strings.Contains(r.stderr, "another person") {
+		t.Errorf("her own approval: %d %s", r.code, r.stderr)
+	}
+	audit(1, "OLDER")
+	if r := h.as(ben, "object", "accept-older", "--approve"); r.code != 0 || !strings.Contains(r.stdout, "checkpoint written in storage") {
+		t.Fatalf("approved: %d %s%s", r.code, r.stdout, r.stderr)
+	}
+	_ = h.signal(syscall.SIGKILL)
+	h.start()
+	audit(0, "whole     checkpoint", "whole     "+ark, "ACCEPTED", "asked for by ann, approved by ben: the disk died", ark+"  events ")
+	says(t, "the end of the pause", h.must(0, "queue", "resume").stderr, "released")
 }
 
 // restore puts a database back as it was.

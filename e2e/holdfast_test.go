@@ -86,10 +86,10 @@ func upAt(t *testing.T, listen string, env ...string) *holdfast {
 	return h
 }
 
-// start starts the process and waits until it is ready.
-func (h *holdfast) start() {
+// start starts the process, with more flags if there are any, and waits until it is ready.
+func (h *holdfast) start(flags ...string) {
 	h.t.Helper()
-	h.proc = exec.Command(binary, "up", "--dir", h.dir, "--listen", cmp.Or(h.listen, "127.0.0.1:0"))
+	h.proc = exec.Command(binary, append([]string{"up", "--dir", h.dir, "--listen", cmp.Or(h.listen, "127.0.0.1:0")}, flags...)...)
 	h.proc.Env = h.environment()
 	h.log = &logText{}
 	h.proc.Stderr = h.log

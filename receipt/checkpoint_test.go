@@ -19,10 +19,7 @@ import (
 func checkpointOf(t testing.TB, k *receipt.Key, ends ...receipt.ChainEnd) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	w, err := receipt.NewCheckpointWriter(&out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := receipt.NewCheckpointWriter(&out)
 	for _, e := range ends {
 		if err := w.Add(e); err != nil {
 			t.Fatal(err)
@@ -84,10 +81,10 @@ func TestCheckpoint(t *testing.T) {
 	text := checkpointOf(t, ours, chainEnds()...)
 	read := func(text []byte, k *receipt.Key) ([]receipt.ChainEnd, receipt.Checkpoint, error) {
 		var got []receipt.ChainEnd
-		c, err := receipt.ReadCheckpoint(bytes.NewReader(text), []receipt.PublicKey{k.Public()}, func(e receipt.ChainEnd) error {
+		c, err := receipt.ReadCheckpoint(bytes.NewReader(text), []receipt.PublicKey{k.Public()}, receipt.CheckpointLines{End: func(e receipt.ChainEnd) error {
 			got = append(got, e)
 			return nil
-		})
+		}})
 		return got, c, err
 	}
 	got, c, err := read(text, ours)
@@ -116,7 +113,52 @@ func TestCheckpoint(t *testing.T) {
 		t.Errorf("with the signature of another: %v", err)
 	}
 	stop := io.ErrClosedPipe
-	if _, err := receipt.ReadCheckpoint(bytes.NewReader(text), nil, func(receipt.ChainEnd) error { return stop }); !errors.Is(err, stop) {
+	if _, err := receipt.ReadCheckpoint(bytes.NewReader(text), nil, receipt.CheckpointLines{End: func(receipt.ChainEnd) error { return stop }}); !errors.Is(err, stop) {
 		t.Errorf("stopped: %v", err)
+	}
+}
+
+// A checkpoint that tells of accepted gaps hands them on as they were written, none of its bytes can be another one, and it is verified by the steps
+// of every checkpoint.
+func TestCheckpoint_Accepted(t *testing.T) {
+	t.Parallel()
+	k := key(t, keyText)
+	accepted := receipt.Accepted{
+		At: time.Date(2026, 8, 2, 9, 0, 0, 0, time.UTC), Checkpoint: "2026-08-01.jsonl", Heads: "sha256:" + strings.Repeat("0c", 32),
+		AskedBy: "ann", ApprovedBy: "ben", Reason: "the disk died; \"backup\" of Monday",
+	}
+	gap := receipt.Gap{Object: "ark:/99999/fk4a", After: 7, To: 9, Hash: strings.Repeat("0d", 32)}
+	var out bytes.Buffer
+	w := receipt.NewCheckpointWriter(&out)
+	for _, err := range []error{w.Accept(accepted), w.Gap(gap), w.Add(chainEnds()[0]), w.Add(chainEnds()[1])} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	out.Write(k.SignCheckpoint(w.End(accepted.At, "storage")))
+	text := out.Bytes()
+	read := func(text []byte) (got []any, err error) {
+		_, err = receipt.ReadCheckpoint(bytes.NewReader(text), []receipt.PublicKey{k.Public()}, receipt.CheckpointLines{
+			Accepted: func(a receipt.Accepted) error { got = append(got, a); return nil },
+			Gap:      func(g receipt.Gap) error { got = append(got, g); return nil },
+			End:      func(e receipt.ChainEnd) error { got = append(got, e); return nil },
+		})
+		return got, err
+	}
+	got, err := read(text)
+	if diff := cmp.Diff([]any{accepted, gap, chainEnds()[0], chainEnds()[1]}, got); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	for i := range text {
+		changed := bytes.Clone(text)
+		changed[i] ^= 1
+		if _, err := read(changed); !errors.Is(err, receipt.ErrCheckpoint) {
+			t.Fatalf("byte %d, %q, may be %q: %v", i, text[i], changed[i], err)
+		}
+	}
+	lines := strings.SplitAfter(string(text), "\n")
+	lines[1], lines[3] = lines[3], lines[1]
+	if _, err := read([]byte(strings.Join(lines, ""))); !errors.Is(err, receipt.ErrCheckpoint) {
+		t.Errorf("an acceptance behind the ends: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -18,12 +19,62 @@ func (a *app) objectAuditCommand() *cobra.Command {
 		Long: "Follow the chain of preservation events of each object from its beginning, and compare it with the signed receipts of its\n" +
 			"versions and with the newest signed checkpoint in each storage: events that were changed, taken out or cut off are found.\n" +
 			"The exit code is 1 when anything was tampered with. After a database was restored from a backup that is older than the\n" +
-			"checkpoint, what came after the backup is missing, and is told as such (docs/receipt.md says what to do then).",
+			"checkpoint, what came after the backup is missing, and is told as such: `object accept-older` is for that case.",
 		Args: someOrAll(&whole),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.auditObjects(cmd.Context(), args, whole) },
 	}
 	cmd.Flags().BoolVar(&whole, "all", false, "audit every object that there is or was")
 	return a.clientFlags(cmd)
+}
+
+func (a *app) objectAcceptOlderCommand() *cobra.Command {
+	var r wire.AcceptanceRequest
+	cmd := &cobra.Command{
+		Use: "accept-older --reason TEXT|--approve", Short: "Accept that the record is older than its checkpoints, which takes two people",
+		Long: "After a database was restored from a backup, its chains of events end before the signed checkpoints, and `object audit` says\n" +
+			"OLDER. One admin asks with --reason to accept that, another agrees with --approve within 30 days. Then each storage gets a\n" +
+			"signed checkpoint that names what is lost, who accepted it and why; every later audit tells of it. A record that was\n" +
+			"rewritten, and not only cut off, is never accepted. Accept before anything is written: docs/receipt.md has the steps.",
+		Args: needs(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.acceptOlder(cmd.Context(), r) },
+	}
+	cmd.Flags().StringVar(&r.Reason, "reason", "", "ask for it, and say why: it is kept for ever")
+	cmd.Flags().BoolVar(&r.Approve, "approve", false, "agree to what somebody else has asked for: it cannot be undone")
+	return a.clientFlags(cmd)
+}
+
+func (a *app) acceptOlder(ctx context.Context, r wire.AcceptanceRequest) error {
+	if (r.Reason != "") == r.Approve {
+		return usage("give either --reason TEXT or --approve")
+	}
+	c, err := a.connect()
+	if err != nil {
+		return err
+	}
+	done, err := c.AcceptOlder(ctx, r)
+	switch {
+	case errors.Is(err, registry.ErrSamePerson):
+		return fix(err, "`holdfast object accept-older --approve` is for another person, with a token of their own")
+	case err != nil:
+		return err
+	case a.json:
+		return a.printJSON(done)
+	case done.ApprovedBy == "":
+		for _, c := range done.Of {
+			if _, err := fmt.Fprintf(a.out, "older than %s\n", clean(c)); err != nil {
+				return err
+			}
+		}
+		a.note("asked to accept it; another admin has until %s to approve it by `%s`", timeText(done.ExpiresAt), a.commandLine("object", "accept-older", "--approve"))
+		return nil
+	}
+	for _, c := range done.Written {
+		if _, err := fmt.Fprintf(a.out, "checkpoint written in storage %s\n", clean(c)); err != nil {
+			return err
+		}
+	}
+	a.note("accepted, as %s asked and %s agreed; every audit tells of it from now on", done.AskedBy, done.ApprovedBy)
+	return nil
 }
 
 // auditing adds up what an audit came to.
@@ -135,6 +186,13 @@ func printCheckpoint(a *app, s wire.CheckpointAudit) error {
 		}
 	}
 	made := "made " + timeText(s.At)
+	for _, g := range s.Accepted {
+		line("ACCEPTED  in storage %s the last events of %s before checkpoint %s are lost: accepted %s, asked for by %s, approved by %s: %s",
+			s.Storage, plural(g.Objects, "object", "objects"), g.Checkpoint, timeText(g.At), clean(g.AskedBy), clean(g.ApprovedBy), clean(g.Reason))
+		for _, lost := range g.Gaps {
+			line("          %s  events %d to %d", lost.ObjectID, lost.First, lost.Last)
+		}
+	}
 	switch {
 	case s.Name == "":
 		line("none      no checkpoint in storage %s yet: one is made each day", s.Storage)
@@ -146,7 +204,7 @@ func printCheckpoint(a *app, s wire.CheckpointAudit) error {
 		if s.Rewritten == 0 {
 			line("OLDER     the record is older than checkpoint %s in storage %s, %s", s.Name, s.Storage, made)
 			line("          of %s the last events are missing: they were cut off, or the database was restored from", plural(s.Older, "object", "objects"))
-			line("          a backup from before (then docs/receipt.md says what to do)")
+			line("          a backup from before: then two people accept that by `holdfast object accept-older` (docs/receipt.md)")
 		} else {
 			line("TAMPERED  the record is not what checkpoint %s in storage %s says, %s: %s rewritten, %s cut off", s.Name, s.Storage, made,
 				plural(s.Rewritten, "object", "objects"), plural(s.Older, "object", "objects"))

@@ -30,21 +30,22 @@ import (
 const defaultDir = "./holdfast-data"
 
 func (a *app) upCommand() *cobra.Command {
-	var dir, listen string
+	var dir, listen, paused string
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Run everything in one process on one folder",
 		Long: "Run Registry, queue, workers, API and pages in one process; all data lies in one folder.\n" +
 			"Prints its address when ready, and to a terminal a link that signs you in to the pages. Ctrl-C or SIGTERM stops it; started again, it goes on.",
 		Args: needs(),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.up(cmd.Context(), dir, listen) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.up(cmd.Context(), dir, listen, paused) },
 	}
 	cmd.Flags().StringVar(&dir, "dir", defaultDir, "the folder that everything lies in; made when it is missing")
 	cmd.Flags().StringVar(&listen, "listen", "", "address of API and pages (default HOLDFAST_LISTEN or "+config.DefaultListen+")")
+	cmd.Flags().StringVar(&paused, "paused", "", "why: pause everything before the first step begins, as queue pause --all, until queue resume")
 	return cmd
 }
 
-func (a *app) up(ctx context.Context, dir, listen string) error {
+func (a *app) up(ctx context.Context, dir, listen, paused string) error {
 	defaults := config.Default()
 	if isTerminal(a.err) {
 		defaults.LogLevel = slog.LevelWarn // a person looks on: what goes well is on the pages
@@ -68,7 +69,7 @@ func (a *app) up(ctx context.Context, dir, listen string) error {
 	}
 	begun := time.Now()
 	c.Listen = listen
-	n, err := node.Up(ctx, node.UpOptions{Common: a.common(c), Work: work(c, template), Web: web(c), Dir: dir, Storages: storages(c), NSQ: nsq(c), Database: c.DatabaseURL, SecretKey: c.SecretKey, ReceiptKey: receipts})
+	n, err := node.Up(ctx, node.UpOptions{Common: a.common(c), Work: work(c, template), Web: web(c), Dir: dir, Paused: paused, Storages: storages(c), NSQ: nsq(c), Database: c.DatabaseURL, SecretKey: c.SecretKey, ReceiptKey: receipts})
 	if err != nil {
 		return fmt.Errorf("start on %s: %w", dir, err)
 	}

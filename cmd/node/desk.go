@@ -178,7 +178,7 @@ func (n *Node) handler(d *desk) (http.Handler, error) {
 		return nil, fmt.Errorf("prepare the pages: %w", err)
 	}
 	handler, err := api.New(api.Options{
-		Registry: d.registry, Staging: d.staging, Objects: d.objects, Template: d.template, Keys: d.keys, Log: n.Log, Version: n.Version, Unpack: d.unpack, Gate: d.gate, UI: pages, SignIn: browsers, Done: n.streams,
+		Registry: d.registry, Staging: d.staging, Objects: d.objects, Chains: d.registry, Template: d.template, Keys: d.keys, Log: n.Log, Version: n.Version, Unpack: d.unpack, Gate: d.gate, UI: pages, SignIn: browsers, Done: n.streams,
 		UploadKeep: d.uploads, Uploads: d.limits, Mails: d.mails,
 	})
 	if err != nil {

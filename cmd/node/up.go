@@ -27,6 +27,8 @@ type UpOptions struct {
 	Work
 	Web
 	Dir string // made when it is missing; everything of this Holdfast lies in it, but what goes to Storages
+	// Paused, unless it is "", pauses everything for this reason before any step begins.
+	Paused string
 	// Storages are preservation storages beside the folder's own, which is called registry.DefaultStorage: one of that name
 	// here is not looked at.
 	Storages []Storage
@@ -84,6 +86,11 @@ func (n *Node) up(ctx context.Context, o UpOptions) error {
 		return err
 	}
 	n.store = desk.registry
+	if o.Paused != "" {
+		if err := desk.registry.AddHold(ctx, registry.Hold{Scope: registry.HoldAll, Reason: o.Paused, Actor: "up"}); err != nil {
+			return err
+		}
+	}
 	if n.token, err = folder.client(ctx, desk.registry, Client{URL: n.url, CA: absolute(o.TLSCert)}); err != nil {
 		return err
 	}

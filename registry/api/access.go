@@ -108,6 +108,7 @@ func access() map[string][]registry.Role {
 		"audit-object":   operator,
 
 		"audit-checkpoints": operator,
+		"accept-older":      admin,
 
 		"restore-object":   depositor,
 		"list-restores":    reader,

@@ -48,6 +48,7 @@ type Options struct {
 	Registry Registry
 	Staging  storage.Store // where uploads are kept
 	Objects  ocfl.Roots    // the preserved objects, by storage
+	Chains   Chains        // sign checkpoints; nil: an older record cannot be accepted here
 	Log      *slog.Logger
 	Template mint.Template    // that names are drawn from; without a NAAN the check characters of supplied ARKs are not judged
 	Version  string           // of the program
@@ -80,6 +81,7 @@ type server struct {
 	arks        intake.ARKs // judges supplied names
 	staging     storage.Store
 	objects     ocfl.Roots
+	chains      Chains
 	keys        *seal.Keys
 	log         *slog.Logger
 	version     string
@@ -119,7 +121,7 @@ func newServer(o Options) (*server, error) {
 		return nil, errors.New("api: Registry, Staging, Objects and Log must be set")
 	}
 	s := &server{
-		registry: Scoped(o.Registry), all: o.Registry, staging: o.Staging, objects: o.Objects, keys: o.Keys, log: o.Log, version: o.Version, unpack: o.Unpack, ui: o.UI, signIn: o.SignIn,
+		registry: Scoped(o.Registry), all: o.Registry, staging: o.Staging, objects: o.Objects, chains: o.Chains, keys: o.Keys, log: o.Log, version: o.Version, unpack: o.Unpack, ui: o.UI, signIn: o.SignIn,
 		now: o.Now, idle: o.UploadIdle, done: o.Done, keepAlive: o.KeepAlive, access: access(), stages: stagesOf(), inUse: newInUse(), receivers: newReceivers(),
 		keepUploads: o.UploadKeep, uploads: o.Uploads, mails: o.Mails, judgements: newJudgements(o.Done, o.Log), gate: o.Gate,
 		arks: intake.ARKs{Template: o.Template, Objects: o.Registry},

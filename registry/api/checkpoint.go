@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,6 +28,9 @@ type Chains interface {
 	ChainEnds(ctx context.Context, after string, limit int) ([]receipt.ChainEnd, error)
 	// SignCheckpoint signs; nil: nothing can be signed here.
 	SignCheckpoint(ctx context.Context, c receipt.Checkpoint) ([]byte, error)
+	// AcceptOlder notes who asks, or with approve who agrees, that the record is right although it is older than checkpoints; see
+	// sqlstore.Store.
+	AcceptOlder(ctx context.Context, a registry.Acceptance, approve bool, actor string) (registry.Acceptance, error)
 }
 
 // chains is the record of events as it is compared with a checkpoint.
@@ -81,7 +85,8 @@ func (c *Checkpointer) make(ctx context.Context, root ocfl.Named) error {
 	if !before.Valid {
 		return fmt.Errorf("the record is not what the checkpoint %s says (%s): none is written until that is cleared up", before.Name, verdictOf(before))
 	}
-	if made, err := c.write(ctx, root, name, now); err != nil || !made {
+	w := checkpointing{Chains: c.Registry, root: root, from: before.Name}
+	if made, err := w.write(ctx, name, now); err != nil || !made {
 		return err
 	}
 	for ; len(there) >= checkpointsKept; there = there[1:] {
@@ -92,20 +97,28 @@ func (c *Checkpointer) make(ctx context.Context, root ocfl.Named) error {
 	return nil
 }
 
+// checkpointing is the writing of a checkpoint into one storage.
+type checkpointing struct {
+	Chains
+	root   ocfl.Named
+	from   string            // the newest one there; what was accepted before stands in it. "": there is none
+	accept *receipt.Accepted // not nil: the record is older than that one, and is to be taken for right
+}
+
 // write writes a checkpoint, which is there whole or not at all. Without chains there is nothing to write.
-func (c *Checkpointer) write(ctx context.Context, root ocfl.Named, name string, at time.Time) (made bool, err error) {
-	out, err := root.Store().Create(ctx, root.CheckpointKey(name))
+func (c *checkpointing) write(ctx context.Context, name string, at time.Time) (made bool, err error) {
+	out, err := c.root.Store().Create(ctx, c.root.CheckpointKey(name))
 	if err != nil {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, out.Abort()) }()
-	w, err := receipt.NewCheckpointWriter(out)
-	if err != nil {
+	w := receipt.NewCheckpointWriter(out)
+	if err := c.carry(ctx, w); err != nil {
 		return false, err
 	}
-	empty := true
+	empty := c.accept == nil
 	for after := ""; ; {
-		ends, err := c.Registry.ChainEnds(ctx, after, pageOfLines)
+		ends, err := c.ChainEnds(ctx, after, pageOfLines)
 		if err != nil {
 			return false, err
 		}
@@ -122,7 +135,7 @@ func (c *Checkpointer) write(ctx context.Context, root ocfl.Named, name string, 
 	if empty {
 		return false, nil
 	}
-	signed, err := c.Registry.SignCheckpoint(ctx, w.End(at, root.Name))
+	signed, err := c.SignCheckpoint(ctx, w.End(at, c.root.Name))
 	if err != nil || signed == nil {
 		return false, err
 	}
@@ -134,6 +147,55 @@ func (c *Checkpointer) write(ctx context.Context, root ocfl.Named, name string, 
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// carry writes what was accepted before, which is told for ever, and then what is accepted now, with its gaps.
+func (c *checkpointing) carry(ctx context.Context, w *receipt.CheckpointWriter) error {
+	if c.from == "" {
+		return nil
+	}
+	first := c.accept != nil
+	_, err := readCheckpoint(ctx, c.Chains, c.root, c.from, receipt.CheckpointLines{
+		Accepted: w.Accept,
+		Gap:      w.Gap,
+		End: func(e receipt.ChainEnd) error {
+			if c.accept == nil {
+				return nil
+			}
+			if first {
+				first = false
+				if err := w.Accept(*c.accept); err != nil {
+					return err
+				}
+			}
+			state, _, err := compareEnd(ctx, c.Chains, e)
+			if err != nil || state == endSame {
+				return err
+			} else if state == endRewritten {
+				return errRewritten(e.Object, "event "+strconv.FormatInt(e.Seq, 10)+" is another one than "+c.from+" says")
+			}
+			last, err := wholeChain(ctx, c.Chains, e.Object)
+			if err != nil {
+				return err
+			}
+			return w.Gap(receipt.Gap{Object: e.Object, After: last, To: e.Seq, Hash: e.Hash})
+		},
+	})
+	return err
+}
+
+// readCheckpoint reads a checkpoint in a storage and verifies it by the keys that this service ever signed with.
+func readCheckpoint(ctx context.Context, r chains, root ocfl.Named, name string, lines receipt.CheckpointLines) (receipt.Checkpoint, error) {
+	keys, err := trustedKeys(ctx, r)
+	if err != nil {
+		return receipt.Checkpoint{}, err
+	}
+	in, err := root.Store().Open(ctx, root.CheckpointKey(name), 0, -1)
+	if err != nil {
+		return receipt.Checkpoint{}, err
+	}
+	c, err := receipt.ReadCheckpoint(in, keys, lines)
+	return c, errors.Join(err, in.Close())
 }
 
 // checkpointsIn lists the checkpoints in a storage, oldest first.
@@ -161,57 +223,97 @@ func auditCheckpoint(ctx context.Context, r chains, root ocfl.Named, only string
 	if err != nil || len(there) == 0 {
 		return a, err
 	}
-	a.Name = there[len(there)-1]
-	keys, err := trustedKeys(ctx, r)
-	if err != nil {
-		return a, err
-	}
-	in, err := root.Store().Open(ctx, root.CheckpointKey(a.Name), 0, -1)
-	if err != nil {
-		return a, err
-	}
-	c, err := receipt.ReadCheckpoint(in, keys, func(e receipt.ChainEnd) error {
-		if only != "" && e.Object != only {
+	return a, compareCheckpoint(ctx, r, root, there[len(there)-1], only, &a)
+}
+
+// compareCheckpoint compares the record with one checkpoint.
+func compareCheckpoint(ctx context.Context, r chains, root ocfl.Named, name, only string, a *wire.CheckpointAudit) error {
+	a.Name = name
+	told := func(object string) bool { return only == "" || object == only }
+	c, err := readCheckpoint(ctx, r, root, name, receipt.CheckpointLines{
+		Accepted: func(g receipt.Accepted) error {
+			a.Accepted = append(a.Accepted, wire.AcceptedGap{
+				At: g.At, Checkpoint: g.Checkpoint, AskedBy: g.AskedBy, ApprovedBy: g.ApprovedBy, Reason: g.Reason, Gaps: []wire.Gap{},
+			})
 			return nil
-		}
-		a.Objects++
-		return compareEnd(ctx, r, e, &a)
+		},
+		Gap: func(g receipt.Gap) error {
+			if len(a.Accepted) == 0 {
+				return fmt.Errorf("%w: a gap that nobody has accepted", receipt.ErrCheckpoint)
+			}
+			if at := &a.Accepted[len(a.Accepted)-1]; told(g.Object) {
+				at.Objects++
+				if len(at.Gaps) < mostCheckpointFaults {
+					at.Gaps = append(at.Gaps, wire.Gap{ObjectID: g.Object, First: g.After + 1, Last: g.To})
+				}
+			}
+			return nil
+		},
+		End: func(e receipt.ChainEnd) error {
+			if !told(e.Object) {
+				return nil
+			}
+			a.Objects++
+			return countEnd(a)(compareEnd(ctx, r, e))
+		},
 	})
-	err = errors.Join(err, in.Close())
 	if errors.Is(err, receipt.ErrCheckpoint) {
 		// Nothing that it says counts.
-		a.Valid, a.Damage, a.Objects, a.Older, a.Rewritten, a.Faults = false, err.Error(), 0, 0, 0, []wire.CheckpointFault{}
-		return a, nil
+		*a = wire.CheckpointAudit{Storage: root.Name, Name: name, Damage: err.Error(), Faults: []wire.CheckpointFault{}}
+		return nil
 	}
 	if err == nil && c.Storage != root.Name {
 		a.Valid, a.Damage = false, fmt.Sprintf("it was made for storage %q", c.Storage)
 	}
-	a.At = c.At
-	return a, err
+	a.At, a.Heads = c.At, c.Heads
+	a.Accepted = slices.DeleteFunc(a.Accepted, func(g wire.AcceptedGap) bool { return only != "" && g.Objects == 0 })
+	return err
 }
 
-// compareEnd looks for the event that a chain ended with.
-func compareEnd(ctx context.Context, r chains, e receipt.ChainEnd, a *wire.CheckpointAudit) error {
+// endState is what the event is that a chain ended with when it was signed.
+type endState int
+
+const (
+	endSame endState = iota
+	endMissing
+	endRewritten
+)
+
+// compareEnd looks for the event that a chain ended with, and says in words what is wrong.
+func compareEnd(ctx context.Context, r chains, e receipt.ChainEnd) (endState, *wire.CheckpointFault, error) {
 	page, err := r.PremisEvents(ctx, e.Object, registry.AfterSeq(e.Seq-1), 1)
-	if err != nil {
-		return err
-	}
-	message := ""
+	fault := &wire.CheckpointFault{ObjectID: e.Object, Event: e.Seq}
 	switch {
+	case err != nil:
+		return 0, nil, err
 	case len(page.Rows) == 0 || page.Rows[0].Seq != e.Seq:
-		a.Older++
-		message = "this event is missing: the end of the chain was cut off, or a backup from before the checkpoint was restored"
+		fault.Message = "this event is missing: the end of the chain was cut off, or a backup from before the checkpoint was restored"
+		return endMissing, fault, nil
 	case page.Rows[0].Hash != e.Hash:
-		a.Rewritten++
-		message = "the chain was rewritten: its hash here is " + page.Rows[0].Hash + ", and at the checkpoint it was " + e.Hash
-	default:
+		fault.Message = "the chain was rewritten: its hash here is " + page.Rows[0].Hash + ", and at the checkpoint it was " + e.Hash
+		fault.Rewritten = true
+		return endRewritten, fault, nil
+	}
+	return endSame, nil, nil
+}
+
+// countEnd adds what became of a chain's end to an audit.
+func countEnd(a *wire.CheckpointAudit) func(endState, *wire.CheckpointFault, error) error {
+	return func(state endState, fault *wire.CheckpointFault, err error) error {
+		switch {
+		case err != nil || state == endSame:
+			return err
+		case state == endMissing:
+			a.Older++
+		default:
+			a.Rewritten++
+		}
+		a.Valid = false
+		if len(a.Faults) < mostCheckpointFaults {
+			a.Faults = append(a.Faults, *fault)
+		}
 		return nil
 	}
-	a.Valid = false
-	if len(a.Faults) < mostCheckpointFaults {
-		a.Faults = append(a.Faults, wire.CheckpointFault{ObjectID: e.Object, Event: e.Seq, Message: message})
-	}
-	return nil
 }
 
 // verdictOf says in words what is wrong.
@@ -332,29 +434,15 @@ func (a *chainAudit) receipts(ctx context.Context, o registry.Object) error {
 	return nil
 }
 
-// follow goes along the chain. After a hash that is wrong it goes on with the one that stands there, so that each change is told once.
+// follow goes along the chain and compares it with the receipts.
 func (a *chainAudit) follow(ctx context.Context) error {
-	seq, hash := int64(0), receipt.Zero
-	a.compare(seq, hash)
-	for {
-		page, err := a.server.all.PremisEvents(ctx, a.ObjectID, registry.AfterSeq(seq), pageOfLines)
-		if err != nil {
-			return err
-		}
-		for _, row := range page.Rows {
-			if row.Seq != seq+1 {
-				a.fault(seq+1, "the next event in the chain is number %d: what was between is missing", row.Seq)
-			}
-			if want := receipt.EventOf(row).Hash(hash); row.Hash != want {
-				a.fault(row.Seq, "this event (%s), or the one before it, was changed: its hash is recorded as %s and comes to %s", row.Type, row.Hash, want)
-			}
-			a.Events++
-			seq, hash = row.Seq, row.Hash
-			a.compare(seq, hash)
-		}
-		if len(page.Rows) == 0 {
-			break
-		}
+	a.compare(0, receipt.Zero)
+	err := eachEvent(ctx, a.server.all, a.ObjectID, a.fault, func(seq int64, hash string) {
+		a.Events++
+		a.compare(seq, hash)
+	})
+	if err != nil {
+		return err
 	}
 	for end, hashes := range a.ends { // what is left
 		for _, version := range hashes {
@@ -363,6 +451,31 @@ func (a *chainAudit) follow(ctx context.Context) error {
 	}
 	slices.SortStableFunc(a.Faults, func(x, y wire.AuditFault) int { return int(x.Event - y.Event) })
 	return nil
+}
+
+// eachEvent goes along an object's chain and tells what is wrong with it. After a hash that is wrong it goes on with the one that stands there, so that
+// each change is told once.
+func eachEvent(ctx context.Context, r chains, object string, fault func(event int64, format string, args ...any), each func(seq int64, hash string)) error {
+	seq, hash := int64(0), receipt.Zero
+	for {
+		page, err := r.PremisEvents(ctx, object, registry.AfterSeq(seq), pageOfLines)
+		if err != nil {
+			return err
+		}
+		for _, row := range page.Rows {
+			if row.Seq != seq+1 {
+				fault(seq+1, "the next event in the chain is number %d: what was between is missing", row.Seq)
+			}
+			if want := receipt.EventOf(row).Hash(hash); row.Hash != want {
+				fault(row.Seq, "this event (%s), or the one before it, was changed: its hash is recorded as %s and comes to %s", row.Type, row.Hash, want)
+			}
+			seq, hash = row.Seq, row.Hash
+			each(seq, hash)
+		}
+		if len(page.Rows) == 0 {
+			return nil
+		}
+	}
 }
 
 // compare holds the hash of an event against the receipts that have it.

@@ -25,6 +25,7 @@ func (s *server) objectRoutes(api huma.API) {
 	register(s, api, operation{id: "verify-object", method: http.MethodPost, path: "/objects/{id}/verify", summary: "Read every byte of an object again and compare"}, s.verify)
 	register(s, api, operation{id: "audit-object", method: http.MethodPost, path: "/objects/{id}/audit", summary: "Follow an object's chain of events and compare it with its signed receipts"}, s.auditObject)
 	register(s, api, operation{id: "audit-checkpoints", method: http.MethodPost, path: "/checkpoints/audit", summary: "Compare the record of events with the newest signed checkpoint in each storage"}, s.auditCheckpoints)
+	register(s, api, operation{id: "accept-older", method: http.MethodPost, path: "/checkpoints/acceptance", summary: "Accept, as two people, that the record of events is older than its checkpoints, as after a backup was restored"}, s.acceptOlder)
 	register(s, api, operation{id: "check-object", method: http.MethodPost, path: "/objects/{id}/fixity", summary: "Have every stored file of an object checked in every storage, by items of action fixity", status: http.StatusAccepted}, s.checkObject)
 }
 

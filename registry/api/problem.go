@@ -38,6 +38,7 @@ func sentinels() []sentinel {
 		{registry.ErrSealed, http.StatusConflict, wire.CodeSealed, "prepare a new graph, whose nodes may require this one's items"},
 		{registry.ErrSamePerson, http.StatusForbidden, wire.CodeForbidden, "let somebody else approve it, with a token that neither of the two has made for the other"},
 		{registry.ErrNotAsked, http.StatusConflict, wire.CodeConflict, "nothing was changed"},
+		{registry.ErrNoAcceptance, http.StatusConflict, wire.CodeConflict, "nothing was changed"},
 		{registry.ErrAsked, http.StatusConflict, wire.CodeConflict, "approve that one, or withdraw it first"},
 		{registry.ErrNoCallback, http.StatusConflict, wire.CodeConflict, "give its profile a callback first"},
 		{registry.ErrNoMail, http.StatusConflict, wire.CodeConflict, "give its profile addresses, and the service a mail server (docs/mail.md)"},

@@ -86,6 +86,13 @@ func (c *Client) AuditCheckpoints(ctx context.Context, objectID string) (wire.Ch
 	return out, err
 }
 
+// AcceptOlder asks that the record be accepted although it is older than its checkpoints, or agrees. There is no deadline but ctx's.
+func (c *Client) AcceptOlder(ctx context.Context, r wire.AcceptanceRequest) (wire.Acceptance, error) {
+	var out wire.Acceptance
+	err := c.ask(ctx, request{method: http.MethodPost, path: in("checkpoints", "acceptance"), unbounded: true}, r, &out)
+	return out, err
+}
+
 // Content is a file on its way. Its last Read checks the digest: a *DigestError in place of io.EOF says that the bytes are not
 // the preserved ones. It must be closed.
 type Content struct {

@@ -2,10 +2,14 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/holdfast/holdfast/receipt"
+	"github.com/holdfast/holdfast/registry"
 )
 
 // ChainEnds lists where the chains of events end, by object, after one. Objects without a chain are left out. Each is what it was when its
@@ -38,6 +42,69 @@ func (s *Store) SignCheckpoint(ctx context.Context, c receipt.Checkpoint) ([]byt
 		return nil, fmt.Errorf("sign a checkpoint: %w", err)
 	}
 	return s.receiptKey.SignCheckpoint(c), nil
+}
+
+// Kinds of events about the acceptance of a record that is older than its checkpoints.
+const (
+	eventAcceptanceAsked    = "acceptance-asked"
+	eventAcceptanceApproved = "acceptance-approved"
+)
+
+// AcceptOlder notes that somebody asks to take the record for right although it is older than the checkpoints a.Of, with a.Reason, or with approve that
+// another person agrees: registry.ErrNoAcceptance when nobody asks about these, registry.ErrSamePerson. A repeat returns what is noted, and so
+// does everything that is asked after two people have agreed: whoever goes on after a kill finds that they did. Another reason is another asking, which takes the
+// place of the one before.
+func (s *Store) AcceptOlder(ctx context.Context, a registry.Acceptance, approve bool, actor string) (out registry.Acceptance, err error) {
+	const name = "acceptance"
+	actor = clean(actor)
+	err = s.write(ctx, func(t *tx) error {
+		var text string
+		out = registry.Acceptance{}
+		err := t.get(`SELECT value FROM setting WHERE name = $1`, []any{name}, &text)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+		case err != nil:
+			return err
+		default:
+			if err := json.Unmarshal([]byte(text), &out); err != nil {
+				return fmt.Errorf("decode what was asked for: %w", err)
+			}
+		}
+		now := fromMicros(t.now)
+		waits := out.Covers(a.Of) && out.Waits(now)
+		kind := eventAcceptanceAsked
+		switch {
+		case out.Covers(a.Of) && out.ApprovedBy != "":
+			return nil
+		case approve && !waits:
+			return registry.ErrNoAcceptance
+		case approve:
+			if err := t.twoPeople(out.AskedBy, actor); err != nil {
+				return err
+			}
+			out.ApprovedBy, out.ApprovedAt, kind = actor, &now, eventAcceptanceApproved
+		case strings.TrimSpace(a.Reason) == "":
+			return fmt.Errorf("%w: who is to agree must be told the reason", registry.ErrInvalid)
+		case waits && out.AskedBy == actor && out.Reason == clean(a.Reason):
+			return nil
+		default:
+			out = registry.Acceptance{Of: a.Of, Reason: clean(a.Reason), AskedBy: actor, AskedAt: now}
+		}
+		value, err := json.Marshal(out)
+		if err != nil {
+			return fmt.Errorf("encode what is asked for: %w", err)
+		}
+		err = t.do(`INSERT INTO setting (name, value, reason, actor, at) VALUES ($1, $2, $3, $4, $5)
+			ON CONFLICT (name) DO UPDATE SET value = $2, reason = $3, actor = $4, at = $5`, name, string(value), out.Reason, actor, t.now)
+		if err != nil {
+			return err
+		}
+		return t.note(entry{kind: kind, actor: actor, data: out})
+	})
+	if err != nil {
+		return registry.Acceptance{}, fmt.Errorf("accept the record as it is: %w", err)
+	}
+	return out, nil
 }
 
 // noteReceiptKey lists the public key for ever.

@@ -1,6 +1,7 @@
 package sqlstore_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast/holdfast/receipt"
+	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqlstore"
 	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
 )
@@ -55,11 +57,50 @@ func TestChainEnds(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("ends (-want +got):\n%s", diff)
 			}
+			acceptOlder(t, s)
 			text, err := s.SignCheckpoint(t.Context(), receipt.Checkpoint{At: time.Now(), Storage: "s"})
 			keys, err2 := s.ReceiptKeys(t.Context())
 			if err != nil || err2 != nil || len(keys) != 1 || !strings.Contains(string(text), keys[0].ID) {
 				t.Errorf("signed %s, %v; keys %v, %v", text, err, keys, err2)
 			}
 		})
+	}
+}
+
+// acceptOlder sees that two people have to agree about the same checkpoints, and that what they agreed to stands.
+func acceptOlder(t *testing.T, s *sqlstore.Store) {
+	t.Helper()
+	ctx := t.Context()
+	if err := s.AddToken(ctx, registry.Token{ID: "made", Hash: "made", Name: "ann's second", Role: registry.RoleAdmin, CreatedBy: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	both, other := []string{"s a", "s b"}, []string{"s c"}
+	for i, step := range []struct {
+		of      []string
+		reason  string
+		approve bool
+		actor   string
+		want    error
+		by, and string // who asked, and who approved
+	}{
+		{of: both, approve: true, actor: "ben", want: registry.ErrNoAcceptance},
+		{of: both, reason: " ", actor: "ann", want: registry.ErrInvalid},
+		{of: both, reason: "restored", actor: "ann", by: "ann"},
+		{of: both, reason: "restored", actor: "ann", by: "ann"},
+		{of: both, approve: true, actor: "ann", want: registry.ErrSamePerson},
+		{of: both, approve: true, actor: "ann's second", want: registry.ErrSamePerson},
+		{of: other, approve: true, actor: "ben", want: registry.ErrNoAcceptance},
+		{of: nil, approve: true, actor: "ben", want: registry.ErrNoAcceptance},
+		{of: both, reason: "another reason", actor: "cat", by: "cat"}, // who asked before has not agreed to this
+		{of: both[1:], approve: true, actor: "ann", by: "cat", and: "ann"},
+		{of: both[:1], approve: true, actor: "cat", by: "cat", and: "ann"}, // the repeat after a kill, by whomever
+		{of: both, reason: "once more", actor: "ben", by: "cat", and: "ann"},
+		{of: other, reason: "the next backup", actor: "ben", by: "ben"},
+		{of: both, approve: true, actor: "ann", want: registry.ErrNoAcceptance},
+	} {
+		a, err := s.AcceptOlder(ctx, registry.Acceptance{Of: step.of, Reason: step.reason}, step.approve, step.actor)
+		if !errors.Is(err, step.want) || a.AskedBy != step.by || a.ApprovedBy != step.and {
+			t.Errorf("step %d: %+v, %v; want %q and %q, %v", i, a, err, step.by, step.and, step.want)
+		}
 	}
 }

@@ -1,6 +1,10 @@
 package wire
 
-import "time"
+import (
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+)
 
 // AuditReport is what following an object's chain of events came to.
 type AuditReport struct {
@@ -34,6 +38,39 @@ type CheckpointAudit struct {
 	Rewritten int64             `json:"rewritten" doc:"Objects with another event than at the checkpoint"`
 	Damage    string            `json:"damage,omitempty" doc:"Why the checkpoint itself does not hold"`
 	Faults    []CheckpointFault `json:"faults" doc:"The first hundred"`
+	Heads     string            `json:"heads,omitempty" doc:"What was signed of its lines: sha256 and hex"`
+	Accepted  []AcceptedGap     `json:"accepted,omitempty" doc:"What two people have accepted as lost, in the order of time"`
+}
+
+// AcceptedGap is a record that was accepted although it was older than a checkpoint.
+type AcceptedGap struct {
+	At         time.Time `json:"at"`
+	Checkpoint string    `json:"checkpoint" doc:"That the record was older than"`
+	AskedBy    string    `json:"asked_by"`
+	ApprovedBy string    `json:"approved_by"`
+	Reason     string    `json:"reason"`
+	Objects    int64     `json:"objects" doc:"Whose last events are lost"`
+	Gaps       []Gap     `json:"gaps" doc:"The first hundred"`
+}
+
+// Gap is which events of an object's chain are lost.
+type Gap struct {
+	ObjectID string `json:"object_id"`
+	First    int64  `json:"first" doc:"Number of the first event that is lost"`
+	Last     int64  `json:"last" doc:"Number of the last one that was signed"`
+}
+
+// AcceptanceRequest asks that the record be accepted although it is older than its checkpoints, or agrees.
+type AcceptanceRequest struct {
+	Reason  string `json:"reason,omitempty" maxLength:"2000" doc:"Asks, and says why; it is kept for ever"`
+	Approve bool   `json:"approve,omitempty" doc:"Agrees to what another person has asked for"`
+}
+
+// Acceptance is what was decided, and what was written.
+type Acceptance struct {
+	registry.Acceptance
+	ExpiresAt time.Time `json:"expires_at,omitzero" doc:"Until when another person can approve it"`
+	Written   []string  `json:"written" doc:"The checkpoints that were written, each by its storage and name"`
 }
 
 // CheckpointFault is an object whose record is not what a checkpoint says.
@@ -41,4 +78,6 @@ type CheckpointFault struct {
 	ObjectID string `json:"object_id"`
 	Event    int64  `json:"event"`
 	Message  string `json:"message"`
+	// Rewritten: the event is another one than was signed; otherwise it is missing.
+	Rewritten bool `json:"rewritten,omitempty"`
 }

@@ -59,6 +59,7 @@ func kinds() []kind {
 		sentinel("sealed", registry.ErrSealed),
 		sentinel("same-person", registry.ErrSamePerson),
 		sentinel("not-asked", registry.ErrNotAsked),
+		sentinel("no-acceptance", registry.ErrNoAcceptance),
 		sentinel("asked", registry.ErrAsked),
 		sentinel("no-callback", registry.ErrNoCallback),
 		sentinel("no-mail", registry.ErrNoMail),
