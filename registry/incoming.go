@@ -35,6 +35,9 @@ type Receiving interface {
 	// StoredUploads lists the uploads that have ended and that nobody has decided to remove, of somebody, or everybody's for "", newest first,
 	// a page at a time. The bytes of those from before this was noted may be gone.
 	StoredUploads(ctx context.Context, createdBy, after string) (Page[Upload], error)
+	// UploadUse counts what the uploads of one token come to, or for "" those of the tenant, of each token and of each collection,
+	// in this order and those that hold most first. An upload of no collection counts for a collection without a Key.
+	UploadUse(ctx context.Context, createdBy string) ([]UploadUse, error)
 	// DroppedUploads gives up what has expired, and lists what was given up and not forgotten, longest ago first, at most
 	// 500, and as many that were retired: the bytes of each are to be removed, again for those that were removed before.
 	DroppedUploads(ctx context.Context) ([]DroppedUpload, error)

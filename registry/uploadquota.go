@@ -21,6 +21,15 @@ type UploadLimit struct {
 	Open  int64       `json:"open,omitempty"`  // uploads on their way; 0: any number
 }
 
+// UploadUse is what the uploads of a scope come to.
+type UploadUse struct {
+	UploadLimit // Scope and Key; the API fills in what the uploads may come to
+
+	Uploads int64 `json:"uploads"` // on their way
+	Stored  int64 `json:"stored"`  // ended, with their bytes in staging
+	Held    int64 `json:"held"`    // bytes that count for the limit
+}
+
 // UploadRoom is what a volume has for uploads. What other uploads on their way have announced, and what is promised to items, is
 // counted as used.
 type UploadRoom struct {

@@ -19,7 +19,7 @@ func (p *pages) funcs() template.FuncMap {
 	return template.FuncMap{
 		"bytes": formatBytes, "count": formatCount, "moment": moment, "stamp": stamp, "ago": p.ago, "since": p.since,
 		"tone": tone, "mark": mark, "objectURL": objectURL, "deletionURL": deletionURL, "decides": decides, "contentURL": contentURL, "details": details, "short": short,
-		"capital": capital, "counted": counted, "label": label, "stateText": p.stateText, "holdURL": holdURL, "method": method,
+		"capital": capital, "counted": counted, "label": label, "stateText": p.stateText, "holdURL": holdURL, "method": method, "uploadURL": uploadURL, "progressOf": progressOf,
 	}
 }
 

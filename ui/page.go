@@ -26,6 +26,7 @@ type page struct {
 	Refresh int    // seconds; 0: never. Filled in by show, with what follows
 	Reload  string // the address by which the page loads itself again
 	Who     registry.Session
+	Uploads bool   // who looks may see the page of uploads
 	Pause   string // the address of the same page without refreshing, or with
 	Path    string
 	Version string
@@ -56,6 +57,7 @@ func (p *pages) write(w http.ResponseWriter, r *http.Request, out page, status i
 	if p.account != nil {
 		out.Who = p.account.Current(r.Context())
 	}
+	out.Uploads = p.uploads != nil && p.uploads.MaySee(r.Context())
 	if out.Live {
 		query := r.URL.Query()
 		if query.Get("refresh") == "off" {

@@ -28,6 +28,7 @@ type Options struct {
 	Registry registry.Reading
 	Forms    Forms   // what the buttons do; nil: there are none
 	Account  Account // who has signed in; nil: nobody is told
+	Uploads  Uploads // nil: there is no page of them
 	Log      *slog.Logger
 	Version  string           // of the program, for the foot of the pages
 	Now      func() time.Time // nil: time.Now
@@ -38,6 +39,7 @@ type pages struct {
 	registry  registry.Reading
 	forms     Forms
 	account   Account
+	uploads   Uploads
 	log       *slog.Logger
 	version   string
 	now       func() time.Time
@@ -49,11 +51,11 @@ func New(o Options) (http.Handler, error) {
 	if o.Registry == nil || o.Log == nil {
 		return nil, errors.New("ui: Registry and Log must be set")
 	}
-	p := &pages{registry: o.Registry, forms: o.Forms, account: o.Account, log: o.Log, version: o.Version, now: o.Now, templates: map[string]*template.Template{}}
+	p := &pages{registry: o.Registry, forms: o.Forms, account: o.Account, uploads: o.Uploads, log: o.Log, version: o.Version, now: o.Now, templates: map[string]*template.Template{}}
 	if p.now == nil {
 		p.now = time.Now
 	}
-	for _, name := range []string{"status", "batch", "item", "objects", "object", "act", "requeue", "holds", "deletions", "decision", "sessions", "problem"} {
+	for _, name := range []string{"status", "batch", "item", "objects", "object", "act", "requeue", "holds", "deletions", "decision", "sessions", "uploads", "upload", "problem"} {
 		t, err := template.New("layout.html").Funcs(p.funcs()).ParseFS(pageFiles, "page/layout.html", "page/part.html", "page/"+name+".html")
 		if err != nil {
 			return nil, fmt.Errorf("parse page %s: %w", name, err)
@@ -78,6 +80,11 @@ func New(o Options) (http.Handler, error) {
 	if p.account != nil {
 		mux.HandleFunc("GET /sessions", p.show(p.sessions))
 		mux.HandleFunc("POST /sessions/end", p.endSession)
+	}
+	if p.uploads != nil {
+		mux.HandleFunc("GET /uploads", p.show(p.listUploads))
+		mux.HandleFunc("GET /uploads/{id}", p.show(p.askRemoval))
+		mux.HandleFunc("POST /uploads/{id}", p.removeUpload)
 	}
 	mux.HandleFunc("GET /static/style.css", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/css; charset=utf-8")

@@ -172,7 +172,7 @@ func (d *desk) reoffer(ctx context.Context, log *slog.Logger, changed <-chan str
 func (n *Node) handler(d *desk) (http.Handler, error) {
 	browsers := signin.New(signin.Options{Store: d.registry, Log: n.Log, Lifetime: d.web.Lifetime, Provider: d.web.Provider})
 	pages, err := ui.New(ui.Options{
-		Registry: api.Scoped(d.registry), Forms: api.NewForms(d.registry), Account: api.NewAccount(browsers), Log: n.Log, Version: n.Version,
+		Registry: api.Scoped(d.registry), Forms: api.NewForms(d.registry), Account: api.NewAccount(browsers), Uploads: api.Uploads{}, Log: n.Log, Version: n.Version,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("prepare the pages: %w", err)

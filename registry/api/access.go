@@ -154,7 +154,7 @@ func access() map[string][]registry.Role {
 // contract in themselves.
 const adminsContract = `submit prepare seal graph edges accepting feed feed-end await-feed attempts reports objects file-history
 	premis-events restorations deposit-receipt receipt-keys collection collections workers claimed
-	begin-upload incoming-of take-upload save-upload finish-upload drop-upload stored-uploads dropped-uploads
+	begin-upload incoming-of take-upload save-upload finish-upload drop-upload stored-uploads upload-use dropped-uploads
 	forget-upload command bulk request-object search-orphans redeliver ask-for-check set-accepting add-hold remove-hold put-collection
 	add-token token tokens revoke-token put-credential remove-credential profile-versions refused audit
 	put-subscription remove-subscription rewind-subscription pause-subscription resume-subscription subscriptions

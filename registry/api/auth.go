@@ -24,6 +24,7 @@ type call struct {
 	id      string // in the log, and in the answer
 	token   registry.Token
 	session registry.Session // of a browser; without an ID: none
+	server  *server          // that serves the pages; nil for other calls
 }
 
 type callKey struct{}

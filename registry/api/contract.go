@@ -86,6 +86,10 @@ func (s *server) receivingRoutes(api huma.API) {
 	tell(s, api, method("drop-upload", "Give an upload on its way up"), func(r Registry, ctx context.Context, in wire.ByID) error {
 		return r.DropUpload(ctx, in.ID)
 	})
+	ask(s, api, method("upload-use", "Count what uploads come to"), func(r Registry, ctx context.Context, in wire.Somebody) (wire.Rows[registry.UploadUse], error) {
+		list, err := r.UploadUse(ctx, in.Name)
+		return wire.Rows[registry.UploadUse]{Rows: list}, err
+	})
 	ask(s, api, method("stored-uploads", "List the uploads that have ended and take room"),
 		func(r Registry, ctx context.Context, in wire.StoredUploads) (registry.Page[registry.Upload], error) {
 			return r.StoredUploads(ctx, in.Name, in.After)

@@ -65,7 +65,7 @@ func (v *browser) send(t *testing.T, method, path string, form url.Values, heade
 const signOut = "<button>Sign out</button>"
 
 func withPages(b *bench, o *api.Options) {
-	pages, err := ui.New(ui.Options{Registry: api.Scoped(b.store), Forms: api.NewForms(b.store), Account: api.NewAccount(o.SignIn), Log: slog.New(slog.DiscardHandler)})
+	pages, err := ui.New(ui.Options{Registry: api.Scoped(b.store), Forms: api.NewForms(b.store), Account: api.NewAccount(o.SignIn), Uploads: api.Uploads{}, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		panic(err)
 	}

@@ -14,7 +14,7 @@ func isForm(r *http.Request) bool {
 		return false
 	}
 	parts := strings.Split(r.URL.Path, "/")
-	return r.URL.Path == endSessionPath || r.URL.Path == "/holds/release" || r.URL.Path == "/failures/requeue" || strings.HasPrefix(r.URL.Path, "/deletions/") || len(parts) == 4 && parts[0] == "" && parts[1] == "items" && parts[3] == "acts"
+	return r.URL.Path == endSessionPath || r.URL.Path == "/holds/release" || r.URL.Path == "/failures/requeue" || strings.HasPrefix(r.URL.Path, "/deletions/") || strings.HasPrefix(r.URL.Path, uploadPages) || len(parts) == 4 && parts[0] == "" && parts[1] == "items" && parts[3] == "acts"
 }
 
 // sameOrigin refuses a form that does not say that it was sent from our own page: browsers do, and what they sent from
@@ -29,6 +29,9 @@ func sameOrigin(r *http.Request) error {
 // endSessionPath takes the form that ends a session.
 const endSessionPath = "/sessions/end"
 
+// uploadPages is where the pages of single uploads begin. Their forms remove them, which depositors may do, too.
+const uploadPages = "/uploads/"
+
 // pages serves the injected pages to whoever has signed in.
 func (s *server) pages() http.Handler {
 	ui := s.wholeIDs(nil, s.ui)
@@ -39,7 +42,10 @@ func (s *server) pages() http.Handler {
 			err = unauthenticated("sign in to see this page") // which a person reads, and no program
 		}
 		operation := pagesOperation
-		if isForm(r) && r.URL.Path != endSessionPath {
+		switch {
+		case isForm(r) && strings.HasPrefix(r.URL.Path, uploadPages):
+			operation = "remove-upload"
+		case isForm(r) && r.URL.Path != endSessionPath:
 			operation = formsOperation
 		}
 		if err == nil {
@@ -48,7 +54,10 @@ func (s *server) pages() http.Handler {
 		if err == nil && isForm(r) {
 			err = sameOrigin(r)
 		}
-		r = withoutReload(r.WithContext(withCaller(r.Context(), token, session)))
+		ctx := withCaller(r.Context(), token, session)
+		c := callOf(ctx)
+		c.server = s
+		r = withoutReload(r.WithContext(withCall(ctx, c)))
 		if err != nil {
 			s.refusePage(w, r, err)
 			return

@@ -94,6 +94,18 @@ func (s scoped) StoredUploads(ctx context.Context, createdBy, after string) (reg
 	return s.all.StoredUploads(ctx, v.token.Name, after)
 }
 
+// UploadUse implements registry.Receiving.
+func (s scoped) UploadUse(ctx context.Context, createdBy string) ([]registry.UploadUse, error) {
+	v := s.sight(ctx)
+	switch {
+	case v.everybodys():
+		return s.all.UploadUse(ctx, createdBy)
+	case v.token.Name == "" || createdBy != "" && createdBy != v.token.Name:
+		return nil, nil
+	}
+	return s.all.UploadUse(ctx, v.token.Name)
+}
+
 // DroppedUploads implements registry.Receiving. They are for who removes their bytes, and nobody else's.
 func (s scoped) DroppedUploads(ctx context.Context) ([]registry.DroppedUpload, error) {
 	if !s.sight(ctx).everybodys() {

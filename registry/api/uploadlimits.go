@@ -55,11 +55,7 @@ func (s *server) limited(ctx context.Context, in registry.Incoming) (limits []re
 		}
 	}
 	if token := callOf(ctx).token; token.Role == registry.RoleDepositor && token.Name == in.CreatedBy {
-		bytes := l.TokenBytes
-		if bytes < 0 {
-			bytes = int64(room.Threshold * float64(space.Total) / 2)
-		}
-		add(registry.UploadLimit{Scope: registry.UploadsOfToken, Key: in.CreatedBy, Bytes: bytes, Open: l.TokenOpen})
+		add(l.token(in.CreatedBy, space.Total))
 	}
 	if in.Collection != "" {
 		c, err := s.all.Collection(ctx, in.Collection)
@@ -68,8 +64,22 @@ func (s *server) limited(ctx context.Context, in registry.Incoming) (limits []re
 		}
 		add(l.collection(c))
 	}
-	add(registry.UploadLimit{Scope: registry.UploadsOfTenant, Bytes: l.TenantBytes, Open: l.TenantOpen})
+	add(l.tenant())
 	return limits, room, nil
+}
+
+// token is what the uploads of a depositor's token come to, with staging on a volume of total bytes.
+func (l UploadLimits) token(name string, total int64) registry.UploadLimit {
+	limit := registry.UploadLimit{Scope: registry.UploadsOfToken, Key: name, Bytes: l.TokenBytes, Open: l.TokenOpen}
+	if limit.Bytes < 0 {
+		limit.Bytes = int64(l.full() * float64(total) / 2)
+	}
+	return limit
+}
+
+// tenant is what all uploads come to.
+func (l UploadLimits) tenant() registry.UploadLimit {
+	return registry.UploadLimit{Scope: registry.UploadsOfTenant, Bytes: l.TenantBytes, Open: l.TenantOpen}
 }
 
 // collection is what the uploads for a collection come to.

@@ -42,6 +42,12 @@ func (s *Store) DropUpload(ctx context.Context, id string) error {
 	return s.tell(ctx, "drop-upload", wire.ByID{ID: id})
 }
 
+// UploadUse implements registry.Receiving.
+func (s *Store) UploadUse(ctx context.Context, createdBy string) ([]registry.UploadUse, error) {
+	out, err := call[wire.Rows[registry.UploadUse]](ctx, s, "upload-use", wire.Somebody{Name: createdBy})
+	return out.Rows, err
+}
+
 // StoredUploads implements registry.Receiving.
 func (s *Store) StoredUploads(ctx context.Context, createdBy, after string) (registry.Page[registry.Upload], error) {
 	return call[registry.Page[registry.Upload]](ctx, s, "stored-uploads", wire.StoredUploads{Name: createdBy, After: after})

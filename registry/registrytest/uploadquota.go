@@ -18,6 +18,7 @@ func uploadQuotaTests() []test {
 		{"an_unknown_length_is_cut_off", quotaDeferred},
 		{"what_is_promised_is_used", quotaRoom},
 		{"what_is_stored_is_listed", quotaListed},
+		{"what_is_used_is_counted", quotaUse},
 	}
 }
 
@@ -222,6 +223,59 @@ func quotaRoom(f *fixture) {
 	room.Total = 0 // a bucket
 	_, err = f.limited("c", 1<<40, nil, in)
 	f.must(err)
+}
+
+// What is counted for people is what the quotas count.
+func quotaUse(f *fixture) {
+	use := func(by string) []registry.UploadUse {
+		f.Helper()
+		got, err := f.UploadUse(f.Context(), by)
+		f.must(err)
+		return got
+	}
+	row := func(scope registry.UploadScope, key string, coming, stored, held int64) registry.UploadUse {
+		return registry.UploadUse{UploadLimit: registry.UploadLimit{Scope: scope, Key: key}, Uploads: coming, Stored: stored, Held: held}
+	}
+	begin := func(id, by, collection string, size int64) {
+		_, err := f.limited(id, size, nil, func(u *registry.NewUpload) { u.CreatedBy, u.Collection = by, collection })
+		f.must(err)
+	}
+	if diff := cmp.Diff([]registry.UploadUse{row(registry.UploadsOfTenant, "", 0, 0, 0)}, use("")); diff != "" {
+		f.Errorf("without any (-want +got):\n%s", diff)
+	}
+	begin("a", "ann", mnemonic, 30)
+	begin("b", "ann", "", 5)
+	begin("c", "bob", mnemonic, 50)
+	begin("open end", "bob", "another", -1)
+	f.saveUpload(part(f.takeUpload("open end", 0), 7))
+	begin("dropped", "bob", mnemonic, 900)
+	f.must(f.DropUpload(f.Context(), "dropped"))
+	for id, size := range map[string]int64{"a": 30, "c": 50} {
+		f.must(f.FinishUpload(f.Context(), registry.Upload{ID: id, SizeBytes: size, CreatedBy: map[string]string{"a": "ann", "c": "bob"}[id]}))
+	}
+	want := []registry.UploadUse{
+		row(registry.UploadsOfTenant, "", 2, 2, 92),
+		row(registry.UploadsOfToken, "bob", 1, 1, 57), row(registry.UploadsOfToken, "ann", 1, 1, 35),
+		row(registry.UploadsOfCollection, mnemonic, 0, 2, 80), row(registry.UploadsOfCollection, "another", 1, 0, 7), row(registry.UploadsOfCollection, "", 1, 0, 5),
+	}
+	if diff := cmp.Diff(want, use("")); diff != "" {
+		f.Errorf("everybody's (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want[2:3], use("ann")); diff != "" {
+		f.Errorf("one token's (-want +got):\n%s", diff)
+	}
+	_, err := f.limited("d", 9, []registry.UploadLimit{{Scope: registry.UploadsOfTenant, Bytes: 100}})
+	f.overQuota(err, want[0].Held, want[0].Uploads, 9)
+	for id := range map[string]bool{"a": true, "c": true} {
+		_, err := f.RetireUpload(f.Context(), id, "")
+		f.must(err)
+	}
+	if got := use("nobody"); len(got) != 1 || got[0].Held != 0 {
+		f.Errorf("of nobody %+v", got)
+	}
+	if got := use(""); got[0] != row(registry.UploadsOfTenant, "", 2, 0, 12) {
+		f.Errorf("after the removals %+v", got[0])
+	}
 }
 
 func quotaListed(f *fixture) {

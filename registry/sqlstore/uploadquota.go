@@ -1,10 +1,12 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -92,6 +94,57 @@ func counts(size, acked int64) int64 {
 		return size
 	}
 	return acked
+}
+
+// UploadUse implements registry.Receiving.
+func (s *Store) UploadUse(ctx context.Context, createdBy string) (out []registry.UploadUse, err error) {
+	rows, err := s.read.QueryContext(ctx, `SELECT created_by, collection, SUM(coming), COUNT(*) - SUM(coming), SUM(bytes) FROM (
+			SELECT created_by, collection, 1 AS coming, CASE WHEN size_bytes >= 0 THEN size_bytes ELSE acked END AS bytes
+				FROM incoming WHERE dropped_at IS NULL
+			UNION ALL SELECT created_by, collection, 0, held FROM upload WHERE held > 0 AND retired_at IS NULL) u
+		WHERE $1 = '' OR created_by = $1 GROUP BY created_by, collection`, clean(createdBy))
+	if err != nil {
+		return nil, fmt.Errorf("count uploads: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	tenant := registry.UploadLimit{Scope: registry.UploadsOfTenant}
+	token := registry.UploadLimit{Scope: registry.UploadsOfToken, Key: createdBy}
+	sums := map[registry.UploadLimit]*registry.UploadUse{}
+	add := func(scope registry.UploadLimit, part registry.UploadUse) {
+		sum := sums[scope]
+		if sum == nil {
+			sum = &registry.UploadUse{UploadLimit: scope}
+			sums[scope] = sum
+		}
+		sum.Uploads, sum.Stored, sum.Held = sum.Uploads+part.Uploads, sum.Stored+part.Stored, sum.Held+part.Held
+	}
+	if createdBy == "" {
+		add(tenant, registry.UploadUse{})
+	} else {
+		add(token, registry.UploadUse{})
+	}
+	for rows.Next() {
+		var part registry.UploadUse
+		var by, collection string
+		if err := rows.Scan(&by, &collection, &part.Uploads, &part.Stored, &part.Held); err != nil {
+			return nil, fmt.Errorf("count uploads: %w", err)
+		}
+		if createdBy != "" {
+			add(token, part)
+			continue
+		}
+		add(tenant, part)
+		add(registry.UploadLimit{Scope: registry.UploadsOfToken, Key: by}, part)
+		add(registry.UploadLimit{Scope: registry.UploadsOfCollection, Key: collection}, part)
+	}
+	for _, sum := range sums {
+		out = append(out, *sum)
+	}
+	order := []registry.UploadScope{registry.UploadsOfTenant, registry.UploadsOfToken, registry.UploadsOfCollection}
+	slices.SortFunc(out, func(a, b registry.UploadUse) int {
+		return cmp.Or(cmp.Compare(slices.Index(order, a.Scope), slices.Index(order, b.Scope)), cmp.Compare(b.Held, a.Held), cmp.Compare(a.Key, b.Key))
+	})
+	return out, rows.Err()
 }
 
 // StoredUploads implements registry.Receiving.
