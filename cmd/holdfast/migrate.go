@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast/holdfast/cmd/config"
+	"github.com/holdfast/holdfast/cmd/node"
 	"github.com/holdfast/holdfast/registry/sqlstore"
 )
 
@@ -41,6 +42,7 @@ func (a *app) migrate(ctx context.Context, database string) error {
 	if database == "" {
 		return usage("no database: give --database or HOLDFAST_DATABASE_URL")
 	}
+	node.TightenDatabase(ctx, a.common(c).Log, database)
 	from, to, err := sqlstore.Migrate(ctx, database)
 	if err != nil {
 		return err

@@ -35,6 +35,7 @@ func openDatabase(ctx context.Context, o sqlstore.Options) (*sqlstore.Store, fun
 			return nil, nil, fmt.Errorf("open registry %s: %w", path, err)
 		}
 		release = lock.Close
+		TightenDatabase(ctx, o.Log, o.URL)
 	}
 	o.Now = registryClock()
 	s, err := sqlstore.Open(ctx, o)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -67,6 +68,15 @@ func takeLock(name string) (*os.File, error) {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return lock, nil
+}
+
+// tighten takes from others what they may do with the folder and the secrets in it. What is preserved is
+// not tightened by itself: whoever keeps it elsewhere, by a link, may let others read it.
+func (f *folder) tighten(ctx context.Context, log *slog.Logger) {
+	tighten(ctx, log, f.path, privateFolder)
+	for _, name := range []string{"lock", KeyFile, ReceiptKeyFile, ClientFile} {
+		tighten(ctx, log, filepath.Join(f.path, name), privateFile)
+	}
 }
 
 // Close gives the lock back.

@@ -195,3 +195,21 @@ func TestStorageOfAnother(t *testing.T) {
 		t.Errorf("accepted: %v", err)
 	}
 }
+
+// Staging of processes that may run as several users of a group stays the group's, and is nobody else's.
+func TestTightenStaging(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.Chmod(folder, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, address := range []string{"s3://bucket" + folder, "file://" + folder, "file://" + folder} {
+		tightenStaging(t.Context(), slog.New(slog.DiscardHandler), address)
+		want := os.FileMode(0o770)
+		if strings.HasPrefix(address, "s3:") {
+			want = 0o777
+		}
+		if info, err := os.Stat(folder); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s: %v, %v, want %o", address, info.Mode(), err, want)
+		}
+	}
+}

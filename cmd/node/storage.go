@@ -106,6 +106,7 @@ func (p Places) needs(n *Node, staging *storage.Store, reserved int64, objects *
 			if err != nil {
 				return err
 			}
+			tightenStaging(ctx, n.Log, p.Staging)
 			reserve(s, reserved)
 			*staging = faulty(s)
 			return nil

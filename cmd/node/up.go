@@ -58,6 +58,7 @@ func (n *Node) up(ctx context.Context, o UpOptions) error {
 	}
 	n.onClose(folder.Close)
 	o.ACME.Cache = cmp.Or(o.ACME.Cache, filepath.Join(o.Dir, "acme"))
+	folder.tighten(ctx, n.Log)
 	// The address first: it is what most often is taken, and nothing should have started then.
 	listener, err := n.listenWeb(ctx, o.Web)
 	if err != nil {
@@ -139,16 +140,21 @@ func (n *Node) openUp(ctx context.Context, o UpOptions, d *desk, c *crew) error 
 		return err
 	}
 	d.registry, c.registry = r, r
-	i, err := interimsql.Open(ctx, filepath.Join(o.Dir, "interim.db"), n.Log)
+	path := filepath.Join(o.Dir, "interim.db")
+	TightenDatabase(ctx, n.Log, "sqlite:"+path)
+	i, err := interimsql.Open(ctx, path, n.Log)
 	if err != nil {
 		return err
 	}
 	n.onClose(i.Close)
+	TightenDatabase(ctx, n.Log, "sqlite:"+path) // a damaged one was set aside, and another made
 	c.interim = i
-	staging, err := dir.Create(filepath.Join(o.Dir, "staging"))
+	path = filepath.Join(o.Dir, "staging")
+	staging, err := dir.Create(path)
 	if err != nil {
 		return err
 	}
+	tighten(ctx, n.Log, path, privateFolder)
 	n.onClose(staging.Close)
 	reserve(staging, o.StagingReserve)
 	d.staging, c.staging = staging, staging

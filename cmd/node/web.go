@@ -28,6 +28,9 @@ type Web struct {
 // listenWeb binds the address of API and pages. Requests are served by TLS when there is a certificate; it is an error when they would
 // not be although others can reach the address and nobody has said that this is meant. With proxies alone it is meant for them.
 func (n *Node) listenWeb(ctx context.Context, w Web) (net.Listener, error) {
+	if w.ACME.Cache != "" {
+		tighten(ctx, n.Log, w.ACME.Cache, privateFolder)
+	}
 	var certificate *webserver.Certificate
 	if w.TLSCert != "" {
 		var err error
