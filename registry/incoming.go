@@ -13,8 +13,6 @@ type Receiving interface {
 	// returns what is there; ErrTaken when an upload of this id has ended. *QuotaError when it would exceed one of u.Limits,
 	// *NoSpaceError when its volume has no room for it beside what is promised already.
 	BeginUpload(ctx context.Context, u NewUpload) (Incoming, error)
-	// IncomingByID returns an upload on its way. ErrNotFound when there is none: it has ended, was given up, or has expired.
-	IncomingByID(ctx context.Context, id string) (Incoming, error)
 	// IncomingOf lists the uploads on their way that somebody began, everybody's for "", newest first, at most 500.
 	IncomingOf(ctx context.Context, createdBy string) ([]Incoming, error)
 	// TakeUpload makes the caller the one who takes an upload forward, if it stands at offset: N grows, and whoever had it

@@ -291,13 +291,10 @@ func (r DigestRequest) Period(at time.Time) (begin, end time.Time) {
 	return begin, begin.Add(r.Every)
 }
 
-// Mailing is what mails are made of, and when.
+// Mailing is what mails are made of that nobody else asks.
 type Mailing interface {
 	// BatchSafety looks at every copy of what the completed jobs of a batch have stored. ErrNotFound for what is no batch.
 	BatchSafety(ctx context.Context, batchID string) (Safety, error)
 	// Attention looks at what waits for operators.
 	Attention(ctx context.Context) (Attention, error)
-	// MakeDigest makes a mail to each address unless this period's was made, by whichever process, and returns how many it made.
-	// ErrInvalid when [DigestRequest.Check] refuses it.
-	MakeDigest(ctx context.Context, r DigestRequest) (made int, err error)
 }

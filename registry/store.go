@@ -30,14 +30,7 @@ type Store interface {
 
 // Submitting is how payloads come in.
 type Submitting interface {
-	// UploadByID returns an upload that has ended and is stored, or ErrNotFound.
-	UploadByID(ctx context.Context, id string) (Upload, error)
-	// RetireUpload decides that the bytes of an upload go, unless a batch may need them, which is any that was submitted from it,
-	// itself apart, and is not completed, aborted or deleted: then retired is false. From then on Submit and Prepare answer as if
-	// there was no such upload. A repeat changes nothing.
-	RetireUpload(ctx context.Context, uploadID, itself string) (retired bool, err error)
-	// BatchesOf returns the batches that an upload was submitted as, the newest first, at most 100; none of an unknown one.
-	BatchesOf(ctx context.Context, uploadID string) ([]WorkItem, error)
+	Releasing
 	// Submit makes a batch item. The collection's profile is frozen into its spec. With an idempotency key that was
 	// used before, the first answer is returned again (ErrIdempotencyConflict when the arguments differ); a
 	// submission of the same uploaded bytes with the same description to the same collection within the collection's
@@ -130,8 +123,6 @@ type Working interface {
 	// neither skips nor repeats one. What an item refuses is counted and told, and does not keep the others from it.
 	// Done says that there were no more.
 	ApplyNext(ctx context.Context, l Lease) (BulkProgress, error)
-	// Claimed lists the items that run under attempts which a token claimed; none of a token that nobody heard of.
-	Claimed(ctx context.Context, tokenID string) ([]WorkItem, error)
 }
 
 // NewJob is one row of a batch.
@@ -337,6 +328,9 @@ type Housekeeping interface {
 	// again a day later. It returns how many batches it purged or began to, those with many jobs by a bulk act. It may run in
 	// several processes, and does a bounded amount at a time.
 	PurgeExpired(ctx context.Context) (batches int, err error)
+	// MakeDigest makes a mail to each address unless this period's was made, by whichever process, and returns how many it made.
+	// ErrInvalid when [DigestRequest.Check] refuses it.
+	MakeDigest(ctx context.Context, r DigestRequest) (made int, err error)
 	// Woken delivers a value soon after a commit that made a message due. It is a hint; polling is the fallback.
 	Woken() <-chan struct{}
 }
@@ -351,6 +345,7 @@ type DueRequest struct {
 
 // Administering is what people ask of items.
 type Administering interface {
+	Unlocking
 	// Command applies an admin act to an item at once, whether or not it runs; *TransitionError when the state machine does
 	// not have it, *ConfirmationNeeded when it has consequences that c does not confirm. An item that runs loses its
 	// attempt to cancel, abort and delete: its worker hears of it by Withdrawn, and a late success is refused (R18). Past
@@ -401,6 +396,8 @@ type Administering interface {
 	TokenByHash(ctx context.Context, hash string) (Token, error)
 	// Tokens lists all tokens, revoked ones too, oldest first.
 	Tokens(ctx context.Context) ([]Token, error)
+	// Claimed lists the items that run under attempts which a token claimed; none of a token that nobody heard of.
+	Claimed(ctx context.Context, tokenID string) ([]WorkItem, error)
 	// RevokeToken makes a token useless from now on. A repeat changes nothing; ErrNotFound when there is none, ErrLastAdmin
 	// when nobody could make another token afterwards.
 	RevokeToken(ctx context.Context, id, actor string) error
@@ -408,8 +405,6 @@ type Administering interface {
 	// when [Credential.Check] refuses it, ErrNotFound for an unknown owner. What a subscription is failing with is forgotten, and
 	// it is tried at once; so it is when one of its credentials is removed.
 	PutCredential(ctx context.Context, c Credential) error
-	// Credentials lists a collection's credentials by their origins, with their secrets sealed; none of an unknown one.
-	Credentials(ctx context.Context, collection string) ([]Credential, error)
 	// RemoveCredential forgets a credential; ErrNotFound when there is none. Requests under way may still use it.
 	RemoveCredential(ctx context.Context, collection, origin, actor string) error
 	// Refused notes that somebody was refused something: an event of its own, type refused. Bounding how many is the
@@ -419,16 +414,8 @@ type Administering interface {
 
 // Reading is what people and pages ask. Lists are paged by key: pass the last page's Next to go on.
 type Reading interface {
-	// Item returns one item, or ErrNotFound.
-	Item(ctx context.Context, id string) (WorkItem, error)
-	// Items lists items, newest first; children of one batch, named by ParentID or by a term, in row order.
-	// *QueryError for a Match that ParseQuery did not make.
-	Items(ctx context.Context, q ItemQuery) (Page[WorkItem], error)
-	// CountItems counts the items that a query selects by the state that people see; paging is ignored.
-	CountItems(ctx context.Context, q ItemQuery) (map[State]int64, error)
-	// Failures groups the failed items that a query selects by their cause, the largest group first. Its fields, Limit and After
-	// are those of Items; a status other than failed selects nothing. *QueryError as for Items.
-	Failures(ctx context.Context, q ItemQuery) (Page[FailureGroup], error)
+	Consulting
+	Telling
 	// Graph returns the items of a graph with their edges, or ErrNotFound.
 	Graph(ctx context.Context, id string) (GraphView, error)
 	// Edges returns what an item requires and what requires it, or ErrNotFound. A batch's own jobs are not among it: Items
@@ -436,16 +423,6 @@ type Reading interface {
 	Edges(ctx context.Context, itemID string) (requires, required []Edge, err error)
 	// Accepting says whether submissions are taken.
 	Accepting(ctx context.Context) (Accepting, error)
-	// QueueStatus adds up, per stage, what waits and runs.
-	QueueStatus(ctx context.Context) (QueueStatus, error)
-	// Holds lists all holds.
-	Holds(ctx context.Context) ([]Hold, error)
-	// BatchProgress adds up a batch's jobs from their rows.
-	BatchProgress(ctx context.Context, id string) (BatchProgress, error)
-	// Why says what an unsettled item waits for.
-	Why(ctx context.Context, id string) (Why, error)
-	// Events lists an item's events (all items' when itemID is ""), oldest first, after a feed cursor.
-	Events(ctx context.Context, itemID string, after int64, limit int) ([]Event, error)
 	// Feed lists events of all items after a cursor, oldest first.
 	Feed(ctx context.Context, q FeedQuery) ([]Event, error)
 	// FeedEnd returns the cursor of the newest event, 0 when there is none.
@@ -457,33 +434,17 @@ type Reading interface {
 	Audit(ctx context.Context, q AuditQuery) (Page[Event], error)
 	// Attempts lists an item's attempts, oldest first.
 	Attempts(ctx context.Context, itemID string) ([]Attempt, error)
-	// Deliveries lists what receivers were told of an item, oldest first.
-	Deliveries(ctx context.Context, itemID string) ([]Delivery, error)
-	// ReportOf returns a batch's report of the given closing, 0 for the last; ErrNotFound before the first.
-	ReportOf(ctx context.Context, batchID string, closing int64) (BatchReport, error)
 	// Reports lists a batch's reports, the newest first, those of closings below before; 0: all. It is empty before the first,
 	// and for what is no batch.
 	Reports(ctx context.Context, batchID string, before int64, limit int) ([]BatchReport, error)
-	// ReportJobs lists the jobs of a report that a query selects, in row order. ErrNotFound when there is no such report,
-	// ErrInvalid when [ReportQuery.Check] refuses it.
-	ReportJobs(ctx context.Context, q ReportQuery) ([]JobResult, error)
-	// Object returns an object by ARK, or ErrNotFound.
-	Object(ctx context.Context, id string) (Object, error)
 	// Objects lists objects, newest first.
 	Objects(ctx context.Context, q ObjectQuery) (Page[Object], error)
-	// Deletions lists the deletions that are asked for, and wait for another person to approve them: those that were asked for first come
-	// first.
-	Deletions(ctx context.Context, q DeletionQuery) (Page[Deletion], error)
-	// Files lists the state of an object's version by path, after a path; version 0 is the head.
-	Files(ctx context.Context, objectID string, version int, after string, limit int) ([]File, error)
 	// PremisEvents lists an object's preservation events in the order of their chain, those that are in none first. after is
 	// the Next of the page before, or AfterSeq.
 	PremisEvents(ctx context.Context, objectID, after string, limit int) (Page[Premis], error)
 	// Restorations lists the restores of an object, the newest first, those with a number below before; 0: all. ErrNotFound
 	// for an object that is not recorded.
 	Restorations(ctx context.Context, objectID string, before, limit int) ([]Restoration, error)
-	// RestorationOf returns the restore that an item carries out, or ErrNotFound. It outlives the item.
-	RestorationOf(ctx context.Context, itemID string) (Restoration, error)
 	// Collection returns one collection, or ErrNotFound.
 	Collection(ctx context.Context, mnemonic string) (Collection, error)
 	// ProfileVersions lists the versions of a collection's profile, the newest first, those with a number below before; 0: all.
@@ -493,8 +454,6 @@ type Reading interface {
 	Collections(ctx context.Context) ([]Collection, error)
 	// Workers lists the workers that renewed within the last minute.
 	Workers(ctx context.Context) ([]WorkerInfo, error)
-	// Ping tells whether the store answers.
-	Ping(ctx context.Context) error
 }
 
 // Attesting is what receipts and PREMIS documents are made of, beside what is read in any case.

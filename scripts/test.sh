@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # These run whole without the race detector: the processes that e2e starts are not watched in any case, and the Registry's
 # suites are long. What many callers do at once there runs under it, too.
-long=(./e2e ./registry/sqlstore ./registry/client)
+long=(./e2e ./registry/sqlstore ./registry/protocol)
 at_once='^TestStore$/^(claim|fence|feed|lock|renew|settle|stop)$|^TestPostgreSQL$/^(claim|lock|settle)$|^Test(Group|Joint|Swarm|Processes|Turns|Store_.*)$|^TestR16_'
 
 # The workers' tests that kill, fail or fill at every call in turn do the same work over and over: once under the race detector, by
@@ -25,7 +25,7 @@ mapfile -t others < <("${GO:-go}" list ./... | grep -vxF "$(printf "$module%s\n"
 failed=0
 race "${others[@]}" || failed=1
 race -skip "$in_turn" ./workers & # alone it leaves a core idle half of the time
-race -run "$at_once" ./registry/sqlstore ./registry/client || failed=1
+race -run "$at_once" ./registry/sqlstore ./registry/protocol || failed=1
 wait $! || failed=1
 CGO_ENABLED=0 go_test -vet=off -run "$in_turn" ./workers &
 CGO_ENABLED=0 go_test -vet=off "${long[@]}" || failed=1

@@ -98,12 +98,12 @@ func TestCleanup_LeavesWhatIsNeeded(t *testing.T) {
 
 // misled hands out a tidy item with another subject.
 type misled struct {
-	registry.Store
+	registry.ForWorkers
 	tidy, subject string
 }
 
 func (m misled) Claim(ctx context.Context, c registry.ClaimRequest) (registry.Claim, error) {
-	claim, err := m.Store.Claim(ctx, c)
+	claim, err := m.ForWorkers.Claim(ctx, c)
 	if err == nil && claim.Item.ID == m.tidy {
 		claim.Item.Spec, err = json.Marshal(registry.TidySpec{Subject: m.subject})
 	}
@@ -159,12 +159,12 @@ func TestApply_KilledBetweenPortions(t *testing.T) {
 
 // killing ends a worker after each portion.
 type killing struct {
-	registry.Store
+	registry.ForWorkers
 	kill context.CancelFunc
 }
 
 func (k killing) ApplyNext(ctx context.Context, l registry.Lease) (registry.BulkProgress, error) {
-	p, err := k.Store.ApplyNext(ctx, l)
+	p, err := k.ForWorkers.ApplyNext(ctx, l)
 	k.kill()
 	<-ctx.Done()
 	return p, err
@@ -243,7 +243,7 @@ func TestRequeue_KeepsTheARK(t *testing.T) {
 
 // refusing does not let versions be announced.
 type refusing struct {
-	registry.Store
+	registry.ForWorkers
 	broken *bool
 }
 
@@ -251,5 +251,5 @@ func (s refusing) Intend(ctx context.Context, l registry.Lease, in registry.Inte
 	if *s.broken {
 		return in, errTest
 	}
-	return s.Store.Intend(ctx, l, in)
+	return s.ForWorkers.Intend(ctx, l, in)
 }

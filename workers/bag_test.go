@@ -98,7 +98,7 @@ func TestBag_HoleyAndIncomplete(t *testing.T) {
 // An attempt that follows one which had to wait does not unpack again.
 func TestProcess_KeepsWhatItUnpacked(t *testing.T) {
 	r := newRig(t, nil)
-	f := &forgetful{Store: r.registry, identify: func(error) error { return &registry.LockedError{Key: "k", ItemID: "other"} }}
+	f := &forgetful{ForWorkers: r.registry, identify: func(error) error { return &registry.LockedError{Key: "k", ItemID: "other"} }}
 	id, want := r.zipJob(1)
 	r.advance(id, registry.Process)
 	r.deps.Registry = f

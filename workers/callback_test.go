@@ -340,7 +340,7 @@ func TestCallback_Secrets(t *testing.T) {
 
 // mortal is a Registry whose worker dies before or after the nth call about deliveries.
 type mortal struct {
-	registry.Store
+	registry.ForWorkers
 	at, calls int
 	after     bool
 	cancel    context.CancelCauseFunc
@@ -359,17 +359,17 @@ func (d *mortal) step(do func() error) error {
 }
 
 func (d *mortal) Deliveries(ctx context.Context, id string) (all []registry.Delivery, err error) {
-	err = d.step(func() (err error) { all, err = d.Store.Deliveries(ctx, id); return err })
+	err = d.step(func() (err error) { all, err = d.ForWorkers.Deliveries(ctx, id); return err })
 	return all, err
 }
 
 func (d *mortal) NoteDelivery(ctx context.Context, l registry.Lease, try registry.DeliveryTry) (got registry.Delivery, err error) {
-	err = d.step(func() (err error) { got, err = d.Store.NoteDelivery(ctx, l, try); return err })
+	err = d.step(func() (err error) { got, err = d.ForWorkers.NoteDelivery(ctx, l, try); return err })
 	return got, err
 }
 
 func (d *mortal) PassOn(ctx context.Context, l registry.Lease, m registry.DeliverySpec) error {
-	return d.step(func() error { return d.Store.PassOn(ctx, l, m) })
+	return d.step(func() error { return d.ForWorkers.PassOn(ctx, l, m) })
 }
 
 // TestR22_CallbackDiesAnywhere: wherever the process dies the receiver hears of the job, every time by the same id, and what was
@@ -389,7 +389,7 @@ func TestR22_CallbackDiesAnywhere(t *testing.T) {
 				whole := r.deps.Callbacks
 				dead := *whole
 				ctx, cancel := context.WithCancelCause(t.Context())
-				dead.Registry = &mortal{Store: r.registry, at: at, after: after, cancel: cancel}
+				dead.Registry = &mortal{ForWorkers: r.registry, at: at, after: after, cancel: cancel}
 				r.deps.Callbacks = &dead
 				_, _ = r.runAs(ctx, id)
 				cancel(nil)

@@ -24,7 +24,7 @@ const jobsDeleted = 24 * time.Hour
 // written there after the item completed and gave everything back (R26). The Registry gives the room back with the settlement.
 type Cleanup struct {
 	base.Worker
-	Registry registry.Store
+	Registry registry.ForWorkers
 	Staging  storage.Store
 	Interim  interim.Store
 	orphans  orphans

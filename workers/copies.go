@@ -20,7 +20,7 @@ const condemned = 2
 
 // copies gives the files of a version from whichever storage has them right. It is used by one goroutine.
 type copies struct {
-	registry registry.Reading
+	registry registry.Consulting
 	object   registry.Object
 	version  int
 	roots    []ocfl.Named // that have the version, the nearest first

@@ -314,12 +314,12 @@ func snapshot(t *testing.T, s storage.Store) map[string]string {
 
 // forgetful loses the Registry's answers to some calls, or the calls themselves.
 type forgetful struct {
-	registry.Store
+	registry.ForWorkers
 	identify, intend func(err error) error
 }
 
 func (f *forgetful) Identify(ctx context.Context, l registry.Lease, r registry.IdentifyRequest) (registry.Identity, error) {
-	id, err := f.Store.Identify(ctx, l, r)
+	id, err := f.ForWorkers.Identify(ctx, l, r)
 	if f.identify != nil {
 		err = f.identify(err)
 	}
@@ -327,7 +327,7 @@ func (f *forgetful) Identify(ctx context.Context, l registry.Lease, r registry.I
 }
 
 func (f *forgetful) Intend(ctx context.Context, l registry.Lease, in registry.Intent) (registry.Intent, error) {
-	out, err := f.Store.Intend(ctx, l, in)
+	out, err := f.ForWorkers.Intend(ctx, l, in)
 	if f.intend != nil {
 		err = f.intend(err)
 	}
@@ -340,7 +340,7 @@ func TestR08_AnswersLost(t *testing.T) {
 	for name, f := range map[string]*forgetful{"identify": {identify: lose}, "intend": {intend: lose}} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil)
-			f.Store = r.registry
+			f.ForWorkers = r.registry
 			id, _ := r.zipJob(1)
 			r.advance(id, registry.Process)
 			r.deps.Registry = f

@@ -28,7 +28,7 @@ type Delete struct {
 	base.Worker
 	Registry interface {
 		registry.Preserving
-		registry.Reading
+		registry.Consulting
 	}
 	Roots   ocfl.Roots // all that objects may lie in
 	Names   names

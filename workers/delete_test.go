@@ -110,7 +110,7 @@ func (r *rig) between(n int, o registry.Object) {
 func TestDelete_AnswersLost(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
-	f := &losing{Store: r.registry}
+	f := &losing{ForWorkers: r.registry}
 	job, _ := r.zipJob(1)
 	o := r.complete(job)
 	id := r.deletion(o)
@@ -130,12 +130,12 @@ func TestDelete_AnswersLost(t *testing.T) {
 }
 
 type losing struct {
-	registry.Store
+	registry.ForWorkers
 	mark, record bool
 }
 
 func (l *losing) MarkDeleting(ctx context.Context, lease registry.Lease, id string, last registry.Remains) (registry.Deletion, error) {
-	d, err := l.Store.MarkDeleting(ctx, lease, id, last)
+	d, err := l.ForWorkers.MarkDeleting(ctx, lease, id, last)
 	if l.mark {
 		err = errTest
 	}
@@ -143,7 +143,7 @@ func (l *losing) MarkDeleting(ctx context.Context, lease registry.Lease, id stri
 }
 
 func (l *losing) RecordDeletion(ctx context.Context, lease registry.Lease, id string, events []registry.Premis) error {
-	err := l.Store.RecordDeletion(ctx, lease, id, events)
+	err := l.ForWorkers.RecordDeletion(ctx, lease, id, events)
 	if l.record {
 		err = errTest
 	}

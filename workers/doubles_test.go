@@ -13,10 +13,10 @@ import (
 )
 
 // failingJobs is a Registry whose answer to AddJobs is lost.
-type failingJobs struct{ registry.Store }
+type failingJobs struct{ registry.ForWorkers }
 
 func (s *failingJobs) AddJobs(ctx context.Context, l registry.Lease, jobs []registry.NewJob) (int, error) {
-	if _, err := s.Store.AddJobs(ctx, l, jobs); err != nil {
+	if _, err := s.ForWorkers.AddJobs(ctx, l, jobs); err != nil {
 		return 0, err
 	}
 	return 0, errTest
@@ -24,7 +24,7 @@ func (s *failingJobs) AddJobs(ctx context.Context, l registry.Lease, jobs []regi
 
 // countedJobs counts the rows that are sent to be jobs. One of the calls does not reach the Registry, or its answer is lost.
 type countedJobs struct {
-	registry.Store
+	registry.ForWorkers
 	rows, dieAt int
 	after       bool
 }
@@ -35,7 +35,7 @@ func (s *countedJobs) AddJobs(ctx context.Context, l registry.Lease, jobs []regi
 		return 0, errTest
 	}
 	s.rows += len(jobs)
-	n, err := s.Store.AddJobs(ctx, l, jobs)
+	n, err := s.ForWorkers.AddJobs(ctx, l, jobs)
 	if s.dieAt == 0 {
 		return 0, errTest
 	}
@@ -44,7 +44,7 @@ func (s *countedJobs) AddJobs(ctx context.Context, l registry.Lease, jobs []regi
 
 // countedRecords counts the rows that are recorded; the answer to one of the calls is an error.
 type countedRecords struct {
-	registry.Store
+	registry.ForWorkers
 	rows, failAt int
 }
 
@@ -53,7 +53,7 @@ func (s *countedRecords) RecordFiles(ctx context.Context, l registry.Lease, obje
 		return errTest
 	}
 	s.rows += len(files)
-	return s.Store.RecordFiles(ctx, l, objectID, version, files)
+	return s.ForWorkers.RecordFiles(ctx, l, objectID, version, files)
 }
 
 // otherOrder is an interim store whose notes of an unpacking are those of a program that goes another way, and that has the item's key, as
@@ -80,12 +80,12 @@ func (s *otherOrder) Get(ctx context.Context, a interim.Attempt, key string) ([]
 
 // keyed is a Registry that remembers the key of the last claim.
 type keyed struct {
-	registry.Store
+	registry.ForWorkers
 	key []byte
 }
 
 func (k *keyed) Claim(ctx context.Context, r registry.ClaimRequest) (registry.Claim, error) {
-	c, err := k.Store.Claim(ctx, r)
+	c, err := k.ForWorkers.Claim(ctx, r)
 	k.key = c.NoteKey
 	return c, err
 }

@@ -121,7 +121,7 @@ func TestR22_ExpandsWhatItBegan(t *testing.T) {
 	row := func(name string) checkm.Row { return checkm.Row{URL: r.site.put(name, name), Name: name} }
 	url := r.site.manifest("m", checkm.FileBatch, row("one"), row("two"))
 	batch := r.submit(registry.Spec{Type: registry.AutoType, URL: url})
-	broken := &failingJobs{Store: r.registry}
+	broken := &failingJobs{ForWorkers: r.registry}
 	r.deps.Registry = broken
 	if _, err := r.run(batch); err == nil {
 		t.Fatal("expanded")
@@ -153,7 +153,7 @@ func TestR22_GoesOnBehindTheLastRow(t *testing.T) {
 					all[i] = checkm.Row{URL: r.site.url + fmt.Sprint(i), Name: fmt.Sprint(i)}
 				}
 				batch := r.submit(registry.Spec{Type: registry.SingleFileBatch, URL: r.site.manifest("m", checkm.FileBatch, all...)})
-				counted := &countedJobs{Store: r.registry, dieAt: dieAt, after: after}
+				counted := &countedJobs{ForWorkers: r.registry, dieAt: dieAt, after: after}
 				r.deps.Registry = counted
 				if _, err := r.run(batch); !errors.Is(err, errTest) {
 					t.Fatalf("error %v, want the death", err)

@@ -121,7 +121,7 @@ func TestEZID_OnlyNamesThatAreOurs(t *testing.T) {
 // doomed is a process that dies at one of its calls: from then on none has an effect. Calls are counted over the Registry and
 // EZID, in their order.
 type doomed struct {
-	registry.Store
+	registry.ForWorkers
 
 	mu    sync.Mutex
 	left  int  // calls until death; 0: immortal
@@ -157,15 +157,15 @@ func (m *doomed) call(do func() error) error {
 }
 
 func (m *doomed) Identify(ctx context.Context, l registry.Lease, r registry.IdentifyRequest) (id registry.Identity, err error) {
-	return id, m.call(func() (e error) { id, e = m.Store.Identify(ctx, l, r); return e })
+	return id, m.call(func() (e error) { id, e = m.ForWorkers.Identify(ctx, l, r); return e })
 }
 
 func (m *doomed) Intend(ctx context.Context, l registry.Lease, in registry.Intent) (out registry.Intent, err error) {
-	return out, m.call(func() (e error) { out, e = m.Store.Intend(ctx, l, in); return e })
+	return out, m.call(func() (e error) { out, e = m.ForWorkers.Intend(ctx, l, in); return e })
 }
 
 func (m *doomed) RecordVersion(ctx context.Context, l registry.Lease, v registry.VersionRecord) error {
-	return m.call(func() error { return m.Store.RecordVersion(ctx, l, v) })
+	return m.call(func() error { return m.ForWorkers.RecordVersion(ctx, l, v) })
 }
 
 // request is an ezidtest.Fault.
@@ -181,7 +181,7 @@ func (m *doomed) request(w http.ResponseWriter, _ *http.Request, serve func(http
 func TestR08_EZIDKilledAtEachCall(t *testing.T) {
 	t.Parallel()
 	n := newNamed(t)
-	m := &doomed{Store: n.deps.Registry}
+	m := &doomed{ForWorkers: n.deps.Registry}
 	n.deps.Registry = m
 	n.ezid.Fail(m.request)
 	want := map[string]string{}
@@ -250,7 +250,7 @@ func TestR08_EZIDNameOfAFailedJob(t *testing.T) {
 	n := newNamed(t)
 	failed := n.file(registry.Spec{LocalIDs: []string{"x"}})
 	n.advance(failed, registry.Process)
-	m := &doomed{Store: n.deps.Registry}
+	m := &doomed{ForWorkers: n.deps.Registry}
 	n.deps.Registry = m
 	for range 3 {
 		m.arm(2, false) // at the announcement

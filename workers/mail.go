@@ -21,7 +21,8 @@ type Mails struct {
 	Registry interface {
 		deliveries
 		registry.Mailing
-		registry.Reading
+		registry.Consulting
+		registry.Telling
 	}
 	Sender    *mail.Sender // nil: there is no mail server, and every mail fails
 	Templates *mail.Templates

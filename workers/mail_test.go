@@ -492,7 +492,7 @@ func TestMail_Digest(t *testing.T) {
 type mortalMail struct{ mortal }
 
 func (d *mortalMail) CloseReport(ctx context.Context, l registry.Lease) (r registry.BatchReport, err error) {
-	err = d.step(func() (err error) { r, err = d.Store.CloseReport(ctx, l); return err })
+	err = d.step(func() (err error) { r, err = d.ForWorkers.CloseReport(ctx, l); return err })
 	return r, err
 }
 
@@ -508,7 +508,7 @@ func TestR22_MailDiesAnywhere(t *testing.T) {
 				o.end(j.ID)
 			}
 			ctx, cancel := context.WithCancelCause(t.Context())
-			dead := &mortalMail{mortal{Store: o.registry, at: at, after: after, cancel: cancel}}
+			dead := &mortalMail{mortal{ForWorkers: o.registry, at: at, after: after, cancel: cancel}}
 			o.mails.Registry, o.deps.Registry = dead, dead
 			_, _ = o.runAs(ctx, batch)
 			for _, id := range o.carriers() {

@@ -22,7 +22,7 @@ import (
 // orphans looks for what belongs to nobody. Volumes and interim data are listed, and the Registry is asked about each owner that
 // a name tells of afterwards, so that nothing is taken for an orphan whose owner came meanwhile.
 type orphans struct {
-	registry registry.Store
+	registry registry.ForWorkers
 	staging  storage.Store
 	interim  interim.Store
 	objects  ocfl.Roots

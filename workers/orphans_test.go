@@ -84,7 +84,7 @@ func (r *rig) noted(id string) {
 
 // recordless is a Registry that has lost the records of an object.
 type recordless struct {
-	registry.Store
+	registry.ForWorkers
 	object string
 }
 
@@ -92,7 +92,7 @@ func (f recordless) KnowsObject(ctx context.Context, id string) (bool, error) {
 	if id == f.object {
 		return false, nil
 	}
-	return f.Store.KnowsObject(ctx, id)
+	return f.ForWorkers.KnowsObject(ctx, id)
 }
 
 // Of all that lies about, what belongs to nobody is found, and nothing else; what may be removed is removed, and everybody else
@@ -286,13 +286,13 @@ func TestOrphans_Killed(t *testing.T) {
 
 // submitting is a Registry in which an upload is submitted just when it has been found that nobody did.
 type submitting struct {
-	registry.Store
+	registry.ForWorkers
 	submit func()
 }
 
 func (s submitting) RetireUpload(ctx context.Context, uploadID, itself string) (bool, error) {
 	s.submit()
-	return s.Store.RetireUpload(ctx, uploadID, itself)
+	return s.ForWorkers.RetireUpload(ctx, uploadID, itself)
 }
 
 // An upload that is submitted while it is looked at stays; one that was removed cannot be submitted.

@@ -35,7 +35,7 @@ const intentWait = time.Minute
 // at the destination. From the announcement on a repeat writes the same bytes.
 type Process struct {
 	base.Worker
-	Registry registry.Store
+	Registry registry.ForWorkers
 	Objects  ocfl.Roots
 	Template mint.Template
 	ARKs     intake.ARKs // judges supplied names

@@ -47,13 +47,13 @@ func newVolume(t *testing.T, total int64) (*rig, *volume) {
 
 // reservations records what is asked of the Registry.
 type reservations struct {
-	registry.Store
+	registry.ForWorkers
 	mu    sync.Mutex
 	asked []registry.Reservation
 }
 
 func (s *reservations) Reserve(ctx context.Context, l registry.Lease, r registry.Reservation) error {
-	err := s.Store.Reserve(ctx, l, r)
+	err := s.ForWorkers.Reserve(ctx, l, r)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil {
@@ -115,7 +115,7 @@ func TestProvision_Unestimated(t *testing.T) {
 // before it unpacks more (R24).
 func TestR24_ReservationsFollowTheBytes(t *testing.T) {
 	r, _ := newVolume(t, 1<<40)
-	asked := &reservations{Store: r.registry}
+	asked := &reservations{ForWorkers: r.registry}
 	r.deps.Registry = asked
 	inside := map[string]string{"zeros": string(make([]byte, 1<<20))}
 	data := zipOf(t, inside) // of about a kilobyte
@@ -131,7 +131,7 @@ func TestR24_ReservationsFollowTheBytes(t *testing.T) {
 // A size that was said too large is given back after the download; one too small is extended before it is passed.
 func TestR24_CorrectedAfterDownload(t *testing.T) {
 	r, _ := newVolume(t, 1<<40)
-	asked := &reservations{Store: r.registry}
+	asked := &reservations{ForWorkers: r.registry}
 	r.deps.Registry = asked
 	r.site.break_(sized(1 << 30))
 	job := r.job(registry.Spec{Type: registry.FileType, URL: r.site.put("f", "0123456789"), Filename: "f"})

@@ -22,7 +22,7 @@ var errDied = errors.New("died")
 
 // dying is a Registry whose writes of the inventory die: before the call, or before its answer.
 type dying struct {
-	registry.Store
+	registry.ForWorkers
 	before, after int // the call, counted from 1; 0: none
 	calls         int
 	chunks        []int // files of each call that was let through
@@ -43,12 +43,12 @@ func (m *dying) call(do func() error) error {
 func (m *dying) RecordFiles(ctx context.Context, l registry.Lease, object string, version int, files []registry.File) error {
 	return m.call(func() error {
 		m.chunks = append(m.chunks, len(files))
-		return m.Store.RecordFiles(ctx, l, object, version, files)
+		return m.ForWorkers.RecordFiles(ctx, l, object, version, files)
 	})
 }
 
 func (m *dying) RecordVersion(ctx context.Context, l registry.Lease, v registry.VersionRecord) error {
-	return m.call(func() error { return m.Store.RecordVersion(ctx, l, v) })
+	return m.call(func() error { return m.ForWorkers.RecordVersion(ctx, l, v) })
 }
 
 // Record is killed before and after each of its portions and of the last transaction. Until that commits no reader sees anything
@@ -73,7 +73,7 @@ func TestR25_RecordDiesBetweenPortions(t *testing.T) {
 	r.advance(id, registry.Record)
 	var chunks []int
 	die := func(before, after int) {
-		m := &dying{Store: r.registry, before: before, after: after}
+		m := &dying{ForWorkers: r.registry, before: before, after: after}
 		r.deps.Registry = m
 		_, err := r.run(id)
 		if !errors.Is(err, errDied) {

@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/api"
 	"github.com/holdfast/holdfast/registry/client"
+	"github.com/holdfast/holdfast/registry/protocol"
 	"github.com/holdfast/holdfast/registry/relay"
 	"github.com/holdfast/holdfast/registry/sweep"
 	"github.com/holdfast/holdfast/workers"
@@ -34,7 +35,7 @@ func newRemoteRig(t *testing.T) *rig {
 func (r *rig) remotely() {
 	r.t.Helper()
 	url := r.api()
-	r.remote = map[registry.Stage]registry.Store{}
+	r.remote = map[registry.Stage]registry.ForWorkers{}
 	for _, s := range registry.Stages() {
 		r.remote[s] = r.client(url, registry.Token{ID: "worker-" + string(s), Name: "worker " + string(s), Role: registry.RoleWorker, Stages: []registry.Stage{s}})
 	}
@@ -51,12 +52,12 @@ func (r *rig) api() string {
 }
 
 // client is the Registry over HTTP, by a token that is made for it.
-func (r *rig) client(url string, token registry.Token) *client.Store {
+func (r *rig) client(url string, token registry.Token) *protocol.Client {
 	r.t.Helper()
 	secret := "hf_secret_of_" + token.ID
 	token.Hash = api.TokenHash(secret)
 	must(r.t, r.registry.AddToken(r.t.Context(), token))
-	remote := client.NewStore(client.New(url, secret, client.Options{}))
+	remote := protocol.NewClient(client.New(url, secret, client.Options{}))
 	r.t.Cleanup(func() { must(r.t, remote.Close()) })
 	return remote
 }
@@ -76,8 +77,7 @@ func TestRemote_StageByStage(t *testing.T) {
 	r.fails(r.job(registry.Spec{Type: registry.FileType, URL: r.site.put("bad", "bytes"), Filename: "bad", Digest: digestOf("other bytes")}))
 }
 
-// The production roles apart: workers, relay and sweep have nothing but HTTP and the queue, and a batch of 40 jobs comes
-// to its end.
+// The production roles apart: workers have nothing but HTTP and the queue, and a batch of 40 jobs comes to its end.
 func TestRemote_RolesApart(t *testing.T) {
 	r := newRemoteRig(t)
 	log := slog.New(slog.DiscardHandler)
@@ -90,15 +90,14 @@ func TestRemote_RolesApart(t *testing.T) {
 	t.Cleanup(producer.Close)
 	url := r.api()
 	r.deps.Registry = r.client(url, registry.Token{ID: "every", Name: "worker of every stage", Role: registry.RoleWorker})
-	admin := r.client(url, registry.Token{ID: "admin", Name: "the admin", Role: registry.RoleAdmin})
 	runner := &base.Runner{
 		Registry: r.deps.Registry, Interim: r.deps.Interim, Version: "1.2.3", Grace: 5 * time.Second,
 		Connect: base.Queue(queue.ConsumerConfig{Addrs: []string{b.Addr()}, Log: log}, ""),
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 3)
-	go func() { relay.New(admin, producer, log).Run(ctx); ended <- nil }()
-	go func() { sweep.New(admin, time.Minute, log).Run(ctx); ended <- nil }()
+	go func() { relay.New(r.registry, producer, log).Run(ctx); ended <- nil }()
+	go func() { sweep.New(r.registry, time.Minute, log).Run(ctx); ended <- nil }()
 	go func() { ended <- runner.Run(ctx, workers.All(&r.deps)...) }()
 
 	const jobs = 40

@@ -15,7 +15,7 @@ import (
 // it can be needed again.
 type Report struct {
 	base.Worker
-	Registry registry.Store
+	Registry registry.ForWorkers
 	Staging  storage.Store
 	Interim  interim.Store
 }

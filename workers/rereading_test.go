@@ -236,7 +236,7 @@ func TestR06_NoFileIsTakenForScanned(t *testing.T) {
 
 // undigested is a Registry in which an earlier program has noted what was downloaded, once.
 type undigested struct {
-	registry.Store
+	registry.ForWorkers
 	done bool
 }
 
@@ -247,7 +247,7 @@ func (s *undigested) Settle(ctx context.Context, v registry.Settlement) (registr
 		delete(got, "digest")
 		v.Results["download"], _ = json.Marshal(got)
 	}
-	return s.Store.Settle(ctx, v)
+	return s.ForWorkers.Settle(ctx, v)
 }
 
 // A list of which no digest was noted, as before there were any, is not trusted: Download writes it again.
@@ -255,7 +255,7 @@ func TestR06_ListWithoutADigestIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	id := r.job(registry.Spec{Type: registry.FileType, URL: r.site.put("a", "alpha"), Filename: "a"})
-	earlier := &undigested{Store: r.registry}
+	earlier := &undigested{ForWorkers: r.registry}
 	r.deps.Registry = earlier
 	it := r.advance(id, registry.Process)
 	r.deps.Registry = r.registry

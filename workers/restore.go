@@ -31,7 +31,7 @@ type Restore struct {
 	base.Worker
 	Registry interface {
 		registry.Preserving
-		registry.Reading
+		registry.Consulting
 	}
 	Objects ocfl.Roots
 	Staging storage.Store

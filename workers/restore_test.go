@@ -214,7 +214,7 @@ func TestR02_RestoreDiesAnywhereInStorage(t *testing.T) {
 
 // unreached is a Registry that a restore cannot reach from its n-th call on, which may have been carried out.
 type unreached struct {
-	registry.Store
+	registry.ForWorkers
 	left  int
 	after bool
 }
@@ -230,26 +230,26 @@ func (m *unreached) call(do func() error) error {
 }
 
 func (m *unreached) RestorationOf(ctx context.Context, id string) (r registry.Restoration, err error) {
-	err = m.call(func() error { r, err = m.Store.RestorationOf(ctx, id); return err })
+	err = m.call(func() error { r, err = m.ForWorkers.RestorationOf(ctx, id); return err })
 	return r, err
 }
 
 func (m *unreached) Object(ctx context.Context, id string) (o registry.Object, err error) {
-	err = m.call(func() error { o, err = m.Store.Object(ctx, id); return err })
+	err = m.call(func() error { o, err = m.ForWorkers.Object(ctx, id); return err })
 	return o, err
 }
 
 func (m *unreached) Files(ctx context.Context, id string, version int, after string, limit int) (files []registry.File, err error) {
-	err = m.call(func() error { files, err = m.Store.Files(ctx, id, version, after, limit); return err })
+	err = m.call(func() error { files, err = m.ForWorkers.Files(ctx, id, version, after, limit); return err })
 	return files, err
 }
 
 func (m *unreached) Reserve(ctx context.Context, l registry.Lease, r registry.Reservation) error {
-	return m.call(func() error { return m.Store.Reserve(ctx, l, r) })
+	return m.call(func() error { return m.ForWorkers.Reserve(ctx, l, r) })
 }
 
 func (m *unreached) RecordRestoration(ctx context.Context, l registry.Lease, rec registry.RestorationRecord) (r registry.Restoration, err error) {
-	err = m.call(func() error { r, err = m.Store.RecordRestoration(ctx, l, rec); return err })
+	err = m.call(func() error { r, err = m.ForWorkers.RecordRestoration(ctx, l, rec); return err })
 	return r, err
 }
 
@@ -257,7 +257,7 @@ func TestR02_RestoreDiesAnywhereInTheRegistry(t *testing.T) {
 	t.Parallel()
 	for _, after := range []bool{false, true} {
 		r, _, _ := newFaultyRig(t)
-		m := &unreached{Store: r.registry, after: after}
+		m := &unreached{ForWorkers: r.registry, after: after}
 		heal := func() { m.left = 1 << 30 }
 		heal()
 		r.deps.Registry = m
@@ -450,7 +450,7 @@ func spoilt(t *testing.T, offset int64, said string) {
 func TestR24_RestoreReservesFirst(t *testing.T) {
 	t.Parallel()
 	r, v := newVolume(t, 1<<30)
-	asked := &reservations{Store: r.registry}
+	asked := &reservations{ForWorkers: r.registry}
 	o := r.bigJob(1 << 20)
 	r.deps.Registry = asked
 	v.use(1 << 30)

@@ -151,7 +151,7 @@ func TestR27_UnpackingInAnotherOrder(t *testing.T) {
 	id := r.job(registry.Spec{Type: registry.ContainerType, URL: r.site.put("c.zip", zip), Filename: "c.zip"})
 	r.advance(id, registry.Process)
 	tap := &tapped{Store: r.staging, word: "/unpacked/000/", interruptAfter: 120, interrupt: func(context.Context) error { return errTest }}
-	claims := &keyed{Store: r.registry}
+	claims := &keyed{ForWorkers: r.registry}
 	r.deps.Staging, r.deps.Registry = tap, claims
 	if _, err := r.run(id); err == nil {
 		t.Fatal("it was not interrupted")
@@ -179,7 +179,7 @@ func TestRecord_GoesOnFileByFile(t *testing.T) {
 	}
 	id := r.job(registry.Spec{Type: registry.ContainerType, URL: r.site.put("c.zip", zipOf(t, files)), Filename: "c.zip"})
 	r.advance(id, registry.Record)
-	counted := &countedRecords{Store: r.registry, failAt: 3}
+	counted := &countedRecords{ForWorkers: r.registry, failAt: 3}
 	r.deps.Registry = counted
 	if _, err := r.run(id); err == nil {
 		t.Fatal("it was not interrupted")

@@ -43,13 +43,13 @@ type rig struct {
 	later    *atomic.Int64 // how far the Registry's clock is ahead, in nanoseconds
 	site     *site
 	sources  workers.Sources
-	remote   map[registry.Stage]registry.Store // of each stage the Registry over HTTP, by a token of its own; nil: workers have it in themselves
+	remote   map[registry.Stage]registry.ForWorkers // of each stage the Registry over HTTP, by a token of its own; nil: workers have it in themselves
 }
 
 // depsOf are what the worker of a stage works with.
 func (r *rig) depsOf(s registry.Stage) *workers.Deps {
 	d := r.deps
-	if r.remote == nil || d.Registry != registry.Store(r.registry) { // a test put something in between
+	if r.remote == nil || d.Registry != registry.ForWorkers(r.registry) { // a test put something in between
 		return &d
 	}
 	store := r.remote[s]

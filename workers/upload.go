@@ -16,7 +16,7 @@ var over = []registry.State{registry.StateCompleted, registry.StateAborted, regi
 
 // releaseUpload removes the bytes that a batch was submitted as, if it is an upload's and no job of it, nor any other batch, can
 // need them again: needed says whether one can. itself says that the batch is over but for the step that asks.
-func releaseUpload(ctx context.Context, r registry.Store, staging storage.Store, batch registry.WorkItem, itself bool) (needed bool, err error) {
+func releaseUpload(ctx context.Context, r registry.ForWorkers, staging storage.Store, batch registry.WorkItem, itself bool) (needed bool, err error) {
 	var spec registry.Spec
 	if err := json.Unmarshal(batch.Spec, &spec); err != nil {
 		return false, fmt.Errorf("decode spec of item %s: %w", batch.ID, err)
@@ -50,7 +50,7 @@ func releaseUpload(ctx context.Context, r registry.Store, staging storage.Store,
 }
 
 // needsUpload says whether a batch, or a job of it, may need the upload that it was submitted as.
-func needsUpload(ctx context.Context, r registry.Reading, batch registry.WorkItem, itself bool) (bool, error) {
+func needsUpload(ctx context.Context, r registry.ForWorkers, batch registry.WorkItem, itself bool) (bool, error) {
 	if !itself && !slices.Contains(over, batch.State) {
 		return true, nil
 	}

@@ -27,7 +27,7 @@ import (
 
 // Deps is what workers work with.
 type Deps struct {
-	Registry registry.Store
+	Registry registry.ForWorkers
 	Interim  interim.Store
 	Source   func(collection string) source.Fetcher // for one step of an item of the collection; Sources.Of is one
 	Staging  storage.Store

@@ -120,7 +120,7 @@ func (w Work) mostSlots(stages []registry.Stage) (most int) {
 // crew is the workers' part of a process.
 type crew struct {
 	Work
-	registry registry.Store
+	registry registry.ForWorkers
 	interim  interim.Store
 	staging  storage.Store
 	objects  ocfl.Roots

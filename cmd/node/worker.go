@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/api"
 	"github.com/holdfast/holdfast/registry/client"
+	"github.com/holdfast/holdfast/registry/protocol"
 	"github.com/holdfast/holdfast/registry/wire"
 )
 
@@ -46,7 +47,7 @@ func (n *Node) work(ctx context.Context, o WorkerOptions) error {
 		Work: o.Work, buckets: o.buckets(),
 		queue: queue.ConsumerConfig{Addrs: o.Addrs, LookupAddrs: o.LookupAddrs},
 	}
-	store := client.NewStore(client.New(o.Registry, o.Token, client.Options{UserAgent: "holdfast/" + n.Version, Roots: o.Roots})) //nolint:contextcheck // it lives until it is closed
+	store := protocol.NewClient(client.New(o.Registry, o.Token, client.Options{UserAgent: "holdfast/" + n.Version, Roots: o.Roots})) //nolint:contextcheck // it lives until it is closed
 	n.onClose(store.Close)
 	c.registry = store
 	needs := []need{n.listening(&listener, n.listen), {
@@ -94,7 +95,7 @@ func (n *Node) work(ctx context.Context, o WorkerOptions) error {
 }
 
 // checkRegistry asks the Registry who it is, and whether it takes this process for a worker of these stages.
-func (n *Node) checkRegistry(ctx context.Context, o WorkerOptions, s *client.Store) error {
+func (n *Node) checkRegistry(ctx context.Context, o WorkerOptions, s *protocol.Client) error {
 	health, err := AskHealth(ctx, o.Registry, &tls.Config{RootCAs: o.Roots})
 	if err != nil {
 		return err

@@ -2,9 +2,9 @@ package api
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/protocol"
 )
 
 // pagesOperation stands for the pages in the access table.
@@ -140,60 +140,17 @@ func access() map[string][]registry.Role {
 	for id := range stagesOf() {
 		roles[id] = worker
 	}
-	for _, name := range strings.Fields(adminsContract) {
-		roles[contractPrefix+name] = admin
-	}
-	for _, id := range strings.Fields("recheck purge-expired offer undo-offers repeat-offers await-offers sweep") {
-		roles[id] = admin
-	}
 	roles["own-token"] = registry.Roles()
 	return roles
 }
 
-// adminsContract is what nobody's worker needs: whoever asks it acts in any name, or sees everything. The Registry's own processes have the
-// contract in themselves.
-const adminsContract = `submit prepare seal graph edges accepting feed feed-end await-feed attempts reports objects file-history
-	premis-events restorations deposit-receipt receipt-keys collection collections workers claimed
-	begin-upload incoming-of take-upload save-upload finish-upload drop-upload stored-uploads upload-use dropped-uploads
-	forget-upload command bulk request-object search-orphans redeliver ask-for-check set-accepting add-hold remove-hold put-collection
-	add-token token tokens revoke-token put-credential remove-credential profile-versions refused audit
-	put-subscription remove-subscription rewind-subscription pause-subscription resume-subscription subscriptions
-	take-subscriptions note-forwarded note-unforwarded release-subscriptions make-digest`
-
-// workOf is what the workers of each stage ask of the contract, beside what all of them do. What stands in no line is no worker's. A
-// worker's token may ask what the stages that it is good for need, and writes about an item only while it is the one that has claimed it.
-var workOf = map[registry.Stage]string{
-	registry.Expand:    "add-jobs first-of registry-credentials registry-knows-object registry-object",
-	registry.Report:    "close-report registry-batches-of registry-count-items registry-retire-upload",
-	registry.Estimate:  "registry-credentials",
-	registry.Provision: "reserve",
-	registry.Download:  "reserve registry-credentials",
-	registry.Scan:      "",
-	registry.Process:   "identify intend reserve registry-object registry-files registry-knows-object registry-credentials",
-	registry.Replicate: "",
-	registry.Record:    "record-files record-version",
-	registry.Notify:    "note-delivery pass-on registry-deliveries registry-credentials",
-	registry.Deliver: `note-delivery registry-deliveries registry-credentials registry-item registry-items registry-report registry-report-jobs
-		registry-batch-progress registry-batch-safety registry-attention registry-failures registry-count-items registry-holds
-		registry-deletions registry-queue-status registry-why`,
-	registry.Apply: "apply-next",
-	registry.Cleanup: `registry-item registry-events registry-incoming registry-upload registry-batches-of registry-count-items
-		registry-retire-upload registry-knows-object`,
-	registry.Delete:  "lock-object mark-deleting record-deletion registry-object registry-files",
-	registry.Fixity:  "stored-file record-check lock-object",
-	registry.Restore: "reserve record-restoration registry-restoration registry-object registry-files",
-}
-
-// stagesOf are the operations that workers may ask, with the stages whose workers may; nil is every stage.
+// stagesOf are the operations that workers may ask, with the stages whose workers may; nil is every stage. What stands in no line is no
+// worker's. A worker's token may ask what the stages that it is good for need, and writes about an item only while it is the one that has
+// claimed it.
 func stagesOf() map[string][]registry.Stage {
 	out := map[string][]registry.Stage{}
-	for _, s := range registry.Stages() {
-		for _, id := range strings.Fields(workOf[s]) {
-			out[id] = append(out[id], s)
-		}
-	}
-	for _, id := range strings.Fields("claim settle renew list-withdrawn save-result registry-ping registry-has-replicas") {
-		out[id] = nil
+	for name, stages := range protocol.Stages() {
+		out[workerOperation(name)] = stages
 	}
 	return out
 }

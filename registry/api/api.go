@@ -102,7 +102,6 @@ type server struct {
 	receivers   *receivers
 	judgements  *judgements
 	gate        *gate.Gate
-	contract    map[string]string // the operations for our own processes, by the mux's pattern
 }
 
 // New returns the handler for a whole server: API, health, sign-in and pages. It has no goroutines but those that judge
@@ -148,7 +147,6 @@ func newServer(o Options) (*server, error) {
 func (s *server) routes() (*http.ServeMux, huma.API) {
 	mux := http.NewServeMux()
 	api := s.newHuma(mux)
-	s.contract = map[string]string{}
 	s.submitRoutes(api)
 	s.batchRoutes(api)
 	s.reportRoutes(api, mux)
@@ -159,9 +157,6 @@ func (s *server) routes() (*http.ServeMux, huma.API) {
 	s.objectRoutes(api)
 	s.deletionRoutes(api)
 	s.restorationRoutes(api)
-	s.workRoutes(api)
-	s.housekeepingRoutes(api)
-	s.contractRoutes(api)
 	s.tokenRoutes(api)
 	s.sessionRoutes(api)
 	s.credentialRoutes(api)
@@ -175,6 +170,7 @@ func (s *server) routes() (*http.ServeMux, huma.API) {
 	s.restoredRoute(api, mux)
 	s.receiptRoute(api, mux)
 	s.premisRoute(api, mux)
+	s.workerRoute(mux)
 	return mux, api
 }
 
@@ -183,7 +179,7 @@ func (s *server) handler(routes *http.ServeMux, api huma.API) http.Handler {
 	// To write it down takes longer than all the rest of a start, and few ask for it.
 	spec := sync.OnceValues(func() ([]byte, error) { return specification(api) })
 	top := http.NewServeMux()
-	top.Handle(wire.Base+"/", s.authenticated(s.wholeIDs(routes, s.bounded(s.mostBody(routes), s.explained(routes)))))
+	top.Handle(wire.Base+"/", s.authenticated(s.wholeIDs(wire.Base, s.bounded(s.mostBody, s.explained(routes)))))
 	top.HandleFunc("GET "+wire.Base+"/openapi.json", func(w http.ResponseWriter, r *http.Request) {
 		text, err := spec()
 		if err != nil {

@@ -10,14 +10,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast/holdfast/registry/protocol"
 	"github.com/holdfast/holdfast/registry/wire"
 )
 
 // maxBody bounds the body of everything but an upload, in bytes.
 const maxBody = 1 << 20
-
-// maxContractBody bounds the body of what our own processes send: 1,000 inventory rows with long paths, say.
-const maxContractBody = 16 << 20
 
 // bodyTime bounds how long such a body may take.
 const bodyTime = 30 * time.Second
@@ -115,15 +113,12 @@ func bringsBytes(r *http.Request) bool {
 	return r.URL.Path == uploadPath || (r.Method == http.MethodPatch || r.Method == http.MethodPost) && strings.HasPrefix(r.URL.Path, uploadPath+"/")
 }
 
-// mostBody is how large the body of a request may be. Only who may do a contract's operation may send what it may.
-func (s *server) mostBody(routes *http.ServeMux) func(*http.Request) int64 {
-	return func(r *http.Request) int64 {
-		_, pattern := routes.Handler(r)
-		if id, ok := s.contract[pattern]; ok && s.may(callOf(r.Context()).token, id) {
-			return maxContractBody
-		}
-		return maxBody
+// mostBody is how large the body of a request may be. Workers send more, each for what it may ask.
+func (s *server) mostBody(r *http.Request) int64 {
+	if name := workerMethod(r); name != "" && s.may(callOf(r.Context()).token, workerOperation(name)) {
+		return protocol.MaxBody
 	}
+	return maxBody
 }
 
 // mostForm is how large a form of the pages may be.

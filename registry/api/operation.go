@@ -27,11 +27,6 @@ type operation struct {
 	path    string // below wire.Base
 	summary string
 	status  int // of success; 0: 200, or 204 without a body
-	// contract: the body is arguments of the Registry's contract, from a process of ours. It may be large, and is taken as
-	// it is: what cannot be is for the Registry to say.
-	contract bool
-	// acts: it is done in the name of whoever the arguments say, so the log says by whose token.
-	acts bool
 }
 
 // output is an answer with a body.
@@ -104,10 +99,6 @@ func register[I, O any](s *server, api huma.API, o operation, handle func(contex
 	op.MaxBodyBytes = maxBody + 1 // bounded has been here before
 	// And it has read the body. A deadline that stands after that would cut off an answer that takes longer, after 5 s.
 	op.BodyReadTimeout = -1
-	if o.contract {
-		op.MaxBodyBytes, op.SkipValidateBody = maxContractBody+1, true
-		s.contract[o.method+" "+wire.Base+o.path] = o.id
-	}
 	huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
 		out, err := handle(ctx, in)
 		if err != nil {

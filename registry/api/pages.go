@@ -34,7 +34,7 @@ const uploadPages = "/uploads/"
 
 // pages serves the injected pages to whoever has signed in.
 func (s *server) pages() http.Handler {
-	ui := s.wholeIDs(nil, s.ui)
+	ui := s.wholeIDs("", s.ui)
 	// In front of all, so that nobody keeps a connection by a body that never ends, whether anybody reads it or not.
 	return s.bounded(mostForm, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, session, err := s.authenticate(r)

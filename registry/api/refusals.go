@@ -86,8 +86,7 @@ func isRefusal(p *wire.Problem) bool {
 // notable says whether an answer is to become an event. What a process of ours is refused as an act of somebody is that
 // process's to note, which answers him: by way of the contract, too. That the process itself may not ask is not.
 func (s *server) notable(r *http.Request, p *wire.Problem) bool {
-	_, contract := s.contract[r.Pattern]
-	return isRefusal(p) && (!contract || p.Status != http.StatusConflict)
+	return isRefusal(p) && (workerMethod(r) == "" || p.Status != http.StatusConflict)
 }
 
 // refused makes an event of a refusal, within the bounds. The event is there when the answer is.

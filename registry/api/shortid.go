@@ -23,31 +23,22 @@ type candidate struct{ id, about string }
 
 // wholeIDs completes ids that a request's address gives in short: the beginning of an id, of 8 characters or more, of a batch, item, graph,
 // upload, token or session. It is the one place for all operations and pages. It looks only at what the request's token may see, so that nobody learns of
-// others' ids, and leaves what begins none of them as it is: the operation says that there is no such thing. Operations of the
-// contract between our own processes take whole ids only. What could be several is refused, with their ids.
-func (s *server) wholeIDs(routes *http.ServeMux, next http.Handler) http.Handler {
+// others' ids, and leaves what begins none of them as it is: the operation says that there is no such thing. Workers
+// send whole ids only. base is what stands before the address: "" for the pages. What could be several is refused, with their ids.
+func (s *server) wholeIDs(base string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		base, path := "", r.URL.Path
-		if routes != nil {
-			base, path = wire.Base, strings.TrimPrefix(path, wire.Base)
-		}
+		path := strings.TrimPrefix(r.URL.Path, base)
 		parts := strings.SplitN(strings.TrimPrefix(path, "/"), "/", 3)
 		if len(parts) < 2 || len(parts[1]) < leastID || len(parts[1]) >= wholeID || reads[parts[0]] == "" {
 			next.ServeHTTP(w, r)
 			return
-		}
-		if routes != nil {
-			if _, pattern := routes.Handler(r); s.contract[pattern] != "" {
-				next.ServeHTTP(w, r)
-				return
-			}
 		}
 		meant, err := s.meant(r.Context(), parts[0], strings.ToLower(parts[1]))
 		switch {
 		case err != nil:
 			s.fail(w, r, err)
 			return
-		case len(meant) > 1 && routes == nil: // a page: the search lists them
+		case len(meant) > 1 && base == "": // a page: the search lists them
 			http.Redirect(w, r, "/?q="+url.QueryEscape("id:"+parts[1]), http.StatusSeeOther)
 			return
 		case len(meant) > 1:

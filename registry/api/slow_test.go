@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/api"
 	"github.com/holdfast/holdfast/registry/client"
+	"github.com/holdfast/holdfast/registry/protocol"
 )
 
 // dated notes the read deadline of the connection that it accepts.
@@ -73,7 +74,7 @@ func TestSlowWorkIsNotGivenUp(t *testing.T) {
 	t.Cleanup(c.Close)
 	_, err := c.Command(t.Context(), registry.Command{ItemID: job, Act: registry.ActCancel})
 	must(t, err)
-	remote := client.NewStore(c)
+	remote := protocol.NewClient(c)
 	t.Cleanup(func() { must(t, remote.Close()) })
 	if _, err := remote.AddJobs(t.Context(), registry.Lease{ItemID: job, N: 1}, nil); err == nil {
 		t.Error("jobs were added to a job")

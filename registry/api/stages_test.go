@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/api"
 	"github.com/holdfast/holdfast/registry/client"
+	"github.com/holdfast/holdfast/registry/protocol"
 	"github.com/holdfast/holdfast/registry/wire"
 )
 
@@ -24,14 +25,15 @@ func (b *bench) serving(t *testing.T, name string, stages ...registry.Stage) str
 }
 
 // worker is the Registry as a worker of some stages has it.
-func (b *bench) worker(t *testing.T, name string, stages ...registry.Stage) *client.Store {
+func (b *bench) worker(t *testing.T, name string, stages ...registry.Stage) *protocol.Client {
 	t.Helper()
-	s := client.NewStore(client.New(b.server.URL, b.serving(t, name, stages...), client.Options{}))
+	s := protocol.NewClient(client.New(b.server.URL, b.serving(t, name, stages...), client.Options{}))
 	t.Cleanup(func() { must(t, s.Close()) })
 	return s
 }
 
-// TestAccess_ByStage asks every operation there is with a worker's token of every stage: what the stage does not need is refused.
+// TestAccess_ByStage asks every operation there is, of the API and of the workers' protocol, with a worker's token of every stage: what the stage
+// does not need is refused.
 func TestAccess_ByStage(t *testing.T) {
 	text, err := api.Specification()
 	must(t, err)
@@ -42,29 +44,31 @@ func TestAccess_ByStage(t *testing.T) {
 	asked, refused := 0, 0
 	for _, stage := range registry.Stages() {
 		secret := b.serving(t, "worker "+string(stage), stage)
+		try := func(operation, method, path, body string) {
+			stages, workers := table[operation]
+			may := workers && (stages == nil || slices.Contains(stages, stage)) || operation == "own-token"
+			answer, text := b.send(t, strings.ToUpper(method), "/api/v1"+path, body, "Authorization", "Bearer "+secret)
+			asked++
+			// What it may ask about some items only is refused for another reason: it has claimed nothing.
+			forbidden := answer.StatusCode == http.StatusForbidden && !strings.Contains(text, "only while it works at an item")
+			if forbidden == may {
+				t.Errorf("%s may %s: %v, answered %d %s", stage, operation, may, answer.StatusCode, text)
+			}
+			if forbidden {
+				refused++
+			}
+		}
 		for path, methods := range spec.Paths {
 			for method, op := range methods {
-				stages, workers := table[op.OperationID]
-				may := workers && (stages == nil || slices.Contains(stages, stage)) || op.OperationID == "own-token"
-				address := "/api/v1" + strings.NewReplacer("{id}", "none", "{name}", "none", "{n}", "1").Replace(path)
-				if op.OperationID == "list-withdrawn" {
-					address += "?wait_ms=0"
-				}
 				body := ""
 				if method == "post" || method == "put" {
 					body = "{}"
 				}
-				answer, text := b.send(t, strings.ToUpper(method), address, body, "Authorization", "Bearer "+secret)
-				asked++
-				// What it may ask about some items only is refused for another reason: it has claimed nothing.
-				forbidden := answer.StatusCode == http.StatusForbidden && !strings.Contains(text, "only while it works at an item")
-				if forbidden == may {
-					t.Errorf("%s may %s: %v, answered %d %s", stage, op.OperationID, may, answer.StatusCode, text)
-				}
-				if forbidden {
-					refused++
-				}
+				try(op.OperationID, method, strings.NewReplacer("{id}", "none", "{name}", "none", "{n}", "1").Replace(path), body)
 			}
+		}
+		for name := range protocol.Stages() {
+			try("work/"+name, "post", protocol.Path+name, "{}")
 		}
 	}
 	if asked < 1000 || refused < asked/2 {
@@ -81,17 +85,16 @@ func TestAccess_StagesPrinciples(t *testing.T) {
 			t.Errorf("%s is allowed to %d stages; is it needed by so many?", id, len(stages))
 		}
 	}
-	for _, id := range strings.Fields(`submit prepare seal command bulk put-collection add-token tokens token set-accepting add-hold remove-hold put-credential
-		begin-upload take-upload finish-upload drop-upload redeliver request-object revoke-token claimed`) {
-		if _, may := table["registry-"+id]; may {
-			t.Errorf("a worker may %s", id)
+	for id := range table {
+		if !strings.HasPrefix(id, "work/") {
+			t.Errorf("a worker may %s of the API", id)
 		}
 	}
 	for id, want := range map[string]string{
 		"add-jobs": "expand", "close-report": "report", "apply-next": "apply", "identify": "process", "intend": "process", "record-version": "record",
 		"record-files": "record", "mark-deleting": "delete", "record-deletion": "delete", "record-check": "fixity", "record-restoration": "restore",
 	} {
-		if got := table[id]; len(got) != 1 || string(got[0]) != want {
+		if got := table["work/"+id]; len(got) != 1 || string(got[0]) != want {
 			t.Errorf("%s is done by %v, want %s alone", id, got, want)
 		}
 	}
@@ -205,14 +208,14 @@ func TestWorkers_OldTokens(t *testing.T) {
 	b := newBench(t)
 	old := client.New(b.server.URL, secret(registry.RoleWorker), client.Options{})
 	t.Cleanup(old.Close)
-	s := client.NewStore(old)
+	s := protocol.NewClient(old)
 	for _, stage := range registry.Stages() {
 		_, err := s.Claim(t.Context(), registry.ClaimRequest{RequestID: string(stage), Stage: stage, Worker: "w", Lease: time.Minute, MaxAttempts: 5})
 		if !errors.As(err, new(*registry.NotClaimable)) {
 			t.Errorf("claim for %s: %v", stage, err)
 		}
 	}
-	_, err := s.Submit(t.Context(), registry.Submission{Collection: "default", Spec: registry.Spec{URL: "http://h.test/a"}, Actor: "forged"})
+	_, err := old.Submit(t.Context(), wire.SubmitRequest{URL: "http://h.test/a"}, "")
 	problemOf(t, err, http.StatusForbidden, wire.CodeForbidden)
 	me, err := old.OwnToken(t.Context())
 	must(t, err)

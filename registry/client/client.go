@@ -78,6 +78,9 @@ func New(baseURL, token string, o Options) *Client {
 	return c
 }
 
+// Timeout is how long a request that carries no file may take.
+func (c *Client) Timeout() time.Duration { return c.timeout }
+
 // Close lets go of idle connections. The client can be used after it.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
@@ -201,4 +204,26 @@ func get[T any](ctx context.Context, c *Client, path string, query url.Values) (
 	var out T
 	err := c.ask(ctx, request{method: http.MethodGet, path: path, query: query}, nil, &out)
 	return out, err
+}
+
+// Post sends in as JSON to a path below the API, and decodes the answer into out. It takes at most so long; 0: Timeout. It is for registry/protocol:
+// what people ask has methods of its own.
+func (c *Client) Post(ctx context.Context, path string, most time.Duration, in, out any) error {
+	if most > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, most)
+		defer cancel()
+	}
+	return c.ask(ctx, request{method: http.MethodPost, path: path, unbounded: most > 0}, in, out)
+}
+
+// encode is v as it travels: as JSON, which is not changed any further.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, fmt.Errorf("encode request: %w", err)
+	}
+	return b.Bytes(), nil
 }

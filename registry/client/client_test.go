@@ -3,12 +3,10 @@ package client_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -17,17 +15,11 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/client"
-	"github.com/holdfast/holdfast/registry/sqlstore/postgrestest"
 	"github.com/holdfast/holdfast/registry/wire"
 )
 
 func TestMain(m *testing.M) {
-	code := postgrestest.Main(m)
-	if err := goleak.Find(); err != nil && code == 0 {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
+	goleak.VerifyTestMain(m)
 }
 
 func must(t testing.TB, err error) {

@@ -33,18 +33,3 @@ func (c *Client) decide(ctx context.Context, method, path string, body any) (reg
 	err := c.ask(ctx, request{method: method, path: path}, body, &out)
 	return out, err
 }
-
-// AskDeletion implements registry.Deciding; the actor is this store's token.
-func (s *Store) AskDeletion(ctx context.Context, objectID, reason, actor string) (registry.Deletion, error) {
-	return s.c.AskDeletion(ctx, objectID, reason, actor)
-}
-
-// ApproveDeletion implements registry.Deciding; the actor is this store's token.
-func (s *Store) ApproveDeletion(ctx context.Context, objectID, actor string) (registry.Deletion, error) {
-	return s.c.ApproveDeletion(ctx, objectID, actor)
-}
-
-// WithdrawDeletion implements registry.Deciding; the actor is this store's token.
-func (s *Store) WithdrawDeletion(ctx context.Context, objectID, actor string) (registry.Deletion, error) {
-	return s.c.WithdrawDeletion(ctx, objectID, actor)
-}

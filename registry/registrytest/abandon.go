@@ -129,15 +129,6 @@ func abandonTwoPeople(f *fixture) {
 		f.Errorf("one person alone made it %s, %q", it.Status, it.Commitment)
 	}
 	f.says(f.unconfirmed(id, registry.ActAbandon), asker, "staging is lost", "is given up")
-	if _, ok := f.Store.(Acting); ok { // one token is one person, whom else it names
-		other, _ := f.stuck()
-		for _, name := range []string{asker, approver} {
-			_, err = f.Command(f.Context(), registry.Command{
-				ItemID: other, Act: registry.ActAbandon, Reason: "because", Actor: name, Confirmed: true, AgreesTo: f.asking(other),
-			})
-		}
-		f.is(err, registry.ErrSamePerson)
-	}
 	f.clock.pass(registry.AskingLasts)
 	it, err := f.wantsAbandoned(approver, id)
 	f.must(err)

@@ -1,8 +1,6 @@
 package wire
 
 import (
-	"time"
-
 	"github.com/holdfast/holdfast/registry"
 )
 
@@ -24,18 +22,4 @@ type CursorRequest struct {
 // PauseRequest has nothing more sent.
 type PauseRequest struct {
 	Reason string `json:"reason" doc:"Why; whoever wonders where the events are is shown it"`
-}
-
-// SubscriptionAct is what somebody asks of a subscription.
-type SubscriptionAct struct {
-	Name   string `json:"name"`
-	Cursor int64  `json:"cursor"`
-	Reason string `json:"reason"`
-	Actor  string `json:"actor"`
-}
-
-// SubscriptionTaking is a process that forwards.
-type SubscriptionTaking struct {
-	Owner string        `json:"owner"`
-	Lease time.Duration `json:"lease"`
 }

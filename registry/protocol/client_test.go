@@ -1,4 +1,4 @@
-package client_test
+package protocol_test
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,11 +14,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/client"
+	"github.com/holdfast/holdfast/registry/protocol"
 	"github.com/holdfast/holdfast/registry/wire"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // faulty is a store that answers reads of items and claims with an error.
 type faulty struct {
@@ -120,14 +125,14 @@ func TestStore_OtherErrorsAreNoneOfTheContract(t *testing.T) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		fmt.Fprint(w, `{"status":503,"code":"unavailable","cause":{"kind":"of a newer version","fields":{}}}`)
 	}, client.Options{})
-	gone := client.NewStore(client.New("http://127.0.0.1:1", "tok", client.Options{}))
+	gone := protocol.NewClient(client.New("http://127.0.0.1:1", "tok", client.Options{}))
 	t.Cleanup(func() { must(t, gone.Close()) })
-	unavailable := client.NewStore(later)
+	unavailable := protocol.NewClient(later)
 	t.Cleanup(func() { must(t, unavailable.Close()) })
 	_, refused := gone.Claim(t.Context(), registry.ClaimRequest{RequestID: "r"})
 	_, busy := unavailable.Claim(t.Context(), registry.ClaimRequest{RequestID: "r"})
 	between := asking(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, client.Options{})
-	proxied := client.NewStore(between)
+	proxied := protocol.NewClient(between)
 	t.Cleanup(func() { must(t, proxied.Close()) })
 	_, hidden := proxied.Item(t.Context(), "x")
 	for name, e := range map[string]error{"no connection": refused, "a busy server": busy, "a proxy without it": hidden} {
@@ -167,30 +172,30 @@ type gate struct {
 func newGate() *gate { return &gate{arrived: make(chan int, 1000), open: make(chan struct{})} }
 
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var in wire.ClaimsRequest
+	var in []registry.ClaimRequest
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
 	g.requests.Add(1)
-	g.claims.Add(int64(len(in.Claims)))
-	g.arrived <- len(in.Claims)
+	g.claims.Add(int64(len(in)))
+	g.arrived <- len(in)
 	select {
 	case <-g.open:
 	case <-r.Context().Done():
 		return
 	}
-	var out wire.Answers[registry.Claim]
-	for _, c := range in.Claims {
-		out.Answers = append(out.Answers, wire.Answer[registry.Claim]{Value: &registry.Claim{Lease: registry.Lease{ItemID: c.RequestID, N: 1}}})
+	var out []map[string]registry.Claim
+	for _, c := range in {
+		out = append(out, map[string]registry.Claim{"value": {Lease: registry.Lease{ItemID: c.RequestID, N: 1}}})
 	}
 	_ = json.NewEncoder(w).Encode(out)
 }
 
 // store returns a Store that asks g.
-func (g *gate) store(t *testing.T) *client.Store {
+func (g *gate) store(t *testing.T) *protocol.Client {
 	t.Helper()
-	s := client.NewStore(asking(t, g.ServeHTTP, client.Options{}))
+	s := protocol.NewClient(asking(t, g.ServeHTTP, client.Options{}))
 	t.Cleanup(func() { must(t, s.Close()) })
 	return s
 }
@@ -223,7 +228,7 @@ func TestStore_ClaimsTravelTogether(t *testing.T) {
 	}
 	close(g.arrived)
 	for n := range g.arrived {
-		if n > wire.MostTogether {
+		if n > 100 {
 			t.Errorf("%d claims in one request", n)
 		}
 	}
@@ -337,7 +342,7 @@ func TestStore_EachHasItsOwnVerdict(t *testing.T) {
 }
 
 // counted serves a store, and counts the requests with claims.
-func counted(t testing.TB, store registry.Store, claims *atomic.Int64) *client.Store {
+func counted(t testing.TB, store registry.Store, claims *atomic.Int64) *protocol.Client {
 	t.Helper()
 	return serveBy(t, store, time.Now, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -365,6 +370,9 @@ func TestStore_PanicIsAnError(t *testing.T) {
 		t.Errorf("error %v, want a problem", err)
 	}
 	must(t, remote.Ping(t.Context()))
+	if holds, err := remote.Holds(t.Context()); err != nil || len(holds) != 0 {
+		t.Errorf("holds %v, %v", holds, err)
+	}
 }
 
 // The largest calls that the contract allows get through, those beyond are refused, and only who may send them may.
@@ -414,15 +422,6 @@ func (w *waiting) Withdrawn(ctx context.Context, worker string, after int64) ([]
 	}
 }
 
-func (w *waiting) AwaitFeed(ctx context.Context, _ int64) error {
-	select {
-	case <-w.news:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // Waits last longer than a request does, hear news at once, and end with their context.
 func TestStore_Waits(t *testing.T) {
 	w := &waiting{Store: sqlite(t, time.Now), news: make(chan int64)}
@@ -435,66 +434,49 @@ func TestStore_Waits(t *testing.T) {
 			next.ServeHTTP(rw, r)
 		})
 	})
-	remote := client.NewStore(client.New(server.URL, adminToken, client.Options{Timeout: 200 * time.Millisecond}))
+	remote := protocol.NewClient(client.New(server.URL, adminToken, client.Options{Timeout: 200 * time.Millisecond}))
 	t.Cleanup(func() { must(t, remote.Close()) })
-	for _, wait := range []struct {
-		name  string
-		await func(context.Context) (int64, error)
-		none  error
-	}{
-		{"withdrawn", func(ctx context.Context) (int64, error) {
-			taken, next, err := remote.Withdrawn(ctx, "w", 7)
-			if len(taken) > 0 && taken[0] != (registry.Lease{ItemID: "w", N: 5}) {
-				t.Errorf("taken %+v", taken)
-			}
-			return next, err
-		}, nil},
-		{"feed", func(ctx context.Context) (int64, error) { return 12, remote.AwaitFeed(ctx, 7) }, context.Canceled},
-	} {
-		t.Run(wait.name, func(t *testing.T) {
-			type answer struct {
-				next int64
-				err  error
-			}
-			answers := make(chan answer, 1)
-			go func() {
-				next, err := wait.await(t.Context())
-				answers <- answer{next, err}
-			}()
-			for range 3 {
-				<-again // a poll ended without news, and another began
-			}
-			w.news <- 5
-			if got := <-answers; got.next != 12 || got.err != nil {
-				t.Errorf("answer %+v, want 12", got)
-			}
-			ctx, cancel := context.WithCancel(t.Context())
-			go func() {
-				next, err := wait.await(ctx)
-				answers <- answer{next, err}
-			}()
-			cancel()
-			if got := <-answers; !errors.Is(got.err, wait.none) {
-				t.Errorf("after the end of the context: %v, want %v", got.err, wait.none)
-			}
-		})
+	type heard struct {
+		taken []registry.Lease
+		next  int64
+		err   error
+	}
+	answers := make(chan heard, 1)
+	await := func(ctx context.Context) {
+		taken, next, err := remote.Withdrawn(ctx, "w", 7)
+		answers <- heard{taken, next, err}
+	}
+	go await(t.Context())
+	for range 3 {
+		<-again // a poll ended without news, and another began
+	}
+	w.news <- 5
+	got := <-answers
+	if got.err != nil || got.next != 12 || len(got.taken) != 1 || got.taken[0] != (registry.Lease{ItemID: "w", N: 5}) {
+		t.Errorf("heard %+v, want attempt 5, and 12 to go on with", got)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go await(ctx)
+	cancel()
+	if got := <-answers; got.err != nil || len(got.taken) > 0 {
+		t.Errorf("after the end of the context: %+v, want nothing and no error", got)
 	}
 }
 
-// Administering takes an admin, and nothing of the contract is a depositor's.
+// Nobody but workers and admins asks anything of the protocol.
 func TestStore_Roles(t *testing.T) {
 	local := sqlite(t, time.Now)
 	server := serverOf(t, local, time.Now, nil)
 	for _, role := range registry.Roles() {
 		hash := registry.Token{ID: "as-" + string(role), Hash: hashOf("secret-" + string(role)), Name: "the " + string(role), Role: role}
 		must(t, local.AddToken(t.Context(), hash))
-		s := client.NewStore(client.New(server.URL, "secret-"+string(role), client.Options{}))
+		s := protocol.NewClient(client.New(server.URL, "secret-"+string(role), client.Options{}))
 		t.Cleanup(func() { must(t, s.Close()) })
 		forbidden := func(err error) bool {
 			var p *client.Problem
 			return errors.As(err, &p) && p.Status == http.StatusForbidden
 		}
-		works, administers := role == registry.RoleWorker || role == registry.RoleAdmin, role == registry.RoleAdmin
+		works := role == registry.RoleWorker || role == registry.RoleAdmin
 		_, claim := s.Claim(t.Context(), registry.ClaimRequest{RequestID: "r", Stage: registry.Expand})
 		_, item := s.Item(t.Context(), "x")
 		for _, err := range []error{claim, item} {
@@ -502,42 +484,24 @@ func TestStore_Roles(t *testing.T) {
 				t.Errorf("%s works: %v", role, err)
 			}
 		}
-		for _, err := range []error{
-			s.PutCollection(t.Context(), registry.Collection{Mnemonic: "c"}, "forged"),
-			s.AddToken(t.Context(), registry.Token{ID: "t", Hash: "h", Role: registry.RoleAdmin}),
-			s.Refused(t.Context(), registry.Refusal{Code: "forged"}),
-			second(s.Sweep(t.Context(), time.Minute)),
-			second(s.Submit(t.Context(), registry.Submission{Collection: "c", Actor: "forged"})),
-			second(s.Claimed(t.Context(), "as-worker")),
-			second(s.Tokens(t.Context())),
-			second(s.TokenByHash(t.Context(), "h")),
-			second(s.Audit(t.Context(), registry.AuditQuery{})),
-		} {
-			if forbidden(err) == administers {
-				t.Errorf("%s administers: %v", role, err)
-			}
-		}
 	}
 }
-
-func second[T any](_ T, err error) error { return err }
 
 // After Close nothing is asked, and Close may be called again.
 func TestStore_Close(t *testing.T) {
 	requests := new(atomic.Int64)
 	c := asking(t, func(http.ResponseWriter, *http.Request) { requests.Add(1) }, client.Options{})
-	s := client.NewStore(c)
+	s := protocol.NewClient(c)
 	must(t, s.Close())
 	must(t, s.Close())
 	_, claim := s.Claim(t.Context(), registry.ClaimRequest{RequestID: "r"})
 	_, item := s.Item(t.Context(), "x")
 	_, result := s.SaveResult(t.Context(), registry.Lease{ItemID: "i", N: 1}, "n", json.RawMessage("1"))
 	for _, err := range []error{claim, item, result, s.Ping(t.Context())} {
-		if !errors.Is(err, client.ErrClosed) {
+		if !errors.Is(err, protocol.ErrClosed) {
 			t.Errorf("error %v, want ErrClosed", err)
 		}
 	}
-	s.Woken()
 	if requests.Load() > 0 {
 		t.Errorf("%d requests after Close", requests.Load())
 	}
@@ -555,8 +519,9 @@ func BenchmarkClaim(b *testing.B) {
 					_, err := store.Submit(b.Context(), registry.Submission{Collection: "c", Spec: registry.Spec{URL: fmt.Sprint("http://h/", i)}, Actor: "a"})
 					must(b, err)
 				}
+				asked := registry.Working(store)
 				if where == "http" {
-					store = counted(b, store, requests)
+					asked = counted(b, store, requests)
 				}
 				var next atomic.Int64
 				b.ResetTimer()
@@ -564,7 +529,7 @@ func BenchmarkClaim(b *testing.B) {
 				for range claimers {
 					all.Go(func() {
 						for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
-							_, err := store.Claim(b.Context(), registry.ClaimRequest{
+							_, err := asked.Claim(b.Context(), registry.ClaimRequest{
 								RequestID: fmt.Sprint(i), Stage: registry.Expand, Worker: "w", Lease: time.Minute, MaxAttempts: 5,
 							})
 							if err != nil {
@@ -578,4 +543,21 @@ func BenchmarkClaim(b *testing.B) {
 			})
 		}
 	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// asking returns a client of a server that answers as handle does.
+func asking(t *testing.T, handle http.HandlerFunc, o client.Options) *client.Client {
+	t.Helper()
+	server := httptest.NewServer(handle)
+	t.Cleanup(server.Close)
+	c := client.New(server.URL, "tok", o)
+	t.Cleanup(c.Close)
+	return c
 }

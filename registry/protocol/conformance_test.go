@@ -1,11 +1,14 @@
-package client_test
+package protocol_test
 
 import (
 	"context"
+	"flag"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,6 +16,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/api"
 	"github.com/holdfast/holdfast/registry/client"
+	"github.com/holdfast/holdfast/registry/protocol"
 	"github.com/holdfast/holdfast/registry/registrytest"
 	"github.com/holdfast/holdfast/registry/sqlstore"
 	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
@@ -21,28 +25,56 @@ import (
 
 const adminToken = "hf_secret_of_admin"
 
-// TestStore runs the conformance suite over HTTP: a Store that asks the API on top of a real store. Every act in every place is among
-// it, so that what an item says it allows is what the API takes.
+// TestStore runs the conformance suite with the methods of workers asked over HTTP, and all others of the store itself: those topics that
+// are about what workers do. Every method of the protocol is asked in them.
 func TestStore(t *testing.T) {
-	conformance(t, sqlite)
+	var asked sync.Map
+	registrytest.Run(t, func(t *testing.T, now func() time.Time) registry.Store {
+		store := backing(t, sqlstoretest.SQLite(t), now)
+		server := serverOf(t, store, now, func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				asked.Store(r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:], true)
+				next.ServeHTTP(w, r)
+			})
+		})
+		caller := client.New(server.URL, adminToken, client.Options{})
+		remote := protocol.NewClient(caller)
+		t.Cleanup(func() { must(t, remote.Close()) })
+		return apart{Client: remote, beside: beside{store}, url: server.URL}
+	}, "claim", "renew", "settle", "fence", "batch", "report", "lock", "identify", "intent", "abandon", "record", "object_item", "deletion", "fixity",
+		"restore", "delivery", "mail", "reserve", "stop", "bulk", "crowd", "held_worker", "why", "failures", "incoming", "orphan", "credential", "queue")
+	if flag.Lookup("test.run").Value.String() != "" {
+		return // only some of them were asked for
+	}
+	for name := range protocol.Stages() {
+		if _, ok := asked.Load(name); !ok && name != "holds" && name != "ping" { // which the next tests ask
+			t.Errorf("no test asks %s", name)
+		}
+	}
 }
 
-// TestPostgreSQL runs what is paged, nested or refused on top of a PostgreSQL, whose answers are shaped a little differently. That
-// its answers are right is seen without HTTP, by sqlstore's tests.
-func TestPostgreSQL(t *testing.T) {
-	conformance(t, postgres, "claim", "settle", "command", "list", "feed", "report", "record", "identify", "why", "query", "delivery", "failures", "expire", "orphan")
+// apart is a store whose methods for workers are asked over HTTP.
+type apart struct {
+	*protocol.Client
+	beside
+	url string
+}
+
+// beside has what is no worker's: its methods lie deeper than those of the client, which come first.
+type beside struct{ registry.Store }
+
+// Close closes the client; the store is its opener's.
+func (a apart) Close() error { return a.Client.Close() }
+
+// Acting implements registrytest.Acting.
+func (a apart) Acting(actor string) registrytest.Person {
+	return client.New(a.url, actor, client.Options{})
 }
 
 // sqlite opens a store on a database of the test's own.
 func sqlite(t *testing.T, now func() time.Time) registry.Store {
 	t.Helper()
 	return backing(t, sqlstoretest.SQLite(t), now)
-}
-
-// postgres is sqlite on the other database.
-func postgres(t *testing.T, now func() time.Time) registry.Store {
-	t.Helper()
-	return backing(t, sqlstoretest.Postgres(t), now)
 }
 
 // backing opens the store at a URL until the test ends.
@@ -54,38 +86,16 @@ func backing(t testing.TB, url string, now func() time.Time) *sqlstore.Store {
 	return s
 }
 
-// conformance runs the suite, or topics of it, against the API on top of what open opens.
-func conformance(t *testing.T, open registrytest.Open, topics ...string) {
-	t.Helper()
-	registrytest.Run(t, func(t *testing.T, now func() time.Time) registry.Store {
-		server := serverOf(t, open(t, now), now, nil)
-		remote := client.NewStore(client.New(server.URL, adminToken, client.Options{}))
-		t.Cleanup(func() { must(t, remote.Close()) })
-		return acting{Store: remote, url: server.URL}
-	}, topics...)
-}
-
-// acting is a store that others can ask with their tokens.
-type acting struct {
-	*client.Store
-	url string
-}
-
-// Acting implements registrytest.Acting.
-func (a acting) Acting(actor string) registrytest.Person {
-	return client.New(a.url, actor, client.Options{})
-}
-
-// serve puts the API in front of a store, and returns the Store that asks it.
-func serve(t testing.TB, store registry.Store, now func() time.Time) *client.Store {
+// serve puts the API in front of a store, and returns what asks it.
+func serve(t testing.TB, store registry.Store, now func() time.Time) *protocol.Client {
 	t.Helper()
 	return serveBy(t, store, now, nil)
 }
 
 // serveBy is serve with something around the API.
-func serveBy(t testing.TB, store registry.Store, now func() time.Time, around func(http.Handler) http.Handler) *client.Store {
+func serveBy(t testing.TB, store registry.Store, now func() time.Time, around func(http.Handler) http.Handler) *protocol.Client {
 	t.Helper()
-	remote := client.NewStore(client.New(serverOf(t, store, now, around).URL, adminToken, client.Options{}))
+	remote := protocol.NewClient(client.New(serverOf(t, store, now, around).URL, adminToken, client.Options{}))
 	t.Cleanup(func() { must(t, remote.Close()) })
 	return remote
 }

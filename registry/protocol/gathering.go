@@ -1,14 +1,11 @@
-package client
+package protocol
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
-
-	"github.com/holdfast/holdfast/registry/wire"
 )
 
 // mostGathered bounds the body of a request that brings several calls, in bytes; the server takes twice that.
@@ -17,7 +14,7 @@ const mostGathered = 8 << 20
 // gathering sends calls together that come while an earlier request is under way (design section 4.7). There is no timer: a
 // call that finds none under way goes at once. Calls keep their order.
 type gathering[I, O any] struct {
-	send  func(context.Context, []json.RawMessage) ([]wire.Answer[O], error)
+	send  func(context.Context, []json.RawMessage) ([]answer[O], error)
 	start func(func(context.Context)) error // in the background, until the context ends
 
 	mu      sync.Mutex
@@ -32,6 +29,11 @@ type gathered[O any] struct {
 	done chan struct{}
 	out  O
 	err  error
+}
+
+// gather returns a gathering that sends by send, in the background that start starts.
+func gather[I, O any](start func(func(context.Context)) error, send func(context.Context, []json.RawMessage) ([]answer[O], error)) *gathering[I, O] {
+	return &gathering[I, O]{start: start, send: send}
 }
 
 // flight is a request under way, for as long as anybody waits for it.
@@ -145,7 +147,7 @@ func (g *gathering[I, O]) board(cancel context.CancelFunc) []*gathered[O] {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	n, size := 0, 0
-	for n < min(len(g.waiting), wire.MostTogether) && (n == 0 || size+len(g.waiting[n].text) <= mostGathered) {
+	for n < min(len(g.waiting), mostTogether) && (n == 0 || size+len(g.waiting[n].text) <= mostGathered) {
 		size += len(g.waiting[n].text)
 		n++
 	}
@@ -157,15 +159,4 @@ func (g *gathering[I, O]) board(cancel context.CancelFunc) []*gathered[O] {
 		e.on = f
 	}
 	return calls
-}
-
-// encode is v as it travels: as JSON, which is not changed any further.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, fmt.Errorf("encode request: %w", err)
-	}
-	return b.Bytes(), nil
 }
