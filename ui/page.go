@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/webserver"
 )
 
 // refreshEvery is how often a page that still changes is loaded again.
@@ -74,7 +75,7 @@ func (p *pages) write(w http.ResponseWriter, r *http.Request, out page, status i
 	// Whole or not at all: a page that breaks off in the middle would look like the truth.
 	var text bytes.Buffer
 	if err := p.templates[out.Name].Execute(&text, out); err != nil {
-		p.log.ErrorContext(r.Context(), "page failed", "path", r.URL.Path, "err", err)
+		p.log.ErrorContext(r.Context(), "page failed", "path", webserver.Path(r), "err", webserver.ErrorText(err))
 		http.Error(w, "The page could not be made; the log says why.", http.StatusInternalServerError)
 		return
 	}
@@ -95,7 +96,7 @@ func (p *pages) problem(r *http.Request, err error) (page, int) {
 	switch {
 	case errors.Is(err, registry.ErrNotFound):
 		out.Title = "Not found"
-		out.Content = failure{What: "There is nothing at " + r.URL.Path + ".", Do: "It may have been removed, or the address is not whole."}
+		out.Content = failure{What: "There is nothing at " + webserver.Path(r) + ".", Do: "It may have been removed, or the address is not whole."}
 		return out, http.StatusNotFound
 	case errors.Is(err, errBadQuery):
 		out.Title = "Not understood"
@@ -113,7 +114,7 @@ func (p *pages) problem(r *http.Request, err error) (page, int) {
 		out.Content = failure{What: "The page was given up before it was whole.", Do: "Load it again."}
 		return out, http.StatusServiceUnavailable
 	}
-	p.log.ErrorContext(r.Context(), "page failed", "path", r.URL.Path, "err", err)
+	p.log.ErrorContext(r.Context(), "page failed", "path", webserver.Path(r), "err", webserver.ErrorText(err))
 	out.Content = failure{What: "The Registry did not answer.", Do: "Load the page again; if it stays so, the log says why."}
 	return out, http.StatusInternalServerError
 }

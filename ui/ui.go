@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/webserver"
 )
 
 //go:embed page/*.html
@@ -92,7 +93,7 @@ func New(o Options) (http.Handler, error) {
 		_, _ = w.Write(style) // the reader has gone if this fails
 	})
 	mux.HandleFunc("/", p.show(func(r *http.Request) (page, error) {
-		return page{}, fmt.Errorf("page %s: %w", r.URL.Path, registry.ErrNotFound)
+		return page{}, fmt.Errorf("page %s: %w", webserver.Path(r), registry.ErrNotFound)
 	}))
 	return secured(mux), nil
 }

@@ -1,9 +1,11 @@
 package ui_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"html/template"
 	"log/slog"
 	"net/http"
@@ -12,6 +14,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqlstore"
@@ -46,7 +49,12 @@ func newSite(t testing.TB) *site {
 
 func handlerOf(t testing.TB, r registry.Reading) http.Handler {
 	t.Helper()
-	h, err := ui.New(ui.Options{Registry: r, Log: slog.New(slog.DiscardHandler), Version: "1.0"})
+	return loggedHandler(t, r, slog.New(slog.DiscardHandler))
+}
+
+func loggedHandler(t testing.TB, r registry.Reading, log *slog.Logger) http.Handler {
+	t.Helper()
+	h, err := ui.New(ui.Options{Registry: r, Log: log, Version: "1.0"})
 	must(t, err)
 	return h
 }
@@ -222,6 +230,17 @@ func TestPages_Problems(t *testing.T) {
 	}
 }
 
+// What a page's failure logs is bounded, however long the address is.
+func TestPages_LongPath(t *testing.T) {
+	s := newSite(t)
+	var log bytes.Buffer
+	h := loggedHandler(t, broken{s.store}, slog.New(slog.NewTextHandler(&log, nil)))
+	load(t, h, "/items/"+strings.Repeat("ä", 20_000), http.StatusInternalServerError)
+	if text := log.String(); !strings.Contains(text, "page failed") || len(text) > 8_000 || !utf8.ValidString(text) {
+		t.Errorf("logged %d bytes, want the failure in a few: %.500s", len(text), text)
+	}
+}
+
 // givenUp is a Registry in which the tries to tell every job's receiver were ended.
 type givenUp struct{ registry.Reading }
 
@@ -251,6 +270,10 @@ type broken struct{ registry.Reading }
 
 func (broken) Items(context.Context, registry.ItemQuery) (registry.Page[registry.WorkItem], error) {
 	return registry.Page[registry.WorkItem]{}, errors.New("password=hunter2")
+}
+
+func (broken) Item(_ context.Context, id string) (registry.WorkItem, error) {
+	return registry.WorkItem{}, fmt.Errorf("look up item %s: broken", id)
 }
 
 func TestPages_Search(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast/holdfast/registry/protocol"
 	"github.com/holdfast/holdfast/registry/wire"
+	"github.com/holdfast/holdfast/webserver"
 )
 
 // maxBody bounds the body of everything but an upload, in bytes.
@@ -53,7 +54,7 @@ func (s *server) panicked(w *watchedWriter, r *http.Request, cause any) {
 	// The status is out already: breaking the connection is the only way left to say that this is not all. A reader who
 	// has gone is no fault of ours.
 	if !aborted && r.Context().Err() == nil {
-		s.log.ErrorContext(r.Context(), "request panicked in its answer", "request", callOf(r.Context()).id, "path", abridged(r.URL.Path),
+		s.log.ErrorContext(r.Context(), "request panicked in its answer", "request", callOf(r.Context()).id, "path", webserver.Path(r),
 			"err", fmt.Sprint(cause), "stack", string(debug.Stack()))
 	}
 	panic(http.ErrAbortHandler)
@@ -96,11 +97,11 @@ func (s *server) bounded(most func(*http.Request) int64, next http.Handler) http
 		switch {
 		case errors.As(err, &large):
 			s.fail(w, r, wire.NewProblem(http.StatusRequestEntityTooLarge, wire.CodeTooLarge, fmt.Sprintf(
-				"the body of %s %s is larger than %d bytes; payloads go to POST %s", r.Method, r.URL.Path, most, uploadPath)))
+				"the body of %s %s is larger than %d bytes; payloads go to POST %s", r.Method, webserver.Path(r), most, uploadPath)))
 			return
 		case err != nil:
 			s.fail(w, r, wire.NewProblem(http.StatusBadRequest, wire.CodeBrokenOff,
-				fmt.Sprintf("the body of %s %s ended early; send it again", r.Method, r.URL.Path)))
+				fmt.Sprintf("the body of %s %s ended early; send it again", r.Method, webserver.Path(r))))
 			return
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
@@ -138,10 +139,10 @@ func (s *server) explained(mux *http.ServeMux) http.Handler {
 		if allow := probe.Header().Get("Allow"); allow != "" {
 			w.Header().Set("Allow", allow)
 			s.fail(w, r, wire.NewProblem(http.StatusMethodNotAllowed, wire.CodeMethodNotAllowed,
-				fmt.Sprintf("%s cannot be used on %s; use %s", r.Method, r.URL.Path, allow)))
+				fmt.Sprintf("%s cannot be used on %s; use %s", r.Method, webserver.Path(r), allow)))
 			return
 		}
-		s.fail(w, r, notFound("there is nothing at %s; the API is described at %s/openapi.json", r.URL.Path, wire.Base))
+		s.fail(w, r, notFound("there is nothing at %s; the API is described at %s/openapi.json", webserver.Path(r), wire.Base))
 	})
 }
 
@@ -160,5 +161,5 @@ func (d discarded) WriteHeader(int) {}
 // crossOrigin refuses what a browser sends from another site's page.
 func (s *server) crossOrigin(w http.ResponseWriter, r *http.Request) {
 	s.fail(w, r, wire.NewProblem(http.StatusForbidden, wire.CodeCrossOrigin,
-		fmt.Sprintf("%s %s was sent from another site's page; use the pages here, or the command line", r.Method, r.URL.Path)))
+		fmt.Sprintf("%s %s was sent from another site's page; use the pages here, or the command line", r.Method, webserver.Path(r))))
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/wire"
+	"github.com/holdfast/holdfast/webserver"
 )
 
 // operation describes one route of the API.
@@ -174,7 +175,7 @@ func (s *server) ourProblem(ctx huma.Context, _ string, v any) (any, error) {
 	}
 	r, _ := humago.Unwrap(ctx)
 	p := wire.NewProblem(e.Status, code, fmt.Sprintf("%s %s cannot be understood: %s; correct what the errors name",
-		r.Method, r.URL.Path, e.Detail))
+		r.Method, webserver.Path(r), e.Detail))
 	for _, d := range e.Errors {
 		if d != nil {
 			// Values are not echoed: they may be secrets.

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/wire"
 	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/webserver"
 )
 
 // sentinel is one line of the table from errors to answers.
@@ -163,15 +164,15 @@ func (s *server) problem(r *http.Request, err error) *wire.Problem {
 	c := callOf(r.Context())
 	answer.Instance = "urn:holdfast:request:" + c.id
 	log := s.log.With(
-		slog.String("request", c.id), slog.String("method", r.Method), slog.String("path", abridged(r.URL.Path)),
+		slog.String("request", c.id), slog.String("method", r.Method), slog.String("path", webserver.Path(r)),
 		slog.Int("status", answer.Status), slog.String("code", string(answer.Code)),
 		slog.String("actor", c.token.Name), slog.String("remote", r.RemoteAddr))
 	if answer.Status >= http.StatusInternalServerError && answer.Status != http.StatusServiceUnavailable || !known {
-		log.ErrorContext(r.Context(), "request failed", "err", err)
+		log.ErrorContext(r.Context(), "request failed", "err", webserver.ErrorText(err))
 	} else if ordinary(err) {
-		log.DebugContext(r.Context(), "request refused", "err", err)
+		log.DebugContext(r.Context(), "request refused", "err", webserver.ErrorText(err))
 	} else {
-		log.InfoContext(r.Context(), "request refused", "err", err)
+		log.InfoContext(r.Context(), "request refused", "err", webserver.ErrorText(err))
 	}
 	if s.notable(r, &answer) {
 		s.refused(r, &answer)

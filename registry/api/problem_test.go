@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/api"
@@ -132,5 +133,40 @@ func TestProblem_Routing(t *testing.T) {
 				t.Error("no Allow header")
 			}
 		})
+	}
+}
+
+// What a request logs is bounded, however long its address is and whatever of it an error quotes.
+func TestProblem_LongPath(t *testing.T) {
+	f := &failingRegistry{}
+	b := newBench(t, func(_ *bench, o *api.Options) { f.Registry, o.Registry = o.Registry, f })
+	long := strings.Repeat("%C3%A4", 20_000)
+	f.err = errors.New(long)
+	for _, r := range []struct {
+		method, path string
+		status       int
+		header       []string
+	}{
+		{http.MethodGet, "/api/v1/" + long, http.StatusNotFound, nil},
+		{http.MethodGet, "/api/v1/collections/" + long[:600], http.StatusNotFound, nil},
+		{http.MethodGet, "/api/v1/items/x", http.StatusInternalServerError, nil},
+		{http.MethodPatch, "/api/v1/items/" + long, http.StatusMethodNotAllowed, nil},
+		{http.MethodGet, "/api/v1/items/" + long, http.StatusUnauthorized, []string{"Authorization", ""}},
+		{http.MethodPost, "/api/v1/" + long, http.StatusForbidden, []string{"Sec-Fetch-Site", "cross-site"}},
+	} {
+		answer, text := b.send(t, r.method, r.path, "{}", r.header...)
+		if answer.StatusCode != r.status {
+			t.Errorf("%s %.40s: %d %.300s, want %d", r.method, r.path, answer.StatusCode, text, r.status)
+		}
+	}
+	n := 0
+	for line := range strings.Lines(b.log.String()) {
+		n++
+		if len(line) > 4_000 || !utf8.ValidString(line) {
+			t.Errorf("a line of %d bytes: %.500s", len(line), line)
+		}
+	}
+	if n < 6 {
+		t.Errorf("%d lines, want one for each request", n)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/wire"
+	"github.com/holdfast/holdfast/webserver"
 )
 
 // Bounds on the refusals that become events of their own. A flood of bad tokens must not fill the disk: beyond them,
@@ -97,7 +98,7 @@ func (s *server) refused(r *http.Request, p *wire.Problem) {
 		host = r.RemoteAddr
 	}
 	s.note(r.Context(), &registry.Refusal{
-		Actor: c.token.Name, Operation: r.Method + " " + abridged(r.URL.Path), Code: string(p.Code), Status: p.Status,
+		Actor: c.token.Name, Operation: r.Method + " " + webserver.Path(r), Code: string(p.Code), Status: p.Status,
 		Detail: p.Detail, Remote: host, RequestID: c.id,
 	})
 }
@@ -112,13 +113,4 @@ func (s *server) note(ctx context.Context, r *registry.Refusal) {
 			s.log.WarnContext(ctx, "refusal was not recorded", "request", due.RequestID, "err", err)
 		}
 	}
-}
-
-// abridged is a path of any length for a person.
-func abridged(path string) string {
-	const most = 200
-	if len(path) <= most {
-		return path
-	}
-	return path[:most] + "..."
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/holdfast/holdfast/registry/wire"
+	"github.com/holdfast/holdfast/webserver"
 )
 
 // streamed is an answer of any length that is made while it is sent.
@@ -52,7 +53,7 @@ func (s *server) streamRoute(api huma.API, mux *http.ServeMux, o operation, para
 		h.Set("Cache-Control", "private, no-cache")
 		if err := out.write(w); err != nil {
 			if r.Context().Err() == nil && !errors.Is(err, context.Canceled) {
-				s.log.ErrorContext(r.Context(), "answer broke off", "path", abridged(r.URL.Path), "request", callOf(r.Context()).id, "err", err)
+				s.log.ErrorContext(r.Context(), "answer broke off", "path", webserver.Path(r), "request", callOf(r.Context()).id, "err", err)
 			}
 			_ = http.NewResponseController(w).Flush() // what came until then is worth having; the break is what tells
 			panic(http.ErrAbortHandler)

@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast/holdfast/registry/wire"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/webserver"
 )
 
 // tusRoutes add what is spoken in tus 1.0.0 beside the POST that begins an upload.
@@ -65,7 +66,7 @@ func (s *server) tusRoutes(api huma.API, mux *http.ServeMux) {
 		default:
 			w.Header().Set("Allow", "DELETE, GET, HEAD, OPTIONS, PATCH")
 			s.fail(w, r, wire.NewProblem(http.StatusMethodNotAllowed, wire.CodeMethodNotAllowed, fmt.Sprintf(
-				"a POST to %s needs the header %s: PATCH, HEAD or DELETE", r.URL.Path, wire.MethodOverrideHeader)))
+				"a POST to %s needs the header %s: PATCH, HEAD or DELETE", webserver.Path(r), wire.MethodOverrideHeader)))
 		}
 	})
 }
