@@ -58,6 +58,9 @@ type Report struct {
 	// Mended are the first of those that have completed since the report before; MoreMended is how many others there are.
 	Mended     []Job
 	MoreMended int64
+	// Repeated are the first of the jobs whose rows repeat an earlier row of the manifest; MoreRepeated is how many others there are.
+	Repeated     []Job
+	MoreRepeated int64
 	// Repeats is the id of the earlier batch with the same content, which is why this one has no jobs.
 	Repeats string
 	// Attached are the names of the files that go with the mail, and LeftOut those that are too large for that.
@@ -78,6 +81,7 @@ type Changes struct {
 type Job struct {
 	Name     string
 	Place    string // in its batch, such as "row 3, line 5"
+	Repeats  string // the place of the first row that says the same; ""
 	LocalIDs string // several with "; " between them
 	ARK      string
 	Version  int

@@ -11,7 +11,7 @@ func samples() map[Kind][]any {
 		By: "ann", Submitted: at, Link: "https://holdfast.example.org/items/0193a1b2-0000-7000-8000-000000000001",
 	}
 	job := Job{
-		Name: "Plate 1", Place: "row 1, line 6", LocalIDs: "plate-1; p1", ARK: "ark:/99999/fk4tqj2bf3x", Version: 1, State: "Failed", Error: "sha256 differs", Fault: "the deposit",
+		Name: "Plate 1", Place: "row 1, line 6", Repeats: "row 1, line 5", LocalIDs: "plate-1; p1", ARK: "ark:/99999/fk4tqj2bf3x", Version: 1, State: "Failed", Error: "sha256 differs", Fault: "the deposit",
 		Fix: "the producer corrects the file or its digest, and submits this deposit alone", Link: batch.Link,
 	}
 	return map[Kind][]any{
@@ -19,7 +19,7 @@ func samples() map[Kind][]any {
 		KindReport: {
 			Report{
 				Batch: batch, Outcome: "UPDATED", Number: 2, Made: at, Jobs: 15, Completed: 12, Failed: 3, Changes: &Changes{Since: 1, NowCompleted: 2, StillFailed: 2, NewlyFailed: 1, NowStopped: 1},
-				Failures: []Job{job}, More: 2, Mended: []Job{job}, MoreMended: 1, Attached: []string{"failed.json"}, LeftOut: []string{"completed.json"}, Repeats: batch.ID,
+				Failures: []Job{job}, More: 2, Mended: []Job{job}, MoreMended: 1, Repeated: []Job{job}, MoreRepeated: 1, Attached: []string{"failed.json"}, LeftOut: []string{"completed.json"}, Repeats: batch.ID,
 			},
 			Report{},
 		},

@@ -179,6 +179,8 @@ type Spec struct {
 	Priority    *int      `json:"priority,omitempty"` // asked for by the submission, else by the profile; nil: by the batch's size
 	Force       bool      `json:"force,omitempty"`    // submitted although the same content may be here already
 	Profile     Profile   `json:"profile"`
+	// Repeats is the first row of the same batch that says the same as this job's; nil: no earlier one does.
+	Repeats *RowPlace `json:"repeats,omitempty"`
 	// ProfileVersion is the version of the collection's profile that Profile is; 0: it was submitted before there were versions.
 	ProfileVersion int `json:"profile_version,omitempty"`
 }

@@ -23,6 +23,8 @@ const (
 	// ResultExpanded is the last line of a batch's manifest that is a job. It is written with the jobs themselves, so that an
 	// attempt that takes over goes on behind it.
 	ResultExpanded = "expanded"
+	// ResultRepeats says that a batch's repeated rows were told of in its history.
+	ResultRepeats = "repeats"
 )
 
 // SentBack counts how often an item went back to an earlier stage since an admin last requeued it: what is mended there and
@@ -47,6 +49,9 @@ type JobResult struct {
 	// Preserved: the object is preserved although the job did not complete.
 	Preserved bool `json:"preserved,omitempty"`
 
+	// Repeats is the first row that says the same, as in [Spec].
+	Repeats *RowPlace `json:"repeats,omitempty"`
+
 	LocalIDs []string   `json:"local_ids,omitempty"`
 	Error    string     `json:"error"`
 	Class    ErrorClass `json:"error_class"`
@@ -57,6 +62,15 @@ type JobResult struct {
 	Fix    string    `json:"fix,omitempty"`
 	Change JobChange `json:"change,omitempty"`
 }
+
+// RowPlace is where a row is in its batch: Row and Line as in [WorkItem].
+type RowPlace struct {
+	Row  int64 `json:"row"`
+	Line int64 `json:"line"`
+}
+
+// String is as in [PlaceText].
+func (p RowPlace) String() string { return PlaceText(p.Row, p.Line) }
 
 // LineText is the manifest's line of a job for people. It is "" where row and line are 1, as they are without a manifest.
 func LineText(row, line int64) string {
@@ -98,7 +112,7 @@ func JobResultOf(it WorkItem) (JobResult, error) {
 			return j, fmt.Errorf("decode results of item %s: %w", it.ID, err)
 		}
 	}
-	j.ARK, j.LocalIDs = id.ARK, spec.LocalIDs
+	j.ARK, j.LocalIDs, j.Repeats = id.ARK, spec.LocalIDs, spec.Repeats
 	if j.Version > 0 {
 		j.ObjectID = id.ARK // before that it is a name without a version of this job's
 	}

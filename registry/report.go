@@ -20,6 +20,7 @@ type BatchReport struct {
 	Failed    int64 `json:"failed"`         // all others; no report tells of what was deleted without being preserved
 	Content   int64 `json:"failed_content"` // of Failed: error class content
 	Stopped   int64 `json:"stopped"`        // of Failed: cancelled or aborted by an admin
+	Repeats   int64 `json:"repeats"`        // jobs whose rows repeat an earlier row: see [Spec]
 	// Difference is what changed since the report before; nil for the first one.
 	Difference *ReportDifference `json:"difference,omitempty"`
 }
@@ -111,6 +112,7 @@ type ReportQuery struct {
 	Closing  int64       `json:"closing,omitempty"` // 0: the last
 	List     ReportList  `json:"list,omitempty"`
 	Changes  []JobChange `json:"changes,omitempty"`   // any of these
+	Repeats  bool        `json:"repeats,omitempty"`   // only jobs whose rows repeat an earlier row
 	AfterRow int64       `json:"after_row,omitempty"` // the last row of the page before
 	Limit    int         `json:"limit,omitempty"`     // 0: 50; at most 500
 }

@@ -17,21 +17,25 @@ func CSV(w io.Writer, jobs iter.Seq2[registry.JobResult, error]) error {
 	out := csv.NewWriter(w)
 	err := out.Write([]string{
 		"row", "line", "item_id", "name", "state", "ark", "version", "local_ids", "error_class", "error",
-		"fix", "change", "stage", "error_code", "cause", "preserved",
+		"fix", "change", "stage", "error_code", "cause", "preserved", "repeats_row", "repeats_line",
 	})
 	for j, jobErr := range jobs {
 		if err = errors.Join(err, jobErr); err != nil {
 			break
 		}
-		version := ""
+		version, row, line := "", "", ""
 		if j.Version > 0 {
 			version = strconv.Itoa(j.Version)
+		}
+		if j.Repeats != nil {
+			row, line = strconv.FormatInt(j.Repeats.Row, 10), strconv.FormatInt(j.Repeats.Line, 10)
 		}
 		err = out.Write([]string{
 			strconv.FormatInt(j.Row, 10), strconv.FormatInt(j.Line, 10), j.ItemID, text(j.Name), string(j.State), j.ARK, version,
 			text(strings.Join(j.LocalIDs, "; ")), string(j.Class), text(j.Error),
 			text(j.Fix), string(j.Change), string(j.Stage), text(j.Code), j.Cause,
 			strconv.FormatBool(j.Preserved || j.State == registry.StateCompleted),
+			row, line,
 		})
 	}
 	out.Flush()

@@ -29,7 +29,8 @@ type batchPage struct {
 // jobRow is a job with the object that it made, whose ARK is "" before.
 type jobRow struct {
 	registry.WorkItem
-	ARK string
+	ARK     string
+	Repeats *registry.RowPlace // the first row that says the same
 }
 
 // LineText is as in package registry.
@@ -80,7 +81,7 @@ func (p *pages) batch(r *http.Request) (page, error) {
 	b.Next = nextPage(r, jobs.Next)
 	for _, job := range jobs.Rows {
 		ark, _ := objectOf(job)
-		b.Jobs = append(b.Jobs, jobRow{WorkItem: job, ARK: ark})
+		b.Jobs = append(b.Jobs, jobRow{WorkItem: job, ARK: ark, Repeats: specOf(job).Repeats})
 	}
 	return page{Name: "batch", Title: "Batch " + nameOf(it), Section: "status", Live: !it.Status.Settled(), Content: b}, nil
 }

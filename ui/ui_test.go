@@ -120,7 +120,7 @@ func (s *site) fill(t testing.TB) (batchID string, jobs []registry.WorkItem) {
 	l := s.claim(t, registry.Expand)
 	_, err := s.store.AddJobs(ctx, l, []registry.NewJob{
 		{Line: 3, Row: 1, Name: "good " + hostile, Spec: registry.Spec{URL: "http://h.test/1", LocalIDs: []string{hostile}}},
-		{Line: 5, Row: 2, Name: "bad " + hostile},
+		{Line: 5, Row: 2, Name: "bad " + hostile, Spec: registry.Spec{Repeats: &registry.RowPlace{Row: 1, Line: 3}}},
 	})
 	must(t, err)
 	s.settle(t, l, registry.OutcomeDone)
@@ -192,9 +192,9 @@ func TestPages_Say(t *testing.T) {
 	for path, wants := range map[string][]string{
 		"/":                      {`<meta http-equiv="refresh" content="5; url=/?reload=">`, "Processing", "Failed", "404 for", `class="class">content`, "0 of 2", "1 failed"},
 		"/?refresh=off":          {"keep it up to date"},
-		"/batches/" + batchID:    {"<h1>" + template.HTMLEscapeString(hostile) + "</h1>", "Processing", "batch-manifest", "(version 1 of its profile)", "http://redacted@h.test/a", "<caption>", `href="/objects/ark:/99999/fk4">`},
+		"/batches/" + batchID:    {"<h1>" + template.HTMLEscapeString(hostile) + "</h1>", "Processing", "batch-manifest", "(version 1 of its profile)", "http://redacted@h.test/a", "<caption>", `href="/objects/ark:/99999/fk4">`, "repeats row 1, line 3"},
 		"/items/" + jobs[0].ID:   {"Retry at", "ark:/99999/fk4", "again:", "w &lt;b&gt;1", "History"},
-		"/items/" + jobs[1].ID:   {"the producer corrects the deposit", "</span> It failed at "},
+		"/items/" + jobs[1].ID:   {"the producer corrects the deposit", "</span> It failed at ", "row 1, line 3 of its batch, which says the same"},
 		"/objects/ark:99999/fk4": {"1.5 KiB", "producer/", "ingestion", "/api/v1/objects/ark:%2F99999%2Ffk4/content?path=producer"},
 	} {
 		text := s.get(t, path, http.StatusOK)

@@ -1,12 +1,15 @@
 package workers_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast/holdfast/checkm"
 	"github.com/holdfast/holdfast/registry"
@@ -139,7 +142,7 @@ func TestR22_ExpandsWhatItBegan(t *testing.T) {
 }
 
 // A worker that dies between two portions of a batch, before or after the Registry has the next one, costs no row and makes none
-// twice; its successor sends only what is no job yet.
+// twice; its successor sends only what is no job yet, and knows what the rows before it said.
 func TestR22_GoesOnBehindTheLastRow(t *testing.T) {
 	t.Parallel()
 	const rows, portions = 1300, 4
@@ -152,6 +155,7 @@ func TestR22_GoesOnBehindTheLastRow(t *testing.T) {
 				for i := range all {
 					all[i] = checkm.Row{URL: r.site.url + fmt.Sprint(i), Name: fmt.Sprint(i)}
 				}
+				all[700], all[1299] = all[3], all[3]
 				batch := r.submit(registry.Spec{Type: registry.SingleFileBatch, URL: r.site.manifest("m", checkm.FileBatch, all...)})
 				counted := &countedJobs{ForWorkers: r.registry, dieAt: dieAt, after: after}
 				r.deps.Registry = counted
@@ -170,21 +174,31 @@ func TestR22_GoesOnBehindTheLastRow(t *testing.T) {
 					counts[registry.StatePending] != rows || it.BlockerCount != rows {
 					t.Errorf("jobs %v (%v), blocker_count %d, want %d", counts, err, it.BlockerCount, rows)
 				}
-				names := map[string]bool{}
+				names, repeats := map[string]bool{}, map[int64]registry.RowPlace{}
 				q := registry.ItemQuery{ParentID: batch, Limit: 500}
 				for {
 					page, err := r.registry.Items(t.Context(), q)
 					must(t, err)
 					for _, j := range page.Rows {
 						names[j.Name] = true
+						var spec registry.Spec
+						must(t, json.Unmarshal(j.Spec, &spec))
+						if spec.Repeats != nil {
+							repeats[j.Row] = *spec.Repeats
+						}
 					}
 					if q.After = page.Next; q.After == "" {
 						break
 					}
 				}
-				if len(names) != rows {
-					t.Errorf("jobs of %d different rows, want %d", len(names), rows)
+				if len(names) != rows-2 {
+					t.Errorf("jobs of %d different rows, want %d", len(names), rows-2)
 				}
+				fourth := registry.RowPlace{Row: 4, Line: 9}
+				if diff := cmp.Diff(map[int64]registry.RowPlace{701: fourth, 1300: fourth}, repeats); diff != "" {
+					t.Errorf("rows that repeat others (-want +got):\n%s", diff)
+				}
+				wantRepeats(t, r, batch, "row 701, line 706 repeats row 4, line 9", "row 1,300, line 1,305 repeats row 4, line 9")
 			})
 		}
 	}

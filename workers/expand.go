@@ -71,7 +71,11 @@ func (w *Expand) Work(ctx context.Context, item *base.Item) error {
 	if err != nil {
 		return errors.Join(err, noteRefusal(item, "manifest-refused", err))
 	}
-	if err := w.expand(ctx, item, found, expansion{spec: spec, jobType: jobType, rows: found.Rows}); err != nil {
+	said, err := w.expand(ctx, item, found, expansion{spec: spec, jobType: jobType, rows: found.Rows})
+	if err != nil {
+		return err
+	}
+	if err := said.tell(item); err != nil {
 		return err
 	}
 	return warn(item)
@@ -136,10 +140,14 @@ type expansion struct {
 
 // expand makes jobs of the rows in portions. A repeat goes on behind the last row that is a job (R22): to read the rows
 // before it again costs little, to send them to the Registry would cost as much as the first time.
-func (w *Expand) expand(ctx context.Context, item *base.Item, m manifest, e expansion) error {
+func (w *Expand) expand(ctx context.Context, item *base.Item, m manifest, e expansion) (*said, error) {
 	var begun int64
 	if _, err := item.Result(registry.ResultExpanded, &begun); err != nil {
-		return err
+		return nil, err
+	}
+	said, err := w.survey(ctx, item, m, e)
+	if err != nil {
+		return nil, err
 	}
 	progress := item.Progress("rows expanded", "rows").Kept()
 	progress.SetEnd(e.rows)
@@ -151,13 +159,14 @@ func (w *Expand) expand(ctx context.Context, item *base.Item, m manifest, e expa
 		return err
 	}
 	var n int64
-	err := w.payloads.rows(ctx, m, e.spec.Type, func(row checkm.Row, faults []checkm.Fault) error {
+	err = w.payloads.rows(ctx, m, e.spec.Type, func(row checkm.Row, faults []checkm.Fault) error {
 		n++
-		if int64(row.Line) <= begun {
+		j := e.job(item, n, row, faults)
+		said.look(&j)
+		if j.Line <= begun {
 			progress.Add(1)
 			return nil
 		}
-		j := e.job(item, n, row, faults)
 		if err := w.judgeARK(ctx, row, &j); err != nil {
 			return err
 		}
@@ -168,9 +177,9 @@ func (w *Expand) expand(ctx context.Context, item *base.Item, m manifest, e expa
 		return flush()
 	})
 	if err != nil || len(jobs) == 0 {
-		return err
+		return said, err
 	}
-	return flush()
+	return said, flush()
 }
 
 // job is row n as a job: the row's own values, and what the batch says of all. Identifiers are a row's own only.

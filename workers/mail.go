@@ -249,6 +249,12 @@ func (w *Mails) report(ctx context.Context, batch registry.WorkItem, about mail.
 		return data, nil, err
 	}
 	data.More = r.Failed - int64(len(data.Failures))
+	if r.Repeats > 0 {
+		if data.Repeated, err = w.jobs(ctx, registry.ReportQuery{BatchID: batch.ID, Closing: r.Closing, Repeats: true}); err != nil {
+			return data, nil, err
+		}
+		data.MoreRepeated = r.Repeats - int64(len(data.Repeated))
+	}
 	if d := r.Difference; d != nil {
 		data.Outcome = "UPDATED"
 		data.Changes = &mail.Changes{Since: d.Since, NowCompleted: d.NowCompleted, StillFailed: d.StillFailed, NewlyFailed: d.NewlyFailed, NowStopped: d.NowStopped}
@@ -270,8 +276,12 @@ func (w *Mails) jobs(ctx context.Context, q registry.ReportQuery) (out []mail.Jo
 	q.Limit = mostTold
 	jobs, err := w.Registry.ReportJobs(ctx, q)
 	for _, j := range jobs {
+		repeats := ""
+		if j.Repeats != nil {
+			repeats = j.Repeats.String()
+		}
 		out = append(out, mail.Job{
-			Name: j.Name, Place: registry.PlaceText(j.Row, j.Line), LocalIDs: strings.Join(j.LocalIDs, "; "), ARK: j.ARK, Version: j.Version, State: string(j.State), Error: j.Error,
+			Name: j.Name, Place: registry.PlaceText(j.Row, j.Line), Repeats: repeats, LocalIDs: strings.Join(j.LocalIDs, "; "), ARK: j.ARK, Version: j.Version, State: string(j.State), Error: j.Error,
 			Fault: faultOf(j.Class), Fix: j.Fix, Link: w.link(j.ItemID),
 		})
 	}

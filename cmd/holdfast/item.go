@@ -206,6 +206,9 @@ func itemFacts(it registry.WorkItem) *facts {
 	f.add("batch", it.ParentID)
 	f.add("graph", it.GraphID)
 	f.add("in the batch", registry.PlaceText(it.Row, it.Line))
+	if spec.Repeats != nil {
+		f.add("repeats", spec.Repeats.String()+", which says the same")
+	}
 	f.add("collection", it.Collection)
 	if spec.ProfileVersion > 0 {
 		f.add("profile", fmt.Sprintf("version %d", spec.ProfileVersion))

@@ -125,11 +125,14 @@ func (a *app) reportText(ctx context.Context, c *client.Client, r registry.Batch
 	f.add("made", timeText(r.CreatedAt))
 	f.add("jobs", reportCounts(r))
 	f.add("changed", differenceText(r))
+	if r.Repeats > 0 {
+		f.add("repeats", plural(r.Repeats, "row repeats an earlier row", "rows repeat an earlier row")+"; each became a job of its own")
+	}
 	if err := f.write(a.out); err != nil {
 		return err
 	}
 	for _, s := range reportSections(r) {
-		if q.List != "" && s.query.List != q.List {
+		if q.List != "" && s.query.List != q.List || q.Changes != nil && s.query.Repeats {
 			continue
 		}
 		s.query.BatchID, s.query.Closing = r.BatchID, r.Closing
@@ -190,8 +193,18 @@ func reportSections(r registry.BatchReport) []reportSection {
 			return []string{registry.CountText(j.Row), registry.LineText(j.Row, j.Line), j.ItemID, j.ARK, versionText(j.Version), j.Name, strings.Join(j.LocalIDs, "; ")}
 		},
 	}
+	var repeated []reportSection
+	if r.Repeats > 0 {
+		repeated = []reportSection{{
+			title: "Rows that repeat an earlier row", query: registry.ReportQuery{Repeats: true},
+			columns: []column{{name: "row", right: true}, {name: "line", right: true}, {name: "repeats"}, {name: "item", id: true}, {name: "state", spare: 1}, {name: "name", flex: true}},
+			row: func(j registry.JobResult) []string {
+				return []string{registry.CountText(j.Row), registry.LineText(j.Row, j.Line), j.Repeats.String(), j.ItemID, stateText(j), j.Name}
+			},
+		}}
+	}
 	if r.Difference == nil {
-		return []reportSection{failed, preserved, completed}
+		return append([]reportSection{failed, preserved, completed}, repeated...)
 	}
 	now, before := completed, completed
 	now.title = fmt.Sprintf("Completed since report %d", r.Difference.Since)
@@ -199,7 +212,7 @@ func reportSections(r registry.BatchReport) []reportSection {
 	before.title = "Completed before"
 	before.query.Changes = []registry.JobChange{registry.ChangeNone}
 	failed.query.Changes, preserved.query.Changes = registry.JobChanges(), registry.JobChanges()
-	return []reportSection{now, failed, preserved, before}
+	return append([]reportSection{now, failed, preserved, before}, repeated...)
 }
 
 // reportSection prints a list under its title, and nothing when it is empty.

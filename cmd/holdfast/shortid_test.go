@@ -26,13 +26,15 @@ func TestTable_80Columns(t *testing.T) {
 		Fingerprint: "0affdaf32f492ce1", Count: 3, ItemID: id,
 		Cause: registry.Cause{Stage: registry.Download, Class: registry.ContentFault, Text: note},
 	}
-	failed := reportSections(registry.BatchReport{})[0]
+	failed, repeated := reportSections(registry.BatchReport{})[0], reportSections(registry.BatchReport{Repeats: 1})[3]
+	job.Line, job.Repeats = 1_000_012, &registry.RowPlace{Row: 1_000_000, Line: 1_000_005}
 	for name, show := range map[string]struct {
 		columns []column
 		row     []string
 		says    []string
 	}{
 		"report":   {failed.columns, failed.row(job), []string{"error: content: " + note, "LINE", "fix: " + remedy}},
+		"repeats":  {repeated.columns, repeated.row(job), []string{"LINE", "row 1,000,000, line 1,000,005", "1,000,012"}},
 		"jobs":     {jobColumns(), jobRow(job), []string{"error: content: " + note, job.ARK}},
 		"items":    {itemColumns(), itemRow(item), []string{"note: file 1"}},
 		"batches":  {batchColumns(), batchRow(item), []string{"note: file 1"}},

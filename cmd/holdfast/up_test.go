@@ -188,6 +188,7 @@ func TestEndToEnd(t *testing.T) {
 	in("health").wants(t, exitOK)
 
 	t.Run("short ids", func(t *testing.T) { shortIDs(t, in, s) })
+	t.Run("identical rows", func(t *testing.T) { identicalRows(t, in) })
 	t.Run("export", func(t *testing.T) { exported(t, in, ark, want) })
 	t.Run("refusals", func(t *testing.T) { refusals(t, in) })
 	t.Run("held", func(t *testing.T) { heldThenReleased(t, in) })

@@ -153,8 +153,9 @@ func (s *server) reportQuery(ctx context.Context, in ReportSelection) (registry.
 
 type reportJobsInput struct {
 	ReportSelection
-	After int64 `query:"after" minimum:"0" doc:"next of the page before"`
-	Limit int   `query:"limit" minimum:"1" maximum:"500" doc:"Rows of a page; 50 when not given"`
+	Repeats bool  `query:"repeats" doc:"Only jobs whose rows repeat an earlier row of the batch"`
+	After   int64 `query:"after" minimum:"0" doc:"next of the page before"`
+	Limit   int   `query:"limit" minimum:"1" maximum:"500" doc:"Rows of a page; 50 when not given"`
 }
 
 func (s *server) reportJobs(ctx context.Context, in *reportJobsInput) (*output[registry.Page[registry.JobResult]], error) {
@@ -162,7 +163,7 @@ func (s *server) reportJobs(ctx context.Context, in *reportJobsInput) (*output[r
 	if err != nil {
 		return nil, err
 	}
-	q.AfterRow, q.Limit = in.After, Paging{Limit: in.Limit}.size()
+	q.Repeats, q.AfterRow, q.Limit = in.Repeats, in.After, Paging{Limit: in.Limit}.size()
 	jobs, err := s.registry.ReportJobs(ctx, q)
 	if err != nil {
 		return nil, err

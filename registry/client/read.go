@@ -118,6 +118,9 @@ func (c *Client) ReportJobs(ctx context.Context, q registry.ReportQuery) ([]regi
 	if len(q.Changes) > 0 {
 		query.Set("change", join(q.Changes))
 	}
+	if q.Repeats {
+		query.Set("repeats", "true")
+	}
 	p, err := get[registry.Page[registry.JobResult]](ctx, c, in("batches", q.BatchID, "report", "jobs"), query)
 	return p.Rows, err
 }

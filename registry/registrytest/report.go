@@ -177,6 +177,8 @@ func reportJobs(f *fixture) {
 	c := f.takeItem(id)
 	jobs := newJobs(5)
 	jobs[0].Spec.LocalIDs = []string{"loc-1"}
+	jobs[1].Spec.Title = `"repeats":{"row":1}` // which is no more than a title
+	jobs[2].Spec.Repeats = &registry.RowPlace{Row: 1, Line: 3}
 	for i := range jobs {
 		jobs[i].Line = int64(3 + 2*i)
 	}
@@ -197,7 +199,12 @@ func reportJobs(f *fixture) {
 	})
 	f.finish(ids[2])
 	f.command(ids[3], registry.ActCancel, "")
-	f.closeReport(f.take(registry.Report, id).Lease)
+	if r := f.closeReport(f.take(registry.Report, id).Lease); r.Repeats != 1 {
+		f.Errorf("%d rows repeat others, want 1", r.Repeats)
+	}
+	if again, err := f.ReportJobs(f.Context(), registry.ReportQuery{BatchID: id, Repeats: true}); err != nil || len(again) != 1 || again[0].Row != 3 {
+		f.Errorf("rows that repeat others: %+v (%v), want the third", again, err)
+	}
 	var got []registry.JobResult
 	for {
 		after := int64(0)
@@ -218,7 +225,7 @@ func reportJobs(f *fixture) {
 			Code: "http-503", Cause: registry.CauseOf(registry.Process, registry.SystemFault, "http-503", "s3.test", "").Fingerprint(),
 			Fix: "wait for it, then requeue the item",
 		},
-		{Row: 3, State: registry.StateCompleted},
+		{Row: 3, State: registry.StateCompleted, Repeats: &registry.RowPlace{Row: 1, Line: 3}},
 		{
 			Row: 4, State: registry.StateCancelled, Stage: registry.Estimate, Error: "cancelled by admin: because",
 			Fix: "nothing, or an admin requeues it",

@@ -11,13 +11,13 @@ import (
 )
 
 const selectReport = `SELECT batch_id, closing, created_at, jobs, completed, preserved, failed, content, stopped, since, now_completed, still_failed,
-	newly_failed, now_stopped, new_jobs FROM report `
+	newly_failed, now_stopped, new_jobs, repeats FROM report `
 
 func scanReport(row scanner) (r registry.BatchReport, err error) {
 	var at int64
 	var d registry.ReportDifference
 	err = row.Scan(&r.BatchID, &r.Closing, &at, &r.Jobs, &r.Completed, &r.Preserved, &r.Failed, &r.Content, &r.Stopped, &d.Since, &d.NowCompleted,
-		&d.StillFailed, &d.NewlyFailed, &d.NowStopped, &d.NewJobs)
+		&d.StillFailed, &d.NewlyFailed, &d.NowStopped, &d.NewJobs, &r.Repeats)
 	r.CreatedAt = fromMicros(at)
 	if d.Since > 0 {
 		d.Unchanged = r.Jobs - d.NowCompleted - d.StillFailed - d.NewlyFailed - d.NowStopped - d.NewJobs
@@ -77,6 +77,9 @@ func (s *Store) ReportJobs(ctx context.Context, q registry.ReportQuery) (out []r
 		w.conds = append(w.conds, "status <> 'completed' AND preserved = 0")
 	case registry.ListPreserved:
 		w.conds = append(w.conds, "status <> 'completed' AND preserved = 1")
+	}
+	if q.Repeats {
+		w.conds = append(w.conds, "repeats = 1")
 	}
 	if len(q.Changes) > 0 {
 		changes := make([]string, len(q.Changes))
