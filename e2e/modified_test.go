@@ -57,6 +57,24 @@ func TestModified_ThereAndBack(t *testing.T) {
 			t.Errorf("%s is told to be of %v, want %s", name, f.Modified, times[name])
 		}
 	}
+	receipt, document := h.must(0, "object", "receipt", id).stdout, h.must(0, "object", "events", id, "--premis").stdout
+	for name, at := range times {
+		if strings.Contains(name, "日本") {
+			continue // its name stands escaped there
+		}
+		line := ""
+		for l := range strings.Lines(receipt) {
+			if strings.HasPrefix(l, `{"file":"producer/`+name+`"`) {
+				line = l
+			}
+		}
+		if !strings.Contains(line, `"modified":"`+at.Format("2006-01-02T15:04:05.000000Z")+`"`) {
+			t.Errorf("the receipt has %q of %s, want %s", line, name, at)
+		}
+		if !strings.Contains(document, "<dateCreatedByApplication>"+at.Format(time.RFC3339Nano)+"<") {
+			t.Errorf("the PREMIS document does not have %s of %s", at, name)
+		}
+	}
 	compare := func(what, out string, least time.Duration) {
 		t.Helper()
 		got := files(t, out)
@@ -117,6 +135,11 @@ func TestModified_ThereAndBack(t *testing.T) {
 	one, code := h.submit(site.URL + "/undated.txt")
 	if code != 0 || len(one.Jobs) != 1 {
 		t.Fatalf("exit=%d summary=%+v", code, one)
+	}
+	for l := range strings.Lines(h.must(0, "object", "receipt", one.Jobs[0].ObjectID).stdout) {
+		if strings.HasPrefix(l, `{"file":"producer/`) && strings.Contains(l, `"modified"`) {
+			t.Errorf("the receipt has a time that nobody told: %s", l)
+		}
 	}
 	for _, line := range strings.Split(strings.TrimSpace(h.must(0, "object", "files", one.Jobs[0].ObjectID, "--json").stdout), "\n") {
 		if strings.Contains(line, `"producer/`) && strings.Contains(line, `"modified"`) || strings.Contains(line, "1970") {

@@ -49,6 +49,9 @@ type Characteristics struct {
 	Size   int64 // in bytes; negative when unknown
 	// Formats are the format's identifications. The schema wants one: when there is none, "unknown" is written.
 	Formats []Format
+	// Modified is when the file was last changed before it came, left out when zero or when its year does not have four digits. It is written as
+	// creatingApplication/dateCreatedByApplication, in UTC: the data dictionary (1.5.5.3) has the date of the last modification there, which no copy changes.
+	Modified time.Time
 }
 
 // Fixity is a digest of a file. Algorithm and Digest must be given.

@@ -34,8 +34,9 @@ func file() *premis.Object {
 	return &premis.Object{
 		Category: premis.File, IDs: []premis.Identifier{fileID}, OriginalName: "a&b <1>.tif",
 		Characteristics: &premis.Characteristics{
-			Fixity: []premis.Fixity{{Algorithm: "SHA-512", Digest: "00ff", Originator: "holdfast"}, {Algorithm: "MD5", Digest: "ff"}},
-			Size:   0,
+			Modified: time.Date(1944, 6, 6, 8, 30, 0, 123_456_000, time.FixedZone("", 2*3600)),
+			Fixity:   []premis.Fixity{{Algorithm: "SHA-512", Digest: "00ff", Originator: "holdfast"}, {Algorithm: "MD5", Digest: "ff"}},
+			Size:     0,
 			Formats: []premis.Format{
 				{Name: "image/tiff", Version: "6.0", Registry: "PRONOM", Key: "fmt/353", Role: "specification", Notes: []string{"by signature"}},
 				{Registry: "PRONOM", Key: "fmt/154"},

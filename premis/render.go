@@ -73,6 +73,9 @@ func (e *emitter) characteristics(c *Characteristics) {
 		for _, f := range formats {
 			e.format(f)
 		}
+		if y := c.Modified.UTC().Year(); !c.Modified.IsZero() && y >= 1 && y <= 9999 {
+			e.nested("creatingApplication", func() { e.leaf("dateCreatedByApplication", c.Modified.UTC().Format(time.RFC3339Nano)) })
+		}
 	})
 }
 

@@ -1,6 +1,7 @@
 package receipt
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -91,7 +92,7 @@ func (w *line) event(e Event) {
 
 func (w *line) header(h Header) {
 	w.text(Magic)
-	w.number(Format)
+	w.number(int64(cmp.Or(h.Format, Format)))
 	w.named("object", h.Object)
 	w.text(`,"version":`)
 	w.number(int64(h.Version))

@@ -43,8 +43,8 @@ func parseHeader(text []byte) (h Header, err error) {
 	if err := json.Unmarshal(text, &in); err != nil {
 		return h, fmt.Errorf("it cannot be read: %w", err)
 	}
-	if in.Format != Format {
-		return h, fmt.Errorf("its format is %d, and this program knows format %d alone; use a newer holdfast", in.Format, Format)
+	if in.Format < 1 || in.Format > Format {
+		return h, fmt.Errorf("its format is %d, and this program knows formats 1 to %d; use a newer holdfast", in.Format, Format)
 	}
 	var whole struct {
 		Format int `json:"holdfast_receipt"`
@@ -54,6 +54,7 @@ func parseHeader(text []byte) (h Header, err error) {
 		return h, err
 	}
 	h = whole.Header
+	h.Format = in.Format
 	var w line
 	w.header(h)
 	if !bytes.Equal(w.b, text) || !oneYear(h.Created, h.Recorded) {
@@ -115,21 +116,23 @@ func parseSignature(text []byte) ([]byte, error) {
 	return signature, nil
 }
 
-func parseFile(text []byte) (f File, err error) {
+// parseFile reads a file's line of a format.
+func parseFile(text []byte, format int) (f File, err error) {
 	var in struct {
-		File    string            `json:"file"`
-		Size    int64             `json:"size"`
-		Digests map[string]string `json:"digests"`
-		Content string            `json:"content"`
+		File     string            `json:"file"`
+		Size     int64             `json:"size"`
+		Digests  map[string]string `json:"digests"`
+		Modified time.Time         `json:"modified"`
+		Content  string            `json:"content"`
 	}
 	if err := decode(text, &in); err != nil {
 		return f, err
 	}
-	f.Size, f.Digests = in.Size, in.Digests
+	f.Size, f.Digests, f.Modified = in.Size, in.Digests, in.Modified
 	var path, content bool
 	f.Path, path = UnescapePath(in.File)
 	f.Content, content = UnescapePath(in.Content)
-	if !path || !content || !bytes.Equal(f.Line(), text) {
+	if !path || !content || !bytes.Equal(f.Line(), text) || format == 1 && !f.Modified.IsZero() {
 		return f, errForm
 	}
 	digests := len(f.Digests) > 0

@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// Format is the version of the format that is written here, and the only one that is understood.
-const Format = 1
+// Format is the version of the format that is written here. Those before are understood for ever: in format 1 no file has a time.
+const Format = 2
 
 // Magic begins every receipt of whatever format.
 const Magic = `{"holdfast_receipt":`
@@ -29,6 +29,7 @@ var Zero = strings.Repeat("0", hex.EncodedLen(sha256.Size))
 
 // Header is the signed first line.
 type Header struct {
+	Format    int       `json:"-"`       // 0: the one that is written here
 	Object    string    `json:"object"`  // its ARK
 	Version   int       `json:"version"` // from 1
 	Owner     string    `json:"owner"`
@@ -67,7 +68,9 @@ type File struct {
 	Path    string // logical path, as bytes: producer/NAME or system/NAME
 	Size    int64
 	Digests map[string]string // hex by algorithm
-	Content string            // its place in the OCFL object
+	// Modified is when the producer last changed it, as its source told, to the microsecond; zero when nobody knows.
+	Modified time.Time
+	Content  string // its place in the OCFL object
 }
 
 // Event is one event of the object's chain.
@@ -115,6 +118,10 @@ func (f File) Line() []byte {
 	w.number(f.Size)
 	w.text(`,"digests":`)
 	w.digests(f.Digests)
+	if !f.Modified.IsZero() && oneYear(f.Modified) {
+		w.text(`,"modified":`)
+		w.time(f.Modified)
+	}
 	w.text(`,"content":`)
 	w.string(EscapePath(f.Content))
 	w.text("}\n")

@@ -20,6 +20,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/holdfast/holdfast/receipt"
+	"github.com/holdfast/holdfast/registry"
 )
 
 var update = flag.Bool("update", false, "write the golden file anew")
@@ -42,7 +43,7 @@ func sample(t testing.TB) []byte {
 	var m receipt.Manifest
 	var body bytes.Buffer
 	for _, f := range []receipt.File{
-		{Path: "producer/50% \"ü\"\\.txt", Size: 5, Digests: map[string]string{"sha512": "AA", "md5": "bb"}, Content: "v1/content/producer/a"},
+		{Path: "producer/50% \"ü\"\\.txt", Size: 5, Digests: map[string]string{"sha512": "AA", "md5": "bb"}, Modified: at.AddDate(-82, 0, 0), Content: "v1/content/producer/a"},
 		{Path: "producer/latin-\xe9\n", Size: 0, Digests: map[string]string{"sha512": "cc"}, Content: "v2/content/producer/b"},
 		{Path: "system/mrt-erc.txt", Size: 7, Digests: map[string]string{"sha512": "dd"}, Content: "v2/content/system/mrt-erc.txt"},
 	} {
@@ -82,6 +83,43 @@ func TestGolden(t *testing.T) {
 	}
 	if diff := cmp.Diff(string(want), string(sample(t))); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}
+
+// A receipt of format 1, made by a program of that time, is verified for ever, and the program still writes its lines as they were signed.
+func TestFormat1(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("testdata", "receipt-format-1.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusted := []receipt.PublicKey{key(t, keyText).Public()}
+	r := verify(t, text, receipt.Options{Keys: trusted})
+	if !r.Valid() || !r.Trusted || r.Header.Format != 1 || r.Files != 3 {
+		t.Errorf("%+v", r)
+	}
+	head, signature := key(t, keyText).Sign(r.Header)
+	if !bytes.HasPrefix(text, receipt.Head(head, signature)) {
+		t.Errorf("signed again it is %s%x", head, signature)
+	}
+	f := registry.File{Path: "producer/a", Modified: time.Now()}
+	if got := string(receipt.FileOf(f, 1).Line()); strings.Contains(got, "modified") {
+		t.Errorf("a line of format 1 is %s", got)
+	}
+	dated := strings.Replace(string(text), `,"content"`, `,"modified":"2001-02-03T04:05:06.000000Z","content"`, 1)
+	if r := verify(t, []byte(dated), receipt.Options{}); r.Valid() || !strings.Contains(r.Faults[0].Message, "form") {
+		t.Errorf("with a time: %+v", r)
+	}
+}
+
+// A file of which nobody knows the time, or whose time no line can hold, has none, and never one of 1970.
+func TestFile_NoTime(t *testing.T) {
+	t.Parallel()
+	for _, at := range []time.Time{{}, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC)} {
+		f := receipt.File{Path: "producer/a", Digests: map[string]string{"sha512": "aa"}, Modified: at}
+		if got := string(f.Line()); strings.Contains(got, "modified") || strings.Contains(got, "1970") {
+			t.Errorf("of %v: %s", at, got)
+		}
 	}
 }
 
@@ -137,7 +175,7 @@ func TestVerify_Faults(t *testing.T) {
 	tests := []struct{ name, text, where, says string }{
 		{"empty", "", "header", "empty"},
 		{"something else", "hello\n", "header", "no receipt"},
-		{"newer format", change(1, "1", "2"), "header", "newer holdfast"},
+		{"newer format", change(1, "2", "3"), "header", "newer holdfast"},
 		{"other version", change(1, `"version":2`, `"version":3`), "signature", "changed after it was signed"},
 		{"name twice", change(1, `"version":2`, `"version":3,"version":2`), "header", "form"},
 		{"unknown name", change(1, `"version":2`, `"version":2,"more":1`), "header", "unknown field"},
@@ -146,6 +184,8 @@ func TestVerify_Faults(t *testing.T) {
 		{"signature of another", change(2, `:"`, `:"AAAA`), "signature", "not the header's"},
 		{"no signature", lines[0], "signature", "missing"},
 		{"file's digest", change(3, "aa", "ab"), "files", "list of files was changed"},
+		{"file's time", change(3, "1944", "1945"), "files", "list of files was changed"},
+		{"odd time", change(3, ".123456Z", ".12345Z"), "file", "form"},
 		{"file's size", change(3, `"size":5`, `"size":6`), "files", "list of files was changed"},
 		{"file's name", change(5, "mrt-erc", "a"), "files", "list of files was changed"},
 		{"out of order", strings.Join(lines[:2], "") + lines[3] + lines[2] + strings.Join(lines[4:], ""), `file producer/50%25 "ü"\.txt`, "does not come after"},
@@ -351,7 +391,7 @@ func exported(t testing.TB, algorithm string) []byte {
 	var m receipt.Manifest
 	var body bytes.Buffer
 	for _, f := range []receipt.File{
-		{Path: "producer/a.txt", Size: 5, Digests: map[string]string{algorithm: digestOf(algorithm, "alpha")}, Content: "v1/content/producer/a.txt"},
+		{Path: "producer/a.txt", Size: 5, Digests: map[string]string{algorithm: digestOf(algorithm, "alpha")}, Modified: time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC), Content: "v1/content/producer/a.txt"},
 		{Path: "producer/sub/b.txt", Size: 0, Digests: map[string]string{algorithm: digestOf(algorithm, "")}, Content: "v1/content/producer/sub/b.txt"},
 		{Path: "system/mrt-erc.txt", Size: 4, Digests: map[string]string{algorithm: digestOf(algorithm, "erc:")}, Content: "v1/content/system/mrt-erc.txt"},
 	} {

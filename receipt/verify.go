@@ -224,7 +224,7 @@ func (v *verifier) sums() {
 
 func (v *verifier) file(text []byte) error {
 	v.Files++
-	f, err := parseFile(text)
+	f, err := parseFile(text, v.Header.Format)
 	if err != nil {
 		v.fault(v.line, "file", "%v", err)
 		return nil

@@ -72,6 +72,7 @@ func schema() map[string][]rule {
 			{"inhibitors", 0, many},
 			{"objectCharacteristicsExtension", 0, many},
 		},
+		"creatingApplication":     {{"creatingApplicationName", 0, 1}, {"creatingApplicationVersion", 0, 1}, {"dateCreatedByApplication", 0, 1}, {"creatingApplicationExtension", 0, many}},
 		"fixity":                  {{"messageDigestAlgorithm", 1, 1}, {"messageDigest", 1, 1}, {"messageDigestOriginator", 0, 1}},
 		"format":                  {{"formatDesignation", 0, 1}, {"formatRegistry", 0, 1}, {"formatNote", 0, many}},
 		"formatDesignation":       {{"formatName", 1, 1}, {"formatVersion", 0, 1}},
@@ -117,7 +118,7 @@ func schema() map[string][]rule {
 // choice lists the elements that the schema lets be empty of each particle but not of all.
 func choice() map[string]bool {
 	return map[string]bool{
-		"format": true, "storage": true, "eventOutcomeInformation": true, "eventOutcomeDetail": true, "significantProperties": true,
+		"format": true, "storage": true, "creatingApplication": true, "eventOutcomeInformation": true, "eventOutcomeDetail": true, "significantProperties": true,
 	}
 }
 

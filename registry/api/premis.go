@@ -159,7 +159,7 @@ func (d *premisDocument) files(ctx context.Context) error {
 }
 
 func (d *premisDocument) writeFile(f registry.File, until int) error {
-	c := &premis.Characteristics{Size: f.SizeBytes}
+	c := &premis.Characteristics{Size: f.SizeBytes, Modified: f.Modified}
 	for _, algorithm := range slices.Sorted(maps.Keys(f.Digests)) {
 		c.Fixity = append(c.Fixity, premis.Fixity{Algorithm: algorithm, Digest: f.Digests[algorithm], Originator: "Holdfast"})
 	}

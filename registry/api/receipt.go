@@ -77,7 +77,7 @@ func (s *server) writeReceipt(ctx context.Context, w io.Writer, kept registry.De
 	if _, err := out.Write(receipt.Head(kept.Head, kept.Signature)); err != nil {
 		return err
 	}
-	manifest, err := s.writeFiles(ctx, out, kept)
+	manifest, err := s.writeFiles(ctx, out, kept, head.Format)
 	if err != nil {
 		return err
 	}
@@ -94,14 +94,14 @@ func (s *server) writeReceipt(ctx context.Context, w io.Writer, kept registry.De
 	return nil
 }
 
-func (s *server) writeFiles(ctx context.Context, w io.Writer, kept registry.DepositReceipt) (m receipt.Manifest, err error) {
+func (s *server) writeFiles(ctx context.Context, w io.Writer, kept registry.DepositReceipt, format int) (m receipt.Manifest, err error) {
 	for after := ""; ; {
 		files, err := s.registry.Files(ctx, kept.ObjectID, kept.Version, after, pageOfLines)
 		if err != nil {
 			return m, err
 		}
 		for _, f := range files {
-			if _, err := w.Write(m.Add(receipt.FileOf(f))); err != nil {
+			if _, err := w.Write(m.Add(receipt.FileOf(f, format))); err != nil {
 				return m, err
 			}
 			after = f.Path

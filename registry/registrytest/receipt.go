@@ -56,13 +56,15 @@ func (f *fixture) receipt(object string, version int) (registry.DepositReceipt, 
 	f.Helper()
 	kept, err := f.DepositReceipt(f.Context(), object, version)
 	f.must(err)
+	head, err := receipt.ParseHeader(kept.Head)
+	f.must(err)
 	var b bytes.Buffer
 	b.Write(receipt.Head(kept.Head, kept.Signature))
 	for after := ""; ; {
 		files, err := f.Files(f.Context(), object, version, after, 500)
 		f.must(err)
 		for _, row := range files {
-			b.Write(receipt.FileOf(row).Line())
+			b.Write(receipt.FileOf(row, head.Format).Line())
 			after = row.Path
 		}
 		if len(files) < 500 {

@@ -67,7 +67,7 @@ func (r *fileRow) addTo(m *receipt.Manifest) {
 
 // addPortion reads the rows that come after last, the newest of which is left there, and adds the others.
 func (s *Store) addPortion(ctx context.Context, m *receipt.Manifest, objectID string, version int, last *fileRow) (n int, err error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT path, version, content_path, size_bytes, digests, deleted FROM file
+	rows, err := s.read.QueryContext(ctx, `SELECT path, version, content_path, size_bytes, digests, deleted, modified_at FROM file
 		WHERE object_id = $1 AND (path, version) > ($2, $3) AND version <= $4 ORDER BY path, version`+limit(mostFiles),
 		objectID, []byte(last.Path), last.version, version)
 	if err != nil {
@@ -77,8 +77,12 @@ func (s *Store) addPortion(ctx context.Context, m *receipt.Manifest, objectID st
 	var path, content, digests sql.RawBytes
 	for ; rows.Next(); n++ {
 		var next fileRow
-		if err := rows.Scan(&path, &next.version, &content, &next.Size, &digests, &next.deleted); err != nil {
+		var modified sql.NullInt64
+		if err := rows.Scan(&path, &next.version, &content, &next.Size, &digests, &next.deleted, &modified); err != nil {
 			return n, err
+		}
+		if modified.Valid {
+			next.Modified = fromMicros(modified.Int64)
 		}
 		next.Path, next.Content = string(path), string(content)
 		if next.Digests, err = decodeDigests(string(digests)); err != nil {
