@@ -5,7 +5,7 @@
 // holds the claim, and that whatever happens to the step (an error, a panic, a hang, a shutdown, a lost lease, an
 // outage of the Registry or of the interim store), the item is settled by its live attempt exactly once or is taken
 // back by the Registry. A message of the queue is a hint and never more than that (invariants I1 to I7 and I11 of
-// docs/design.md).
+// docs/invariants.md).
 //
 // A worker embeds [Worker], names its stage and does its work; the error it returns is the verdict:
 //

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// The default policy (invariant I11 of docs/design.md).
+// The default policy (docs/invariants.md, I11).
 const (
 	defaultAttempts = 5
 	defaultSlots    = 4

@@ -1,5 +1,5 @@
 // Command bench measures Holdfast beside what people would use instead, in one run on one machine and disk, and prints one
-// table (design section 10). Nothing here is a test: a figure says something only beside those next to it.
+// table. Nothing here is a test: a figure says something only beside those next to it.
 //
 // It works in a folder of its own, which it removes, uses free ports of 127.0.0.1, and ends every process it starts.
 package main

@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast/holdfast/registry/sqlstore"
 )
 
-// riverRate is what River's six chained jobs reach in their fast form on PostgreSQL, as design section 10 recorded it.
+// riverRate is what River's six chained jobs reach in their fast form on PostgreSQL, as docs/bench.md tells.
 const riverRate = 600
 
 // orchestration takes the time of six durable stages that do nothing, so that only what Holdfast adds is seen, beside

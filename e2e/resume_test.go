@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// part is the most that may cross the network twice when a worker ends inside a file (design, I5).
+// part is the most that may cross the network twice when a worker ends inside a file (I5).
 const part = 16 << 20
 
 // dribble serves one large file, and holds the first request for it when it has sent a certain part.

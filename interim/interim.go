@@ -2,10 +2,10 @@
 // upload parts.
 //
 // It keeps true that losing everything in it costs rework and nothing else. Nothing here is ever the only copy of a
-// fact: what must not be redone (a minted ARK) stands in the Registry before it is used (design section 1, Interim
-// data). So a driver may trade durability for speed, and a caller treats what it reads as a hint to be checked
-// against the bytes it describes: a checkpoint is written after the fsync of those bytes (safety rule R4), and one
-// that cannot be read is dropped and the bytes are hashed again (R27).
+// fact: what must not be redone (a minted ARK) stands in the Registry before it is used (I10). So a driver may
+// trade durability for speed. A caller treats what it reads as a hint and checks it against the bytes it describes: a
+// checkpoint is written after the fsync of those bytes (R4), and one that cannot be read is dropped and the bytes are
+// hashed again (R27).
 //
 // Everything is keyed by [Attempt], so that a worker whose lease was taken away writes only where nobody reads (R26):
 // its successor copies what it needs once, with Adopt, and goes on under its own number.

@@ -33,7 +33,7 @@ var (
 	ErrTwice = errors.New("two files of the object would have this name")
 )
 
-// Where things lie in an object (docs/design.md).
+// Where things lie in an object.
 const (
 	ProducerFolder = "producer/"
 	SystemFolder   = "system/"

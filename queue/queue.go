@@ -1,11 +1,11 @@
 // Package queue carries wake-ups from the Registry's relay to the workers, over NSQ, and what others have subscribed to.
 //
 // A wake-up is a topic and the id of an item: "there is work at this stage, perhaps this item". It is a hint: it may
-// be lost, repeated, late or out of order, and nobody may conclude from one that the item is still there (design.md,
-// section 2, I1). What this package keeps true: a Producer's Publish that returned nil has reached one nsqd; a
+// be lost, repeated, late or out of order, and nobody may conclude from one that the item is still there (I1).
+// What this package keeps true: a Producer's Publish that returned nil has reached one nsqd; a
 // Consumer never hands out more wake-ups than it has slots for; a wake-up is finished only by Delivery.Finish, and
 // one that is neither finished nor kept alive by Touch is delivered again, here or elsewhere; nothing a handler does
-// slows down the other handlers (no backoff, safety-rules.md R21); connections that break are made again.
+// slows down the other handlers (no backoff, R21); connections that break are made again.
 //
 // Both sides use go-nsq. They speak to nsqd in production and to the broker of package broker in the embedded
 // default and in tests; package queuetest holds what both servers must do.
@@ -22,7 +22,7 @@ import (
 	"github.com/nsqio/go-nsq"
 )
 
-// Channel is the one channel that every stage's workers share (design.md, section 4).
+// Channel is the one channel that every stage's workers share.
 const Channel = "workers"
 
 // MaxItemID is the most bytes that the id of an item may have in a message.

@@ -14,7 +14,7 @@ const (
 	MaxQueryTerms = 50
 )
 
-// Query is a parsed query (design section 8): terms, all of which must match. The zero value matches everything. It is
+// Query is a parsed query (docs/query.md): terms, all of which must match. The zero value matches everything. It is
 // made by [ParseQuery] and told by String, which ParseQuery takes back unchanged.
 type Query struct {
 	Terms []Term `json:"terms"`

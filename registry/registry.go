@@ -2,9 +2,10 @@
 //
 // It keeps true that a WorkItem is known, that what happens to it is decided in one transaction, and that nobody
 // but the holder of its live attempt can move it on. Everything else in Holdfast (NSQ messages, interim data, staged
-// bytes, counters on a page) is a hint or a copy that may be lost (invariant I1 of docs/design.md).
+// bytes, counters on a page) is a hint or a copy that may be lost (docs/invariants.md, I1).
 //
 // The package holds the words (WorkItem, Stage, Status, Route), the state machine that they obey, and [Store], the
-// contract that registry/sqlstore serves in process and registry/client serves over HTTP. It imports nothing of ours
+// contract, which registry/sqlstore implements. Workers in other processes use its part [ForWorkers], which
+// registry/protocol carries over HTTP. It imports nothing of ours
 // and nothing outside the standard library.
 package registry

@@ -54,7 +54,7 @@ type Step struct {
 
 	// Optional: only items of which it is said take the step, see [Profile.Optional].
 	Optional bool
-	// NeverFails: with its tries used up the item goes on instead of failing (design section 4.3, estimate).
+	// NeverFails: with its tries used up the item goes on instead of failing.
 	NeverFails bool
 	// Gated: the item may not start here before every prerequisite is satisfied. Stages before the first gated
 	// one run without regard to prerequisites: a batch is expanded while its jobs are already running.

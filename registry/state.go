@@ -36,7 +36,7 @@ func (s Status) Settled() bool {
 // State is the name people see, Merritt's. It is derived from an item by [StateOf] and nowhere else.
 type State string
 
-// The states of items and batches (design section 1).
+// The states of items and batches (docs/states.md).
 const (
 	StatePrepare      State = "Prepare"
 	StatePending      State = "Pending"

@@ -70,7 +70,7 @@ func (h *HTTP) told(err error) error {
 	return &unsaid{text, err}
 }
 
-// statusFault gives an answer that is not the file its meaning (design, section 1).
+// statusFault gives an answer that is not the file its meaning (I8).
 func (x *exchange) statusFault() error {
 	e := &Error{
 		Op:         x.op,

@@ -72,7 +72,7 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // ContentFault reports whether the deposit is at fault, so that only its producer can help. All else is the system's
-// fault and may pass (design, section 1).
+// fault and may pass (I8).
 func (e *Error) ContentFault() bool {
 	switch e.Kind {
 	case FaultURL, FaultScheme, FaultForbidden, FaultMissing:

@@ -11,7 +11,7 @@ import (
 )
 
 // What is wrong with a deposit fails it as content, at once; what the system could not do is tried again and at last
-// fails as system (design, section 1).
+// fails as system (docs/invariants.md, I8).
 func TestFaults_ContentOrSystem(t *testing.T) {
 	answer := func(status int) func(r *rig) {
 		return func(r *rig) {

@@ -25,7 +25,7 @@ import (
 // Prefix begins every name that is ours.
 const Prefix = "HOLDFAST"
 
-// Config is the configuration (design section 8). The names are those of the tags behind HOLDFAST_; what a value must
+// Config is the configuration (docs/cli.md). The names are those of the tags behind HOLDFAST_; what a value must
 // look like is in the tag want, and secret values are never repeated in messages. The tag for says which roles use a
 // secret: registry, migrate, worker (every stage), or single stages.
 type Config struct {

@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast/holdfast/registry/wire"
 )
 
-// The exit codes (design section 8). Their meanings never change.
+// The exit codes (docs/cli.md). Their meanings never change.
 const (
 	exitOK          outcome = 0
 	exitFailed      outcome = 1

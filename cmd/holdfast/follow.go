@@ -156,7 +156,7 @@ func (a *app) display() display {
 	return &plain{w: a.err}
 }
 
-// codeOfProgress is the exit code of what was waited for (design section 8).
+// codeOfProgress is the exit code of what was waited for (docs/cli.md).
 func codeOfProgress(p registry.BatchProgress) outcome {
 	other := p.Jobs - p.Open - p.Completed - p.Preserved - p.Failed // cancelled, deleted
 	switch {

@@ -3,8 +3,8 @@
 // It keeps true what a consumer of nsqd relies on: a message stays in its channel until the client that holds it
 // finishes it; whatever is not finished within its timeout, or is held by a client that goes away, is delivered
 // again; every channel of a topic gets every message; a client never holds more messages than its RDY count.
-// It does not keep messages over a Close: in Holdfast they are hints, and the Registry rings again (design.md,
-// sections 2 I1 and 6). The embedded default and the tests run it; production runs nsqd.
+// It does not keep messages over a Close: in Holdfast they are hints, and the Registry rings again (I1).
+// The embedded default and the tests run it; production runs nsqd.
 //
 // Memory: a topic or channel holds every message published to it and not yet finished, without a limit. Holdfast's
 // relay bounds what is outstanding, and a message is an item's id; a publisher that has no such bound, or that makes

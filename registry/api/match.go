@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast/holdfast/registry/wire"
 )
 
-// Matching is the query of a list (design section 8).
+// Matching is the query of a list (docs/query.md).
 type Matching struct {
 	Q string `query:"q" maxLength:"2000" doc:"Words and field:value terms, all of which must match, such as state:failed collection:demo error:timeout older:2h; see docs/query.md"`
 }

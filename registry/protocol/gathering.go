@@ -11,7 +11,7 @@ import (
 // mostGathered bounds the body of a request that brings several calls, in bytes; the server takes twice that.
 const mostGathered = 8 << 20
 
-// gathering sends calls together that come while an earlier request is under way (design section 4.7). There is no timer: a
+// gathering sends calls together that come while an earlier request is under way. There is no timer: a
 // call that finds none under way goes at once. Calls keep their order.
 type gathering[I, O any] struct {
 	send  func(context.Context, []json.RawMessage) ([]answer[O], error)

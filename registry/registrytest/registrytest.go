@@ -1,7 +1,7 @@
 // Package registrytest is the conformance suite of registry.Store: what every driver must keep true.
 //
 // It is black box. It asks only through the contract, looks at what became of the data, and after every test checks the
-// invariants that always hold (I3, I9, I11 of docs/design.md). A test of a rule of docs/safety-rules.md bears its
+// invariants that always hold (I3, I9, I11 of docs/invariants.md). A test of a safety rule there bears its
 // number; a scenario that mrt-zk tests, too, bears its name there.
 package registrytest
 

@@ -28,7 +28,7 @@ type Relay struct {
 	Outage     time.Duration // how often an outage is logged
 }
 
-// New returns a relay with the times of the design (I11, section 4.5).
+// New returns a relay with the default times (I11).
 func New(r registry.Housekeeping, q queue.Publisher, log *slog.Logger) *Relay {
 	return &Relay{
 		Registry: r, Queue: q, Log: log,

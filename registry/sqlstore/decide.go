@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// decide turns a worker's outcome into a change by the route and the rules of design section 4.3.
+// decide turns a worker's outcome into a change by the route and the rules of docs/states.md.
 func (t *tx) decide(it registry.WorkItem, se registry.Settlement) (change, error) {
 	c := change{stage: it.Stage, status: registry.Pending, tries: it.Tries, n: se.Lease.N, actor: "worker", note: se.Error}
 	route, _ := it.Route()

@@ -3,7 +3,7 @@
 // Every method is one transaction, and writing transactions take turns, on SQLite because there is one writer and on
 // PostgreSQL by an advisory lock: what is read in one stays true until it is committed. Writes that arrive while another
 // transaction commits are taken together into the next one, each in a savepoint of its own, so that they share one fsync
-// and one fault never touches its neighbours (design section 4.7, R10). Reads use a pool of their own and never block
+// and one fault never touches its neighbours (R10). Reads use a pool of their own and never block
 // writers (R25).
 package sqlstore
 

@@ -2,7 +2,7 @@
 // answers that exist only over HTTP. Server and client share these types, so that the two cannot come apart; everything
 // else travels as the registry's own types, whose JSON names are part of that contract.
 //
-// A field that is added is optional; a field's meaning never changes (design section 8).
+// A field that is added is optional; a field's meaning never changes (docs/invariants.md, R27).
 package wire
 
 // Base is the path under which the API lies.

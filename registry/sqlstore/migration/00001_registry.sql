@@ -1,5 +1,5 @@
 -- +goose Up
--- The tables of design section 3. Times are unix microseconds, ids are UUIDv7 as text, JSON is text, so that one text
+-- The tables of the Registry. Times are unix microseconds, ids are UUIDv7 as text, JSON is text, so that one text
 -- serves SQLite and PostgreSQL. event, attempt and command have no foreign key to work_item: they outlive its purge (R28).
 
 CREATE TABLE collection (

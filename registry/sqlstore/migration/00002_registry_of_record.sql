@@ -31,7 +31,7 @@ CREATE INDEX work_item_offered ON work_item (stage, status, nudges, nudge_at) WH
 CREATE INDEX work_item_room ON work_item (stage, status, rank, id) WHERE status = 'pending' AND wait_reason = 'no-space';
 CREATE INDEX lock_wait_turn ON lock_wait (key, submitted_at, item_id);
 
--- Whose turn it is in a stage: the collection that was served longest ago (design section 7, estimate). active is 1 for
+-- Whose turn it is in a stage: the collection that was served longest ago. active is 1 for
 -- every collection that has an item with ready = 1 in the stage; a claim that finds none makes it 0.
 CREATE TABLE lane (
   stage      TEXT NOT NULL,
