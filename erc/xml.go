@@ -14,12 +14,19 @@ import (
 	"golang.org/x/text/transform"
 )
 
+// decoder reads XML whose elements are nested at most mostNested deep.
+type decoder struct {
+	*xml.Decoder
+
+	text *xml.Decoder // that takes the text apart, and knows the lines
+}
+
 // newDecoder returns a decoder of at most MaxSize bytes in UTF-8, UTF-16 with a byte order mark, ISO-8859-1 or
 // Windows-1252. Entities beyond XML's own five are refused and nothing outside the file is fetched.
-func newDecoder(r io.Reader) *xml.Decoder {
+func newDecoder(r io.Reader) decoder {
 	limited := &limitedReader{r: r, left: MaxSize}
 	// UTF-16 shows itself by its mark only; without one the bytes go through as they are.
-	d := xml.NewDecoder(&depthReader{r: transform.NewReader(limited, unicode.BOMOverride(encoding.Nop.NewDecoder()))})
+	d := xml.NewDecoder(transform.NewReader(limited, unicode.BOMOverride(encoding.Nop.NewDecoder())))
 	d.CharsetReader = func(label string, in io.Reader) (io.Reader, error) {
 		switch strings.ToLower(label) {
 		case "utf-16", "utf-16le", "utf-16be", "us-ascii", "ascii", "utf8":
@@ -32,7 +39,7 @@ func newDecoder(r io.Reader) *xml.Decoder {
 			return nil, fmt.Errorf("character encoding %q is not supported", label)
 		}
 	}
-	return d
+	return decoder{xml.NewTokenDecoder(&shallow{d: d}), d}
 }
 
 // limitedReader fails with ErrTooLarge instead of ending, so that a cut file is not taken for a whole one.
@@ -58,42 +65,38 @@ func (l *limitedReader) Read(p []byte) (int, error) {
 // mostNested is how deep elements may be nested. A decoder keeps some 100 bytes of each that is open.
 const mostNested = 10_000
 
-// depthReader fails when far more elements were opened than closed. It goes by the brackets alone, so those in comments count,
-// too.
-type depthReader struct {
-	r     io.Reader
+// shallow yields a decoder's tokens as they stand in the text, and fails when elements are nested too
+// deep. For that the decoder keeps nothing of the elements that are open.
+type shallow struct {
+	d     *xml.Decoder
 	depth int
-	last  byte
 }
 
-// Read implements io.Reader.
-func (d *depthReader) Read(p []byte) (int, error) {
-	n, err := d.r.Read(p)
-	for _, c := range p[:n] {
-		switch {
-		case d.last == '<' && c == '/', d.last == '/' && c == '>':
-			d.depth--
-		case d.last == '<' && c != '!' && c != '?':
-			d.depth++
-		}
-		d.last = c
+// Token implements xml.TokenReader.
+func (s *shallow) Token() (xml.Token, error) {
+	t, err := s.d.RawToken()
+	switch t.(type) {
+	case xml.StartElement:
+		s.depth++
+	case xml.EndElement:
+		s.depth--
 	}
-	if d.depth > mostNested {
-		return 0, fmt.Errorf("read metadata: %w: elements nested more than %d deep", ErrTooLarge, mostNested)
+	if s.depth > mostNested {
+		return nil, fmt.Errorf("read metadata: %w: elements nested more than %d deep", ErrTooLarge, mostNested)
 	}
-	return n, err // bare, since io.EOF is among them
+	return t, err // bare, since io.EOF is among them
 }
 
 // xmlError gives a decoder's errors the form of this package.
-func xmlError(d *xml.Decoder, err error) error {
+func xmlError(d decoder, err error) error {
+	line, _ := d.text.InputPos()
 	var syntax *xml.SyntaxError
 	if errors.As(err, &syntax) {
-		return &SyntaxError{Line: syntax.Line, Reason: syntax.Msg}
+		return &SyntaxError{Line: line, Reason: syntax.Msg}
 	}
 	if errors.Is(err, ErrTooLarge) {
 		return err
 	}
-	line, _ := d.InputPos()
 	return fmt.Errorf("read XML, line %d: %w", line, err)
 }
 

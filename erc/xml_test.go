@@ -114,6 +114,28 @@ func TestReadXML_Errors(t *testing.T) {
 	}
 }
 
+// How deep elements are nested is not hidden by what only looks like their ends, nor made up by what looks like their beginnings.
+func TestReadXML_Depth(t *testing.T) {
+	const most = 10_000
+	readers := map[string]func(io.Reader) error{
+		"dc":       func(r io.Reader) error { _, err := erc.ReadDublinCore(r); return err },
+		"datacite": func(r io.Reader) error { _, err := erc.ReadDataCite(r); return err },
+	}
+	for kind, read := range readers {
+		for _, open := range []string{"<a>", "<a>/>", "<a><!--/>-->", "<a><!--</a>-->", "<a><![CDATA[</a>/>]]>", "<a><?x />?>", `<a b="/>">`, "<a><b/>"} {
+			err := read(strings.NewReader("<resource>" + strings.Repeat(open, most)))
+			if !errors.Is(err, erc.ErrTooLarge) || !strings.Contains(err.Error(), "deep") {
+				t.Errorf("%s, %s again and again: %v, want that it is too deep", kind, open, err)
+			}
+		}
+		for _, flat := range []string{"<!--<a>-->", "<![CDATA[<a>]]>", "<a/>", "<a></a >", `<a b="<"/>`, "<?x <a>?>"} {
+			if err := read(strings.NewReader("<resource>" + strings.Repeat(flat, most+1) + "</resource>")); errors.Is(err, erc.ErrTooLarge) {
+				t.Errorf("%s, %s again and again: %v", kind, flat, err)
+			}
+		}
+	}
+}
+
 func TestWriteDublinCore_Golden(t *testing.T) {
 	d := erc.DublinCore{
 		Title: []string{"Bears & <jazz> \"1920\"", ""}, Creator: []string{"A; B", "C"}, Subject: []string{"s1;s2"},

@@ -285,6 +285,9 @@ func corpus() []hostile {
 		{"container: mrt-datacite.xml without end", "", func(t *testing.T, w io.Writer) {
 			tarZst(t, w, text("a.txt", "alpha"), sized("mrt-datacite.xml", func() io.Reader { return lines("<a>", some) }))
 		}, broken},
+		{"container: mrt-datacite.xml whose elements only seem to be closed", "", func(t *testing.T, w io.Writer) {
+			tarZst(t, w, text("a.txt", "alpha"), sized("mrt-datacite.xml", func() io.Reader { return lines("<a>/>", 4<<20-1<<10) }))
+		}, broken},
 		{"container: mrt-dc.xml without end", "", func(t *testing.T, w io.Writer) {
 			tarZst(t, w, text("a.txt", "alpha"), sized("mrt-dc.xml", func() io.Reader {
 				return io.MultiReader(strings.NewReader(`<d xmlns:dc="http://purl.org/dc/elements/1.1/">`), lines("<dc:title>x</dc:title>", some))
