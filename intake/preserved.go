@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/holdfast/holdfast/ocfl"
@@ -78,12 +79,7 @@ func objectVerdict(o Options) func(*ocfl.Report, error) (Report, error) {
 		}
 		v := newReport(string(OCFLObject)).atMost(o.MaxFaults)
 		v.Version, v.Files, v.Bytes = r.Spec, int64(r.Files), r.Bytes
-		v.addOCFL(r.Faults)
-		if more := r.Count - int64(len(r.Faults)); v.Errors > 0 { // errors are listed before warnings
-			v.countMore(more, 0)
-		} else {
-			v.countMore(0, more)
-		}
+		v.addOCFL(r.Faults, r.Count)
 		return v.settle(), nil
 	}
 }
@@ -99,7 +95,7 @@ func rootVerdict(o Options) func(*ocfl.RootReport, error) (Report, error) {
 		if r.Invalid > 0 {
 			v.add(Fault{Severity: Error, Rule: "objects", Message: fmt.Sprintf("%d of %d objects are not valid", r.Invalid, r.Objects)})
 		}
-		v.addOCFL(r.Faults)
+		v.addOCFL(r.Faults, r.Count)
 		return v.settle(), nil
 	}
 }
@@ -112,13 +108,19 @@ func absent(err error) error {
 	return err
 }
 
-// addOCFL adds what a validation found.
-func (v *Report) addOCFL(faults []ocfl.Fault) {
+// addOCFL adds what a validation found: the faults that it lists, and those that it counts only.
+func (v *Report) addOCFL(faults []ocfl.Fault, count int64) {
 	for _, f := range faults {
 		severity := Warning
 		if f.Error() {
 			severity = Error
 		}
 		v.add(Fault{Severity: severity, Rule: f.Code, File: f.Path, Message: f.Message})
+	}
+	more := count - int64(len(faults))
+	if slices.ContainsFunc(faults, func(f ocfl.Fault) bool { return !f.Error() }) { // then all errors are listed
+		v.countMore(0, more)
+	} else {
+		v.countMore(more, 0)
 	}
 }

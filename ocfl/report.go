@@ -2,6 +2,7 @@ package ocfl
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -77,6 +78,19 @@ func newFaults() *faults.List[Fault] {
 		}
 		return compareFaults(a, b)
 	})
+}
+
+// listed are the faults that a report lists, each once, and how many there are.
+func listed(l *faults.List[Fault]) ([]Fault, int64) {
+	kept := sortFaults(l.Kept())
+	if l.Total() > faults.Most {
+		return kept, l.Total()
+	}
+	return kept, int64(len(kept))
+}
+
+func faultOf(code, path, format string, args ...any) Fault {
+	return Fault{Code: code, Path: faults.Cut(path), Message: faults.Cut(fmt.Sprintf(format, args...))}
 }
 
 func compareFaults(a, b Fault) int {

@@ -78,11 +78,7 @@ func judge(ctx context.Context, t tree, nodes []node, opts ValidateOptions) (*Re
 	if err := v.run(ctx); err != nil {
 		return nil, err
 	}
-	v.report.Faults = sortFaults(v.faults.Kept())
-	v.report.Count = int64(len(v.report.Faults))
-	if v.faults.Total() > faults.Most {
-		v.report.Count = v.faults.Total()
-	}
+	v.report.Faults, v.report.Count = listed(v.faults)
 	return v.report, nil
 }
 
@@ -103,7 +99,7 @@ type validator struct {
 }
 
 func (v *validator) fault(code, path, format string, args ...any) {
-	v.faults.Add(Fault{Code: code, Path: path, Message: faults.Cut(fmt.Sprintf(format, args...))})
+	v.faults.Add(faultOf(code, path, format, args...))
 }
 
 // addFaults takes over what was found in an inventory.

@@ -11,19 +11,22 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/holdfast/holdfast/faults"
 	"github.com/holdfast/holdfast/storage"
 )
 
 // RootReport is the outcome of the validation of a storage root. Its faults are the root's own; those of objects are in
 // their reports.
 type RootReport struct {
-	Spec    string  `json:"spec"`    // of the declaration
-	Layout  string  `json:"layout"`  // the extension that ocfl_layout.json names
-	Objects int     `json:"objects"` // that were found
-	Invalid int     `json:"invalid"` // how many of them have errors
-	Files   int     `json:"files"`   // content files that were read
-	Bytes   int64   `json:"bytes"`   // and their size
-	Faults  []Fault `json:"faults"`
+	Spec    string `json:"spec"`    // of the declaration
+	Layout  string `json:"layout"`  // the extension that ocfl_layout.json names
+	Objects int    `json:"objects"` // that were found
+	Invalid int    `json:"invalid"` // how many of them have errors
+	Files   int    `json:"files"`   // content files that were read
+	Bytes   int64  `json:"bytes"`   // and their size
+	// Faults are the first 1,000, errors before warnings. Count counts all.
+	Faults []Fault `json:"faults"`
+	Count  int64   `json:"count"`
 }
 
 // Valid says that neither the root nor an object of it has an error.
@@ -59,13 +62,13 @@ func ValidateRootFS(ctx context.Context, fsys fs.FS, opts ValidateOptions, objec
 
 func validateRoot(ctx context.Context, t tree, opts ValidateOptions, object func(string, *Report) error) (*RootReport, error) {
 	v := &rootValidator{
-		tree: t, opts: opts, object: object, report: &RootReport{Faults: []Fault{}},
+		tree: t, opts: opts, object: object, report: &RootReport{}, faults: newFaults(),
 		ids: make(map[[sha256.Size]byte]bool), depths: make(map[int]bool), told: make(map[Fault]bool),
 	}
 	if err := v.run(ctx); err != nil {
 		return nil, err
 	}
-	v.report.Faults = sortFaults(v.report.Faults)
+	v.report.Faults, v.report.Count = listed(v.faults)
 	return v.report, nil
 }
 
@@ -75,7 +78,8 @@ type rootValidator struct {
 	opts   ValidateOptions
 	object func(string, *Report) error
 	report *RootReport
-	told   map[Fault]bool // of those that many files would give rise to
+	faults *faults.List[Fault]
+	told   map[Fault]bool // of those that many files would give rise to; the first of very many
 
 	layout   Layout // nil where it is not known
 	top      []node // files directly in the root
@@ -95,7 +99,7 @@ type branch struct {
 }
 
 func (v *rootValidator) fault(code, path, format string, args ...any) {
-	v.report.Faults = append(v.report.Faults, Fault{Code: code, Path: path, Message: fmt.Sprintf(format, args...)})
+	v.faults.Add(faultOf(code, path, format, args...))
 }
 
 func (v *rootValidator) run(ctx context.Context) error {
@@ -300,15 +304,17 @@ func (v *rootValidator) checkPlace(folder string, report *Report) {
 // checkExtension checks something in the folder for extensions of the root (4.4).
 func (v *rootValidator) checkExtension(n node) {
 	name, _, below := strings.Cut(strings.TrimPrefix(n.path, extensionsFolder+"/"), "/")
-	fault := Fault{Code: "W016", Path: extensionsFolder + "/" + name, Message: "no registered extension"}
+	fault := faultOf("W016", extensionsFolder+"/"+name, "no registered extension")
 	switch {
 	case !below && n.kind == fileNode:
 		v.fault("E112", n.path, "a file among the folders of extensions")
 	case !below:
 		v.fault("E073", n.path, "an empty folder")
 	case !registeredExtension(name) && !v.told[fault]:
-		v.told[fault] = true
-		v.report.Faults = append(v.report.Faults, fault)
+		if len(v.told) < faults.Most {
+			v.told[fault] = true
+		}
+		v.faults.Add(fault)
 	}
 }
 

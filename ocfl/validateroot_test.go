@@ -2,6 +2,7 @@ package ocfl_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -218,6 +219,28 @@ func stored(t *testing.T, files fstest.MapFS, prefix string) storage.Store {
 		}
 	}
 	return s
+}
+
+// However much is wrong with a root, its report lists the first 1,000 faults, errors first, and counts all.
+func TestValidateRoot_ManyFaults(t *testing.T) {
+	const many = 3000
+	r := newSampleRoot(t, ocfl.Spec11)
+	for i := range many {
+		r.write(fmt.Sprintf("stray/%04d", i), "")
+		r.folder(fmt.Sprintf("extensions/%04d", i))
+		r.write(fmt.Sprintf("extensions/unknown-%04d/config.json", i), "{}")
+	}
+	report, err := ocfl.ValidateRootFS(t.Context(), r.files, ocfl.ValidateOptions{}, func(string, *ocfl.Report) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Each stray is one, with the folder that they lie in E085 and E088; each empty folder and each unknown extension is one.
+	if want := int64(3*many + 2); len(report.Faults) != 1000 || report.Count != want || report.Valid() {
+		t.Errorf("%d faults are listed and %d counted, want 1000 and %d", len(report.Faults), report.Count, want)
+	}
+	if i := slices.IndexFunc(report.Faults, func(f ocfl.Fault) bool { return !f.Error() }); i >= 0 {
+		t.Errorf("a warning is listed in place of an error: %s", report.Faults[i])
+	}
 }
 
 // TestValidateRoot_OwnRoots: what this package writes is valid, with either layout; only the folder that directory storage
