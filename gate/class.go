@@ -90,7 +90,7 @@ func (c *class) next() *ticket {
 				continue
 			}
 			t := q.tickets[0]
-			if c.taken > 0 && c.taken+t.work.Memory > c.memory {
+			if c.taken > 0 && t.work.Memory > c.memory-c.taken {
 				return nil
 			}
 			c.take(t, at, in)

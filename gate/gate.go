@@ -6,12 +6,16 @@
 // class, slots go round the collections, and within a collection round the tokens, first come
 // first served within a token. One token holds at most a part of a class's slots. Large work also
 // counts the memory that it takes: it starts only when the sum stays within the budget.
+//
+// Workers' unpacking, which lasts for hours, is a class of its own, with a budget of its own: it never
+// keeps a judgement waiting. Its slots are those of the workers; the gate counts the memory only.
 package gate
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 )
 
@@ -25,11 +29,14 @@ type Options struct {
 	PerToken func(slots int) int
 	// Memory is the number of bytes that running large work may take in all. Default DefaultMemory.
 	Memory int64
+	// UnpackMemory is the number of bytes that running unpacking may take in all. Default DefaultMemory.
+	UnpackMemory int64
 	// Waiting is how much work of one token may wait. Default 1,000.
 	Waiting int
 }
 
-// DefaultMemory is enough for two containers that are decompressed with a window of 64 MiB each.
+// DefaultMemory is enough to judge two containers that are decompressed with a window of 64 MiB each,
+// and to unpack five.
 const DefaultMemory = 320 << 20
 
 // Work is what asks to run.
@@ -49,9 +56,11 @@ var ErrFull = errors.New("too much work of this token waits already")
 type Gate struct {
 	options Options
 
-	mu           sync.Mutex
-	small, large class
-	waiting      map[string]int // by token
+	mu      sync.Mutex
+	small   class
+	large   class
+	unpacks class
+	waiting map[string]int // by token
 }
 
 // New returns a Gate through which nothing has gone yet.
@@ -60,6 +69,7 @@ func New(o Options) *Gate {
 	set(&o.SmallSlots, 4)
 	set(&o.LargeSlots, 2)
 	set(&o.Memory, DefaultMemory)
+	set(&o.UnpackMemory, DefaultMemory)
 	set(&o.Waiting, 1000)
 	if o.PerToken == nil {
 		o.PerToken = func(slots int) int { return max(1, slots/2) }
@@ -68,6 +78,7 @@ func New(o Options) *Gate {
 		options: o,
 		small:   newClass(o.SmallSlots, o.PerToken(o.SmallSlots), 0),
 		large:   newClass(o.LargeSlots, o.PerToken(o.LargeSlots), o.Memory),
+		unpacks: newClass(math.MaxInt, math.MaxInt, o.UnpackMemory),
 		waiting: map[string]int{},
 	}
 }
@@ -86,10 +97,23 @@ func (g *Gate) Small() int64 { return g.options.Small }
 //
 // Work that takes more memory than the whole budget runs when no other large work does.
 func (g *Gate) Enter(ctx context.Context, w Work) (leave func(), err error) {
+	if w.Bytes <= g.options.Small {
+		w.Memory = 0
+		return g.enter(ctx, &g.small, w)
+	}
+	return g.enter(ctx, &g.large, w)
+}
+
+// Unpack is Enter for a worker's unpacking that holds w.Memory bytes. Its Bytes do not count.
+func (g *Gate) Unpack(ctx context.Context, w Work) (leave func(), err error) {
+	return g.enter(ctx, &g.unpacks, w)
+}
+
+func (g *Gate) enter(ctx context.Context, c *class, w Work) (leave func(), err error) {
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("enter the gate: %w", context.Cause(ctx))
 	}
-	c, t, err := g.join(w)
+	t, err := g.join(c, w)
 	if err != nil {
 		return nil, err
 	}
@@ -106,22 +130,18 @@ func (g *Gate) Enter(ctx context.Context, w Work) (leave func(), err error) {
 }
 
 // join takes a place among those that wait, which may be admitted at once.
-func (g *Gate) join(w Work) (*class, *ticket, error) {
+func (g *Gate) join(c *class, w Work) (*ticket, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.waiting[w.Token] >= g.options.Waiting {
-		return nil, nil, ErrFull
+		return nil, ErrFull
 	}
-	c := &g.large
-	if w.Bytes <= g.options.Small {
-		c, w.Memory = &g.small, 0
-	}
-	w.Memory = min(max(w.Memory, 0), g.options.Memory)
+	w.Memory = min(max(w.Memory, 0), c.memory)
 	t := &ticket{work: w, admitted: make(chan struct{})}
 	g.waiting[w.Token]++
 	c.join(t)
 	g.dispatch(c)
-	return c, t, nil
+	return t, nil
 }
 
 // giveUp takes a ticket off the queue; false when it was admitted.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"testing"
@@ -20,8 +21,15 @@ const mib = 1 << 20
 // enter lets work in, in a goroutine, and notes its name when it runs. It holds its slot until done is closed.
 func enter(t *testing.T, g *gate.Gate, name string, w gate.Work, note func(string), done <-chan struct{}) {
 	t.Helper()
+	enterBy(t, g.Enter, name, w, note, done)
+}
+
+type entrance func(context.Context, gate.Work) (leave func(), err error)
+
+func enterBy(t *testing.T, by entrance, name string, w gate.Work, note func(string), done <-chan struct{}) {
+	t.Helper()
 	go func() {
-		leave, err := g.Enter(context.Background(), w)
+		leave, err := by(context.Background(), w)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			return
@@ -126,6 +134,27 @@ func TestGate_Memory(t *testing.T) {
 	})
 }
 
+// Unpacking counts its memory alone. Judgements never wait for it, and collections take turns.
+func TestGate_Unpacking(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := gate.New(gate.Options{Memory: 100 * mib, UnpackMemory: 128 * mib})
+		ran, step := &notes{}, make(chan struct{})
+		for _, who := range []string{"a", "a", "a", "a", "b"} {
+			enterBy(t, g.Unpack, who, gate.Work{Collection: who, Memory: 64 * mib}, ran.add, step)
+		}
+		ran.wantAll(t, "a", "a")
+		judged := make(chan struct{})
+		enter(t, g, "judged", gate.Work{Token: "x", Bytes: 1 << 40, Memory: 100 * mib}, ran.add, judged)
+		ran.wantAll(t, "a", "a", "judged")
+		close(judged)
+		step <- struct{}{}
+		step <- struct{}{}
+		ran.wantAll(t, "a", "a", "a", "b", "judged")
+		close(step)
+		ran.wantAll(t, "a", "a", "a", "a", "b", "judged")
+	})
+}
+
 // Whoever gives up frees its place: the work behind it runs, and nothing of it counts any more.
 func TestGate_GiveUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -171,11 +200,21 @@ type model struct {
 type one struct {
 	id     int
 	work   gate.Work
+	unpack bool
 	cancel context.CancelFunc
 	leave  func()
 }
 
-func (m *model) small(w gate.Work) bool { return w.Bytes <= m.o.Small }
+// class names what the work is counted with.
+func (m *model) class(it *one) string {
+	switch {
+	case it.unpack:
+		return "unpacking"
+	case it.work.Bytes <= m.o.Small:
+		return "small"
+	}
+	return "large"
+}
 
 // arrive adds work, and settles what the gate made of it.
 func (m *model) arrive() {
@@ -187,12 +226,16 @@ func (m *model) arrive() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	m.count++
-	it := &one{id: m.count, work: w, cancel: cancel}
+	it := &one{id: m.count, work: w, cancel: cancel, unpack: rapid.IntRange(0, 2).Draw(m.t, "is unpacking") == 0}
 	m.mu.Lock()
 	m.waiting[it.id] = it
 	m.mu.Unlock()
 	go func() {
-		leave, err := m.g.Enter(ctx, w)
+		enter := m.g.Enter
+		if it.unpack {
+			enter = m.g.Unpack
+		}
+		leave, err := enter(ctx, w)
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		delete(m.waiting, it.id)
@@ -220,34 +263,38 @@ func pick(t *rapid.T, from map[int]*one) *one {
 func (m *model) check() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, small := range []bool{true, false} {
-		slots, memory := m.o.LargeSlots, int64(0)
-		if small {
-			slots = m.o.SmallSlots
-		}
-		running, held := 0, map[string]int{}
+	for _, c := range []struct {
+		name          string
+		slots, perTok int
+		budget        int64
+	}{
+		{"small", m.o.SmallSlots, m.perTok, math.MaxInt64},
+		{"large", m.o.LargeSlots, m.perTok, m.o.Memory},
+		{"unpacking", math.MaxInt, math.MaxInt, m.o.UnpackMemory},
+	} {
+		running, memory, held := 0, int64(0), map[string]int{}
 		for _, it := range m.running {
-			if m.small(it.work) == small {
+			if m.class(it) == c.name {
 				running++
 				held[it.work.Token]++
-				memory += min(it.work.Memory, m.o.Memory)
+				memory += min(it.work.Memory, c.budget)
 			}
 		}
-		if running > slots || !small && memory > m.o.Memory {
-			m.t.Fatalf("%d run with %d bytes, want at most %d slots and %d bytes", running, memory, slots, m.o.Memory)
+		if running > c.slots || memory > c.budget {
+			m.t.Fatalf("%s: %d run with %d bytes, want at most %d slots and %d bytes", c.name, running, memory, c.slots, c.budget)
 		}
 		for token, n := range held {
-			if n > m.perTok {
-				m.t.Fatalf("token %s holds %d slots, want at most %d", token, n, m.perTok)
+			if n > c.perTok {
+				m.t.Fatalf("token %s holds %d slots, want at most %d", token, n, c.perTok)
 			}
 		}
 		for _, it := range m.waiting {
-			if m.small(it.work) != small {
+			if m.class(it) != c.name {
 				continue
 			}
 			// Nothing idles that could run: with room for anybody's memory a slot is free only for those at their cap.
-			if running < slots && held[it.work.Token] < m.perTok && (small || memory == 0) {
-				m.t.Fatalf("%+v waits although %d of %d slots are taken", it.work, running, slots)
+			if running < c.slots && held[it.work.Token] < c.perTok && (c.name == "small" || memory == 0) {
+				m.t.Fatalf("%+v waits although %d of %d slots are taken", it.work, running, c.slots)
 			}
 		}
 	}
@@ -262,7 +309,7 @@ func TestGate_Model(t *testing.T) {
 			m := &model{
 				t: rt, running: map[int]*one{}, waiting: map[int]*one{},
 				o: gate.Options{
-					Small: 1000, SmallSlots: rapid.IntRange(1, 3).Draw(rt, "small slots"), LargeSlots: rapid.IntRange(1, 3).Draw(rt, "large slots"), Memory: 100,
+					Small: 1000, SmallSlots: rapid.IntRange(1, 3).Draw(rt, "small slots"), LargeSlots: rapid.IntRange(1, 3).Draw(rt, "large slots"), Memory: 100, UnpackMemory: 150,
 				},
 				perTok: rapid.IntRange(1, 2).Draw(rt, "per token"),
 			}

@@ -38,7 +38,8 @@ const (
 	ReasonBlocked          Reason = "blocked"
 	ReasonLocked           Reason = "locked"
 	ReasonNoSpace          Reason = "no-space"
-	ReasonThawing          Reason = "thawing" // its bytes are on their way out of an archive
+	ReasonNoMemory         Reason = "no-memory" // to decompress it takes more than its worker's process has left for that
+	ReasonThawing          Reason = "thawing"   // its bytes are on their way out of an archive
 	ReasonQueued           Reason = "queued"
 	ReasonCrowded          Reason = "crowded" // its collection has all the slots that one may have where sources are waited for
 	ReasonRunning          Reason = "running"

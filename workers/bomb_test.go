@@ -8,9 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz"
 
+	"github.com/holdfast/holdfast/gate"
 	"github.com/holdfast/holdfast/intake"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source/unpack"
@@ -37,6 +39,50 @@ func zstdOf(t testing.TB, data string) string {
 	must(t, err)
 	must(t, w.Close())
 	return out.String()
+}
+
+// Containers whose decompression takes much memory do not fill it together, however many slots there are: one that finds none
+// waits without its slot, uncounted, and is taken apart later. What takes none does not wait.
+func TestProcess_WindowsAreBounded(t *testing.T) {
+	t.Parallel()
+	const window = 1 << 20
+	g := gate.New(gate.Options{UnpackMemory: 2 * window})
+	r := newRig(t, func(d *workers.Deps) { d.Gate, d.Unpack = g, unpack.Limits{Window: window} })
+	files := map[string]string{"a.txt": "alpha"}
+	tarred := tarOf(t, files)
+	job := func(name, data string) string {
+		id := r.job(registry.Spec{Type: registry.ContainerType, URL: r.site.put(name, data), Filename: name})
+		r.advance(id, registry.Process)
+		return id
+	}
+	goesOn := []string{job("c.tar.gz", gzipOf(t, tarred)), job("c.zip", zipOf(t, files))}
+	waits := []string{job("c.tar.xz", xzOf(t, tarred)), job("c.tar.zst", zstdOf(t, tarred))}
+	var leaves []func()
+	for range 2 { // two others are being decompressed
+		leave, err := g.Unpack(t.Context(), gate.Work{Collection: "other", Memory: window})
+		must(t, err)
+		leaves = append(leaves, leave)
+	}
+	for _, id := range goesOn {
+		r.complete(id)
+	}
+	if _, err := r.run(waits[0]); err == nil {
+		t.Fatal("it was taken apart")
+	}
+	it := r.item(waits[0])
+	why, err := r.registry.Why(t.Context(), it.ID)
+	must(t, err)
+	if it.Status != registry.Pending || it.Tries != 0 || it.Stage != registry.Process || why.Reason != registry.ReasonNoMemory || !strings.Contains(why.Act, "HOLDFAST_UNPACK_MEMORY") {
+		t.Errorf("%s at %s after %d tries, because of %+v; want that it waits for memory", it.Status, it.Stage, it.Tries, why)
+	}
+	leaves[0]()
+	r.wait(2 * time.Minute)
+	for _, id := range waits { // one after the other in what one has left
+		if diff := cmp.Diff(files, r.producer(r.complete(id), 1)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+	leaves[1]()
 }
 
 // A decompression bomb is the deposit's fault, told as such, and nothing of what came out of it stays on disk: only what was

@@ -189,27 +189,27 @@ func TestR04_StoppedAnywhere(t *testing.T) {
 	}
 }
 
-// gate holds a writer back before one of its writes.
-type gate struct {
+// barrier holds a writer back before one of its writes.
+type barrier struct {
 	storage.Store
 	left    atomic.Int64
 	reached chan struct{}
 	open    chan struct{}
 }
 
-func (g *gate) pass() {
+func (g *barrier) pass() {
 	if g.left.Add(-1) == 0 {
 		close(g.reached)
 		<-g.open
 	}
 }
 
-func (g *gate) Create(ctx context.Context, key string) (storage.Writer, error) {
+func (g *barrier) Create(ctx context.Context, key string) (storage.Writer, error) {
 	g.pass()
 	return g.Store.Create(ctx, key)
 }
 
-func (g *gate) Replace(ctx context.Context, key string, data []byte) error {
+func (g *barrier) Replace(ctx context.Context, key string, data []byte) error {
 	g.pass()
 	return g.Store.Replace(ctx, key, data)
 }
@@ -235,7 +235,7 @@ func supersededAt(t *testing.T, n int, staging bool) bool {
 	id, want := r.zipJob(n)
 	r.advance(id, registry.Process)
 	mine := fmt.Sprintf("items/%s/%d/", id, r.item(id).Attempt+1)
-	zombie := &gate{Store: r.storage, reached: make(chan struct{}), open: make(chan struct{})}
+	zombie := &barrier{Store: r.storage, reached: make(chan struct{}), open: make(chan struct{})}
 	zombie.left.Store(int64(n))
 	good := r.deps
 	if staging {

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/ezid"
 	"github.com/holdfast/holdfast/format"
+	"github.com/holdfast/holdfast/gate"
 	"github.com/holdfast/holdfast/intake"
 	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/ocfl"
@@ -45,6 +46,7 @@ type Process struct {
 	// Identifier finds the formats of files; nil: their media type is all that is known.
 	Identifier format.Identifier
 	Unpack     unpack.Limits
+	Gate       *gate.Gate // for memory to decompress containers in; nil: as much as they take
 	payloads   payloads
 	volume     volume
 	scanner    scanner

@@ -2,10 +2,13 @@ package workers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/gate"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/staging"
 )
@@ -22,7 +25,13 @@ func (w *Process) unpack(ctx context.Context, item *base.Item, container staging
 		return c, err
 	}
 	defer u.list.Close() //nolint:errcheck // what counts is committed, or was noted
-	if err := u.walk(ctx); err != nil {
+	leave, err := w.admitted(ctx, item, u)
+	if err != nil {
+		return c, err
+	}
+	err = u.walk(ctx)
+	leave()
+	if err != nil {
 		return c, fmt.Errorf("unpack %s: %w", container.Name, err)
 	}
 	if u.seq == 0 {
@@ -36,6 +45,36 @@ func (w *Process) unpack(ctx context.Context, item *base.Item, container staging
 		return w.bag(ctx, item, u.room, container, c) // whose own manifests say what is in it
 	}
 	return c, w.corroborate(ctx, item, c)
+}
+
+const (
+	// unpackPatience is how long a job keeps its slot while it waits for memory, and unpackWait how long it
+	// waits without one.
+	unpackPatience = 3 * time.Second
+	unpackWait     = time.Minute
+)
+
+var errNoMemory = errors.New("other containers are being decompressed and take it all")
+
+// admitted waits until the process has the memory to decompress the container. A job for which that takes
+// long waits without its slot. Whoever has the memory never waits for what such a job has: for room in
+// staging a job waits without slot and memory.
+func (w *Process) admitted(ctx context.Context, item *base.Item, u *unpacking) (leave func(), err error) {
+	head, err := u.head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	window := u.limits.WindowOf(head)
+	if window == 0 || w.Gate == nil {
+		return func() {}, nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, unpackPatience, errNoMemory)
+	defer cancel()
+	leave, err = w.Gate.Unpack(ctx, gate.Work{Collection: item.Collection, Memory: window})
+	if errors.Is(err, errNoMemory) || errors.Is(err, gate.ErrFull) {
+		return nil, base.Snooze(unpackWait, registry.ReasonNoMemory, fmt.Sprintf("to decompress %s takes %s of memory: %v", u.container.Name, registry.SizeText(window), errNoMemory))
+	}
+	return leave, err
 }
 
 // unpackRoom begins with what Download left reserved, of which the container, and what came out of it before, have taken

@@ -90,6 +90,20 @@ func (w *Process) unpacking(ctx context.Context, item *base.Item, container stag
 	return u, nil
 }
 
+// head reads the container's first bytes.
+func (u *unpacking) head(ctx context.Context) ([]byte, error) {
+	r, err := u.in.Open(ctx, 0, intake.HeadLen)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", u.container.Name, err)
+	}
+	defer r.Close()
+	head, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", u.container.Name, err)
+	}
+	return head, nil
+}
+
 // walk stages the entries. When it is interrupted, it notes how far it came. What came out counts when it returns nil: then all that was
 // read, by earlier attempts too, are the bytes of the container that was staged.
 func (u *unpacking) walk(ctx context.Context) error {

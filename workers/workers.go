@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast/holdfast/clamd"
 	"github.com/holdfast/holdfast/ezid"
 	"github.com/holdfast/holdfast/format"
+	"github.com/holdfast/holdfast/gate"
 	"github.com/holdfast/holdfast/intake"
 	"github.com/holdfast/holdfast/interim"
 	"github.com/holdfast/holdfast/mint"
@@ -53,6 +54,9 @@ type Deps struct {
 
 	// Unpack are the limits on what one container may unpack to. The zero value has defaults.
 	Unpack unpack.Limits
+
+	// Gate bounds the memory that containers are decompressed in, for all of this process; nil: nothing does.
+	Gate *gate.Gate
 
 	// FixityBytes is how many bytes a second the checks of stored files read in this process; 0: as many as they can.
 	FixityBytes int64
@@ -109,7 +113,7 @@ func All(d *Deps) []base.Handler {
 		&Scan{Worker: d.Policy(registry.Scan), scanner: s},
 		&Process{
 			Worker: policy(registry.Process), Registry: d.Registry, Objects: d.Objects,
-			Template: d.Template, ARKs: arks, Names: names{d.EZID}, Random: d.Random, Version: d.Version, Unpack: d.Unpack,
+			Template: d.Template, ARKs: arks, Names: names{d.EZID}, Random: d.Random, Version: d.Version, Unpack: d.Unpack, Gate: d.Gate,
 			Identifier: d.Identifier, payloads: p, volume: v, scanner: s,
 		},
 		&Replicate{Worker: d.Policy(registry.Replicate), Objects: d.Objects},

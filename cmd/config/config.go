@@ -89,6 +89,7 @@ type Config struct {
 	UnpackRatio   Amount `envconfig:"UNPACK_RATIO" want:"a whole number above 0, such as 200"`
 	UnpackWindow  Bytes  `envconfig:"UNPACK_WINDOW" want:"a number of bytes from 65536 on, such as 64MiB"`
 	JudgeMemory   Bytes  `envconfig:"JUDGE_MEMORY" want:"a number of bytes from 65536 on, such as 320MiB"`
+	UnpackMemory  Bytes  `envconfig:"UNPACK_MEMORY" want:"a number of bytes from 65536 on, such as 320MiB"`
 
 	FixityDays  Days  `envconfig:"FIXITY_DAYS" want:"a number of days from 0 on, such as 90; 0 turns the schedule off"`
 	FixityBytes Bytes `envconfig:"FIXITY_BYTES_PER_SECOND" want:"a number of bytes from 65536 on, such as 50MiB"`
@@ -160,7 +161,7 @@ func Default() Config {
 		LeastRate: defaultLeastRate, UnknownSize: defaultUnknownSize,
 		StagingFull: defaultFull, StagingFullUnestimated: defaultUnestimated,
 		UnpackEntries: unpack.DefaultEntries, UnpackBytes: unpack.DefaultBytes, UnpackRatio: unpack.DefaultRatio,
-		UnpackWindow: unpack.DefaultWindow, JudgeMemory: gate.DefaultMemory,
+		UnpackWindow: unpack.DefaultWindow, JudgeMemory: gate.DefaultMemory, UnpackMemory: gate.DefaultMemory,
 		FixityDays: defaultFixityDays, FixityBytes: defaultFixityBytes, UploadDays: defaultUploadDays, RestoreDays: defaultRestoreDays,
 		MailDigest: Rhythm{Every: 24 * time.Hour, Offset: defaultDigest}, MailTokenDaily: defaultTokenDaily,
 		NAAN: defaultNAAN, NOIDTemplate: defaultNOIDTemplate,

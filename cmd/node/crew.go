@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast/holdfast/ezid"
 	"github.com/holdfast/holdfast/format"
 	"github.com/holdfast/holdfast/format/siegfried"
+	"github.com/holdfast/holdfast/gate"
 	"github.com/holdfast/holdfast/interim"
 	"github.com/holdfast/holdfast/mail"
 	"github.com/holdfast/holdfast/mint"
@@ -46,6 +47,7 @@ type Work struct {
 	UnknownSize                         int64 // bytes that a file may have whose size nobody tells; 0: any number
 	Unpack                              unpack.Limits
 	JudgeMemory                         int64             // bytes that the Registry's judging of large uploads may hold in all; 0: gate.DefaultMemory
+	UnpackMemory                        int64             // bytes of windows that this process's workers may decompress containers in; 0: gate.DefaultMemory
 	ClamdAddr                           string            // "": items that are to be scanned fail
 	Siegfried                           siegfried.Options // URL "": formats are known by media type only
 	TopicPrefix                         string
@@ -117,9 +119,15 @@ func (w Work) mostSlots(stages []registry.Stage) (most int) {
 	return most
 }
 
+// gate is what judging and unpacking in a process go through.
+func (w Work) gate() *gate.Gate {
+	return gate.New(gate.Options{Memory: w.JudgeMemory, UnpackMemory: w.UnpackMemory})
+}
+
 // crew is the workers' part of a process.
 type crew struct {
 	Work
+	gate     *gate.Gate
 	registry registry.ForWorkers
 	interim  interim.Store
 	staging  storage.Store
@@ -177,7 +185,7 @@ func (n *Node) runCrew(c *crew, stages []registry.Stage) (listening func(context
 	all := workers.All(&workers.Deps{
 		Registry: c.registry, Interim: c.interim, Staging: c.staging, Volume: "staging", Objects: c.objects,
 		Template: c.Template, EZID: c.EZID, Random: rand.Reader, Version: n.Version,
-		StagingFull: c.StagingFull, StagingFullUnestimated: c.StagingFullUnestimated, UnknownSize: c.UnknownSize, Unpack: c.Unpack, FixityBytes: c.FixityBytes, RestoreKeep: c.RestoreKeep, Policy: c.policy,
+		StagingFull: c.StagingFull, StagingFullUnestimated: c.StagingFullUnestimated, UnknownSize: c.UnknownSize, Unpack: c.Unpack, Gate: c.gate, FixityBytes: c.FixityBytes, RestoreKeep: c.RestoreKeep, Policy: c.policy,
 		Identifier: identifier, Clamd: scanner(c.ClamdAddr),
 		Source:    sources.Of,
 		Callbacks: &workers.Callbacks{Registry: c.registry, HTTP: receivers, Secrets: sources, Now: time.Now},

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/holdfast/holdfast/gate"
 	interimsql "github.com/holdfast/holdfast/interim/sqlstore"
 	"github.com/holdfast/holdfast/queue"
 	"github.com/holdfast/holdfast/queue/broker"
@@ -73,13 +72,13 @@ func (n *Node) up(ctx context.Context, o UpOptions) error {
 		}
 	}
 	desk := &desk{
-		template: o.Template, prefix: o.TopicPrefix, lease: o.longestLease(), recheck: o.FixityEvery, uploads: o.UploadKeep, limits: o.Uploads, mails: o.Mail.Limits, digest: o.Mail.Digest, unpack: o.Unpack, gate: gate.New(gate.Options{Memory: o.JudgeMemory}), keys: o.Sources.Keys,
+		template: o.Template, prefix: o.TopicPrefix, lease: o.longestLease(), recheck: o.FixityEvery, uploads: o.UploadKeep, limits: o.Uploads, mails: o.Mail.Limits, digest: o.Mail.Digest, unpack: o.Unpack, gate: o.Work.gate(), keys: o.Sources.Keys,
 		guard: source.Guard{Allow: o.Sources.Allow}, web: o.Web,
 	}
 	if desk.topics, err = n.topics(ctx, o.NSQ); err != nil {
 		return err
 	}
-	crew := &crew{Work: o.Work}
+	crew := &crew{Work: o.Work, gate: desk.gate}
 	if err := n.openUp(ctx, o, desk, crew); err != nil {
 		return err
 	}

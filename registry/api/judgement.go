@@ -57,6 +57,8 @@ const (
 	judgeWait = 20 * time.Second
 	// judgeKeep is how long a verdict waits for somebody to ask again.
 	judgeKeep = 10 * time.Minute
+	// judgeKeepError is how long an error does: long enough for who polls, and what caused it may pass.
+	judgeKeepError = time.Minute
 )
 
 // What is kept of verdicts, of one token and in all. The oldest go first; who asks for one of them has it found again.
@@ -128,7 +130,11 @@ func (all *judgements) keep(found *judgement) {
 		return
 	}
 	all.kept = append(all.kept, found)
-	found.expiry = time.AfterFunc(judgeKeep, func() { all.forget(found) })
+	keep := judgeKeep
+	if found.err != nil {
+		keep = judgeKeepError
+	}
+	found.expiry = time.AfterFunc(keep, func() { all.forget(found) })
 	var mine, others struct{ n, bytes int }
 	for at := len(all.kept) - 1; at >= 0; at-- {
 		one := all.kept[at]

@@ -59,6 +59,31 @@ func TestJudgements_OutliveWhoAsks(t *testing.T) {
 	})
 }
 
+// An error that nobody waited for is told to who asks soon again, and to nobody later: what caused it may have passed.
+func TestJudgements_ErrorsPass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newJudgements(nil, slog.New(slog.DiscardHandler))
+		down := errors.New("the disk is away")
+		fails := func(context.Context) (intake.Report, error) {
+			time.Sleep(2 * time.Second)
+			return intake.Report{}, down
+		}
+		works := func(context.Context) (intake.Report, error) { return intake.Report{Type: "file"}, nil }
+		for _, tt := range []struct {
+			id    string
+			after time.Duration
+			want  error
+		}{{"soon", 30 * time.Second, down}, {"later", 2 * time.Minute, nil}} {
+			j := judged{upload: tt.id}
+			_, _ = all.ask(t.Context(), "me", j, time.Second, fails) // it does not wait for the end
+			time.Sleep(tt.after)
+			if _, err := all.ask(t.Context(), "me", j, time.Minute, works); !errors.Is(err, tt.want) {
+				t.Errorf("%s: %v, want %v", tt.id, err, tt.want)
+			}
+		}
+	})
+}
+
 // A server that stops ends what it judges: it is the system's fault, and may be asked for again.
 func TestJudgements_EndWithTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

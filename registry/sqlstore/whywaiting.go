@@ -102,6 +102,8 @@ func (s *Store) whySnoozed(ctx context.Context, it registry.WorkItem, wait regis
 	switch wait {
 	case registry.ReasonNoSpace:
 		w.Act = orNow("free room on the volume, or let items that have room reserved there complete; it is looked at again by itself", it)
+	case registry.ReasonNoMemory:
+		w.Act = orNow("nothing, or raise HOLDFAST_UNPACK_MEMORY of the process workers; it is looked at again by itself", it)
 	case registry.ReasonThawing:
 		w.Act = "nothing: it goes on when the archive has given the bytes back"
 	case registry.ReasonLocked:

@@ -70,8 +70,14 @@ const buffers = 32 << 20
 
 // Memory is the greatest number of bytes that a walk through a container holds that begins with head.
 func (l Limits) Memory(head []byte) int64 {
+	return buffers + l.WindowOf(head)
+}
+
+// WindowOf is the most that is held to undo the compression of a container that begins with head. It is
+// 0 for compressions whose windows are small.
+func (l Limits) WindowOf(head []byte) int64 {
 	if c, ok := compressionOf(head); ok && c.windowed {
-		return buffers + l.withDefaults().Window
+		return l.withDefaults().Window
 	}
-	return buffers
+	return 0
 }
