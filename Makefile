@@ -14,13 +14,16 @@ TOOLS_READY := $(TOOLS)/.ready
 # Whatever needs no cgo does without, as the product does, so that all but the race detector share one build.
 export CGO_ENABLED = 0
 
+# Without it what is built depends on the folder, and a fresh clone builds, vets and lints all of it anew.
+export GOFLAGS := -trimpath $(GOFLAGS)
+
 .PHONY: help
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Build the static binary bin/holdfast
-	$(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/holdfast ./cmd/holdfast
+	$(GO) build -ldflags '-s -w -X main.version=$(VERSION)' -o bin/holdfast ./cmd/holdfast
 
 .PHONY: demo
 demo: build ## Show one deposit go through the whole pipeline on this machine
