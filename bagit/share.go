@@ -74,7 +74,7 @@ func (j *judge) shares() iter.Seq[*share] {
 // deal deals all records out to n shares, each in the order in which they came.
 func (j *judge) deal(n int) []*share {
 	// What is dealt was counted when it came, and is not more than that.
-	j.v.dealt = spill.NewSpace(j.v.opts.MaxRecords)
+	j.v.dealt = spill.NewSpace(j.v.opts.TempDir, j.v.opts.MaxRecords)
 	seed := maphash.MakeSeed()
 	shares := make([]*share, n)
 	for i, records := range j.dealLog(n, seed, j.v.files, func(r []byte) string { return strings.TrimPrefix(readFile(r).name, j.base) }) {

@@ -48,6 +48,8 @@ type Options struct {
 	// temporary file, and of a large bag in a second one while it is judged. 0 is 4 GiB, which is enough for some ten million
 	// files. Beyond it a fault of RuleLimit is reported.
 	MaxRecords int64
+	// TempDir is the folder of the temporary files; "" is the one that os.TempDir names.
+	TempDir string
 	// MaxFaults is how many faults a Report lists; 0 is 1,000. All are counted.
 	MaxFaults int
 }
@@ -99,7 +101,7 @@ func NewValidator(opts Options) *Validator {
 		opts.MaxRecords = 4 << 30
 	}
 	v := &Validator{
-		opts: opts, extra: usualAlgorithms, records: spill.NewSpace(opts.MaxRecords), tags: map[string]*tagFile{},
+		opts: opts, extra: usualAlgorithms, records: spill.NewSpace(opts.TempDir, opts.MaxRecords), tags: map[string]*tagFile{},
 		dataDirs: map[string]bool{}, faults: newFaultList(opts.MaxFaults), limited: map[string]bool{}, share: shareWeight,
 	}
 	v.files = v.records.NewLog()

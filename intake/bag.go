@@ -30,6 +30,7 @@ func judgeBag(ctx context.Context, in unpack.Input, v *Report, tops []string, d 
 	if err != nil {
 		return Report{}, err
 	}
+	how.TempDir = o.TempDir
 	bag := bagit.NewValidator(how)
 	defer bag.Close() //nolint:errcheck // only after a failure it does anything
 	bag.ExpectManifests(tops...)

@@ -30,6 +30,8 @@ type Options struct {
 	Workers int
 	// BagProfile is what bags must meet, beside their specification; nil is nothing more.
 	BagProfile *bagit.Profile
+	// TempDir is the folder of temporary files, which large bags need; "" is the one that os.TempDir names.
+	TempDir string
 	// WithoutDC: local ids in mrt-dc.xml do not count, as registry.Profile.SuppressDCLocalIDs says.
 	WithoutDC bool
 	// Row says what is wrong with a row of a manifest beside what the manifest's rules say, as [ARKs.Row] does; its error ends the

@@ -27,10 +27,10 @@ var ErrFull = errors.New("too many records")
 
 // Space is where Logs put their records. Its methods may be called concurrently.
 //
-// The temporary file lies in the folder that os.TempDir names. It has no name there, so it goes with
-// the process, or with the Space.
+// The temporary file has no name in its folder, so it goes with the process, or with the Space.
 type Space struct {
-	limit int64
+	limit  int64
+	folder string
 
 	mu     sync.Mutex
 	file   *os.File // nil while all is in memory
@@ -40,8 +40,9 @@ type Space struct {
 	failed error    // the first error
 }
 
-// NewSpace returns a Space for records of at most limit bytes in all.
-func NewSpace(limit int64) *Space { return &Space{limit: limit} }
+// NewSpace returns a Space for records of at most limit bytes in all. Its temporary file lies in folder; "" is
+// the one that os.TempDir names.
+func NewSpace(folder string, limit int64) *Space { return &Space{folder: folder, limit: limit} }
 
 // Err returns the first error of any Log: ErrFull, or one of the temporary file. After it nothing more is kept.
 func (s *Space) Err() error {
@@ -87,7 +88,7 @@ func (s *Space) put(b []byte) (extent, bool) {
 
 func (s *Space) write(b []byte) (at int64, err error) {
 	if s.file == nil {
-		if s.file, err = os.CreateTemp("", "holdfast-*"); err != nil {
+		if s.file, err = os.CreateTemp(s.folder, "holdfast-*"); err != nil {
 			return 0, err
 		}
 		_ = os.Remove(s.file.Name()) // where an open file cannot be removed, its folder is one that is cleared

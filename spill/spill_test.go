@@ -14,7 +14,7 @@ import (
 // Several logs of one space give back what each was given, however long the records are and however many.
 func TestLog_GivesBack(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		s := spill.NewSpace(1 << 30)
+		s := spill.NewSpace(t.TempDir(), 1<<30)
 		logs := []*spill.Log{s.NewLog(), s.NewLog(), s.NewLog()}
 		want := make([][][]byte, len(logs))
 		for range rapid.IntRange(0, 60).Draw(rt, "records") {
@@ -49,7 +49,7 @@ func TestLog_GivesBack(t *testing.T) {
 }
 
 func TestSpace_Limit(t *testing.T) {
-	s := spill.NewSpace(1000)
+	s := spill.NewSpace(t.TempDir(), 1000)
 	l, kept := s.NewLog(), 0
 	for range 100 {
 		if l.Append(make([]byte, 50)) {
@@ -64,16 +64,14 @@ func TestSpace_Limit(t *testing.T) {
 // What cannot be put aside is an error of the system, and leaves no file behind.
 func TestSpace_NoFolder(t *testing.T) {
 	folder := t.TempDir()
-	t.Setenv("TMPDIR", folder+"/none")
-	s := spill.NewSpace(1 << 30)
+	s := spill.NewSpace(folder+"/none", 1<<30)
 	l := s.NewLog()
 	for l.Append(make([]byte, 100_000)) {
 	}
 	if err := s.Err(); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v, want that there is no such folder", err)
 	}
-	t.Setenv("TMPDIR", folder)
-	s = spill.NewSpace(1 << 30)
+	s = spill.NewSpace(folder, 1<<30)
 	l = s.NewLog()
 	for range 100 {
 		if !l.Append(make([]byte, 100_000)) {

@@ -52,7 +52,9 @@ func (w *Process) bagOptions(ctx context.Context, item *base.Item, container sta
 	if err != nil {
 		return bagit.Options{}, base.Fatal(unfit{err})
 	}
-	return intake.BagOptions(ctx, unpack.FromStore(w.payloads.staging, container.Key, container.SizeBytes), profile)
+	o, err := intake.BagOptions(ctx, unpack.FromStore(w.payloads.staging, container.Key, container.SizeBytes), profile)
+	o.TempDir = w.TempDir
+	return o, err
 }
 
 // inBag is where in the container a path of the bag lies.

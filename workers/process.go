@@ -47,6 +47,7 @@ type Process struct {
 	Identifier format.Identifier
 	Unpack     unpack.Limits
 	Gate       *gate.Gate // for memory to decompress containers in; nil: as much as they take
+	TempDir    string     // of temporary files, which large bags need
 	payloads   payloads
 	volume     volume
 	scanner    scanner

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/holdfast/holdfast/base"
@@ -53,9 +54,9 @@ func granted(item *base.Item) (bytes int64, err error) {
 	return bytes, err
 }
 
-// waitForRoom makes an item wait, uncounted, while the staging volume is full, whoever filled it.
+// waitForRoom makes an item wait, uncounted, while the staging volume, or that of temporary files, is full, whoever filled it.
 func waitForRoom(err error) error {
-	if errors.Is(err, storage.ErrNoSpace) {
+	if errors.Is(err, storage.ErrNoSpace) || errors.Is(err, syscall.ENOSPC) {
 		return base.Snooze(roomWait, registry.ReasonNoSpace, err.Error())
 	}
 	return err

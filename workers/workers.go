@@ -55,6 +55,9 @@ type Deps struct {
 	// Unpack are the limits on what one container may unpack to. The zero value has defaults.
 	Unpack unpack.Limits
 
+	// TempDir is the folder of temporary files, which large bags need; "": that of os.TempDir.
+	TempDir string
+
 	// Gate bounds the memory that containers are decompressed in, for all of this process; nil: nothing does.
 	Gate *gate.Gate
 
@@ -113,7 +116,7 @@ func All(d *Deps) []base.Handler {
 		&Scan{Worker: d.Policy(registry.Scan), scanner: s},
 		&Process{
 			Worker: policy(registry.Process), Registry: d.Registry, Objects: d.Objects,
-			Template: d.Template, ARKs: arks, Names: names{d.EZID}, Random: d.Random, Version: d.Version, Unpack: d.Unpack, Gate: d.Gate,
+			Template: d.Template, ARKs: arks, Names: names{d.EZID}, Random: d.Random, Version: d.Version, Unpack: d.Unpack, Gate: d.Gate, TempDir: d.TempDir,
 			Identifier: d.Identifier, payloads: p, volume: v, scanner: s,
 		},
 		&Replicate{Worker: d.Policy(registry.Replicate), Objects: d.Objects},

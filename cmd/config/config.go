@@ -89,6 +89,7 @@ type Config struct {
 	UnpackRatio   Amount `envconfig:"UNPACK_RATIO" want:"a whole number above 0, such as 200"`
 	UnpackWindow  Bytes  `envconfig:"UNPACK_WINDOW" want:"a number of bytes from 65536 on, such as 64MiB"`
 	JudgeMemory   Bytes  `envconfig:"JUDGE_MEMORY" want:"a number of bytes from 65536 on, such as 320MiB"`
+	TempDir       string `envconfig:"TEMP_DIR" want:"an existing folder, such as /data/temp"`
 	UnpackMemory  Bytes  `envconfig:"UNPACK_MEMORY" want:"a number of bytes from 65536 on, such as 320MiB"`
 
 	FixityDays  Days  `envconfig:"FIXITY_DAYS" want:"a number of days from 0 on, such as 90; 0 turns the schedule off"`

@@ -107,6 +107,7 @@ func TestLoad_AllFaultsAtOnce(t *testing.T) {
 		"HOLDFAST_UNPACK_WINDOW":            "64 MB",
 		"HOLDFAST_JUDGE_MEMORY":             "1KiB",
 		"HOLDFAST_UNPACK_MEMORY":            "1KiB",
+		"HOLDFAST_TEMP_DIR":                 "/nowhere/at/all",
 		"HOLDFAST_MAX_ATTEMPTS":             "0",
 		"HOLDFAST_DOWNLOAD_LEASE":           "soon",
 		"HOLDFAST_STAGING_FULL":             "NaN",
@@ -175,7 +176,7 @@ func TestLoad_EveryNameOfTheDesign(t *testing.T) {
 		"MAIL_URL": "https://h.example.org/", "MAIL_OPERATORS": "a@example.org, b@example.org", "MAIL_DIGEST": "06:30", "MAIL_DOMAINS": "example.org, *.example.edu", "MAIL_TOKEN_DAILY": "0",
 		"EZID_URL": "https://user:p%40ss@ezid.cdlib.org", "EZID_TARGET": "https://example.org/m/{ark}", "NAAN": "99999", "NOID_TEMPLATE": "fk4{.reek}", "SECRET_KEY": "0123456789abcdef0123456789abcdef", "RECEIPT_KEY": "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=",
 		"STAGING_FULL": "80", "STAGING_FULL_UNESTIMATED": "70", "TOPIC_PREFIX": "test-", "CLAMD_ADDR": "clamd:3310",
-		"SIEGFRIED_URL": "http://sf:5138", "LOG_LEVEL": "warn", "UNPACK_ENTRIES": "10", "UNPACK_BYTES": "4TiB", "UNPACK_RATIO": "50", "UNPACK_WINDOW": "8MiB", "JUDGE_MEMORY": "1GiB", "UNPACK_MEMORY": "1GiB", "PER_HOST": "4", "HOST_REQUESTS_PER_SECOND": "0.5", "HOST_BYTES_PER_SECOND": "10MiB",
+		"SIEGFRIED_URL": "http://sf:5138", "LOG_LEVEL": "warn", "UNPACK_ENTRIES": "10", "UNPACK_BYTES": "4TiB", "UNPACK_RATIO": "50", "UNPACK_WINDOW": "8MiB", "JUDGE_MEMORY": "1GiB", "UNPACK_MEMORY": "1GiB", "TEMP_DIR": ".", "PER_HOST": "4", "HOST_REQUESTS_PER_SECOND": "0.5", "HOST_BYTES_PER_SECOND": "10MiB",
 		"LEAST_RATE": "0", "UNKNOWN_SIZE_BYTES": "1TiB",
 	}
 	vars := map[string]string{}

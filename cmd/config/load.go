@@ -186,6 +186,9 @@ func (c Config) check() []error {
 	judge("EZID_URL", c.EZIDURL, err == nil)
 	judge("EZID_TARGET", c.EZIDTarget, ezid.CheckTarget(c.EZIDTarget) == nil)
 	faults = append(faults, c.checkMail()...)
+	if info, err := os.Stat(c.TempDir); c.TempDir != "" && (err != nil || !info.IsDir()) {
+		faults = append(faults, fault("TEMP_DIR", c.TempDir, err))
+	}
 	faults = append(faults, c.checkTLS()...)
 	faults = append(faults, c.checkOIDC()...)
 	judge("CLAMD_ADDR", c.ClamdAddr, isAddr(c.ClamdAddr) || strings.HasPrefix(c.ClamdAddr, "/"))

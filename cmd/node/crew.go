@@ -47,6 +47,7 @@ type Work struct {
 	UnknownSize                         int64 // bytes that a file may have whose size nobody tells; 0: any number
 	Unpack                              unpack.Limits
 	JudgeMemory                         int64             // bytes that the Registry's judging of large uploads may hold in all; 0: gate.DefaultMemory
+	TempDir                             string            // of temporary files; "": of Up "temp" in its folder, else that of os.TempDir
 	UnpackMemory                        int64             // bytes of windows that this process's workers may decompress containers in; 0: gate.DefaultMemory
 	ClamdAddr                           string            // "": items that are to be scanned fail
 	Siegfried                           siegfried.Options // URL "": formats are known by media type only
@@ -185,7 +186,7 @@ func (n *Node) runCrew(c *crew, stages []registry.Stage) (listening func(context
 	all := workers.All(&workers.Deps{
 		Registry: c.registry, Interim: c.interim, Staging: c.staging, Volume: "staging", Objects: c.objects,
 		Template: c.Template, EZID: c.EZID, Random: rand.Reader, Version: n.Version,
-		StagingFull: c.StagingFull, StagingFullUnestimated: c.StagingFullUnestimated, UnknownSize: c.UnknownSize, Unpack: c.Unpack, Gate: c.gate, FixityBytes: c.FixityBytes, RestoreKeep: c.RestoreKeep, Policy: c.policy,
+		StagingFull: c.StagingFull, StagingFullUnestimated: c.StagingFullUnestimated, UnknownSize: c.UnknownSize, Unpack: c.Unpack, Gate: c.gate, TempDir: c.TempDir, FixityBytes: c.FixityBytes, RestoreKeep: c.RestoreKeep, Policy: c.policy,
 		Identifier: identifier, Clamd: scanner(c.ClamdAddr),
 		Source:    sources.Of,
 		Callbacks: &workers.Callbacks{Registry: c.registry, HTTP: receivers, Secrets: sources, Now: time.Now},

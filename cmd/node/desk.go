@@ -35,8 +35,9 @@ type desk struct {
 	registry *sqlstore.Store
 	staging  storage.Store
 	objects  ocfl.Roots
-	keys     *seal.Keys             // seal credentials; nil: none can be set
-	unpack   unpack.Limits          // on what an upload may unpack to
+	keys     *seal.Keys    // seal credentials; nil: none can be set
+	unpack   unpack.Limits // on what an upload may unpack to
+	tempDir  string
 	gate     *gate.Gate             // that judgements of uploads go through
 	template mint.Template          // that names are drawn from
 	prefix   string                 // of topics
@@ -178,7 +179,7 @@ func (n *Node) handler(d *desk) (http.Handler, error) {
 		return nil, fmt.Errorf("prepare the pages: %w", err)
 	}
 	handler, err := api.New(api.Options{
-		Registry: d.registry, Staging: d.staging, Objects: d.objects, Chains: d.registry, Template: d.template, Keys: d.keys, Log: n.Log, Version: n.Version, Unpack: d.unpack, Gate: d.gate, UI: pages, SignIn: browsers, Done: n.streams,
+		Registry: d.registry, Staging: d.staging, Objects: d.objects, Chains: d.registry, Template: d.template, Keys: d.keys, Log: n.Log, Version: n.Version, Unpack: d.unpack, TempDir: d.tempDir, Gate: d.gate, UI: pages, SignIn: browsers, Done: n.streams,
 		UploadKeep: d.uploads, Uploads: d.limits, Mails: d.mails,
 	})
 	if err != nil {

@@ -55,6 +55,15 @@ func openFolder(path string) (*folder, error) {
 	return &folder{path: path, lock: lock}, nil
 }
 
+// temporary makes the folder of temporary files. It lies where staging does, so that what is in it counts as used there.
+func (f *folder) temporary() (string, error) {
+	path := filepath.Join(f.path, "temp")
+	if err := os.MkdirAll(path, privateFolder); err != nil {
+		return "", fmt.Errorf("%w: %w", ErrFolder, err)
+	}
+	return filepath.Abs(path)
+}
+
 // takeLock takes a lock that the kernel gives back however we end. It returns ErrInUse when another process has it.
 func takeLock(name string) (*os.File, error) {
 	lock, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)

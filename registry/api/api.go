@@ -54,6 +54,7 @@ type Options struct {
 	Version  string           // of the program
 	Keys     *seal.Keys       // seal credentials; nil: none can be set
 	Unpack   unpack.Limits    // on what an upload may unpack to when it is judged; the zero value has defaults
+	TempDir  string           // of temporary files, which judging large bags needs; "": that of os.TempDir
 	Gate     *gate.Gate       // that judgements go through; nil: one with the defaults
 	UI       http.Handler     // the pages, for whoever has signed in; nil: none
 	SignIn   *signin.Service  // signs browsers in; nil: cookies count for nothing
@@ -86,6 +87,7 @@ type server struct {
 	log         *slog.Logger
 	version     string
 	unpack      unpack.Limits
+	tempDir     string
 	ui          http.Handler
 	signIn      *signin.Service
 	now         func() time.Time
@@ -120,7 +122,7 @@ func newServer(o Options) (*server, error) {
 		return nil, errors.New("api: Registry, Staging, Objects and Log must be set")
 	}
 	s := &server{
-		registry: Scoped(o.Registry), all: o.Registry, staging: o.Staging, objects: o.Objects, chains: o.Chains, keys: o.Keys, log: o.Log, version: o.Version, unpack: o.Unpack, ui: o.UI, signIn: o.SignIn,
+		registry: Scoped(o.Registry), all: o.Registry, staging: o.Staging, objects: o.Objects, chains: o.Chains, keys: o.Keys, log: o.Log, version: o.Version, unpack: o.Unpack, tempDir: o.TempDir, ui: o.UI, signIn: o.SignIn,
 		now: o.Now, idle: o.UploadIdle, done: o.Done, keepAlive: o.KeepAlive, access: access(), stages: stagesOf(), inUse: newInUse(), receivers: newReceivers(),
 		keepUploads: o.UploadKeep, uploads: o.Uploads, mails: o.Mails, judgements: newJudgements(o.Done, o.Log), gate: o.Gate,
 		arks: intake.ARKs{Template: o.Template, Objects: o.Registry},

@@ -208,7 +208,7 @@ func (s *server) judgeNow(ctx context.Context, u registry.Upload, t registry.Pay
 	if err != nil {
 		return intake.Report{}, err
 	}
-	o := intake.Options{Limits: s.unpack, BagProfile: bagProfile, Row: s.arks.Row(ctx, c.Profile), WithoutDC: c.Profile.SuppressDCLocalIDs}
+	o := intake.Options{Limits: s.unpack, BagProfile: bagProfile, Row: s.arks.Row(ctx, c.Profile), WithoutDC: c.Profile.SuppressDCLocalIDs, TempDir: s.tempDir}
 	o.Limits.NameEncoding = c.Profile.NameEncoding
 	in := unpack.FromStore(s.staging, source.UploadKey(u.ID), u.SizeBytes)
 	work := gate.Work{Collection: c.Mnemonic, Token: tokenOf(ctx)}
