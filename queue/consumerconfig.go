@@ -17,6 +17,8 @@ type ConsumerConfig struct {
 	// http URL, that know the nsqds. One of the two must be given; both may be.
 	Addrs       []string
 	LookupAddrs []string
+	// AuthSecret is as in ProducerConfig.
+	AuthSecret string
 	// Free is the first value of SetFree.
 	Free int
 	// MsgTimeout is how long the server waits before it takes an untouched message for lost; at least a second;
@@ -59,6 +61,7 @@ func (cfg *ConsumerConfig) complete() (*nsq.Config, error) {
 	config.HeartbeatInterval = 15 * time.Second
 	config.ReadTimeout = 35 * time.Second // two heartbeats and some: a server that hangs is given up
 	config.UserAgent = userAgent
+	config.AuthSecret = cfg.AuthSecret
 	if cfg.Name != "" {
 		config.ClientID = cfg.Name
 	}

@@ -100,16 +100,16 @@ func TestInspect(t *testing.T) {
 	if err := b.Listen("127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
-	got, err := queue.Inspect(t.Context(), b.Addr())
+	got, err := queue.Inspect(t.Context(), b.Addr(), "")
 	if err != nil || got.MaxMsgTimeout != 7*time.Minute || got.MaxReady != 3 || got.Version == "" {
 		t.Errorf("it is %+v, %v", got, err)
 	}
-	if _, err := queue.Inspect(t.Context(), nobody); err == nil {
+	if _, err := queue.Inspect(t.Context(), nobody, ""); err == nil {
 		t.Error("an nsqd that is not there was inspected")
 	}
 	web := httptest.NewServer(nil)
 	defer web.Close()
-	if _, err := queue.Inspect(t.Context(), strings.TrimPrefix(web.URL, "http://")); !errors.Is(err, queue.ErrRefused) {
+	if _, err := queue.Inspect(t.Context(), strings.TrimPrefix(web.URL, "http://"), ""); !errors.Is(err, queue.ErrRefused) {
 		t.Errorf("a web server: %v, want ErrRefused", err)
 	}
 	nodes, err := queue.Nodes(t.Context(), (&server{Broker: b, t: t}).lookup())

@@ -21,11 +21,13 @@ type Server struct {
 	Version       string
 	MaxMsgTimeout time.Duration // how long a message may be in hand in all, touched or not
 	MaxReady      int           // how many messages one connection may have in hand
+	AuthRequired  bool          // it serves those only that say a secret
 }
 
 // Inspect connects to the nsqd at addr, host:port, and asks what it is. go-nsq asks the same and keeps most of the answer
-// to itself. It returns ErrRefused when something else than an nsqd answers, and the network's error when nothing does.
-func Inspect(ctx context.Context, addr string) (_ Server, err error) {
+// to itself. secret is said when the nsqd asks for one. It returns ErrRefused when something else than an nsqd answers or the
+// secret is not the one, and the network's error when nothing does.
+func Inspect(ctx context.Context, addr, secret string) (_ Server, err error) {
 	dialer := net.Dialer{Timeout: lookupTimeout}
 	conn, err := dialer.DialContext(ctx, "tcp", addr)
 	if err != nil {
@@ -59,13 +61,42 @@ func Inspect(ctx context.Context, addr string) (_ Server, err error) {
 		Version       string `json:"version"`
 		MaxMsgTimeout int64  `json:"max_msg_timeout"` // milliseconds
 		MaxRdyCount   int    `json:"max_rdy_count"`
+		AuthRequired  bool   `json:"auth_required"`
 	}
 	if kind != nsq.FrameTypeResponse || json.Unmarshal(data, &answer) != nil {
 		return Server{}, fmt.Errorf("%w: it answers IDENTIFY by %.100q", ErrRefused, data)
 	}
+	if answer.AuthRequired {
+		if err := authenticate(conn, secret); err != nil {
+			return Server{}, err
+		}
+	}
 	return Server{
 		Version: answer.Version, MaxReady: answer.MaxRdyCount, MaxMsgTimeout: time.Duration(answer.MaxMsgTimeout) * time.Millisecond,
+		AuthRequired: answer.AuthRequired,
 	}, nil
+}
+
+// authenticate says a secret to an nsqd that asks for one.
+func authenticate(conn net.Conn, secret string) error {
+	if secret == "" {
+		return fmt.Errorf("%w: it asks for a secret, and none is set", ErrRefused)
+	}
+	command, err := nsq.Auth(secret)
+	if err == nil {
+		_, err = command.WriteTo(conn)
+	}
+	if err != nil {
+		return fmt.Errorf("send AUTH: %w", err)
+	}
+	kind, data, err := readFrame(conn)
+	if err != nil {
+		return fmt.Errorf("read its answer to AUTH: %w", err)
+	}
+	if kind != nsq.FrameTypeResponse {
+		return fmt.Errorf("%w: it answers AUTH by %.100q", ErrRefused, data)
+	}
+	return nil
 }
 
 // readFrame reads one frame. go-nsq's own reader believes whatever length it is told, a web server's "HTTP" too.

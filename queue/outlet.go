@@ -34,6 +34,7 @@ func newOutlet(addr string, cfg ProducerConfig) *outlet {
 	config.HeartbeatInterval = 5 * time.Second
 	config.ReadTimeout = 12 * time.Second
 	config.UserAgent = userAgent
+	config.AuthSecret = cfg.AuthSecret
 	log := cfg.Log.With("nsqd", addr)
 	return &outlet{
 		addr: addr, timing: cfg.Timing,

@@ -20,6 +20,8 @@ type ProducerConfig struct {
 	// know the nsqds. One of the two must be given; both may be. A message goes to one nsqd.
 	Addrs       []string
 	LookupAddrs []string
+	// AuthSecret is said by AUTH to every nsqd that asks for it; "": one that asks cannot be used.
+	AuthSecret string
 	// OnChange, if set, is called with the address when a connection is lost, and when it is there again: the moments
 	// to ring again for what waits, since what that nsqd held may be gone (R19). It must return soon.
 	OnChange func(addr string)

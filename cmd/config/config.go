@@ -61,6 +61,7 @@ type Config struct {
 	DatabaseURL     string   `envconfig:"DATABASE_URL" secret:"true" for:"registry migrate" want:"sqlite:PATH or postgres://..."`
 	NSQDAddrs       []string `envconfig:"NSQD_ADDR" want:"host:port of nsqd, or of several, separated by commas"`
 	NSQLookupdAddrs []string `envconfig:"NSQLOOKUPD_ADDRS" want:"host:port of each nsqlookupd, separated by commas"`
+	NSQAuthSecret   string   `envconfig:"NSQ_AUTH_SECRET" secret:"true" for:"registry worker broker" want:"random text of 16 to 1024 characters (openssl rand -base64 32)"`
 	TopicPrefix     string   `envconfig:"TOPIC_PREFIX" want:"letters, digits, '.', '_' and '-', at most 32"`
 	RedisURL        string   `envconfig:"REDIS_URL" secret:"true" for:"worker" want:"redis://... or rediss://..."`
 	StagingURL      string   `envconfig:"STAGING_URL" secret:"true" for:"registry worker" want:"file:///dir or s3://bucket/prefix?..."`

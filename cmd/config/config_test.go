@@ -177,7 +177,7 @@ func TestLoad_EveryNameOfTheDesign(t *testing.T) {
 		"EZID_URL": "https://user:p%40ss@ezid.cdlib.org", "EZID_TARGET": "https://example.org/m/{ark}", "NAAN": "99999", "NOID_TEMPLATE": "fk4{.reek}", "SECRET_KEY": "0123456789abcdef0123456789abcdef", "RECEIPT_KEY": "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=",
 		"STAGING_FULL": "80", "STAGING_FULL_UNESTIMATED": "70", "TOPIC_PREFIX": "test-", "CLAMD_ADDR": "clamd:3310",
 		"SIEGFRIED_URL": "http://sf:5138", "LOG_LEVEL": "warn", "UNPACK_ENTRIES": "10", "UNPACK_BYTES": "4TiB", "UNPACK_RATIO": "50", "UNPACK_WINDOW": "8MiB", "JUDGE_MEMORY": "1GiB", "UNPACK_MEMORY": "1GiB", "TEMP_DIR": ".", "PER_HOST": "4", "HOST_REQUESTS_PER_SECOND": "0.5", "HOST_BYTES_PER_SECOND": "10MiB",
-		"LEAST_RATE": "0", "UNKNOWN_SIZE_BYTES": "1TiB",
+		"LEAST_RATE": "0", "UNKNOWN_SIZE_BYTES": "1TiB", "NSQ_AUTH_SECRET": "0123456789abcdef",
 	}
 	vars := map[string]string{}
 	for name, value := range names {

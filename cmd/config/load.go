@@ -176,6 +176,7 @@ func (c Config) check() []error {
 	for _, addr := range c.NSQLookupdAddrs {
 		judge("NSQLOOKUPD_ADDRS", addr, isAddr(addr))
 	}
+	judge("NSQ_AUTH_SECRET", c.NSQAuthSecret, len(c.NSQAuthSecret) >= 16 && len(c.NSQAuthSecret) <= 1024)
 	judge("TOPIC_PREFIX", c.TopicPrefix, isTopicPrefix(c.TopicPrefix))
 	judge("REDIS_URL", c.RedisURL, isURL(c.RedisURL, "redis", "rediss", "unix"))
 	judge("STAGING_URL", c.StagingURL, isURL(c.StagingURL, "file", "s3"))

@@ -114,11 +114,12 @@ func (a *app) brokerCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "broker", Short: "Run an NSQ broker in memory, for tests and small sites; production runs nsqd",
 		Long: "Run a broker that speaks NSQ's protocol and answers lookups for itself, so that its HTTP address can be given as\n" +
-			"HOLDFAST_NSQLOOKUPD_ADDRS. It keeps nothing over a restart: the Registry rings again. The flags are named as nsqd's.",
+			"HOLDFAST_NSQLOOKUPD_ADDRS. It keeps nothing over a restart: the Registry rings again. The flags are named as nsqd's, but\n" +
+			"--remote and --max-memory. With HOLDFAST_NSQ_AUTH_SECRET it serves those only that have it, too.",
 		Args: needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.role(cmd.Context(), "broker", nil, 0, "127.0.0.1:4151", nil, func(ctx context.Context, _ config.Config, common node.Common, _ node.Work) (*node.Node, error) {
-				o.Common = common
+			return a.role(cmd.Context(), "broker", nil, 0, "127.0.0.1:4151", nil, func(ctx context.Context, c config.Config, common node.Common, _ node.Work) (*node.Node, error) {
+				o.Common, o.AuthSecret = common, c.NSQAuthSecret
 				for name, address := range map[string]string{"--http-address": listen, "--tcp-address": o.TCP} {
 					if address != "" && !config.IsListen(address) {
 						return nil, usage(name + " " + address + ": it must be an address to listen on, such as 127.0.0.1:4150")
@@ -139,6 +140,8 @@ func (a *app) brokerCommand() *cobra.Command {
 	f.StringVar(&o.TCP, "tcp-address", "127.0.0.1:4150", "address for NSQ clients")
 	f.StringVar(&listen, "http-address", "", "address of /ping, /stats, /lookup, /nodes, /healthz (default HOLDFAST_LISTEN or 127.0.0.1:4151)")
 	f.StringVar(&o.Broadcast, "broadcast-address", "", "the host that lookups answer (default the one that is listened on)")
+	f.BoolVar(&o.Remote, "remote", false, "listen on addresses that others than this machine can reach; they are refused otherwise")
+	f.Int64Var(&o.MaxMemory, "max-memory", 0, "how many `BYTES` what it holds may take; more is refused, and rung for again (default 64 MiB)")
 	f.DurationVar(&o.MaxMsgTimeout, "max-msg-timeout", 0, "how long a message may be in hand in all (default 15m)")
 	return cmd
 }
@@ -199,5 +202,5 @@ func storages(c config.Config) (all []node.Storage) {
 }
 
 func nsq(c config.Config) node.NSQ {
-	return node.NSQ{Addrs: c.NSQDAddrs, LookupAddrs: c.NSQLookupdAddrs}
+	return node.NSQ{Addrs: c.NSQDAddrs, LookupAddrs: c.NSQLookupdAddrs, AuthSecret: c.NSQAuthSecret}
 }

@@ -2,10 +2,12 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/holdfast/holdfast/queue/broker"
+	"github.com/holdfast/holdfast/webserver"
 )
 
 // BrokerOptions says what an NSQ broker's process does. Common.Listen is its HTTP side.
@@ -14,6 +16,9 @@ type BrokerOptions struct {
 	TCP           string        // host:port for NSQ clients; port 0 takes a free one
 	Broadcast     string        // the host that lookups answer; "" the one that is listened on
 	MaxMsgTimeout time.Duration // 0: the broker's default
+	MaxMemory     int64         // bytes that what it holds may take; 0: the broker's default
+	AuthSecret    string        // what clients must say; "": nothing
+	Remote        bool          // others than this machine may be served
 }
 
 // Broker is a running [broker.Broker].
@@ -30,18 +35,28 @@ func NewBroker(ctx context.Context, o BrokerOptions) (*Broker, error) {
 		if n.Faults != nil {
 			return n.Faults
 		}
-		b, err := broker.New(broker.Options{Log: n.Log, BroadcastAddress: o.Broadcast, MaxMsgTimeout: o.MaxMsgTimeout})
+		b, err := broker.New(broker.Options{Log: n.Log, BroadcastAddress: o.Broadcast, MaxMsgTimeout: o.MaxMsgTimeout, MaxMemory: o.MaxMemory, AuthSecret: o.AuthSecret, Remote: o.Remote})
 		if err != nil {
 			return err
 		}
 		n.onClose(b.Close)
-		if err := b.Listen(o.TCP); err != nil {
+		err = b.Listen(o.TCP)
+		if errors.Is(err, broker.ErrRemote) {
+			return remoteBroker("--tcp-address", o.TCP, err)
+		} else if err != nil {
 			return fmt.Errorf("listen on %s: %w", o.TCP, err)
 		}
 		out.tcp = b.Addr()
 		l, err := n.listen(ctx)
 		if err != nil {
 			return err
+		}
+		if webserver.Reachable(l.Addr()) && !o.Remote {
+			return errors.Join(remoteBroker("--http-address", n.Listen, broker.ErrRemote), l.Close())
+		}
+		if o.Remote {
+			n.Log.WarnContext(ctx, "the broker serves others than this machine, in plain text: keep it in a network of its own",
+				"nsqd", b.Addr(), "http", l.Addr().String(), "asks_for_secret", o.AuthSecret != "")
 		}
 		mux := n.health(nil)
 		mux.Handle("GET /", b.Handler())
@@ -50,6 +65,14 @@ func NewBroker(ctx context.Context, o BrokerOptions) (*Broker, error) {
 	})
 	out.Node = n
 	return out, err
+}
+
+// remoteBroker is why a broker does not listen where others can reach it.
+func remoteBroker(flag, address string, err error) error {
+	return &NeedError{
+		Setting: flag, What: "the broker's address " + address, Err: err,
+		Fix: "listen on loopback (127.0.0.1), or say that it is meant by --remote, in a network of its own and with HOLDFAST_NSQ_AUTH_SECRET (docs/security.md, The broker)",
+	}
 }
 
 // TCP is the address for NSQ clients.

@@ -14,6 +14,17 @@ import (
 // NSQ says where the nsqds are: Addrs directly, LookupAddrs the nsqlookupds that know them. One must be set.
 type NSQ struct {
 	Addrs, LookupAddrs []string
+	AuthSecret         string // what is said to nsqds that ask for a secret; "": they cannot be used
+}
+
+// producer says where wake-ups are sent to.
+func (q NSQ) producer() queue.ProducerConfig {
+	return queue.ProducerConfig{Addrs: q.Addrs, LookupAddrs: q.LookupAddrs, AuthSecret: q.AuthSecret}
+}
+
+// consumer says where workers listen.
+func (q NSQ) consumer() queue.ConsumerConfig {
+	return queue.ConsumerConfig{Addrs: q.Addrs, LookupAddrs: q.LookupAddrs, AuthSecret: q.AuthSecret}
 }
 
 // limits are what nsqds must allow at least; 0 anything.
@@ -31,7 +42,7 @@ func (q NSQ) needs(n *Node, l limits) []need {
 	address := strings.Join(slices.Concat(q.Addrs, q.LookupAddrs), ", ")
 	return []need{{
 		setting, address, "nsqd at " + address,
-		"start nsqd (or holdfast broker) there, or correct the address",
+		"start nsqd (or holdfast broker) there, or correct the address; where it asks for a secret, set HOLDFAST_NSQ_AUTH_SECRET to the one that it was started with",
 		func(ctx context.Context) error { return q.check(ctx, n, l) },
 	}}
 }
@@ -50,7 +61,7 @@ func (q NSQ) check(ctx context.Context, n *Node, l limits) error {
 	slices.Sort(addrs)
 	good := 0
 	for _, addr := range slices.Compact(addrs) {
-		server, err := queue.Inspect(ctx, addr)
+		server, err := queue.Inspect(ctx, addr, q.AuthSecret)
 		switch {
 		case errors.Is(err, queue.ErrRefused):
 			wrong = append(wrong, fmt.Errorf("nsqd %s: %w", addr, err))

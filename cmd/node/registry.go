@@ -4,7 +4,6 @@ import (
 	"context"
 	"net"
 
-	"github.com/holdfast/holdfast/queue"
 	"github.com/holdfast/holdfast/receipt"
 	"github.com/holdfast/holdfast/source"
 )
@@ -55,6 +54,6 @@ func Registry(ctx context.Context, o RegistryOptions) (*Node, error) {
 		if err := d.prepare(ctx, n.Log, false); err != nil {
 			return err
 		}
-		return n.runDesk(ctx, d, listener, queue.ProducerConfig{Addrs: o.Addrs, LookupAddrs: o.LookupAddrs})
+		return n.runDesk(ctx, d, listener, o.producer())
 	})
 }

@@ -3,6 +3,7 @@ package node
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/url"
@@ -99,7 +100,9 @@ func (n *Node) up(ctx context.Context, o UpOptions) error {
 	if n.token, err = folder.client(ctx, desk.registry, Client{URL: n.url, CA: absolute(o.TLSCert)}); err != nil {
 		return err
 	}
-	b, err := broker.New(broker.Options{Log: n.Log})
+	// Other users of this machine reach it, too; the secret is told to this process's own clients alone.
+	own := NSQ{AuthSecret: rand.Text()}
+	b, err := broker.New(broker.Options{Log: n.Log, AuthSecret: own.AuthSecret})
 	if err != nil {
 		return err
 	}
@@ -107,10 +110,12 @@ func (n *Node) up(ctx context.Context, o UpOptions) error {
 	if err := b.Listen("127.0.0.1:0"); err != nil {
 		return fmt.Errorf("start the broker: %w", err)
 	}
-	if err := n.runDesk(ctx, desk, listener, queue.ProducerConfig{Addrs: []string{b.Addr()}}); err != nil {
+	own.Addrs = []string{b.Addr()}
+	n.Log.DebugContext(ctx, "the broker of this process listens", "nsqd", b.Addr())
+	if err := n.runDesk(ctx, desk, listener, own.producer()); err != nil {
 		return err
 	}
-	crew.queue = queue.ConsumerConfig{Addrs: []string{b.Addr()}}
+	crew.queue = own.consumer()
 	_, err = n.runCrew(crew, registry.Stages()) // the broker is in this process
 	return err
 }
@@ -120,7 +125,9 @@ func (n *Node) topics(ctx context.Context, q NSQ) (forward.Queue, error) {
 	if len(q.Addrs)+len(q.LookupAddrs) == 0 {
 		return noTopics{}, nil
 	}
-	p, err := queue.OpenProducer(context.WithoutCancel(ctx), queue.ProducerConfig{Addrs: q.Addrs, LookupAddrs: q.LookupAddrs, Log: n.Log})
+	cfg := q.producer()
+	cfg.Log = n.Log
+	p, err := queue.OpenProducer(context.WithoutCancel(ctx), cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ func (n *Node) work(ctx context.Context, o WorkerOptions) error {
 	var kept *redis.Store
 	c := &crew{
 		Work: o.Work, gate: o.Work.gate(), buckets: o.buckets(),
-		queue: queue.ConsumerConfig{Addrs: o.Addrs, LookupAddrs: o.LookupAddrs},
+		queue: o.consumer(),
 	}
 	store := protocol.NewClient(client.New(o.Registry, o.Token, client.Options{UserAgent: "holdfast/" + n.Version, Roots: o.Roots})) //nolint:contextcheck // it lives until it is closed
 	n.onClose(store.Close)

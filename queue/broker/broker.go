@@ -6,10 +6,10 @@
 // It does not keep messages over a Close: in Holdfast they are hints, and the Registry rings again (I1).
 // The embedded default and the tests run it; production runs nsqd.
 //
-// Memory: a topic or channel holds every message published to it and not yet finished, without a limit. Holdfast's
-// relay bounds what is outstanding, and a message is an item's id; a publisher that has no such bound, or that makes
-// up topic names without end, can fill the process's memory. What is buffered for one client is bounded
-// (a few MiB): a client that does not read is given nothing more, and is disconnected when a write to it times out.
+// Memory is bounded. What would take topics, channels and messages beyond Options.MaxMemory is refused, and the
+// publisher keeps it: of what the Registry's relay rings for nothing is lost, since it rings again. Each of at most
+// Options.MaxClients connections has some buffers besides: 256 KiB and one message. A client that does not read is given
+// nothing more, and is disconnected when a write to it times out.
 package broker
 
 import (
@@ -23,6 +23,9 @@ import (
 
 // ErrClosed is returned by Listen after Close.
 var ErrClosed = errors.New("broker is closed")
+
+// ErrRemote is returned by Listen for an address that is not loopback, unless Options.Remote allows it.
+var ErrRemote = errors.New("others than this machine can reach the address")
 
 // Broker is the server. Make one with New. All its methods may be called concurrently.
 type Broker struct {
@@ -59,11 +62,15 @@ func New(opts Options) (*Broker, error) {
 
 // Listen starts serving the V2 protocol on the TCP address addr ("127.0.0.1:0" takes a free port) and returns once
 // connections are accepted; serving goes on until Close. It may be called several times for several addresses.
-// It returns ErrClosed after Close, and the system's error when addr cannot be bound.
+// It returns ErrClosed after Close, ErrRemote when others can reach addr and Options.Remote does not say that they may, and
+// the system's error when addr cannot be bound.
 func (b *Broker) Listen(addr string) error {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return fmt.Errorf("listen for NSQ clients: %w", err)
+	}
+	if tcp, ok := l.Addr().(*net.TCPAddr); !b.opts.Remote && (!ok || !tcp.IP.IsLoopback()) {
+		return errors.Join(fmt.Errorf("listen on %s: %w", addr, ErrRemote), l.Close())
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -135,7 +142,10 @@ func (b *Broker) serve(nc net.Conn) {
 	c := newConn(b, nc)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed {
+	if b.closed || len(b.conns) >= b.opts.MaxClients {
+		if !b.closed {
+			b.log.Warn("NSQ client is turned away: there are as many as there may be", "client", c.client.remote, "most", b.opts.MaxClients)
+		}
 		c.close()
 		return
 	}

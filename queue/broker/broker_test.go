@@ -163,7 +163,7 @@ func TestEphemeral_GoesWithItsLastClient(t *testing.T) {
 
 // A client that does not read is given no more than fits, and keeps nobody else waiting.
 func TestSlowReader_IsGivenNoMore(t *testing.T) {
-	b := open(t, broker.Options{})
+	b := open(t, broker.Options{MaxMemory: 128 << 20})
 	slow, _ := queuetest.Dial(t, b.Addr(), nil)
 	slow.Subscribe("topic", workers, 2500)
 	p, _ := queuetest.Dial(t, b.Addr(), nil)

@@ -2,6 +2,8 @@ package broker
 
 import (
 	"bytes"
+	"crypto/subtle"
+	"io"
 	"strconv"
 )
 
@@ -39,13 +41,49 @@ func (c *conn) execute(line []byte) (string, error) {
 	case "CLS":
 		return c.startClose()
 	case "AUTH":
-		return "", refuse(codeAuthDisabled, "this server has no authentication")
+		return c.authenticate()
 	default:
 		return "", refuse(codeInvalid, "invalid command %q", name)
 	}
 }
 
+// authenticate reads the body of an AUTH, and lets the client publish and subscribe when it is the secret.
+func (c *conn) authenticate() (string, error) {
+	secret := c.broker.opts.AuthSecret
+	if secret == "" {
+		return "", refuse(codeAuthDisabled, "this server has no authentication")
+	}
+	size, err := c.readSize()
+	if err != nil {
+		return "", err
+	}
+	if size <= 0 || size > maxSecret {
+		return "", refuse(codeBadBody, "AUTH invalid body size %d", size)
+	}
+	body := make([]byte, size)
+	if _, err := io.ReadFull(c.in, body); err != nil {
+		return "", err
+	}
+	if subtle.ConstantTimeCompare(body, []byte(secret)) != 1 {
+		c.broker.log.Warn("NSQ client is refused: it has another secret", "client", c.client.remote)
+		return "", refuse(codeAuthFailed, "AUTH the secret is another one")
+	}
+	c.known = true
+	return `{"identity":"holdfast","identity_url":"","permission_count":1}`, nil
+}
+
+// mayUse refuses a client that has not said the secret, where there is one.
+func (c *conn) mayUse(command string) error {
+	if c.broker.opts.AuthSecret != "" && !c.known {
+		return refuse(codeAuthFirst, "AUTH required before %s", command)
+	}
+	return nil
+}
+
 func (c *conn) subscribe(args []string) (string, error) {
+	if err := c.mayUse("SUB"); err != nil {
+		return "", err
+	}
 	if c.state != stateInit {
 		return "", refuse(codeInvalid, "cannot SUB in current state")
 	}
@@ -61,7 +99,9 @@ func (c *conn) subscribe(args []string) (string, error) {
 	if !validName(args[1]) {
 		return "", refuse(codeBadChannel, "SUB channel name %q is not valid", args[1])
 	}
-	c.broker.hub.subscribe(c.client, args[0], args[1])
+	if !c.broker.hub.subscribe(c.client, args[0], args[1]) {
+		return "", refuseFull(codeSubFailed, "SUB")
+	}
 	c.state = stateSubscribed
 	return responseOK, nil
 }

@@ -42,7 +42,9 @@ type conn struct {
 	heartbeat   atomic.Int64
 	rescheduled chan struct{} // has a token when heartbeat changed
 
-	state state // of the reading goroutine alone
+	// Of the reading goroutine alone.
+	state state
+	known bool // it has said the secret
 }
 
 func newConn(b *Broker, nc net.Conn) *conn {

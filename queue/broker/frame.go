@@ -28,9 +28,15 @@ const (
 	codeBadMessage   = "E_BAD_MESSAGE"
 	codeBadProtocol  = "E_BAD_PROTOCOL"
 	codeAuthDisabled = "E_AUTH_DISABLED"
-	codeFinFailed    = "E_FIN_FAILED"
-	codeReqFailed    = "E_REQ_FAILED"
-	codeTouchFailed  = "E_TOUCH_FAILED"
+	codeAuthFirst    = "E_AUTH_FIRST"
+	codeAuthFailed   = "E_AUTH_FAILED"
+	codePubFailed    = "E_PUB_FAILED"
+	codeSubFailed    = "E_SUB_FAILED"
+
+	codeManyPubFailed = "E_MPUB_FAILED"
+	codeFinFailed     = "E_FIN_FAILED"
+	codeReqFailed     = "E_REQ_FAILED"
+	codeTouchFailed   = "E_TOUCH_FAILED"
 )
 
 // commandError is the answer to a command that was refused.
@@ -46,6 +52,12 @@ func (e *commandError) Error() string { return e.code + " " + e.reason }
 // refuse is an error after which the connection is closed: what follows on it cannot be trusted to be a command.
 func refuse(code, format string, args ...any) *commandError {
 	return &commandError{code: code, reason: fmt.Sprintf(format, args...), fatal: true}
+}
+
+// refuseFull is the answer to what there is no memory for. The connection stays: what was refused was read whole, and a
+// client that connects anew would only send it again sooner.
+func refuseFull(code, command string) *commandError {
+	return &commandError{code: code, reason: command + " the broker holds as much as it may; send it again later"}
 }
 
 // appendFrame adds a response or error frame to buf.

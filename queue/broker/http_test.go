@@ -97,7 +97,7 @@ func TestHTTP_Lookup(t *testing.T) {
 		}
 	}
 	// A wildcard address is answered as the one by which the client came.
-	wild, err := broker.New(broker.Options{})
+	wild, err := broker.New(broker.Options{Remote: true})
 	if err != nil {
 		t.Fatal(err)
 	}

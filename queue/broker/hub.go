@@ -17,6 +17,8 @@ type hub struct {
 	earlier       chan struct{} // has a token when the clock must look before its alarm
 
 	mu     sync.Mutex
+	most   int64 // bytes that all of it may take
+	used   int64 // bytes that it takes, by the costs that options.go names
 	topics map[string]*topic
 	agenda agenda
 	alarm  time.Time // when the clock looks next
@@ -26,6 +28,7 @@ type hub struct {
 func newHub(opts Options) *hub {
 	return &hub{
 		maxMsgTimeout: opts.MaxMsgTimeout,
+		most:          opts.MaxMemory,
 		earlier:       make(chan struct{}, 1),
 		topics:        make(map[string]*topic),
 		// Ids of one run differ from those of the run before, so that a late FIN cannot hit a new message.
@@ -33,12 +36,58 @@ func newHub(opts Options) *hub {
 	}
 }
 
-// publish adds the bodies to the topic as messages, all or none, to be delivered after delay.
-func (h *hub) publish(name string, bodies [][]byte, delay time.Duration) {
+// cost is the memory that one channel's copy of a message takes, or the one that waits for a channel. Copies share
+// their body, so this is rather too much. Go allots an eighth more than is asked for at most.
+func cost(body []byte) int64 { return messageCost + int64(len(body)) + int64(len(body))/8 }
+
+// take counts bytes in; false says that there is no room for them, and then nothing is counted.
+func (h *hub) take(n int64) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.fit(n, h.mostPublished())
+}
+
+// mostPublished is how much publishers may fill. The rest is for who subscribes: else nobody could empty a full broker.
+func (h *hub) mostPublished() int64 { return h.most - h.most/8 }
+
+// give counts bytes out that take has counted in.
+func (h *hub) give(n int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.used -= n
+}
+
+// fit is take for who holds the mutex, up to a bound.
+func (h *hub) fit(n, most int64) bool {
+	if n > most-h.used {
+		return false
+	}
+	h.used += n
+	return true
+}
+
+// publish adds the bodies to the topic as messages, all or none, to be delivered after delay; none, and false, when there
+// is no memory for all of them.
+func (h *hub) publish(name string, bodies [][]byte, delay time.Duration) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := time.Now()
-	t := h.topic(name)
+	t, known := h.topics[name]
+	var need int64
+	for _, body := range bodies {
+		need += cost(body)
+	}
+	if known {
+		need *= max(1, int64(len(t.channels)))
+	} else {
+		need += topicCost
+	}
+	if !h.fit(need, h.mostPublished()) {
+		return false
+	}
+	if !known {
+		t = h.newTopic(name)
+	}
 	t.messages += uint64(len(bodies))
 	for _, body := range bodies {
 		m := h.newMessage(body, now)
@@ -56,6 +105,7 @@ func (h *hub) publish(name string, bodies [][]byte, delay time.Duration) {
 	for _, ch := range t.channels {
 		h.dispatch(ch, now)
 	}
+	return true
 }
 
 func (h *hub) newMessage(body []byte, now time.Time) *message {
@@ -71,13 +121,29 @@ func (h *hub) admit(ch *channel, m *message, now time.Time, delay time.Duration)
 	h.enqueue(&message{id: m.id, timestamp: m.timestamp, body: m.body, channel: ch, dueIndex: -1}, now, delay)
 }
 
-// subscribe joins the client to the channel. A topic's first channel takes over what was published before it.
-func (h *hub) subscribe(cl *client, topicName, channelName string) {
+// subscribe joins the client to the channel. A topic's first channel takes over what was published before it. It returns
+// false when there is no memory for a new topic or channel.
+func (h *hub) subscribe(cl *client, topicName, channelName string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	t := h.topic(topicName)
-	ch, ok := t.channels[channelName]
-	if !ok {
+	t, known := h.topics[topicName]
+	var ch *channel
+	var need int64
+	if known {
+		ch = t.channels[channelName]
+	} else {
+		need = topicCost
+	}
+	if ch == nil {
+		need += channelCost
+	}
+	if !h.fit(need, h.most) {
+		return false
+	}
+	if !known {
+		t = h.newTopic(topicName)
+	}
+	if ch == nil {
 		ch = &channel{name: channelName, topic: t, inFlight: make(map[messageID]*message)}
 		t.channels[channelName] = ch
 		now := time.Now()
@@ -92,6 +158,7 @@ func (h *hub) subscribe(cl *client, topicName, channelName string) {
 	}
 	cl.channel = ch
 	ch.clients = append(ch.clients, cl)
+	return true
 }
 
 // leave takes the client out of its channel and gives the messages it held to others, at once.
@@ -121,10 +188,20 @@ func (h *hub) leave(cl *client) {
 
 // forget drops an ephemeral channel with its messages, and its topic when that is ephemeral and now has no channel.
 func (h *hub) forget(ch *channel) {
+	for _, m := range h.agenda { // what is deferred; nobody holds any
+		if m.channel == ch {
+			h.used -= cost(m.body)
+		}
+	}
 	h.agenda = h.agenda.without(ch)
+	for ch.queue.len() > 0 {
+		h.used -= cost(ch.queue.pop().body)
+	}
 	delete(ch.topic.channels, ch.name)
+	h.used -= channelCost
 	if len(ch.topic.channels) == 0 && strings.HasSuffix(ch.topic.name, ephemeralSuffix) {
 		delete(h.topics, ch.topic.name)
+		h.used -= topicCost
 	}
 }
 
@@ -164,6 +241,7 @@ func (h *hub) finish(cl *client, id messageID) error {
 	}
 	cl.finishes++
 	h.release(m)
+	h.used -= cost(m.body)
 	h.dispatch(m.channel, time.Now())
 	return nil
 }
@@ -211,12 +289,9 @@ func (cl *client) held(id messageID) (*message, error) {
 	return nil, fmt.Errorf("%s: %w", id[:], errNotInFlight)
 }
 
-// topic finds a topic, or makes it.
-func (h *hub) topic(name string) *topic {
-	t, ok := h.topics[name]
-	if !ok {
-		t = &topic{name: name, channels: make(map[string]*channel)}
-		h.topics[name] = t
-	}
+// newTopic makes a topic that is not there yet.
+func (h *hub) newTopic(name string) *topic {
+	t := &topic{name: name, channels: make(map[string]*channel)}
+	h.topics[name] = t
 	return t
 }

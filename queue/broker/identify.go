@@ -3,6 +3,7 @@ package broker
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"time"
 )
 
@@ -17,7 +18,7 @@ type identity struct {
 }
 
 // features is the answer to a client that negotiates. What this server does not have is answered with false
-// whatever was asked for: TLS, compression, sampling and authentication.
+// whatever was asked for: TLS, compression and sampling.
 type features struct {
 	MaxRdyCount         int64  `json:"max_rdy_count"`
 	Version             string `json:"version"`
@@ -43,11 +44,11 @@ func (c *conn) identify() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if size <= 0 || size > c.broker.opts.MaxBodySize {
+	if size <= 0 || size > maxIdentify {
 		return "", refuse(codeBadBody, "IDENTIFY invalid body size %d", size)
 	}
-	body, err := c.readBody(size)
-	if err != nil {
+	body := make([]byte, size)
+	if _, err := io.ReadFull(c.in, body); err != nil {
 		return "", err
 	}
 	var who identity
@@ -66,6 +67,7 @@ func (c *conn) identify() (string, error) {
 		MaxMsgTimeout:   c.broker.opts.MaxMsgTimeout.Milliseconds(),
 		MsgTimeout:      c.client.msgTimeout.Milliseconds(),
 		MaxDeflateLevel: 6,
+		AuthRequired:    c.broker.opts.AuthSecret != "",
 	})
 	if err != nil {
 		return "", fmt.Errorf("encode features: %w", err)

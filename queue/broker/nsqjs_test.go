@@ -5,6 +5,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,15 +22,25 @@ const nsqjsVersion = "0.13.0"
 //go:embed testdata/nsqjs_client.js
 var nsqjsClient string
 
-// The client of another project, in another language, works with the broker.
+// The client of another project, in another language, works with the broker, also with one that asks for a secret.
 func TestNSQJS(t *testing.T) {
 	t.Parallel()
+	for name, secret := range map[string]string{"open": "", "secret": "a secret of the test"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			nsqjs(t, secret)
+		})
+	}
+}
+
+func nsqjs(t *testing.T, secret string) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	b := open(t, broker.Options{})
+	b := open(t, broker.Options{AuthSecret: secret})
 	web := serve(t, b)
 
-	node := npmtest.Node(ctx, t, "nsqjs", nsqjsVersion, nsqjsClient, b.Addr(), strings.TrimPrefix(web.URL, "http://"))
+	node := npmtest.Node(ctx, t, "nsqjs", nsqjsVersion, nsqjsClient, b.Addr(), strings.TrimPrefix(web.URL, "http://"), secret)
 	var stderr strings.Builder
 	node.Stderr = &stderr
 	stdout, err := node.Output()
@@ -62,7 +73,11 @@ func TestNSQJS(t *testing.T) {
 		{Step: "timeout", Bodies: []string{"slow"}, Attempts: 2},
 		{Step: "finish too late", Error: "E_FIN_FAILED"},
 		{Step: "bad topic", Error: "E_BAD_TOPIC"},
+		{Step: "no secret", Error: "E_AUTH_FIRST"},
 		{Step: "lookup", Bodies: []string{"found"}, Attempts: 1},
+	}
+	if secret == "" {
+		want = slices.DeleteFunc(want, func(s step) bool { return s.Step == "no secret" })
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("steps (-want +got):\n%s\n%s", diff, stderr.String())

@@ -16,7 +16,16 @@ const (
 	minClientTime = time.Second
 
 	// maxOutbox is how many bytes wait for one client before it is given no more messages.
-	maxOutbox = 4 << 20
+	maxOutbox = 256 << 10
+
+	// maxIdentify and maxSecret are how many bytes a client may send before it is known.
+	maxIdentify = 64 << 10
+	maxSecret   = 1 << 10
+
+	// What a topic, a channel and a message take beside their names' and bodies' bytes, rounded up.
+	topicCost   = 1 << 10
+	channelCost = 1 << 10
+	messageCost = 384
 
 	acceptPause = 50 * time.Millisecond
 	lingerTime  = time.Second
@@ -31,7 +40,11 @@ type Options struct {
 	MaxHeartbeatInterval time.Duration // the longest that a client may ask for; 60 s
 	MaxRdyCount          int64         // the most messages that one client may hold; 2500
 	MaxMsgSize           int64         // bytes of one message; 1 MiB
-	MaxBodySize          int64         // bytes of one MPUB or IDENTIFY; 5 MiB
+	MaxBodySize          int64         // bytes of one MPUB; 5 MiB
+	MaxMemory            int64         // bytes that topics, channels, messages and bodies on their way take; 64 MiB
+	MaxClients           int           // connections at a time; 1000
+	Remote               bool          // others than this machine may be served; otherwise Listen takes loopback only
+	AuthSecret           string        // what clients say by AUTH before they publish or subscribe; "": nothing
 	BroadcastAddress     string        // the host that the lookup answers; "": the one listened on, or the one asked for when that is a wildcard
 	Log                  *slog.Logger  // nil: nothing is logged
 }
@@ -45,6 +58,8 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.MaxRdyCount, 2500)
 	setDefault(&o.MaxMsgSize, 1<<20)
 	setDefault(&o.MaxBodySize, 5<<20)
+	setDefault(&o.MaxMemory, 64<<20)
+	setDefault(&o.MaxClients, 1000)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -73,6 +88,8 @@ func (o Options) check() error {
 	positive("MaxRdyCount", o.MaxRdyCount)
 	positive("MaxMsgSize", o.MaxMsgSize)
 	positive("MaxBodySize", o.MaxBodySize)
+	positive("MaxMemory", o.MaxMemory)
+	positive("MaxClients", int64(o.MaxClients))
 	if o.MsgTimeout > o.MaxMsgTimeout {
 		errs = append(errs, fmt.Errorf("MsgTimeout %s is longer than MaxMsgTimeout %s", o.MsgTimeout, o.MaxMsgTimeout))
 	}

@@ -9,19 +9,18 @@ import (
 )
 
 func (c *conn) publish(args []string) (string, error) {
-	if err := checkTopic("PUB", args, 1); err != nil {
+	if err := c.mayPublish("PUB", args, 1); err != nil {
 		return "", err
 	}
-	body, err := c.readMessage("PUB")
+	size, err := c.readMessageSize("PUB")
 	if err != nil {
 		return "", err
 	}
-	c.broker.hub.publish(args[0], [][]byte{body}, 0)
-	return responseOK, nil
+	return c.publishBody("PUB", args[0], size, 0, one)
 }
 
 func (c *conn) publishDeferred(args []string) (string, error) {
-	if err := checkTopic("DPUB", args, 2); err != nil {
+	if err := c.mayPublish("DPUB", args, 2); err != nil {
 		return "", err
 	}
 	delay, err := parseMillis("DPUB", args[1])
@@ -31,16 +30,15 @@ func (c *conn) publishDeferred(args []string) (string, error) {
 	if delay < 0 || delay > c.broker.opts.MaxReqTimeout {
 		return "", refuse(codeInvalid, "DPUB delay %s out of range 0-%s", delay, c.broker.opts.MaxReqTimeout)
 	}
-	body, err := c.readMessage("DPUB")
+	size, err := c.readMessageSize("DPUB")
 	if err != nil {
 		return "", err
 	}
-	c.broker.hub.publish(args[0], [][]byte{body}, delay)
-	return responseOK, nil
+	return c.publishBody("DPUB", args[0], size, delay, one)
 }
 
 func (c *conn) publishMany(args []string) (string, error) {
-	if err := checkTopic("MPUB", args, 1); err != nil {
+	if err := c.mayPublish("MPUB", args, 1); err != nil {
 		return "", err
 	}
 	size, err := c.readSize()
@@ -50,15 +48,39 @@ func (c *conn) publishMany(args []string) (string, error) {
 	if size <= 0 || size > c.broker.opts.MaxBodySize {
 		return "", refuse(codeBadBody, "MPUB invalid body size %d", size)
 	}
-	body, err := c.readBody(size)
+	return c.publishBody("MPUB", args[0], size, 0, func(body []byte) ([][]byte, error) {
+		return splitMessages(body, c.broker.opts.MaxMsgSize)
+	})
+}
+
+// one is a body that is one message.
+func one(body []byte) ([][]byte, error) { return [][]byte{body}, nil }
+
+// publishBody reads a body, for which there has to be memory first, and publishes the messages in it.
+func (c *conn) publishBody(command, topic string, size int64, delay time.Duration, split func([]byte) ([][]byte, error)) (string, error) {
+	h := c.broker.hub
+	full := refuseFull(codePubFailed, command)
+	if command == "MPUB" {
+		full.code = codeManyPubFailed
+	}
+	if !h.take(size) {
+		if _, err := io.CopyN(io.Discard, c.in, size); err != nil {
+			return "", err
+		}
+		return "", full
+	}
+	defer h.give(size)
+	body := make([]byte, size)
+	if _, err := io.ReadFull(c.in, body); err != nil {
+		return "", err
+	}
+	bodies, err := split(body)
 	if err != nil {
 		return "", err
 	}
-	bodies, err := splitMessages(body, c.broker.opts.MaxMsgSize)
-	if err != nil {
-		return "", err
+	if !h.publish(topic, bodies, delay) {
+		return "", full
 	}
-	c.broker.hub.publish(args[0], bodies, 0)
 	return responseOK, nil
 }
 
@@ -95,19 +117,19 @@ func splitMessages(body []byte, maxSize int64) ([][]byte, error) {
 	return bodies, nil
 }
 
-// readMessage reads the body of a PUB or DPUB.
-func (c *conn) readMessage(command string) ([]byte, error) {
+// readMessageSize reads the size of the body of a PUB or DPUB.
+func (c *conn) readMessageSize(command string) (int64, error) {
 	size, err := c.readSize()
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	if size <= 0 {
-		return nil, refuse(codeBadMessage, "%s invalid message body size %d", command, size)
+		return 0, refuse(codeBadMessage, "%s invalid message body size %d", command, size)
 	}
 	if size > c.broker.opts.MaxMsgSize {
-		return nil, refuse(codeBadMessage, "%s message too big %d > %d", command, size, c.broker.opts.MaxMsgSize)
+		return 0, refuse(codeBadMessage, "%s message too big %d > %d", command, size, c.broker.opts.MaxMsgSize)
 	}
-	return c.readBody(size)
+	return size, nil
 }
 
 func (c *conn) readSize() (int64, error) {
@@ -118,10 +140,12 @@ func (c *conn) readSize() (int64, error) {
 	return int64(int32(binary.BigEndian.Uint32(size[:]))), nil
 }
 
-func (c *conn) readBody(size int64) ([]byte, error) {
-	body := make([]byte, size)
-	_, err := io.ReadFull(c.in, body)
-	return body, err
+// mayPublish refuses a client that may not publish, or not to this topic.
+func (c *conn) mayPublish(command string, args []string, want int) error {
+	if err := c.mayUse(command); err != nil {
+		return err
+	}
+	return checkTopic(command, args, want)
 }
 
 func checkTopic(command string, args []string, want int) error {

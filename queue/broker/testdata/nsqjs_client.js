@@ -1,16 +1,17 @@
 // Does with nsqjs what Holdfast does with go-nsq, and prints one JSON line for each thing done.
-// Arguments: host:port of the broker, host:port of its HTTP side.
+// Arguments: host:port of the broker, host:port of its HTTP side, the secret that it asks for (none when it is empty).
 'use strict'
 const { once } = require('events')
 const nsq = require('nsqjs')
 
-const [, , nsqd, lookupd] = process.argv
+const [, , nsqd, lookupd, secret] = process.argv
+const auth = secret ? { authSecret: secret } : {}
 const [host, port] = nsqd.split(':')
 const report = (step, fields) => console.log(JSON.stringify({ step, ...fields }))
 setTimeout(() => { console.error('timed out'); process.exit(1) }, 60000).unref()
 
-async function open() {
-  const writer = new nsq.Writer(host, Number(port))
+async function open(options = auth) {
+  const writer = new nsq.Writer(host, Number(port), options)
   writer.connect()
   await once(writer, 'ready')
   return writer
@@ -21,7 +22,7 @@ const call = (writer, method, ...args) => new Promise((resolve, reject) =>
 
 // Opens a reader; next() resolves with one message after another.
 function listen(topic, options) {
-  const reader = new nsq.Reader(topic, 'workers', { nsqdTCPAddresses: [nsqd], maxInFlight: 5, ...options })
+  const reader = new nsq.Reader(topic, 'workers', { nsqdTCPAddresses: [nsqd], maxInFlight: 5, ...auth, ...options })
   const messages = []
   const waiting = []
   const errors = []
@@ -105,6 +106,12 @@ async function main() {
   const bad = await open()
   bad.on('error', () => {})
   await call(bad, 'publish', 'bad$topic', 'x').catch((err) => report('bad topic', { error: code(err) }))
+
+  if (secret) {
+    const stranger = await open({})
+    stranger.on('error', () => {})
+    await call(stranger, 'publish', 'js.steps', 'x').catch((err) => report('no secret', { error: code(err) }))
+  }
 
   await call(writer, 'publish', 'js.lookup', 'found')
   box = listen('js.lookup', { nsqdTCPAddresses: [], lookupdHTTPAddresses: [lookupd] })
