@@ -49,7 +49,7 @@ func (w WaitFor) hopeless(s Status) bool {
 // Requirement is one prerequisite of a node: another node of its graph by Key, or an item that is there already.
 type Requirement struct {
 	Key     string  `json:"key,omitempty"`
-	ItemID  string  `json:"item_id,omitempty"`
+	ItemID  string  `json:"item_id,omitempty" id:"items"`
 	WaitFor WaitFor `json:"wait_for,omitempty"` // "" = success
 }
 

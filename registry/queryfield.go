@@ -45,7 +45,7 @@ func queryFields() []field {
 		{"stage", "download", "where on its route it stands", true, oneOfNames("stage", texts(Stages()))},
 		{"action", "batch", "what is to be done: ingest is a job", true, oneOfNames("action", actionNames())},
 		{"collection", "demo", "the collection's mnemonic", true, asGiven},
-		{"batch", "ID", "the jobs of a batch, in the order of its rows", true, asGiven},
+		{"batch", "ID", "the jobs of a batch, by its id or the first 8 characters of it or more, in the order of its rows", true, asGiven},
 		{"graph", "ID", "what was prepared together, by its id or the first 8 characters of it or more", true, asGiven},
 		{"id", "0199f3c2", "an id, or its first 8 characters or more", true, idStart},
 		{"name", "thesis", "part of the name", false, asGiven},

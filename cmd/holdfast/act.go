@@ -77,9 +77,6 @@ func (a *app) actOnMatches(ctx context.Context, ask act) error {
 	if err != nil {
 		return err
 	}
-	if q, err = a.wholeQuery(ctx, q); err != nil {
-		return err
-	}
 	n, err := a.showMatches(ctx, c, q)
 	if err != nil {
 		return err

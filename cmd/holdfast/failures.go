@@ -26,9 +26,6 @@ func (a *app) itemFailuresCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if q, err = a.wholeQuery(cmd.Context(), q); err != nil {
-				return err
-			}
 			return a.showFailures(cmd.Context(), c, "nothing has failed", limit, q)
 		},
 	}

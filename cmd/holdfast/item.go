@@ -56,9 +56,6 @@ func (a *app) listItems(ctx context.Context, q registry.ItemQuery, none string) 
 	if err != nil {
 		return err
 	}
-	if q.Match, err = a.wholeQuery(ctx, q.Match); err != nil {
-		return err
-	}
 	l := lister[registry.WorkItem]{none: none, row: itemRow, columns: itemColumns()}
 	if q.Action == registry.Batch {
 		l.row, l.columns = batchRow, batchColumns()

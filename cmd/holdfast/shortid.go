@@ -90,23 +90,3 @@ func looksLikeID(text string) bool {
 	const digits, least = "0123456789abcdefABCDEF-", 3
 	return len(text) >= least && len(text) < wholeID && strings.Trim(text, digits) == "" && strings.ContainsAny(text, "0123456789")
 }
-
-// wholeQuery returns a query with the ids of batches that it names in short in whole.
-func (a *app) wholeQuery(ctx context.Context, q registry.Query) (registry.Query, error) {
-	q.Terms = slices.Clone(q.Terms)
-	for i, t := range q.Terms {
-		if t.Field != "batch" {
-			continue
-		}
-		values := t.Values()
-		for n, v := range values {
-			whole, err := a.wholeID(ctx, registry.Batch, v)
-			if err != nil {
-				return q, err
-			}
-			values[n] = whole
-		}
-		q.Terms[i].Value = strings.Join(values, ",")
-	}
-	return q, nil
-}

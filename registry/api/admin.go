@@ -129,7 +129,7 @@ func (s *server) volumeExists(ctx context.Context, name string) error {
 
 type removeHoldInput struct {
 	Scope registry.HoldScope `query:"scope" required:"true"`
-	Key   string             `query:"key" maxLength:"200"`
+	Key   string             `query:"key" id:"scope" maxLength:"200"`
 }
 
 func (s *server) removeHold(ctx context.Context, in *removeHoldInput) (*struct{}, error) {

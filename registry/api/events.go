@@ -183,7 +183,7 @@ func (s *server) streamQuery(r *http.Request) (registry.FeedQuery, error) {
 	if err := invalid("the feed cannot be followed so", faults...); err != nil {
 		return q, err
 	}
-	if q.ItemID = query.Get("item"); q.ItemID != "" {
+	if q.ItemID, err = s.whole(r.Context(), "items", "query.item", query.Get("item")); err == nil && q.ItemID != "" {
 		_, err = s.registry.Item(r.Context(), q.ItemID)
 	}
 	return q, err

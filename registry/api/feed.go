@@ -21,7 +21,7 @@ type feedInput struct {
 	After       int64    `query:"after" minimum:"0" doc:"The cursor of the last event that was seen; all events when not given"`
 	Limit       int      `query:"limit" minimum:"1" maximum:"500" doc:"Rows of a page; 50 when not given"`
 	Types       []string `query:"types" maxItems:"50" doc:"Only events of these types"`
-	Item        string   `query:"item" maxLength:"200" doc:"Only events of this item"`
+	Item        string   `query:"item" id:"items" maxLength:"200" doc:"Only events of this item"`
 	Collections []string `query:"collections" maxItems:"500" doc:"Only events of items in these collections"`
 	Wait        int      `query:"wait" minimum:"0" maximum:"20" doc:"Seconds to wait for an event when there is none yet"`
 }

@@ -35,7 +35,7 @@ type itemsInput struct {
 	Paging
 	Matching
 	Action     registry.Action `query:"action"`
-	Parent     string          `query:"parent" maxLength:"200" doc:"Id of a batch: its jobs"`
+	Parent     string          `query:"parent" id:"batches" maxLength:"200" doc:"Id of a batch: its jobs"`
 	Collection string          `query:"collection" maxLength:"200"`
 	Status     registry.Status `query:"status"`
 	Stage      registry.Stage  `query:"stage"`

@@ -11,7 +11,7 @@ import (
 
 // Matching is the query of a list (docs/query.md).
 type Matching struct {
-	Q string `query:"q" maxLength:"2000" doc:"Words and field:value terms, all of which must match, such as state:failed collection:demo error:timeout older:2h; see docs/query.md"`
+	Q string `query:"q" id:"query" maxLength:"2000" doc:"Words and field:value terms, all of which must match, such as state:failed collection:demo error:timeout older:2h; see docs/query.md"`
 }
 
 // query reads what is asked for.

@@ -100,8 +100,14 @@ func register[I, O any](s *server, api huma.API, o operation, handle func(contex
 	op.MaxBodyBytes = maxBody + 1 // bounded has been here before
 	// And it has read the body. A deadline that stands after that would cut off an answer that takes longer, after 5 s.
 	op.BodyReadTimeout = -1
-	huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
-		out, err := handle(ctx, in)
+	ids := hasIDs(reflect.TypeFor[I]())
+	huma.Register(api, op, func(ctx context.Context, in *I) (out *O, err error) {
+		if ids {
+			err = s.wholeInput(ctx, "", reflect.ValueOf(in))
+		}
+		if err == nil {
+			out, err = handle(ctx, in)
+		}
 		if err != nil {
 			r, _ := ctx.Value(requestKey{}).(*http.Request)
 			return nil, refusal{s.problem(r, err)}

@@ -2,9 +2,11 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strings"
 
 	"github.com/holdfast/holdfast/registry"
@@ -21,42 +23,16 @@ const (
 // candidate is something that an id in short could mean, with a word or two for people.
 type candidate struct{ id, about string }
 
-// wholeIDs completes ids that a request's address gives in short: the beginning of an id, of 8 characters or more, of a batch, item, graph,
-// upload, token or session. It is the one place for all operations and pages. It looks only at what the request's token may see, so that nobody learns of
-// others' ids, and leaves what begins none of them as it is: the operation says that there is no such thing. Workers
-// send whole ids only. base is what stands before the address: "" for the pages. What could be several is refused, with their ids.
-func (s *server) wholeIDs(base string, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		path := strings.TrimPrefix(r.URL.Path, base)
-		parts := strings.SplitN(strings.TrimPrefix(path, "/"), "/", 3)
-		if len(parts) < 2 || len(parts[1]) < leastID || len(parts[1]) >= wholeID || reads[parts[0]] == "" {
-			next.ServeHTTP(w, r)
-			return
-		}
-		meant, err := s.meant(r.Context(), parts[0], strings.ToLower(parts[1]))
-		switch {
-		case err != nil:
-			s.fail(w, r, err)
-			return
-		case len(meant) > 1 && base == "": // a page: the search lists them
-			http.Redirect(w, r, "/?q="+url.QueryEscape("id:"+parts[1]), http.StatusSeeOther)
-			return
-		case len(meant) > 1:
-			s.fail(w, r, ambiguous(parts[1], meant))
-			return
-		case len(meant) == 1:
-			parts[1] = meant[0].id
-			whole := *r
-			whole.URL = new(url.URL)
-			*whole.URL = *r.URL
-			whole.URL.Path, whole.URL.RawPath = base+"/"+strings.Join(parts, "/"), ""
-			r = &whole
-		}
-		next.ServeHTTP(w, r)
-	})
+// ambiguity refuses what begins several ids, and names these.
+type ambiguity struct {
+	*wire.Problem
+	text string
 }
 
-func ambiguous(text string, meant []candidate) error {
+// Unwrap returns the problem that the API answers with.
+func (a *ambiguity) Unwrap() error { return a.Problem }
+
+func ambiguous(location, text string, meant []candidate) error {
 	var b strings.Builder
 	for i, c := range meant {
 		if i == mostAmbiguities {
@@ -68,7 +44,184 @@ func ambiguous(text string, meant []candidate) error {
 		}
 		fmt.Fprintf(&b, "%s (%s)", c.id, c.about)
 	}
-	return invalid(text+" begins the ids of several: "+b.String(), wire.Fault{Location: "path.id", Message: "give more of the id that you mean"})
+	return &ambiguity{text: text, Problem: wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid, text+" begins the ids of several: "+b.String()+
+		"; correct what the errors name", wire.Fault{Location: location, Message: "give more of the id that you mean"})}
+}
+
+// whole completes the beginning of an id, of 8 characters or more, of a kind of thing: a batch, item, graph, upload, token or session.
+// All ids of requests in short go through here, those of addresses, parameters, queries and bodies alike; workers send whole ids only. It
+// looks only at what the request's token may see, so that nobody learns of others' ids, and leaves what begins none of them as it
+// is: the operation says that there is no such thing. The error is an *ambiguity for what could be several.
+func (s *server) whole(ctx context.Context, kind, location, text string) (string, error) {
+	if len(text) < leastID || len(text) >= wholeID || reads[kind] == "" {
+		return text, nil
+	}
+	meant, err := s.meant(ctx, kind, strings.ToLower(text))
+	switch {
+	case err != nil:
+		return text, err
+	case len(meant) > 1:
+		return text, ambiguous(location, text, meant)
+	case len(meant) == 1:
+		return meant[0].id, nil
+	}
+	return text, nil
+}
+
+// wholeQuery completes the ids of batches in a query. One that cannot be read is left to whoever reads it.
+func (s *server) wholeQuery(ctx context.Context, location, text string) (string, error) {
+	q, err := registry.ParseQuery(text)
+	if err != nil {
+		return text, nil //nolint:nilerr // see above
+	}
+	changed := false
+	for i, t := range q.Terms {
+		if t.Field != "batch" {
+			continue
+		}
+		values := t.Values()
+		for n, v := range values {
+			if values[n], err = s.whole(ctx, "batches", location, v); err != nil {
+				return text, err
+			}
+		}
+		q.Terms[i].Value = strings.Join(values, ",")
+		changed = changed || q.Terms[i].Value != t.Value
+	}
+	if !changed {
+		return text, nil
+	}
+	return q.String(), nil
+}
+
+// tagID marks a field of an operation's input that is an id, by the kind of thing that it is of, or a query; the key of a hold is an id
+// where its field Scope says so.
+const (
+	tagID       = "id"
+	taggedQuery = "query"
+	taggedScope = "scope"
+)
+
+// hasIDs says whether there are such fields in a type.
+func hasIDs(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice:
+		return hasIDs(t.Elem())
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if f := t.Field(i); f.IsExported() && (f.Tag.Get(tagID) != "" || f.Type != t && hasIDs(f.Type)) {
+				return true
+			}
+		}
+	default:
+	}
+	return false
+}
+
+// wholeInput completes the ids in an operation's input, or in a part of it, which is at a location of the request.
+func (s *server) wholeInput(ctx context.Context, location string, v reflect.Value) error {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			return s.wholeInput(ctx, location, v.Elem())
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			if err := s.wholeInput(ctx, fmt.Sprintf("%s[%d]", location, i), v.Index(i)); err != nil {
+				return err
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			f := v.Type().Field(i)
+			if !f.IsExported() || !hasIDs(f.Type) && f.Tag.Get(tagID) == "" {
+				continue
+			}
+			if err := s.wholeField(ctx, locationOf(location, f), v, i); err != nil {
+				return err
+			}
+		}
+	default:
+	}
+	return nil
+}
+
+func (s *server) wholeField(ctx context.Context, location string, in reflect.Value, i int) (err error) {
+	field, kind := in.Field(i), in.Type().Field(i).Tag.Get(tagID)
+	text := ""
+	switch kind {
+	case "":
+		return s.wholeInput(ctx, location, field)
+	case taggedQuery:
+		text, err = s.wholeQuery(ctx, location, field.String())
+	case taggedScope:
+		kind = map[registry.HoldScope]string{registry.HoldBatch: "batches", registry.HoldItem: "items"}[registry.HoldScope(in.FieldByName("Scope").String())]
+		fallthrough
+	default:
+		text, err = s.whole(ctx, kind, location, field.String())
+	}
+	if err == nil {
+		field.SetString(text)
+	}
+	return err
+}
+
+// locationOf is where in a request a field of an input is, as huma names it.
+func locationOf(within string, f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	switch {
+	case f.Tag.Get("query") != "":
+		return "query." + f.Tag.Get("query")
+	case f.Anonymous:
+		return within
+	case within == "" && f.Name == "Body":
+		return "body"
+	}
+	return within + "." + name
+}
+
+// wholeIDs completes the ids that a request's address has in its path, and on the pages also those of its query. base is what stands before
+// the address: "" for the pages, where what could be several is shown by a search.
+func (s *server) wholeIDs(base string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		address := *r.URL
+		path := strings.TrimPrefix(r.URL.Path, base)
+		var err error
+		if parts := strings.SplitN(strings.TrimPrefix(path, "/"), "/", 3); len(parts) > 1 {
+			given := parts[1]
+			if parts[1], err = s.whole(r.Context(), parts[0], "path.id", given); parts[1] != given {
+				address.Path, address.RawPath = base+"/"+strings.Join(parts, "/"), ""
+			}
+		}
+		if query := r.URL.Query(); base == "" && err == nil {
+			for _, name := range []string{"q", "match"} {
+				given := query.Get(name)
+				text, wrong := s.wholeQuery(r.Context(), "query."+name, given)
+				if err = errors.Join(err, wrong); text != given {
+					query.Set(name, text)
+					address.RawQuery = query.Encode()
+				}
+			}
+		}
+		several := new(ambiguity)
+		switch {
+		case err != nil && base == "" && errors.As(err, &several):
+			search := "id:" + several.text
+			if !strings.Contains(r.URL.Path, several.text) {
+				search += " action:batch" // of a query's batch:
+			}
+			http.Redirect(w, r, "/?q="+url.QueryEscape(search), http.StatusSeeOther)
+			return
+		case err != nil:
+			s.fail(w, r, err)
+			return
+		case address != *r.URL:
+			whole := *r
+			whole.URL = &address
+			r = &whole
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // reads are the operations that show the things that a part of the address is for.
@@ -95,14 +248,7 @@ func (s *server) meant(ctx context.Context, kind, start string) ([]candidate, er
 		if !shortItem(start) {
 			return nil, nil // of parts that are sent one after the other, none needs the list
 		}
-		uploads, err := s.registry.IncomingOf(ctx, "")
-		var out []candidate
-		for _, u := range uploads {
-			if begins(u.ID) {
-				out = append(out, candidate{u.ID, u.Filename})
-			}
-		}
-		return out, err
+		return s.meantUploads(ctx, begins)
 	case "tokens":
 		tokens, err := s.registry.Tokens(ctx)
 		var out []candidate
@@ -138,6 +284,26 @@ func (s *server) meantItems(ctx context.Context, action registry.Action, start s
 	p, err := s.registry.Items(ctx, registry.ItemQuery{Action: action, Limit: mostAmbiguities + 1, Match: only("id", start)})
 	for _, it := range p.Rows {
 		out = append(out, candidate{it.ID, strings.TrimSpace(string(it.State) + " " + it.Name)})
+	}
+	return out, err
+}
+
+// meantUploads looks at the uploads that are on their way and at those that have ended.
+func (s *server) meantUploads(ctx context.Context, begins func(id string) bool) (out []candidate, err error) {
+	incoming, err := s.registry.IncomingOf(ctx, "")
+	for _, u := range incoming {
+		if begins(u.ID) {
+			out = append(out, candidate{u.ID, u.Filename})
+		}
+	}
+	var stored registry.Page[registry.Upload]
+	for more := true; err == nil && more && len(out) <= mostAmbiguities; more = stored.Next != "" {
+		stored, err = s.registry.StoredUploads(ctx, "", stored.Next)
+		for _, u := range stored.Rows {
+			if begins(u.ID) {
+				out = append(out, candidate{u.ID, u.Filename})
+			}
+		}
 	}
 	return out, err
 }

@@ -86,6 +86,85 @@ func TestShortID(t *testing.T) {
 	}
 }
 
+// TestShortID_Inputs: the beginning of an id stands for the whole in bodies, parameters and queries, too, on the same terms as in an
+// address.
+func TestShortID_Inputs(t *testing.T) {
+	b, theirs := isolated(t)
+	ctx, c, admin := t.Context(), b.as(t, registry.RoleDepositor), b.as(t, registry.RoleAdmin)
+	sent, err := c.Submit(ctx, wire.SubmitRequest{URL: "http://h.test/a"}, "")
+	must(t, err)
+	mine := sent.BatchID
+	b.pass(time.Hour) // ids begin with the time
+	other, err := c.Submit(ctx, wire.SubmitRequest{URL: "http://h.test/b"}, "")
+	must(t, err)
+	b.pass(time.Hour)
+	pair, err := c.Prepare(ctx, registry.Graph{Nodes: []registry.Node{linked("a"), linked("b", "a")}})
+	must(t, err)
+	b.pass(time.Hour)
+	stored := b.upload(t, "f.txt", "text")
+	short, twice := func(id string) string { return id[:18] }, pair.Items["a"][:8]
+	own, all := []string{"Authorization", "Bearer " + secret(registry.RoleDepositor)}, []string{"Authorization", "Bearer " + secret(registry.RoleAdmin)}
+	for _, tt := range []struct {
+		method, path, body string
+		as                 []string
+		status             int
+		says               string
+	}{
+		{"GET", "/items?parent=" + short(mine), "", own, 200, `"rows"`},
+		{"GET", "/items?q=batch:" + short(mine) + "," + short(other.BatchID), "", own, 200, `"rows"`},
+		{"GET", "/items/count?q=batch:" + short(mine), "", own, 200, `"total":0`},
+		{"GET", "/failures?q=-batch:" + short(mine), "", own, 200, `"rows"`},
+		{"GET", "/feed?item=" + short(mine), "", all, 200, mine},
+		{"POST", "/batches", `{"url":"http://h.test/c","requires":[{"item_id":"` + short(mine) + `"}]}`, own, 202, ""},
+		{"POST", "/graphs", `{"graph_id":"` + short(pair.GraphID) + `","nodes":[{"key":"c","url":"http://h.test/d","requires":[{"item_id":"` + short(other.BatchID) + `"}]}]}`, own, 201, pair.GraphID},
+		{"POST", "/batches", `{"upload_id":"` + short(stored.ID) + `"}`, own, 202, ""},
+		{"POST", "/holds", `{"scope":"batch","key":"` + short(mine) + `","reason":"look"}`, all, 200, mine},
+		{"DELETE", "/holds?scope=batch&key=" + short(mine), "", all, 204, ""},
+		{"POST", "/bulk", `{"query":"batch:` + short(mine) + `","act":"cancel"}`, all, 202, "batch:" + mine},
+		// Of both items of the graph.
+		{"GET", "/items?q=batch:" + twice, "", own, 422, pair.Items["b"]},
+		{"POST", "/bulk", `{"query":"state:failed batch:` + twice + `","act":"cancel"}`, all, 422, "body.query"},
+		{"POST", "/holds", `{"scope":"item","key":"` + twice + `","reason":"look"}`, all, 422, "body.key"},
+		{"POST", "/graphs", `{"nodes":[{"key":"c","url":"http://h.test/d","requires":[{"item_id":"` + twice + `"}]}]}`, own, 422, "body.nodes[0].requires[0].item_id"},
+		// Of somebody else: as if there were none.
+		{"GET", "/items?parent=" + theirs.batch[:30], "", own, 200, `"rows":[]`},
+		{"GET", "/items?q=batch:" + theirs.batch[:30], "", own, 200, `"rows":[]`},
+		{"POST", "/batches", `{"url":"http://h.test/e","requires":[{"item_id":"` + theirs.job[:30] + `"}]}`, own, 404, "not found"},
+		{"POST", "/graphs", `{"graph_id":"` + theirs.graph[:30] + `","nodes":[{"key":"c","url":"http://h.test/f"}]}`, own, 404, ""},
+	} {
+		answer, text := b.send(t, tt.method, "/api/v1"+tt.path, tt.body, tt.as...)
+		if answer.StatusCode != tt.status || !strings.Contains(text, tt.says) {
+			t.Errorf("%s %s %s: %d %s; want %d with %q", tt.method, tt.path, tt.body, answer.StatusCode, text, tt.status, tt.says)
+		}
+		for _, id := range []string{theirs.job, theirs.batch, theirs.graph, theirs.node} {
+			if strings.Contains(text, id) && tt.as[1] == own[1] {
+				t.Errorf("%s %s %s tells of %s: %s", tt.method, tt.path, tt.body, id, text)
+			}
+		}
+	}
+	after, err := admin.Items(ctx, registry.ItemQuery{Action: registry.Batch, Limit: 500})
+	must(t, err)
+	waits := 0
+	for _, it := range after.Rows {
+		requires, _, err := b.store.Edges(ctx, it.ID)
+		must(t, err)
+		for _, e := range requires {
+			if e.RequiresID == mine || e.RequiresID == other.BatchID {
+				waits++
+			}
+		}
+	}
+	if waits != 2 {
+		t.Errorf("%d batches wait for those that were named in short, want 2", waits)
+	}
+	if answer, text := b.send(t, http.MethodGet, "/?q=batch:"+short(mine), "", own...); answer.StatusCode != http.StatusOK || !strings.Contains(text, "batch:"+mine) {
+		t.Errorf("a search for the jobs of a batch: %d %s", answer.StatusCode, text)
+	}
+	if answer, text := b.send(t, http.MethodGet, "/?q=batch:"+twice, "", own...); answer.StatusCode != http.StatusOK || !strings.Contains(text, pair.Items["a"]) || !strings.Contains(text, pair.Items["b"]) {
+		t.Errorf("a search for the jobs of what could be several batches: %d %s", answer.StatusCode, text)
+	}
+}
+
 // A token that may be shown nothing learns nothing from ids in short: it is refused as with a whole id, and that is audited.
 func TestShortID_Worker(t *testing.T) {
 	b, _ := isolated(t)

@@ -12,14 +12,14 @@ type CommandRequest struct {
 
 // BulkRequest asks an act of every item that matches a query.
 type BulkRequest struct {
-	Query string `json:"query" maxLength:"2000" doc:"What is meant, such as state:failed collection:demo; not empty"`
+	Query string `json:"query" id:"query" maxLength:"2000" doc:"What is meant, such as state:failed collection:demo; not empty"`
 	CommandRequest
 }
 
 // HoldRequest keeps items of a scope from starting.
 type HoldRequest struct {
 	Scope  string `json:"scope" doc:"all, stage, collection, volume, batch, item or worker"`
-	Key    string `json:"key,omitempty" doc:"Which stage, collection, volume, batch, item or worker (its id or its host); empty for all"`
+	Key    string `json:"key,omitempty" id:"scope" doc:"Which stage, collection, volume, batch, item or worker (its id or its host); empty for all"`
 	Reason string `json:"reason" doc:"Why; items show it as what they wait for"`
 }
 

@@ -6,7 +6,7 @@ import (
 
 // GraphRequest prepares submissions that depend on each other. Nothing of them starts before the graph is sealed.
 type GraphRequest struct {
-	GraphID string        `json:"graph_id,omitempty" doc:"The graph to add to, which is not sealed yet; a new one when empty"`
+	GraphID string        `json:"graph_id,omitempty" id:"graphs" doc:"The graph to add to, which is not sealed yet; a new one when empty"`
 	Nodes   []NodeRequest `json:"nodes" doc:"At most 500, with at most 2,000 requirements together"`
 }
 

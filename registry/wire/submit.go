@@ -12,7 +12,7 @@ const DefaultCollection = "default"
 // SubmitRequest describes a payload on its way in. Exactly one of URL and UploadID is given.
 type SubmitRequest struct {
 	URL      string `json:"url,omitempty" doc:"Where the payload is: http, https or s3://BUCKET/KEY; no name or password in it"`
-	UploadID string `json:"upload_id,omitempty" doc:"The id of an upload that has ended"`
+	UploadID string `json:"upload_id,omitempty" id:"uploads" doc:"The id of an upload that has ended"`
 	// Type is a registry.PayloadType; empty stands for auto, which is settled by content.
 	Type       string `json:"type,omitempty" doc:"auto, file, container, bag, object-manifest, batch-manifest, container-batch-manifest or single-file-batch-manifest"`
 	Collection string `json:"collection,omitempty" doc:"Mnemonic of the collection; default when empty"`
