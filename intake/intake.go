@@ -32,6 +32,8 @@ type Options struct {
 	BagProfile *bagit.Profile
 	// TempDir is the folder of temporary files, which large bags need; "" is the one that os.TempDir names.
 	TempDir string
+	// Large has OCFL objects judged whatever memory they take. Otherwise one with more than some 80,000 files is refused.
+	Large bool
 	// WithoutDC: local ids in mrt-dc.xml do not count, as registry.Profile.SuppressDCLocalIDs says.
 	WithoutDC bool
 	// Row says what is wrong with a row of a manifest beside what the manifest's rules say, as [ARKs.Row] does; its error ends the

@@ -6,6 +6,8 @@ import (
 	"bufio"
 	"compress/gzip"
 	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -20,6 +22,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/holdfast/holdfast/intake"
+	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source/unpack"
 )
@@ -347,6 +350,61 @@ func inventories() map[string][]io.Reader {
 	}
 }
 
+// inventoryOf is an inventory of n files in some versions, each the same, with further blocks at its end.
+func inventoryOf(n, versions int, digest, path func(b []byte, i int) []byte, more ...io.Reader) []io.Reader {
+	block := func(prefix string) io.Reader {
+		return numbered(n, func(b []byte, i int) []byte {
+			b = append(b, ",\""[min(i, 1)^1:]...)
+			b = append(digest(b, i), `":["`+prefix...)
+			return append(path(b, i), "\"]\n"...)
+		})
+	}
+	parts := []io.Reader{
+		strings.NewReader(fmt.Sprintf(`{"id":"urn:x","type":"https://ocfl.io/1.1/spec/#inventory","digestAlgorithm":"sha512","head":"v%d","manifest":{`, versions)),
+		block("v1/content/"), strings.NewReader(`},"versions":{`),
+	}
+	for v := range versions {
+		comma := ","[min(v, 1)^1:]
+		parts = append(parts, strings.NewReader(fmt.Sprintf(`%s"v%d":{"created":"2020-01-01T00:00:00Z","state":{`, comma, v+1)), block(""), strings.NewReader("}}"))
+	}
+	parts = append(parts, strings.NewReader("}"))
+	return append(append(parts, more...), strings.NewReader("}"))
+}
+
+// bigInventory is a valid inventory, or one made of what is small as text and large in memory.
+type bigInventory struct {
+	name  string
+	large bool // it must be refused
+	text  func() []io.Reader
+}
+
+func bigInventories() []bigInventory {
+	sha512 := func(b []byte, i int) []byte {
+		sum := sha512.Sum512(strconv.AppendInt(nil, int64(i), 10))
+		return hex.AppendEncode(b, sum[:])
+	}
+	short := func(b []byte, i int) []byte { return strconv.AppendInt(b, int64(i), 36) }
+	path := func(b []byte, i int) []byte {
+		return fmt.Appendf(b, "a folder with a name/%03d/some file name of usual length %06d.tif", i/1000, i)
+	}
+	entries := func(block string, n int, entry func(b []byte, i int) []byte) []io.Reader {
+		return []io.Reader{strings.NewReader(`,"` + block + `":{"md5":{"":[]`), numbered(n, func(b []byte, i int) []byte { return entry(append(b, ','), i) }), strings.NewReader("}}")}
+	}
+	return []bigInventory{
+		{"80,000 files", false, func() []io.Reader { return inventoryOf(80_000, 1, sha512, path) }},
+		{"200,000 files", true, func() []io.Reader { return inventoryOf(200_000, 1, sha512, path) }},
+		{"10,000 files in 15 versions", false, func() []io.Reader { return inventoryOf(10_000, 15, sha512, path) }},
+		{"10,000 files in 100 versions", true, func() []io.Reader { return inventoryOf(10_000, 100, sha512, path) }},
+		{"names of few letters", true, func() []io.Reader { return inventoryOf(500_000, 1, short, short) }},
+		{"fixity of few letters", true, func() []io.Reader {
+			return inventoryOf(10, 1, sha512, path, entries("fixity", 1_000_000, func(b []byte, i int) []byte { return append(short(append(b, '"'), i), `":["a"]`...) })...)
+		}},
+		{"one name again and again", true, func() []io.Reader {
+			return inventoryOf(10, 1, sha512, path, strings.NewReader(`,"fixity":{"md5":{"a":[""`), lines(`,"a"`, 8<<20), strings.NewReader("]}}"))
+		}},
+	}
+}
+
 // judgeEnv names the file that a process of this test is to judge, and nothing else.
 const judgeEnv = "HOLDFAST_TEST_JUDGE"
 
@@ -374,7 +432,11 @@ func TestMemory_Judge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fmt.Printf("verdict %t %s %d %d %d\n", v.Valid, v.Type, v.Errors, v.Files, len(v.Faults))
+	first := "-"
+	if len(v.Faults) > 0 {
+		first = v.Faults[0].Rule
+	}
+	fmt.Printf("verdict %t %s %d %d %d %s\n", v.Valid, v.Type, v.Errors, v.Files, len(v.Faults), strings.ReplaceAll(first, " ", "-"))
 	for _, f := range v.Faults[:min(3, len(v.Faults))] {
 		fmt.Printf("fault %.200s\n", f.Error())
 	}
@@ -403,8 +465,12 @@ func judgeApart(t *testing.T, path string, size int64) (v intake.Report) {
 		switch word, rest, _ := strings.Cut(strings.TrimSpace(line), " "); word {
 		case "verdict":
 			var listed int
-			_, err = fmt.Sscan(rest, &v.Valid, &v.Type, &v.Errors, &v.Files, &listed)
+			var first string
+			_, err = fmt.Sscan(rest, &v.Valid, &v.Type, &v.Errors, &v.Files, &listed, &first)
 			v.Faults = make([]intake.Fault, listed)
+			if listed > 0 {
+				v.Faults[0].Rule = first
+			}
 		case "fault":
 			t.Log(rest)
 		case "peak":
@@ -452,6 +518,19 @@ func TestMemory(t *testing.T) {
 			v := judgeApart(t, path, size)
 			if h.judged != nil && !h.judged(v) {
 				t.Errorf("the verdict is not one on this payload: %+v", v)
+			}
+		})
+	}
+	for _, b := range bigInventories() {
+		t.Run("inventory: "+b.name, func(t *testing.T) {
+			folder := objectWith(t, b.text()...)
+			info, err := os.Stat(filepath.Join(folder, "inventory.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			v := judgeApart(t, folder, info.Size())
+			if large := len(v.Faults) > 0 && v.Faults[0].Rule == ocfl.CodeLarge; large != b.large || v.Type != "ocfl-object" {
+				t.Errorf("refused: %t, want %t; the first fault is %+v", large, b.large, v.Faults[:min(1, len(v.Faults))])
 			}
 		})
 	}

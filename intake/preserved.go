@@ -42,7 +42,7 @@ func Preserved(ctx context.Context, s storage.Store, t registry.PayloadType, o O
 			return Report{}, ErrNoJudge
 		}
 	}
-	options := ocfl.ValidateOptions{Workers: o.Workers}
+	options := o.ocfl()
 	if t == OCFLObject {
 		return objectVerdict(o)(ocfl.Validate(ctx, s, "", options))
 	}
@@ -51,12 +51,23 @@ func Preserved(ctx context.Context, s storage.Store, t registry.PayloadType, o O
 
 // judgeObject judges an OCFL object by its specification, 1.0 or 1.1.
 func judgeObject(ctx context.Context, fsys fs.FS, o Options) (Report, error) {
-	return objectVerdict(o)(ocfl.ValidateFS(ctx, fsys, ocfl.ValidateOptions{Workers: o.Workers}))
+	return objectVerdict(o)(ocfl.ValidateFS(ctx, fsys, o.ocfl()))
 }
 
 // judgeRoot judges an OCFL storage root, and every object in it.
 func judgeRoot(ctx context.Context, fsys fs.FS, o Options) (Report, error) {
-	return rootVerdict(o)(ocfl.ValidateRootFS(ctx, fsys, ocfl.ValidateOptions{Workers: o.Workers}, o.object))
+	return rootVerdict(o)(ocfl.ValidateRootFS(ctx, fsys, o.ocfl(), o.object))
+}
+
+// inventoryMemory is what names and digests of an OCFL object may take.
+const inventoryMemory = 64 << 20
+
+// ocfl is how OCFL objects are judged.
+func (o Options) ocfl() ocfl.ValidateOptions {
+	if o.Large {
+		return ocfl.ValidateOptions{Workers: o.Workers}
+	}
+	return ocfl.ValidateOptions{Workers: o.Workers, Memory: inventoryMemory}
 }
 
 // object tells Object of an object of a storage root.
@@ -115,7 +126,11 @@ func (v *Report) addOCFL(faults []ocfl.Fault, count int64) {
 		if f.Error() {
 			severity = Error
 		}
-		v.add(Fault{Severity: severity, Rule: f.Code, File: f.Path, Message: f.Message})
+		fix := ""
+		if f.Code == ocfl.CodeLarge {
+			fix = "judge it with holdfast check --large, which takes as much memory as it needs"
+		}
+		v.add(Fault{Severity: severity, Rule: f.Code, File: f.Path, Message: f.Message, Fix: fix})
 	}
 	more := count - int64(len(faults))
 	if slices.ContainsFunc(faults, func(f ocfl.Fault) bool { return !f.Error() }) { // then all errors are listed

@@ -21,6 +21,8 @@ type decoded struct {
 	names  []string
 	faults *faults.List[Fault]
 
+	held int64 // bytes in memory, roughly
+
 	fixityIsNoObject bool
 	hasFixity        bool
 }
@@ -33,20 +35,23 @@ type decoder struct {
 	out   *decoded
 	seen  map[string]bool // keys of the root object
 	known interner
+	slots int64 // bytes that are held beside the strings of known
+	limit int64 // of all that is held; 0: any number
 }
 
 // decodeInventory reads an inventory. An error is one of reading r; whatever is wrong with the text is a fault.
 func decodeInventory(r io.Reader, path string) (*decoded, error) {
-	return decodeLike(r, path, nil)
+	return decodeLike(r, path, nil, 0)
 }
 
-// decodeLike is decodeInventory for another inventory of an object of which one, like, is known; nil for none.
-func decodeLike(r io.Reader, path string, like *shared) (*decoded, error) {
+// decodeLike is decodeInventory for another inventory of an object of which one, like, is known; nil for none. It returns
+// errLarge when it would hold more than limit bytes; 0 is any number.
+func decodeLike(r io.Reader, path string, like *shared, limit int64) (*decoded, error) {
 	text := &utf8Reader{r: r}
 	d := &decoder{
 		json: json.NewDecoder(&jsonGuard{r: text}), path: path, seen: make(map[string]bool),
 		out:   &decoded{inv: Inventory{ContentDirectory: defaultContent}, faults: newFaults()},
-		known: interner{like: like, own: make(map[string]string)},
+		known: interner{like: like, own: make(map[string]string)}, limit: limit,
 	}
 	d.json.UseNumber()
 	err := d.inventory()
@@ -58,8 +63,11 @@ func decodeLike(r io.Reader, path string, like *shared) (*decoded, error) {
 			err = fmt.Errorf("%w: %v after the end", errSyntax, tail)
 		}
 	}
+	d.out.held = d.held()
 	d.known = interner{}
 	switch {
+	case errors.Is(err, errLarge):
+		return nil, err
 	case text.err != nil:
 		return nil, text.err
 	case err != nil:
@@ -167,7 +175,7 @@ func (d *decoder) stringInto(into *string, code, what string) error {
 		return d.rest(token)
 	}
 	*into = s
-	return nil
+	return d.hold(len(s))
 }
 
 // skip reads a value of any kind.
@@ -209,8 +217,13 @@ type codes struct {
 // digests reads an object of digests with arrays of paths and calls found for each digest. The caller has read the brace.
 func (d *decoder) digests(c codes, path func(string) string, found func(digest string, paths []string)) error {
 	var keys []string
+	transient := 0
 	err := d.members(func(digest string) error {
 		keys = append(keys, strings.ToLower(digest))
+		transient += len(digest)
+		if err := d.hold(len(digest) + perDigest); err != nil {
+			return err
+		}
 		token, err := d.json.Token()
 		if err != nil {
 			return err
@@ -233,6 +246,9 @@ func (d *decoder) digests(c codes, path func(string) string, found func(digest s
 				continue
 			}
 			paths = append(paths, path(text))
+			if err := d.hold(perPath); err != nil {
+				return err
+			}
 		}
 		if _, err := d.json.Token(); err != nil {
 			return err
@@ -240,6 +256,7 @@ func (d *decoder) digests(c codes, path func(string) string, found func(digest s
 		found(digest, slices.Clip(paths))
 		return nil
 	})
+	d.slots -= int64(transient)
 	slices.Sort(keys)
 	for i := 1; i < len(keys); i++ {
 		if keys[i] == keys[i-1] {
@@ -280,6 +297,9 @@ func (d *decoder) fixity() error {
 	d.out.hasFixity = true
 	d.out.inv.Fixity = make(map[string][]Entry)
 	return d.object(func(algorithm string) error {
+		if err := d.hold(len(algorithm) + perVersion); err != nil {
+			return err
+		}
 		digest := func(s string) string { return d.known.fixityDigest(algorithm, s) }
 		entries, err := d.entries(codes{block: "fixity " + algorithm, notArray: "E057", repeated: "E097"}, digest, func() {
 			d.fault("E057", "fixity of %s is no object", algorithm)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/holdfast/holdfast/faults"
 )
 
 // versions reads the block of versions, in whatever order they stand.
@@ -21,6 +23,9 @@ func (d *decoder) versions() error {
 			d.fault("E033", "version %q is there twice", name)
 		}
 		seen[name] = true
+		if err := d.hold(len(name) + perVersion); err != nil {
+			return err
+		}
 		v := Version{}
 		if err := d.version(name, &v); err != nil {
 			return err
@@ -58,7 +63,9 @@ func (d *decoder) version(name string, v *Version) error {
 		if seen[key] {
 			d.fault("E033", "%s: key %q is there twice", name, key)
 		}
-		seen[key] = true
+		if len(seen) < faults.Most { // a version has four
+			seen[key] = true
+		}
 		switch key {
 		case "created":
 			return d.created(name, v)

@@ -33,6 +33,7 @@ type interner struct {
 	like *shared
 	own  map[string]string // digests and content paths that like has not
 	last []StateFile       // state of the version that was read last
+	held int64             // bytes of the strings that like has not
 }
 
 // keep looks a string up in what this inventory had so far.
@@ -40,8 +41,10 @@ func (n *interner) keep(s string) string {
 	if known, ok := n.own[s]; ok {
 		return known
 	}
+	n.held += int64(len(s))
 	if n.own != nil {
 		n.own[s] = s
+		n.held += perString
 	}
 	return s
 }
@@ -64,6 +67,7 @@ func (n *interner) fixityDigest(algorithm, s string) string {
 			return entries[i].Digest
 		}
 	}
+	n.held += int64(len(s))
 	return s
 }
 
@@ -91,5 +95,6 @@ func (n *interner) logicalPath(s string) string {
 	if known, ok := n.own["v1/"+defaultContent+"/"+s]; ok {
 		return strings.TrimPrefix(known, "v1/"+defaultContent+"/")
 	}
+	n.held += int64(len(s))
 	return s
 }

@@ -39,19 +39,6 @@ const (
 	otherNode            // a symbolic link, a device
 )
 
-// list returns all that is in a tree, sorted by path.
-func list(ctx context.Context, t tree) ([]node, error) {
-	var nodes []node
-	for n, err := range t.each(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		nodes = append(nodes, n)
-	}
-	sortNodes(nodes)
-	return nodes, nil
-}
-
 func sortNodes(nodes []node) {
 	slices.SortFunc(nodes, func(a, b node) int { return cmp.Compare(a.path, b.path) })
 }

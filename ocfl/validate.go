@@ -15,7 +15,10 @@ import (
 
 // ValidateOptions change how much a validation does. The zero value does all of it.
 type ValidateOptions struct {
-	Workers  int            // files read at once; the number of processors for 0
+	Workers int // files read at once; the number of processors for 0
+	// Memory is how many bytes the names and digests of an object may take, roughly; a process takes about twice as many. 0 is
+	// any number. An object that takes more is not judged to its end, and has the fault CodeLarge.
+	Memory   int64
 	Progress func(Progress) // called after each file, by one goroutine at a time
 }
 
@@ -62,20 +65,24 @@ func (r *Root) Verify(ctx context.Context, id string, opts ValidateOptions) (*Re
 }
 
 func validate(ctx context.Context, t tree, opts ValidateOptions) (*Report, error) {
-	nodes, err := list(ctx, t)
-	if err != nil {
+	nodes, held, err := listWithin(ctx, t, opts.Memory)
+	if errors.Is(err, errLarge) {
+		return &Report{Faults: []Fault{tooLarge(opts.Memory)}, Count: 1}, nil
+	} else if err != nil {
 		return nil, err
 	}
 	if _, isStore := t.(storeTree); isStore && len(nodes) == 0 {
 		return nil, ErrNotFound
 	}
-	return judge(ctx, t, nodes, opts)
+	return judge(ctx, t, nodes, held, opts)
 }
 
-// judge validates the object that consists of nodes, which are sorted.
-func judge(ctx context.Context, t tree, nodes []node, opts ValidateOptions) (*Report, error) {
-	v := &validator{tree: t, nodes: nodes, opts: opts, report: &Report{}, faults: newFaults()}
-	if err := v.run(ctx); err != nil {
+// judge validates the object that consists of nodes, which are sorted and hold so many bytes.
+func judge(ctx context.Context, t tree, nodes []node, held int64, opts ValidateOptions) (*Report, error) {
+	v := &validator{tree: t, nodes: nodes, held: held, opts: opts, report: &Report{}, faults: newFaults()}
+	if err := v.run(ctx); errors.Is(err, errLarge) {
+		v.faults.Add(tooLarge(opts.Memory))
+	} else if err != nil {
 		return nil, err
 	}
 	v.report.Faults, v.report.Count = listed(v.faults)
@@ -94,6 +101,7 @@ type validator struct {
 	like       *shared           // of root
 	rootDigest map[string]string // of the root inventory, by algorithm
 	spec       string            // of the declaration
+	held       int64             // bytes of names and digests
 	versions   []string          // version folders that are there, oldest first
 	wants      wants
 }
@@ -222,6 +230,7 @@ func (v *validator) checkRootInventory(ctx context.Context) error {
 	if v.spec != "" && out.inv.Spec != "" && out.inv.Spec != v.spec {
 		v.fault("E038", inventoryName, "type is that of OCFL %s, the object declares %s", out.inv.Spec, v.spec)
 	}
+	v.held += out.held
 	if len(out.inv.Versions) > 0 && out.inv.Manifest != nil {
 		v.root, v.like = out, newShared(&out.inv)
 	}
@@ -238,7 +247,11 @@ func (v *validator) readInventory(ctx context.Context, path string) (*decoded, m
 	hashes := newHashes(SHA512, SHA256, "md5") // md5 is not allowed, but is what wrong objects use
 	// The decoder may stop early at a fault; the digest is that of the whole file.
 	tee := io.TeeReader(storage.Interruptible(ctx, in), hashes)
-	out, err := decodeLike(tee, path, v.like)
+	limit := int64(0)
+	if v.opts.Memory > 0 {
+		limit = max(v.opts.Memory-v.held, 1)
+	}
+	out, err := decodeLike(tee, path, v.like, limit)
 	if err == nil {
 		_, err = io.Copy(io.Discard, tee)
 	}

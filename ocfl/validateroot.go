@@ -86,6 +86,7 @@ type rootValidator struct {
 	branch   []*branch
 	folder   string // of the object that is being gathered, or empty
 	gathered []node
+	held     int64 // bytes of them
 	ids      map[[sha256.Size]byte]bool
 	depths   map[int]bool // at which objects lie
 }
@@ -140,7 +141,7 @@ func (v *rootValidator) meet(ctx context.Context, n node) error {
 	if v.folder != "" {
 		if rest, ok := strings.CutPrefix(n.path, v.folder+"/"); ok {
 			n.path = rest
-			v.gathered = append(v.gathered, n)
+			v.gather(n)
 			return nil
 		}
 		if err := v.finishObject(ctx); err != nil {
@@ -187,10 +188,10 @@ func (v *rootValidator) meetBelow(n node) {
 		v.folder = strings.TrimSuffix(here.name, "/")
 		for _, stray := range append(here.strays, n) {
 			stray.path = strings.TrimPrefix(stray.path, here.name)
-			v.gathered = append(v.gathered, stray)
+			v.gather(stray)
 		}
 		for _, empty := range here.empties {
-			v.gathered = append(v.gathered, node{path: strings.TrimPrefix(empty, here.name), kind: emptyFolder})
+			v.gather(node{path: strings.TrimPrefix(empty, here.name), kind: emptyFolder})
 		}
 		here.strays, here.empties = nil, nil
 		for _, b := range v.branch {
@@ -241,16 +242,29 @@ func (v *rootValidator) leave(folder string) {
 	}
 }
 
+// gather adds a node to the object in hand, unless it is too large to be judged.
+func (v *rootValidator) gather(n node) {
+	v.held += int64(len(n.path)) + perNode
+	if limit := v.opts.Memory; limit > 0 && v.held > limit {
+		v.gathered = nil
+		return
+	}
+	v.gathered = append(v.gathered, n)
+}
+
 // finishObject judges the object that was gathered.
 func (v *rootValidator) finishObject(ctx context.Context) error {
 	if v.folder == "" {
 		return nil
 	}
-	folder, nodes := v.folder, v.gathered
-	v.folder, v.gathered = "", nil
+	folder, nodes, held := v.folder, v.gathered, v.held
+	v.folder, v.gathered, v.held = "", nil, 0
 	sortNodes(nodes)
 	v.checkNested(folder, nodes)
-	report, err := judge(ctx, v.tree.below(folder), nodes, v.opts)
+	report, err := &Report{Faults: []Fault{tooLarge(v.opts.Memory)}, Count: 1}, error(nil)
+	if limit := v.opts.Memory; limit <= 0 || held <= limit {
+		report, err = judge(ctx, v.tree.below(folder), nodes, held, v.opts)
+	}
 	if err != nil {
 		return fmt.Errorf("object %q: %w", folder, err)
 	}

@@ -243,6 +243,32 @@ func TestValidateRoot_ManyFaults(t *testing.T) {
 	}
 }
 
+// An object that takes more memory than it may is refused alone, whether by its files or by its inventory.
+func TestValidateRoot_Memory(t *testing.T) {
+	r := newSampleRoot(t, ocfl.Spec11)
+	many := placeOf(t, "urn:one")
+	for i := range 2000 {
+		r.write(fmt.Sprintf("%s/logs/%04d", many, i), "")
+	}
+	for limit, large := range map[int64]int{0: 0, 1 << 20: 0, 100_000: 1, 500: 2} {
+		refused := 0
+		report, err := ocfl.ValidateRootFS(t.Context(), r.files, ocfl.ValidateOptions{Memory: limit}, func(folder string, o *ocfl.Report) error {
+			if slices.Contains(o.Codes(), ocfl.CodeLarge) {
+				refused++
+			} else if !o.Valid() {
+				t.Errorf("at most %d bytes: %s: %v", limit, folder, o.Faults)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if refused != large || report.Invalid != large || report.Objects != 2 {
+			t.Errorf("at most %d bytes: %d of %d objects are refused, want %d", limit, refused, report.Objects, large)
+		}
+	}
+}
+
 // TestValidateRoot_OwnRoots: what this package writes is valid, with either layout; only the folder that directory storage
 // keeps for itself is not registered.
 func TestValidateRoot_OwnRoots(t *testing.T) {

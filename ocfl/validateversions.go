@@ -53,7 +53,11 @@ func (v *validator) checkVersionInventories(ctx context.Context) error {
 			spec = max(spec, old.inv.Spec)
 		}
 		v.compareInventories(path, name, old)
+		promised := len(v.wants.list)
 		v.wants.addInventory(&old.inv, path)
+		if len(v.wants.list) > promised { // which keeps its strings
+			v.held += old.held
+		}
 		v.checkOldManifest(path, i, old)
 	}
 	if v.root.inv.Spec != "" && v.root.inv.Spec < spec {

@@ -31,6 +31,7 @@ type check struct {
 	remote  bool
 	keys    []string
 	against string
+	large   bool
 }
 
 func (a *app) checkCommand() *cobra.Command {
@@ -54,6 +55,7 @@ func (a *app) checkCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&c.remote, "remote", false, "also ask for every file that a manifest or a bag's fetch.txt names, without fetching it")
 	cmd.Flags().StringArrayVar(&c.keys, "key", nil, "whose signature on receipts is trusted: a public key in hex, or a `FILE` of keys in PEM; may be given several times")
 	cmd.Flags().StringVar(&c.against, "against", "", "compare every file of a receipt with an export, a bag or an OCFL object in `FOLDER`")
+	cmd.Flags().BoolVar(&c.large, "large", false, "also judge OCFL objects of more than some 80,000 files, which takes about 1 KiB of memory a file")
 	cmd.Flags().BoolVar(&a.json, "json", false, "print JSON, one verdict a line")
 	return cmd
 }
@@ -77,7 +79,7 @@ func (a *app) check(ctx context.Context, paths []string, c check) error {
 	if _, err := filenames.ParseEncoding(c.names); err != nil {
 		return usage("--name-encoding: " + err.Error())
 	}
-	o.Limits.NameEncoding = c.names
+	o.Limits.NameEncoding, o.Large = c.names, c.large
 	if c.noid != "" {
 		template, err := mint.ParseTemplate(c.noid)
 		if err == nil && template.NAAN == "" {
