@@ -22,6 +22,9 @@ import (
 type Item struct {
 	registry.WorkItem
 
+	// RoomWait is how long the item has waited for room, as the claim says.
+	RoomWait time.Duration
+
 	lease   registry.Lease
 	spec    registry.Spec
 	fence   *fence
@@ -50,7 +53,7 @@ type stores struct {
 // newItem makes a claim into an item. An error means that its spec is of a format that this worker does not know (R27).
 func newItem(c registry.Claim, f *fence, s stores) (*Item, error) {
 	it := &Item{
-		WorkItem: c.Item, lease: c.Lease, fence: f, stores: s, track: newTrack(),
+		WorkItem: c.Item, RoomWait: c.RoomWait, lease: c.Lease, fence: f, stores: s, track: newTrack(),
 		results: maps.Clone(c.Item.Results), once: map[string]turn{},
 		adopted: adoption{turn: newTurn()}, notary: newNotary(c.NoteKey, c.Lease.N),
 	}

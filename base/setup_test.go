@@ -183,6 +183,8 @@ func start(t *testing.T, r *base.Runner, handlers ...base.Handler) (stop func() 
 
 // fakeRegistry is a Registry that a test plays: one item, and faults on demand.
 type fakeRegistry struct {
+	roomWait time.Duration // that claims tell
+
 	registry.Working
 	spec json.RawMessage
 
@@ -219,7 +221,7 @@ func (f *fakeRegistry) Claim(_ context.Context, r registry.ClaimRequest) (regist
 		}
 	}
 	item := registry.WorkItem{ID: r.Hint, Action: registry.Batch, Stage: r.Stage, Status: registry.Running, Attempt: int64(n), Spec: f.spec}
-	return registry.Claim{Item: item, Lease: registry.Lease{ItemID: r.Hint, N: int64(n)}}, nil
+	return registry.Claim{Item: item, Lease: registry.Lease{ItemID: r.Hint, N: int64(n)}, RoomWait: f.roomWait}, nil
 }
 
 func (f *fakeRegistry) Renew(_ context.Context, r registry.RenewRequest) (registry.Renewal, error) {

@@ -132,6 +132,13 @@ func judge(h Handler, item *Item, err, cause error) (s registry.Settlement, ok b
 		s.Outcome, s.Class, s.Back = registry.OutcomeSentBack, registry.SystemFault, back.stage
 	case errors.As(err, &fatal):
 		s.Outcome, s.Class = registry.OutcomeFailed, registry.SystemFault
+	case waitsForRoom(err) && h.base().OutOfRoom(item, err):
+		s.Outcome, s.Class, s.Code, s.Remedy = registry.OutcomeFailed, registry.SystemFault, "no-room", roomRemedy
+		why := fmt.Sprintf("waited %v for room, which is the limit (HOLDFAST_ROOM_WAIT)", item.RoomWait.Round(time.Second))
+		if neverFits(err) {
+			why = "is larger than what the staging volume may be filled to"
+		}
+		s.Error = cleanText(fmt.Errorf("%s: %w", why, err))
 	case errors.As(err, &snooze):
 		s.Outcome, s.Delay, s.Reason = registry.OutcomeSnooze, snooze.delay, snooze.reason
 	case errors.As(err, &locked):
@@ -146,6 +153,27 @@ func judge(h Handler, item *Item, err, cause error) (s registry.Settlement, ok b
 		retry(&s, h, item, err)
 	}
 	return s, true
+}
+
+// roomRemedy is what helps an item that has waited for room for too long.
+const roomRemedy = "free room on the staging volume (`holdfast upload list --all`, aborting what failed and is not needed), enlarge it, or set HOLDFAST_ROOM_WAIT higher"
+
+// waitsForRoom says whether a step's error is that a volume has no room for it.
+func waitsForRoom(err error) bool {
+	snooze, ok := errors.AsType[*snoozeError](err)
+	return ok && snooze.reason == registry.ReasonNoSpace || errors.As(err, new(*registry.NoSpaceError)) || errors.Is(err, storage.ErrNoSpace)
+}
+
+// OutOfRoom says whether an item whose step ends with this error, since there is no room, fails instead of waiting on: it has waited as long as it
+// may, or never fits. That is the system's fault: nothing is wrong with the deposit.
+func (w *Worker) OutOfRoom(item *Item, err error) bool {
+	return neverFits(err) || w.RoomFor > 0 && item.RoomWait >= w.RoomFor
+}
+
+// neverFits says whether the volume could not hold the item even if there were nothing else on it.
+func neverFits(err error) bool {
+	full, ok := errors.AsType[*registry.NoSpaceError](err)
+	return ok && full.Never
 }
 
 // retry makes s a counted failure. A try that failed because a call was cancelled from elsewhere is one, too. Whoever

@@ -51,6 +51,7 @@ func TestVerdicts(t *testing.T) {
 		{"snooze", base.Snooze(time.Hour, registry.ReasonHeld, "wait"), registry.Settlement{Outcome: registry.OutcomeSnooze, Reason: registry.ReasonHeld, Delay: time.Hour}},
 		{"locked", fmt.Errorf("identify: %w", &registry.LockedError{Key: "ark"}), registry.Settlement{Outcome: registry.OutcomeSnooze, Reason: registry.ReasonLocked, Delay: time.Minute}},
 		{"no space", &registry.NoSpaceError{Volume: "v"}, registry.Settlement{Outcome: registry.OutcomeSnooze, Reason: registry.ReasonNoSpace, Delay: time.Minute}},
+		{"never any space", fmt.Errorf("reserve: %w", &registry.NoSpaceError{Volume: "v", Never: true}), registry.Settlement{Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Remedy: base.RoomRemedy}},
 		{"an outage of the Registry", fmt.Errorf("reserve: %w", registry.ErrUnavailable), registry.Settlement{Outcome: registry.OutcomeSnooze, Reason: registry.ReasonNotDue, Delay: 5 * time.Second}},
 		{"a full disk", fmt.Errorf("write list: %w", storage.ErrNoSpace), registry.Settlement{Outcome: registry.OutcomeSnooze, Reason: registry.ReasonNoSpace, Delay: time.Minute}},
 		{"a full disk beside content", errors.Join(storage.ErrNoSpace, &opinion{content: true}), registry.Settlement{Outcome: registry.OutcomeFailed, Class: registry.ContentFault}},
@@ -281,5 +282,39 @@ func TestWorker_Policy(t *testing.T) {
 	w = base.Worker{Attempts: 7, Slots: 9, LeaseFor: time.Minute, StuckFor: time.Hour}
 	if w.MaxAttempts() != 7 || w.Lease() != time.Minute || w.StuckAfter() != time.Hour || w.Concurrency() != 9 {
 		t.Errorf("set: %d %v %v %d", w.MaxAttempts(), w.Lease(), w.StuckAfter(), w.Concurrency())
+	}
+}
+
+// An item that has waited for room for as long as it may fails when it finds none again, by a fault of the system that says what to do. Nothing else
+// that it ends with is changed by that, nor does it fail before.
+func TestVerdict_RoomWait(t *testing.T) {
+	const limit = 7 * 24 * time.Hour
+	for _, err := range []error{
+		&registry.NoSpaceError{Volume: "staging"}, fmt.Errorf("write list: %w", storage.ErrNoSpace), base.Snooze(time.Minute, registry.ReasonNoSpace, "full"),
+	} {
+		for _, tt := range []struct {
+			waited, limit time.Duration
+			want          registry.Outcome
+		}{{limit, limit, registry.OutcomeFailed}, {limit - time.Second, limit, registry.OutcomeSnooze}, {1000 * limit, 0, registry.OutcomeSnooze}} {
+			fake := newFake()
+			fake.roomWait = tt.waited
+			w := &worker{Worker: base.Worker{RoomFor: tt.limit}, work: func(context.Context, *base.Item) error { return err }}
+			if _, got := (&base.Runner{Registry: fake, Interim: newFakeInterim()}).RunOne(t.Context(), w, "i"); !errors.Is(got, err) {
+				t.Errorf("RunOne: %v, want %v", got, err)
+			}
+			s := fake.settled()[0]
+			if s.Outcome != tt.want {
+				t.Errorf("%v after %v of %v: %s, want %s", err, tt.waited, tt.limit, s.Outcome, tt.want)
+			}
+			if tt.want == registry.OutcomeFailed && (s.Class != registry.SystemFault || s.Code != "no-room" || s.Remedy != base.RoomRemedy || !strings.Contains(s.Error, "HOLDFAST_ROOM_WAIT")) {
+				t.Errorf("failed by %+v", s)
+			}
+		}
+	}
+	fake := newFake()
+	fake.roomWait = 2 * limit
+	w := &worker{Worker: base.Worker{RoomFor: limit}, work: func(context.Context, *base.Item) error { return nil }}
+	if _, err := (&base.Runner{Registry: fake, Interim: newFakeInterim()}).RunOne(t.Context(), w, "i"); err != nil || fake.settled()[0].Outcome != registry.OutcomeDone {
+		t.Errorf("one that found room: %v %+v", err, fake.settled())
 	}
 }

@@ -28,6 +28,7 @@ type Worker struct {
 	Extra    int           // slots beside these that one collection alone does not get
 	LeaseFor time.Duration // how long a claim outlives the last news of the process; default 30 s
 	StuckFor time.Duration // how long a step may go without progress; default 10 min
+	RoomFor  time.Duration // how long an item may wait for room on a volume before it fails; 0: without end
 }
 
 // MaxAttempts is how many counted failures in a stage an item may have before it needs admin review.

@@ -139,6 +139,11 @@ type NoSpaceError struct {
 	Total           int64   `json:"total"`    // bytes on the volume
 	Reserved        int64   `json:"reserved"` // bytes promised to others and not yet staged
 	ThresholdFactor float64 `json:"threshold_factor"`
+	// Yield says that the item that asks must give back what it has staged before it asks again: an earlier one, which holds room, waits for
+	// more, or nobody else holds any that could become free. Items that grow at once would else wait for each other without end.
+	Yield bool `json:"yield,omitempty"`
+	// Never says that the volume could not hold what the item is known to have even if there were nothing else on it.
+	Never bool `json:"never,omitempty"`
 }
 
 // Error gives the figures.

@@ -47,6 +47,9 @@ type Claim struct {
 	// NoteKey authenticates the item's interim data: the same for every attempt of the item, and no other item's. It goes to nobody but the
 	// item's workers.
 	NoteKey []byte `json:"note_key,omitempty"`
+	// RoomWait is how long the item has waited for room on its volume, attempt after attempt. For one that holds none yet it begins anew
+	// whenever another item gets some.
+	RoomWait time.Duration `json:"room_wait,omitempty"`
 }
 
 // Beat is the news of one running attempt, sent with a renewal.

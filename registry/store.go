@@ -112,7 +112,8 @@ type Working interface {
 	// validator is by then. ErrInvalid: the item is not a batch being expanded.
 	FirstOf(ctx context.Context, l Lease, validator string) (batchID string, err error)
 	// Reserve promises bytes of a volume to the item until it completes, replacing what it had; *NoSpaceError when the
-	// volume would be filled beyond r.Threshold. Two items are never promised the same free space (R24).
+	// volume would be filled beyond r.Threshold, and for an item at download that asks for more than it has while an earlier one that holds
+	// room waits for more. Two items are never promised the same free space (R24).
 	Reserve(ctx context.Context, l Lease, r Reservation) error
 	// CloseReport stores the batch's report of its current closing from one snapshot of its jobs, with what changed since the
 	// report before, once, and returns it: a repeat returns what is stored. ErrJobsOpen when a job was sent back since the
@@ -146,6 +147,8 @@ type Reservation struct {
 	Used      int64   `json:"used"`      // bytes used on the volume, as measured now
 	Total     int64   `json:"total"`     // bytes the volume holds
 	Threshold float64 `json:"threshold"` // share of Total that may be used and promised, 0..1
+	// Staged is what lies on the volume of Bytes already, and becomes the item's done_bytes; 0: what these say.
+	Staged int64 `json:"staged,omitempty"`
 }
 
 // Preserving is how content becomes an object: identity, intent, inventory.

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/storage"
 )
 
-// growStep keeps reservations from being extended with every buffer.
+// growStep keeps reservations from being extended with every buffer. Where there is no room for that much, a sixteenth of it is asked for, and
+// so on.
 const growStep = 64 << 20
 
 // GrowFunc reserves bytes in all for an item of which staged are written already. Its error, such as a
@@ -35,14 +37,29 @@ func (r *Room) Take(ctx context.Context, n int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.used+n > r.granted {
-		want := r.used + n + max(growStep, r.used/8)
-		if err := r.grow(ctx, want, r.used); err != nil {
+		if err := r.extend(ctx, r.used+n); err != nil {
 			return err
 		}
-		r.granted = want
 	}
 	r.used += n
 	return nil
+}
+
+// extend has at least so many bytes granted, and some more while there is room.
+func (r *Room) extend(ctx context.Context, least int64) error {
+	for more := max(growStep, r.used/8); ; more /= 16 {
+		if more < 1<<10 {
+			more = 0
+		}
+		err := r.grow(ctx, least+more, r.used)
+		if err == nil {
+			r.granted = least + more
+			return nil
+		}
+		if more == 0 || !errors.As(err, new(*registry.NoSpaceError)) {
+			return err
+		}
+	}
 }
 
 // give accounts for n bytes that are gone.

@@ -41,9 +41,9 @@ func (w *Download) Work(ctx context.Context, item *base.Item) error {
 	if err != nil {
 		return err
 	}
-	// What is written shows in the item's progress, by which the Registry knows it.
-	room := staging.NewRoom(given, 0, func(ctx context.Context, bytes, _ int64) error {
-		return w.volume.reserve(ctx, item, bytes, 0, w.volume.full)
+	// What is written shows in the item's progress, which the Registry hears of later.
+	room := staging.NewRoom(given, 0, func(ctx context.Context, bytes, staged int64) error {
+		return w.volume.ask(ctx, item, registry.Reservation{Bytes: bytes, Staged: staged, Threshold: w.volume.full}, 0)
 	})
 	f, err := w.payloads.fetcher(ctx, item, "files", room)
 	if err != nil {
@@ -51,7 +51,7 @@ func (w *Download) Work(ctx context.Context, item *base.Item) error {
 	}
 	err = f.all(ctx, func(fn func(member) error) error { return w.payloads.each(ctx, item, fn) })
 	if err != nil {
-		return waitForRoom(w.giveBack(ctx, item, err))
+		return waitForRoom(w.giveBack(ctx, item, given, err))
 	}
 	sum, err := w.list(ctx, item, f)
 	if err != nil {
@@ -68,23 +68,34 @@ func (w *Download) Work(ctx context.Context, item *base.Item) error {
 	return warn(item)
 }
 
-// giveBack gives up the room of a job of unknown size that finds no more of it, with what it has staged: several such jobs would else wait
-// for each other without end, each with a part of the volume. It begins anew when there is room. It returns err, with its own.
-func (w *Download) giveBack(ctx context.Context, item *base.Item, err error) error {
-	full := errors.Is(err, storage.ErrNoSpace) || errors.As(err, new(*registry.NoSpaceError))
-	if !full || item.SizeBytes >= 0 || ctx.Err() != nil {
+// giveBack gives up what a job has staged, and the room that it was given for it, where keeping it could keep others from going on for ever: when
+// the Registry asks for it, since several that grow at once would each wait with a part of the volume; and of a job of unknown size that finds
+// the disk full, or fails for want of room. It begins anew when there is room. One of unknown size that fails because of its content keeps its files, for a
+// requeue, and no more room than these take. It returns err, with its own.
+func (w *Download) giveBack(ctx context.Context, item *base.Item, given int64, err error) error {
+	full, refused := errors.AsType[*registry.NoSpaceError](err)
+	unsized := item.SizeBytes < 0
+	wrong := unsized && base.ContentFault(err)
+	away := refused && full.Yield || unsized && (errors.Is(err, storage.ErrNoSpace) || refused && w.OutOfRoom(item, err))
+	if !away && !wrong || ctx.Err() != nil {
 		return err
 	}
 	if err := item.Writable(ctx); err != nil { // of what a successor may follow nothing is taken away
 		return err
 	}
 	for n := range item.Lease().N {
+		if wrong {
+			break
+		}
 		earlier := registry.Lease{ItemID: item.ID, N: n + 1}
 		if failed := w.payloads.staging.DeletePrefix(ctx, staging.Key(earlier, "files")); failed != nil {
 			return errors.Join(err, fmt.Errorf("give room back: %w", failed))
 		}
 	}
-	if failed := w.volume.reserve(ctx, item, 0, 0, w.volume.full); failed != nil && !errors.As(failed, new(*registry.NoSpaceError)) {
+	if !wrong {
+		item.SetDone(0, 0)
+	}
+	if failed := w.volume.reserve(ctx, item, given, 0, w.volume.full); failed != nil && !errors.As(failed, new(*registry.NoSpaceError)) {
 		return errors.Join(err, failed)
 	}
 	return err

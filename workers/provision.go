@@ -39,13 +39,17 @@ type volume struct {
 // reserve promises the item bytes in all, or returns a *registry.NoSpaceError. staged is what it has written of them
 // that the Registry does not know of: the volume counts it as used already.
 func (v volume) reserve(ctx context.Context, item *base.Item, bytes, staged int64, full float64) error {
+	return v.ask(ctx, item, registry.Reservation{Bytes: bytes, Threshold: full}, staged)
+}
+
+// ask fills in what the volume is like.
+func (v volume) ask(ctx context.Context, item *base.Item, r registry.Reservation, staged int64) error {
 	space, err := v.staging.Space(ctx)
 	if err != nil && !errors.Is(err, storage.ErrUnlimited) {
 		return fmt.Errorf("look at the staging volume: %w", err)
 	}
-	return v.registry.Reserve(ctx, item.Lease(), registry.Reservation{
-		Volume: v.name, Bytes: bytes, Used: max(0, space.Used-staged), Total: space.Total, Threshold: full,
-	})
+	r.Volume, r.Used, r.Total = v.name, max(0, space.Used-staged), space.Total
+	return v.registry.Reserve(ctx, item.Lease(), r)
 }
 
 // granted is what an item was given.

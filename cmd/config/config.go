@@ -73,6 +73,7 @@ type Config struct {
 	HostBytes              Bytes    `envconfig:"HOST_BYTES_PER_SECOND" want:"a number of bytes from 65536 on, such as 10000000 or 10MiB"`
 	LeastRate              Size     `envconfig:"LEAST_RATE" want:"a number of bytes from 0 on, such as 1024 or 1KiB; 0 sets no limit"`
 	UnknownSize            Bytes    `envconfig:"UNKNOWN_SIZE_BYTES" want:"a number of bytes from 65536 on, such as 64GiB"`
+	RoomWait               Span     `envconfig:"ROOM_WAIT" want:"how long an item may wait for room, such as 168h; 0 sets no limit"`
 	StagingFull            Percent  `envconfig:"STAGING_FULL" want:"a percentage above 0 and up to 100, such as 80"`
 	StagingFullUnestimated Percent  `envconfig:"STAGING_FULL_UNESTIMATED" want:"a percentage above 0 and up to 100, such as 70"`
 
@@ -147,6 +148,7 @@ const (
 	defaultDigest       = 6 * time.Hour
 	defaultLeastRate    = 1 << 10
 	defaultUnknownSize  = 64 << 30
+	defaultRoomWait     = Span(7 * 24 * time.Hour)
 	defaultTokenOpen    = 100
 	defaultTenantOpen   = 1000
 	defaultTokenDaily   = 500
@@ -160,7 +162,7 @@ func Default() Config {
 		SessionIdle: Duration(signin.DefaultIdle), SessionMost: Duration(signin.DefaultMost),
 		Listen: DefaultListen, LogLevel: slog.LevelInfo, Grace: Duration(defaultGrace),
 		StagingReserve: byItself, UploadTokenBytes: byItself, UploadTokenOpen: defaultTokenOpen, UploadTenantOpen: defaultTenantOpen,
-		LeastRate: defaultLeastRate, UnknownSize: defaultUnknownSize,
+		LeastRate: defaultLeastRate, UnknownSize: defaultUnknownSize, RoomWait: defaultRoomWait,
 		StagingFull: defaultFull, StagingFullUnestimated: defaultUnestimated,
 		UnpackEntries: unpack.DefaultEntries, UnpackBytes: unpack.DefaultBytes, UnpackRatio: unpack.DefaultRatio,
 		UnpackWindow: unpack.DefaultWindow, JudgeMemory: gate.DefaultMemory, UnpackMemory: gate.DefaultMemory,
@@ -177,6 +179,7 @@ func (c Config) Worker(s registry.Stage) base.Worker {
 		Attempts: int(first(own.MaxAttempts, c.MaxAttempts)),
 		Slots:    int(first(own.Concurrency, c.Concurrency)),
 		LeaseFor: time.Duration(first(own.Lease, c.Lease)),
+		RoomFor:  time.Duration(c.RoomWait),
 	}
 }
 

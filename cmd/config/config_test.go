@@ -82,16 +82,16 @@ func TestLoad_Values(t *testing.T) {
 func TestWorker_StageWins(t *testing.T) {
 	set(t, map[string]string{
 		"HOLDFAST_MAX_ATTEMPTS": "7", "HOLDFAST_DOWNLOAD_MAX_ATTEMPTS": "3", "HOLDFAST_DOWNLOAD_CONCURRENCY": "9",
-		"HOLDFAST_LEASE": "20s", "HOLDFAST_RECORD_LEASE": "5s",
+		"HOLDFAST_LEASE": "20s", "HOLDFAST_RECORD_LEASE": "5s", "HOLDFAST_ROOM_WAIT": "36h",
 	})
 	c, err := config.Load(config.Default())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for stage, want := range map[registry.Stage]base.Worker{
-		registry.Download: {Attempts: 3, Slots: 9, LeaseFor: 20 * time.Second},
-		registry.Record:   {Attempts: 7, LeaseFor: 5 * time.Second},
-		registry.Expand:   {Attempts: 7, LeaseFor: 20 * time.Second},
+		registry.Download: {Attempts: 3, Slots: 9, LeaseFor: 20 * time.Second, RoomFor: 36 * time.Hour},
+		registry.Record:   {Attempts: 7, LeaseFor: 5 * time.Second, RoomFor: 36 * time.Hour},
+		registry.Expand:   {Attempts: 7, LeaseFor: 20 * time.Second, RoomFor: 36 * time.Hour},
 	} {
 		if got := c.Worker(stage); got != want {
 			t.Errorf("%s: policy %+v, want %+v", stage, got, want)

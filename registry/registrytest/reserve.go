@@ -2,6 +2,7 @@ package registrytest
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,6 +18,8 @@ func reserveTests() []test {
 		{"R24_it_lives_as_long_as_its_staging", reservationLives},
 		{"R24_freed_space_wakes_who_waits", freedWakes},
 		{"R24_volumes_are_apart", volumesApart},
+		{"R24_the_earliest_that_grows_goes_first", growersInOrder},
+		{"R24_who_waits_for_room_hears_how_long", roomWait},
 	}
 }
 
@@ -141,4 +144,79 @@ func volumesApart(f *fixture) {
 	other := room(800, 0)
 	other.Volume = "w"
 	f.must(f.Reserve(f.Context(), c[1].Lease, other))
+}
+
+// growing brings n jobs to download and claims them, in the order of their ids.
+func (f *fixture) growing(n int) (claims []registry.Claim) {
+	f.Helper()
+	_, jobs := f.batch(n)
+	slices.Sort(jobs)
+	for _, job := range jobs {
+		f.bring(job, registry.Download)
+		claims = append(claims, f.takeItem(job))
+	}
+	return claims
+}
+
+// waitsForRoom ends an attempt because there is no room, and claims the item again after that time.
+func (f *fixture) waitsForRoom(c registry.Claim, d time.Duration) registry.Claim {
+	f.Helper()
+	f.settle(registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeSnooze, Reason: registry.ReasonNoSpace, Error: "no room", Delay: d})
+	if d == 0 {
+		return c
+	}
+	f.clock.pass(d)
+	return f.takeItem(c.Item.ID)
+}
+
+// growersInOrder: of jobs that grow at once the first keeps what it has, and gets the room that the others must give back.
+func growersInOrder(f *fixture) {
+	c := f.growing(3)
+	f.must(f.Reserve(f.Context(), c[0].Lease, room(300, 0)))
+	f.must(f.Reserve(f.Context(), c[1].Lease, room(300, 0)))
+	if full := f.full(c[1].Lease, room(600, 0)); full.Yield {
+		f.Error("it must give back although nobody before it waits")
+	}
+	if full := f.full(c[0].Lease, room(600, 0)); full.Yield {
+		f.Error("the first must give back")
+	}
+	f.waitsForRoom(c[0], 0)
+	if full := f.full(c[1].Lease, room(301, 0)); !full.Yield {
+		f.Error("a later one grows, and keeps what it has, while the first waits")
+	}
+	f.must(f.Reserve(f.Context(), c[1].Lease, room(0, 0)))
+	if got := f.offered(5); !has(got, c[0].Item.ID) {
+		f.Errorf("due %v: the first is not rung for when room is given back", got)
+	}
+	c[0] = f.takeItem(c[0].Item.ID)
+	f.must(f.Reserve(f.Context(), c[0].Lease, room(700, 0)))
+	if full := f.full(c[0].Lease, room(900, 0)); !full.Yield {
+		f.Error("one that alone fills the volume keeps it")
+	}
+}
+
+// roomWait: a claim says how long its item has waited for room; for an item that has none yet only since another one got some.
+func roomWait(f *fixture) {
+	p := f.provisioning(2)
+	f.must(f.Reserve(f.Context(), p[0].Lease, room(800, 0)))
+	f.full(p[1].Lease, room(10, 0))
+	again := f.waitsForRoom(p[1], time.Hour)
+	if again.RoomWait != time.Hour {
+		f.Errorf("waited %s, want an hour", again.RoomWait)
+	}
+	again = f.waitsForRoom(again, time.Hour)
+	if again.RoomWait != 2*time.Hour {
+		f.Errorf("waited %s, want two hours", again.RoomWait)
+	}
+	f.must(f.Reserve(f.Context(), again.Lease, registry.Reservation{Volume: "w", Bytes: 1, Total: 1000, Threshold: 1}))
+	again = f.waitsForRoom(again, time.Minute)
+	if again.RoomWait != time.Minute {
+		f.Errorf("waited %s, want the minute since an item got room", again.RoomWait)
+	}
+	g := f.growing(1)
+	f.must(f.Reserve(f.Context(), g[0].Lease, registry.Reservation{Volume: "v2", Bytes: 1, Total: 1000, Threshold: 1}))
+	held := f.waitsForRoom(f.waitsForRoom(g[0], time.Hour), time.Hour)
+	if held.RoomWait != 2*time.Hour {
+		f.Errorf("one that holds room waited %s, want two hours", held.RoomWait)
+	}
 }

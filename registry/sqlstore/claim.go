@@ -210,6 +210,11 @@ func (t *tx) start(all []starting) error {
 			s.StuckAfter.Microseconds(), t.now, s.MaxAttempts, s.Token,
 		}
 		if s.item.snoozed {
+			waited, err := t.roomWait(s.item.WorkItem)
+			if err != nil {
+				return err
+			}
+			s.got.RoomWait = time.Duration(waited) * time.Microsecond
 			if err := t.startAgain(row); err != nil {
 				return err
 			}

@@ -45,6 +45,7 @@ type position struct {
 	runAt           int64
 	nudge, finished sql.NullInt64
 	ready           int
+	waits           int64 // 1: it is still in the stage where it has waited for room
 }
 
 // move carries out a change.
@@ -67,9 +68,9 @@ func (t *tx) moveAll(all []shift) error {
 	for p, ids := range at.all() {
 		err := t.do(`UPDATE work_item SET stage = $2, status = $3, tries = $4, losses = $5, error_class = $6, note = $7,
 			wait_reason = $8, run_at = $9, nudge_at = $10, nudges = 0, updated_at = $11, finished_at = $12, ready = $13,
-			cause = $14, cause_code = $15, cause_host = $16, purge_at = NULL
+			cause = $14, cause_code = $15, cause_host = $16, purge_at = NULL, room_waited = room_waited * $17
 			WHERE `+t.among("id"), t.list(ids), p.stage, p.status, p.tries, p.losses, p.class, p.note, p.wait, p.runAt,
-			p.nudge, t.now, p.finished, p.ready, p.cause.fingerprint, p.cause.code, p.cause.host)
+			p.nudge, t.now, p.finished, p.ready, p.cause.fingerprint, p.cause.code, p.cause.host, p.waits)
 		if err != nil {
 			return fmt.Errorf("move items: %w", err)
 		}
@@ -89,6 +90,7 @@ func (t *tx) moveAll(all []shift) error {
 func (t *tx) positionOf(s shift) position {
 	p := position{
 		stage: s.stage, status: s.status, tries: s.tries, losses: s.losses, class: s.class, note: s.note, wait: s.wait, runAt: t.now + s.delay,
+		waits: bit(s.stage == s.it.Stage && !s.it.Status.Settled() && !s.status.Settled()),
 	}
 	if s.status == registry.Failed {
 		p.cause = causeOf(s.stage, s.class, s.code, s.host, s.note)

@@ -34,6 +34,16 @@ func (s *Store) Reserve(ctx context.Context, l registry.Lease, r registry.Reserv
 }
 
 func (t *tx) reserve(it registry.WorkItem, r registry.Reservation) (*registry.NoSpaceError, error) {
+	if r.Staged > 0 && r.Staged != it.DoneBytes { // more than its last renewal told
+		it.DoneBytes = r.Staged
+		err := t.do(`UPDATE work_item SET done_bytes = $2 WHERE id = $1`, it.ID, it.DoneBytes)
+		if err == nil {
+			err = t.staged(it.ID)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("note what item %s has staged: %w", it.ID, err)
+		}
+	}
 	var reserved, own int64 // by others, and by the item itself
 	err := t.get(`SELECT COALESCE((SELECT bytes FROM promised WHERE volume = $1), 0),
 		COALESCE((SELECT remaining FROM reservation WHERE item_id = $2 AND volume = $1), 0)`, []any{r.Volume, it.ID}, &reserved, &own)
@@ -44,10 +54,19 @@ func (t *tx) reserve(it registry.WorkItem, r registry.Reservation) (*registry.No
 	need := max(0, r.Bytes-it.DoneBytes)
 	// What gives room back is never refused, however full the volume is.
 	gives := need < own
-	if !gives && r.Total > 0 && float64(r.Used)+float64(reserved)+float64(need) > r.Threshold*float64(r.Total) {
-		return &registry.NoSpaceError{
-			Volume: r.Volume, Need: need, Used: r.Used, Total: r.Total, Reserved: reserved, ThresholdFactor: r.Threshold,
-		}, nil
+	full := !gives && r.Total > 0 && float64(r.Used)+float64(reserved)+float64(need) > r.Threshold*float64(r.Total)
+	if full || !gives && need > own && it.Stage == registry.Download {
+		first, alone, err := t.holders(it.ID, r.Volume)
+		if err != nil {
+			return nil, err
+		}
+		if full || !first {
+			return &registry.NoSpaceError{
+				Volume: r.Volume, Need: need, Used: r.Used, Total: r.Total, Reserved: reserved, ThresholdFactor: r.Threshold,
+				Yield: !first || alone,
+				Never: it.Stage == registry.Download && r.Total > 0 && float64(r.Bytes) > r.Threshold*float64(r.Total),
+			}, nil
+		}
 	}
 	if _, err := t.dropReservation(it.ID); err != nil {
 		return nil, err
@@ -57,7 +76,50 @@ func (t *tx) reserve(it registry.WorkItem, r registry.Reservation) (*registry.No
 	if err != nil {
 		return nil, err
 	}
-	return nil, t.promise(r.Volume, need)
+	if err := t.promise(r.Volume, need); err != nil {
+		return nil, err
+	}
+	if gives && r.Bytes == 0 {
+		return nil, t.wakeForRoom()
+	}
+	if !gives {
+		err = t.do(`UPDATE promised SET given_at = $2 WHERE volume = $1`, r.Volume, t.now)
+	}
+	return nil, err
+}
+
+// holders looks at the other items that hold room on a volume and go on: first says that none of those before this one waits for more, alone
+// that there are none.
+func (t *tx) holders(itemID, volume string) (first, alone bool, err error) {
+	const others = `EXISTS (SELECT 1 FROM reservation r JOIN work_item i ON i.id = r.item_id
+		WHERE r.volume = $1 AND r.bytes > 0 AND i.id <> $2 AND i.status IN ('running', 'pending')`
+	err = t.get(`SELECT NOT `+others+` AND i.id < $2 AND i.status = 'pending' AND i.wait_reason = 'no-space'), NOT `+others+`)`,
+		[]any{volume, itemID}, &first, &alone)
+	if err != nil {
+		return first, alone, fmt.Errorf("look who holds room on %s: %w", volume, err)
+	}
+	return first, alone, nil
+}
+
+// roomWait adds the wait that is over to those before it in this stage, when an item that found no room is claimed again, and returns how long
+// they are together, in microseconds. For an item that holds no room yet they begin anew whenever another gets some: a long queue that moves is no
+// reason to fail.
+func (t *tx) roomWait(it registry.WorkItem) (waited int64, err error) {
+	err = t.get(`SELECT CASE WHEN i.wait_reason = 'no-space' THEN i.room_waited + $2 - COALESCE(a.finished_at, $2) ELSE 0 END
+		FROM work_item i JOIN attempt a ON a.item_id = i.id AND a.n = i.attempt WHERE i.id = $1`, []any{it.ID, t.now}, &waited)
+	if err == nil && waited > 0 && (it.Stage == registry.Provision || it.Stage == registry.Restore) {
+		var given int64
+		if err = t.get(`SELECT COALESCE(MAX(given_at), 0) FROM promised`, nil, &given); given > 0 {
+			waited = min(waited, t.now-given)
+		}
+	}
+	if err == nil && waited > 0 {
+		err = t.do(`UPDATE work_item SET room_waited = $2 WHERE id = $1`, it.ID, waited)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("add up how long item %s waits for room: %w", it.ID, err)
+	}
+	return max(waited, 0), nil
 }
 
 // promise keeps the sum of what is still to come to a volume, so that nobody has to add up thousands of reservations.
@@ -100,15 +162,20 @@ func (t *tx) dropReservation(itemID string) (had bool, err error) {
 	return true, t.promise(volume, -remaining)
 }
 
-// unreserve gives a completed item's room back and rings for those that wait for some, best first. Its staging is gone
-// by now. They are few at a time, so that a long queue costs little; the rest look again when their snooze ends.
+// unreserve gives a completed item's room back and rings for those that wait for some. Its staging is gone by now.
 func (t *tx) unreserve(itemID string) error {
 	freed, err := t.dropReservation(itemID)
 	if err != nil || !freed {
 		return err
 	}
+	return t.wakeForRoom()
+}
+
+// wakeForRoom rings for those that wait for room, best first. They are few at a time, so that a long queue costs little; the rest look
+// again when their snooze ends.
+func (t *tx) wakeForRoom() error {
 	woken, err := t.strings(`UPDATE work_item SET run_at = $1 WHERE id IN (
-		SELECT id FROM work_item WHERE stage IN ('provision', 'restore') AND status = 'pending' AND wait_reason = 'no-space' ORDER BY rank, id`+limit(roomWoken)+`)
+		SELECT id FROM work_item WHERE stage IN ('provision', 'download', 'process', 'restore') AND status = 'pending' AND wait_reason = 'no-space' ORDER BY rank, id`+limit(roomWoken)+`)
 		RETURNING id`, t.now)
 	if err != nil {
 		return fmt.Errorf("wake those who wait for room: %w", err)
