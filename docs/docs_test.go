@@ -39,13 +39,21 @@ func read(t *testing.T, path string) string {
 
 var (
 	fence    = regexp.MustCompile("(?ms)^ *```.*?^ *```")
-	codeSpan = regexp.MustCompile("`[^`\n]+`")
+	codeSpan = regexp.MustCompile("`[^`]+`") // which may go on in the next line
 	heading  = regexp.MustCompile(`(?m)^#{1,6} +(.+)$`)
 	anchorID = regexp.MustCompile(`<a id="([^"]+)">`)
 	link     = regexp.MustCompile(`\]\(([^()\s]+)\)`)
 	notSlug  = regexp.MustCompile(`[^\p{L}\p{N}\p{M} _-]`)
 	linkText = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 )
+
+// spans returns the code spans of a text without fenced blocks.
+func spans(text string) (out []string) {
+	for _, span := range codeSpan.FindAllString(text, -1) {
+		out = append(out, strings.Join(strings.Fields(strings.Trim(span, "`")), " "))
+	}
+	return out
+}
 
 // anchors returns what a link to a document may name behind #, as GitHub makes it of headings.
 func anchors(text string) map[string]bool {
@@ -283,12 +291,12 @@ func TestCodeNames(t *testing.T) {
 			continue // history: what it names may be gone
 		}
 		prose := fence.ReplaceAllString(read(t, doc), "")
-		for _, span := range codeSpan.FindAllString(prose, -1) {
-			if m := goName.FindStringSubmatch(strings.Trim(span, "`")); m != nil && !ast.IsExported(m[2]) && !slices.Contains(aboutCode, doc) {
+		for _, span := range spans(prose) {
+			if m := goName.FindStringSubmatch(span); m != nil && !ast.IsExported(m[2]) && !slices.Contains(aboutCode, doc) {
 				continue // a file such as bagit.txt, or a field such as mail.to
 			}
-			if fault := c.fault(strings.Trim(span, "`")); fault != "" {
-				t.Errorf("%s names %s: %s", doc, span, fault)
+			if fault := c.fault(span); fault != "" {
+				t.Errorf("%s names `%s`: %s", doc, span, fault)
 			}
 		}
 	}
@@ -341,8 +349,7 @@ func TestCitations(t *testing.T) {
 		}
 	}
 	for _, r := range rules(t) {
-		tested := slices.ContainsFunc(codeSpan.FindAllString(r.text, -1), func(span string) bool {
-			span = strings.Trim(span, "`")
+		tested := slices.ContainsFunc(spans(r.text), func(span string) bool {
 			return testName.MatchString(span) || subtest.MatchString(span)
 		})
 		if !tested {
