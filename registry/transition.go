@@ -264,22 +264,28 @@ type TransitionError struct {
 // Error names the change and what may be done instead.
 func (e *TransitionError) Error() string {
 	text := fmt.Sprintf("state change (%s -> %s) is not allowed; allowed here: %s", e.From, e.To, actsText(e.Allowed))
-	switch other := e.Instead(); {
-	case e.Why != "":
-		text = e.Why + "; " + text
-	case other != "":
+	if reason := e.Reason(); reason != "" {
+		return reason + "; " + text
+	}
+	if other := e.instead(); other != "" {
 		text += "; " + other
 	}
 	return text
 }
 
-// Instead names the act that leads to what a refused one was meant for, "" when there is none.
-func (e *TransitionError) Instead() string {
-	allowed := func(a Act) bool { return slices.Contains(e.Allowed, a) }
-	switch {
-	case e.Act == ActRequeue && allowed(ActUpdateReport) && !allowed(ActRequeue):
+// Reason says why an act is refused where that is more than the states say, and what to do instead; else "".
+func (e *TransitionError) Reason() string {
+	if e.Act == ActRequeue && slices.Contains(e.Allowed, ActUpdateReport) && !slices.Contains(e.Allowed, ActRequeue) {
 		return fmt.Sprintf("the batch failed because its jobs did, so a requeue would only make another report; requeue its failed jobs:"+
 			" `holdfast item requeue --match 'batch:%s state:failed'`; or make its report again: `holdfast batch update-report %[1]s`", e.ItemID)
+	}
+	return e.Why
+}
+
+// instead names the act that leads to what a refused one was meant for, "" when there is none.
+func (e *TransitionError) instead() string {
+	allowed := func(a Act) bool { return slices.Contains(e.Allowed, a) }
+	switch {
 	case e.Act == ActDelete && allowed(ActCancel):
 		return "cancel it first, then delete it"
 	case e.Act == ActPurge && allowed(ActDelete):

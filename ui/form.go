@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -91,8 +90,8 @@ func (p *pages) askAct(r *http.Request) (page, error) {
 		refusal := registry.Refuse(it.Position(), act, it.Status)
 		refusal.ItemID = it.ID
 		text := fmt.Sprintf("%s cannot be asked of %s as it is now (%s)", act, nameOf(it), it.State)
-		if other := cmp.Or(refusal.Why, refusal.Instead()); other != "" {
-			text += "; " + other
+		if reason := refusal.Reason(); reason != "" {
+			text += "; " + reason
 		}
 		return page{}, fmt.Errorf("%w: %s", errRefused, text)
 	}
