@@ -3,7 +3,11 @@
 package docker_test
 
 import (
+	"context"
+	"net"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +17,9 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 
 	"github.com/holdfast/holdfast/cmd/config"
+	"github.com/holdfast/holdfast/interim"
+	"github.com/holdfast/holdfast/interim/redis"
+	"github.com/holdfast/holdfast/internal/proctest"
 	"github.com/holdfast/holdfast/registry"
 )
 
@@ -158,10 +165,75 @@ func TestImageHoldsTheBinaryAlone(t *testing.T) {
 	}
 }
 
+const redisPassword = "0123456789abcdef"
+
+// TestRedisAsksForItsPassword runs what compose runs on a real redis-server: it asks for the password, which no command line shows, the
+// workers have it, and the health check is well with it alone.
+func TestRedisAsksForItsPassword(t *testing.T) {
+	project := load(t, withTokens())
+	service, err := project.GetService("redis")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		proctest.Absent(t, "redis-server (apt-get install redis-server)", err)
+	}
+	line := append(slices.Clone([]string(service.Entrypoint)), service.Command...)
+	if text := strings.Join(line, " "); strings.Contains(text, redisPassword) {
+		t.Errorf("the password stands in the command line: %s", text)
+	}
+	env := os.Environ()
+	for name, value := range service.Environment {
+		env = append(env, name+"="+*value)
+	}
+	var port string
+	healthy := func(ctx context.Context, env []string) bool {
+		check := exec.CommandContext(ctx, "sh", "-c", strings.Replace(service.HealthCheck.Test[1], "redis-cli", "redis-cli -p "+port, 1))
+		check.Env = env
+		return check.Run() == nil
+	}
+	folder := t.TempDir()
+	var server *proctest.Server
+	err = proctest.OnFreePort(t, func(address string) error {
+		_, port, _ = net.SplitHostPort(address)
+		run := slices.Clone(line)
+		run[len(run)-1] = strings.Replace(run[len(run)-1], "redis-server ", "redis-server --bind 127.0.0.1 --port "+port+" --dir "+folder+" ", 1)
+		cmd := exec.Command(run[0], run[1:]...)
+		cmd.Env = env
+		server, err = proctest.Start(cmd, func(ctx context.Context) bool { return healthy(ctx, env) })
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.End(os.Kill) })
+	if healthy(t.Context(), append(os.Environ(), "REDIS_PASSWORD=another")) {
+		t.Error("it is well with another password")
+	}
+	for address, works := range map[string]bool{
+		*project.Services["download"].Environment["HOLDFAST_REDIS_URL"]: true, "redis://redis:6379/0": false,
+	} {
+		s, err := redis.Open(strings.Replace(address, "redis:6379", "127.0.0.1:"+port, 1), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = s.Put(t.Context(), interim.Attempt{ItemID: "item", N: 1}, map[string][]byte{"k": []byte("v")})
+		if works != (err == nil) || !works && !strings.Contains(err.Error(), "NOAUTH") {
+			t.Errorf("%s: %v, want that it works: %t", address, err, works)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if kept, err := os.ReadDir(filepath.Join(folder, "appendonlydir")); err != nil || len(kept) == 0 {
+		t.Errorf("nothing is kept over a restart: %v, %v", kept, err)
+	}
+}
+
 // environment is the least that compose needs to be told.
 func environment() map[string]string {
 	return map[string]string{
-		"POSTGRES_PASSWORD": "p", "HOLDFAST_SECRET_KEY": "0123456789abcdef0123456789abcdef", "HOLDFAST_RECEIPT_KEY": "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=",
+		"POSTGRES_PASSWORD": "p", "REDIS_PASSWORD": redisPassword, "HOLDFAST_SECRET_KEY": "0123456789abcdef0123456789abcdef", "HOLDFAST_RECEIPT_KEY": "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=",
 	}
 }
 

@@ -64,6 +64,7 @@ type Config struct {
 	NSQAuthSecret   string   `envconfig:"NSQ_AUTH_SECRET" secret:"true" for:"registry worker broker" want:"random text of 16 to 1024 characters (openssl rand -base64 32)"`
 	TopicPrefix     string   `envconfig:"TOPIC_PREFIX" want:"letters, digits, '.', '_' and '-', at most 32"`
 	RedisURL        string   `envconfig:"REDIS_URL" secret:"true" for:"worker" want:"redis://... or rediss://..."`
+	RedisCAFile     string   `envconfig:"REDIS_CA_FILE" want:"a PEM file of certificate authorities"`
 	StagingURL      string   `envconfig:"STAGING_URL" secret:"true" for:"registry worker" want:"file:///dir or s3://bucket/prefix?..."`
 	StorageURL      string   `envconfig:"STORAGE_URL" secret:"true" for:"registry worker" want:"file:///dir or s3://bucket/prefix?..., or several, each NAME=ADDRESS but the one called storage"`
 

@@ -170,7 +170,7 @@ func TestLoad_AllFaultsAtOnce(t *testing.T) {
 
 func TestLoad_EveryNameOfTheDesign(t *testing.T) {
 	names := map[string]string{
-		"DATABASE_URL": "postgres://u:p@db/holdfast", "NSQD_ADDR": "nsqd:4150", "NSQLOOKUPD_ADDRS": "l:4161", "REDIS_URL": "redis://r:6379/0",
+		"DATABASE_URL": "postgres://u:p@db/holdfast", "NSQD_ADDR": "nsqd:4150", "NSQLOOKUPD_ADDRS": "l:4161", "REDIS_URL": "rediss://:p@r:6379/0",
 		"STAGING_URL": "file:///data/staging", "STORAGE_URL": "s3://b/p?region=r", "URL": "http://r:8080", "TOKEN": "t", "NET_ALLOW": "::1",
 		"MAX_ATTEMPTS": "5", "CONCURRENCY": "2", "LEASE": "30s", "GRACE": "90s", "LISTEN": "0.0.0.0:8080", "SMTP_URL": "smtp://m:25", "MAIL_FROM": "Holdfast <h@example.org>",
 		"MAIL_URL": "https://h.example.org/", "MAIL_OPERATORS": "a@example.org, b@example.org", "MAIL_DIGEST": "06:30", "MAIL_DOMAINS": "example.org, *.example.edu", "MAIL_TOKEN_DAILY": "0",
@@ -286,5 +286,15 @@ func TestStorages_Layout(t *testing.T) {
 	}
 	if all, err := (config.Config{StorageURL: "file:///a,delimiter=/"}).Storages(); err == nil {
 		t.Errorf("a parameter without a layout was taken: %v", all)
+	}
+}
+
+// A file of authorities that cannot be read is told at the start.
+func TestLoad_Authorities(t *testing.T) {
+	for _, name := range []string{"HOLDFAST_CA_FILE", "HOLDFAST_REDIS_CA_FILE"} {
+		set(t, map[string]string{name: filepath.Join(t.TempDir(), "none.pem")})
+		if _, err := config.Load(config.Default()); err == nil || !strings.Contains(err.Error(), name+": ") {
+			t.Errorf("%s: %v, want it refused", name, err)
+		}
 	}
 }

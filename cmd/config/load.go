@@ -224,6 +224,9 @@ func (c Config) checkTLS() []error {
 	if _, err := webserver.Trust(c.CAFile); err != nil {
 		faults = append(faults, fault("CA_FILE", c.CAFile, err))
 	}
+	if _, err := webserver.Trust(c.RedisCAFile); err != nil {
+		faults = append(faults, fault("REDIS_CA_FILE", c.RedisCAFile, err))
+	}
 	return faults
 }
 

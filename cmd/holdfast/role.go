@@ -73,9 +73,10 @@ func (a *app) workerCommand() *cobra.Command {
 				if err != nil && o.Faults == nil {
 					return nil, err
 				}
+				redisRoots, _ := webserver.Trust(c.RedisCAFile) // Load has checked it
 				n, err := node.Worker(ctx, node.WorkerOptions{
 					Common: o, Work: w, Places: places(c), NSQ: nsq(c), Stages: serve,
-					Registry: c.URL, Token: c.Token, Roots: roots, Redis: c.RedisURL,
+					Registry: c.URL, Token: c.Token, Roots: roots, Redis: c.RedisURL, RedisRoots: redisRoots,
 				})
 				if err != nil {
 					return nil, err

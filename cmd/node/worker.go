@@ -33,6 +33,8 @@ type WorkerOptions struct {
 	Token    string         // of role worker
 	Roots    *x509.CertPool // by which the Registry is known over HTTPS; nil: the machine's
 	Redis    string         // for interim data
+	// RedisRoots are the authorities by one of which Redis is known over TLS; nil: the machine's.
+	RedisRoots *x509.CertPool
 }
 
 // Worker serves stages, until it is closed or EC2 announces that it takes the machine ([Node.Leaving]). The error joins a *[NeedError] for everything that is wrong or does not answer.
@@ -57,7 +59,7 @@ func (n *Node) work(ctx context.Context, o WorkerOptions) error {
 		"HOLDFAST_REDIS_URL", o.Redis, "Redis at " + redacted(o.Redis), "start it, or correct the address",
 		func(ctx context.Context) (err error) {
 			if kept == nil { // not opened by an earlier try
-				if kept, err = redis.Open(o.Redis); err != nil {
+				if kept, err = redis.Open(o.Redis, o.RedisRoots); err != nil {
 					return err
 				}
 				n.onClose(kept.Close)

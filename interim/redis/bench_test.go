@@ -10,7 +10,7 @@ import (
 )
 
 func BenchmarkAdopt360000(b *testing.B) {
-	s, err := redis.Open(redistest.Start(b).URL())
+	s, err := redis.Open(redistest.Start(b).URL(), nil)
 	if err != nil {
 		b.Fatal(err)
 	}

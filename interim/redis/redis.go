@@ -12,6 +12,7 @@ package redis
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -52,8 +53,9 @@ type Store struct {
 }
 
 // Open returns a store in the Redis server at rawURL (redis://[user:password@]host:port/db, rediss:// for TLS,
-// unix:///socket). It does not connect, so that a worker starts while Redis is away; [Store.Check] does.
-func Open(rawURL string) (*Store, error) {
+// unix:///socket). Over TLS the server must have a certificate of one of the roots; nil: of the machine's. It does not
+// connect, so that a worker starts while Redis is away; [Store.Check] does.
+func Open(rawURL string, roots *x509.CertPool) (*Store, error) {
 	options, err := redis.ParseURL(rawURL)
 	if err != nil {
 		// The URL may hold a password, and url.Error repeats it whole.
@@ -63,6 +65,9 @@ func Open(rawURL string) (*Store, error) {
 		return nil, fmt.Errorf("parse redis url: %w", err)
 	}
 	quiet()
+	if options.TLSConfig != nil {
+		options.TLSConfig.RootCAs = roots
+	}
 	options.ContextTimeoutEnabled = true
 	options.ReadTimeout = readTimeout
 	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}

@@ -2,9 +2,16 @@ package redis_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
+	"io"
+	"net"
+	"net/http/httptest"
+	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -130,7 +137,7 @@ func TestCallsEndWithTheirContextWhenRedisHangs(t *testing.T) {
 
 func TestOpenKeepsThePasswordToItself(t *testing.T) {
 	for _, bad := range []string{"redis://user:s3cret@host:port/0", "http://user:s3cret@host/0", "redis://user:s3cret@host/x", "redis://u:s3cret@ho st/0"} {
-		_, err := redis.Open(bad)
+		_, err := redis.Open(bad, nil)
 		if err == nil {
 			t.Errorf("open %s: nil, want an error", bad)
 		} else if strings.Contains(err.Error(), "s3cret") {
@@ -164,7 +171,7 @@ func TestPutUnderMemoryPressure(t *testing.T) {
 
 func open(t *testing.T, rawURL string) *redis.Store {
 	t.Helper()
-	s, err := redis.Open(rawURL)
+	s, err := redis.Open(rawURL, nil)
 	if err != nil {
 		t.Fatalf("open: %v", err)
 	}
@@ -174,4 +181,75 @@ func open(t *testing.T, rawURL string) *redis.Store {
 		}
 	})
 	return s
+}
+
+// Over TLS the server is known by the authorities that are given, and by no others; then it works as without.
+func TestOpen_TLS(t *testing.T) {
+	plain, err := url.Parse(redistest.Start(t).URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin, err := net.Dial("tcp", plain.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	answer := make([]byte, len("+OK"))
+	if _, err := io.WriteString(admin, "CONFIG SET requirepass geheim\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(admin, answer); err != nil || string(answer) != "+OK" {
+		t.Fatalf("set a password: %q, %v", answer, err)
+	}
+	site := httptest.NewTLSServer(nil) // for its certificate
+	t.Cleanup(site.Close)
+	l, err := tls.Listen("tcp", "127.0.0.1:0", site.TLS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	t.Cleanup(all.Wait)
+	t.Cleanup(func() { _ = l.Close() })
+	all.Go(func() {
+		for {
+			from, err := l.Accept()
+			if err != nil {
+				return
+			}
+			to, err := net.Dial("tcp", plain.Host)
+			if err != nil {
+				from.Close()
+				continue
+			}
+			all.Go(func() { _, _ = io.Copy(to, from); to.Close() })
+			all.Go(func() { _, _ = io.Copy(from, to); from.Close() })
+		}
+	})
+	roots := x509.NewCertPool()
+	roots.AddCert(site.Certificate())
+	for _, c := range []struct {
+		name, login string
+		roots       *x509.CertPool
+		fails       string // "" it works
+	}{
+		{"known", ":geheim@", roots, ""},
+		{"unknown", ":geheim@", nil, "certificate"},
+		{"no password", "", roots, "NOAUTH"},
+	} {
+		s, err := redis.Open("rediss://"+c.login+l.Addr().String()+"/0", c.roots)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := interim.Attempt{ItemID: "item", N: 1}
+		err = s.Put(t.Context(), a, map[string][]byte{"k": []byte("v")})
+		switch {
+		case c.fails == "" && err != nil:
+			t.Errorf("%s: %v", c.name, err)
+		case c.fails != "" && (err == nil || !strings.Contains(err.Error(), c.fails)):
+			t.Errorf("%s: %v, want an error of %s", c.name, err, c.fails)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }
