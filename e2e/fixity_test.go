@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -63,6 +64,32 @@ func TestFixity(t *testing.T) {
 		t.Errorf("the other storage has %q, %v", data, err)
 	}
 	if text := h.must(0, "queue", "status").stdout; strings.Contains(text, "DAMAGED") {
+		t.Errorf("the queue still says\n%s", text)
+	}
+
+	// What lies in a storage and belongs to no object is found by the schedule, too.
+	planted := filepath.Join(second, "abc", "lost.txt")
+	if err := os.MkdirAll(filepath.Dir(planted), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(planted, []byte("whose is it?"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-2 * time.Hour)
+	if err := os.Chtimes(planted, old, old); err != nil {
+		t.Fatal(err)
+	}
+	h.until("the file is told of", func() bool { return len(h.list("action:tidy", "state:failed")) == 1 })
+	sweep := h.list("action:tidy", "state:failed")[0]
+	says(t, "the search", h.must(0, "item", "show", sweep.ID).stdout, `"abc/lost.txt" in storage second`, "requeue")
+	says(t, "the list", h.must(0, "queue", "orphans", "--storages", "--older", "1h").stdout, "foreign", "abc/lost.txt in second", "it belongs to no object")
+	says(t, "the queue", h.must(0, "queue", "status").stdout, "FOREIGN FILES")
+	if err := os.Remove(planted); err != nil {
+		t.Fatal(err)
+	}
+	h.must(0, "item", "requeue", sweep.ID)
+	h.until("nothing is left to tell of", func() bool { return len(h.list("action:tidy", "state:failed")) == 0 })
+	if text := h.must(0, "queue", "status").stdout; strings.Contains(text, "FOREIGN") {
 		t.Errorf("the queue still says\n%s", text)
 	}
 }

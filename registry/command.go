@@ -105,13 +105,15 @@ func (e *NotAccepting) Error() string {
 
 // QueueStatus is the whole queue at a glance.
 type QueueStatus struct {
-	Accepting Accepting    `json:"accepting"`
-	Paused    *Hold        `json:"paused,omitempty"` // the hold on everything, or on all deposits
-	Running   int64        `json:"running"`
-	Holds     int          `json:"holds"`
-	Damaged   int64        `json:"damaged"`  // stored files that are known not to be right in some storage
-	OneCopy   int64        `json:"one_copy"` // collections whose objects are kept in one storage only: there is no second copy
-	Stages    []StageQueue `json:"stages"`   // every stage, in route order
+	Accepting Accepting `json:"accepting"`
+	Paused    *Hold     `json:"paused,omitempty"` // the hold on everything, or on all deposits
+	Running   int64     `json:"running"`
+	Holds     int       `json:"holds"`
+	Damaged   int64     `json:"damaged"` // stored files that are known not to be right in some storage
+	// Strays is the failed search that found files in storages which belong to no object; "" when there is none.
+	Strays  string       `json:"strays,omitempty"`
+	OneCopy int64        `json:"one_copy"` // collections whose objects are kept in one storage only: there is no second copy
+	Stages  []StageQueue `json:"stages"`   // every stage, in route order
 	// Failing are the subscriptions whose receivers do not acknowledge what they are sent.
 	Failing []Subscription `json:"failing,omitempty"`
 }

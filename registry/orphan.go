@@ -44,6 +44,9 @@ type OrphanSearch struct {
 	Older time.Duration `json:"older"`
 	// Storages: preservation storages are looked through, too.
 	Storages bool `json:"storages,omitempty"`
+	// Strays: only files of the preservation storages are looked for that belong to no object. The search goes on where it was after a kill, takes a
+	// rest now and then, and fails when it finds any, so that people are told. The Registry makes one as often as stored files are read again.
+	Strays bool `json:"strays,omitempty"`
 	// Remove what is found and [OrphanKind.Removable].
 	Remove bool   `json:"remove,omitempty"`
 	Reason string `json:"reason,omitempty"`
@@ -59,6 +62,9 @@ func (s OrphanSearch) Check() error {
 
 // Title says for people what the search is about.
 func (s OrphanSearch) Title() string {
+	if s.Strays {
+		return "look for files in storages that belong to no object"
+	}
 	title := "look for what belongs to nobody"
 	if s.Remove {
 		title = "remove what belongs to nobody"
@@ -73,7 +79,7 @@ func (s OrphanSearch) Title() string {
 type Orphan struct {
 	Kind      OrphanKind `json:"kind"`
 	Name      string     `json:"name"`              // a folder or key of the volume, an item's id, an object's id
-	Storage   string     `json:"storage,omitempty"` // of an object
+	Storage   string     `json:"storage,omitempty"` // of an object, or of a file in a preservation storage
 	Files     int64      `json:"files"`
 	SizeBytes int64      `json:"size_bytes"`
 	ChangedAt time.Time  `json:"changed_at,omitzero"` // last, as the volume says

@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +27,31 @@ type orphans struct {
 	staging  storage.Store
 	interim  interim.Store
 	objects  ocfl.Roots
+	bounds   SweepBounds
 }
+
+// SweepBounds are how many files of a preservation storage a search for strays looks at before it notes how far it is, and before it takes a
+// rest. The zero value has defaults.
+type SweepBounds struct{ Note, Rest int }
+
+// The defaults of [SweepBounds].
+const (
+	sweepNote = 10_000
+	sweepRest = 500_000
+)
+
+// swept is how far a search for strays is.
+type swept struct {
+	Storage string                `json:"storage"`
+	After   string                `json:"after"` // key of the last file that was looked at
+	Report  registry.OrphanReport `json:"report"`
+}
+
+const (
+	sweptNote  = "swept"
+	sweepPause = time.Second // others may have the worker
+	strayNames = 20          // that a failed search tells in its note
+)
 
 // search is one search for orphans.
 type search struct {
@@ -56,12 +81,88 @@ func (o *orphans) run(ctx context.Context, item *base.Item, what registry.Orphan
 	if err != nil {
 		return err
 	}
-	for _, look := range []func(context.Context) error{s.lookAtStaging, s.lookAtInterim, s.lookAtStorages} {
+	looks := []func(context.Context) error{s.lookAtStaging, s.lookAtInterim, s.lookAtStorages}
+	if what.Strays {
+		looks = []func(context.Context) error{s.sweep}
+	}
+	for _, look := range looks {
 		if err := look(ctx); err != nil {
 			return err
 		}
 	}
-	return item.SetResult(registry.ResultOrphans, s.report)
+	if err := item.SetResult(registry.ResultOrphans, s.report); err != nil || !what.Strays {
+		return err
+	}
+	// Sent back, it looks at everything again.
+	if err := base.Put(ctx, item, sweptNote, swept{}); err != nil || s.report.Total() == 0 {
+		return err
+	}
+	return base.Fatal(errors.New(strayText(s.report)))
+}
+
+// strayText tells people what was found.
+func strayText(r registry.OrphanReport) string {
+	var files []string
+	for _, o := range r.Found[:min(len(r.Found), strayNames)] {
+		files = append(files, fmt.Sprintf("%q in storage %s", o.Name, o.Storage))
+	}
+	if more := r.Total() - int64(len(files)); more > 0 {
+		files = append(files, fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Sprintf("files belong to no object: %s; look what they are and move them away, then requeue this search", strings.Join(files, ", "))
+}
+
+// sweep looks for strays from where the attempt before was.
+func (s *search) sweep(ctx context.Context) error {
+	at, _, err := base.Get[swept](ctx, s.item, sweptNote)
+	if err != nil {
+		return err
+	}
+	if at.Storage != "" {
+		s.report = at.Report
+	}
+	note, rest := cmp.Or(s.bounds.Note, sweepNote), cmp.Or(s.bounds.Rest, sweepRest)
+	looked := 0
+	for _, root := range s.objects {
+		if at.Storage != "" && at.Storage != root.Name {
+			continue // it is done
+		}
+		after := at.After
+		at = swept{}
+		err := s.strays(ctx, root, after, func(key string) error {
+			if looked++; looked%note != 0 && looked < rest {
+				return nil
+			}
+			if err := base.Put(ctx, s.item, sweptNote, swept{Storage: root.Name, After: key, Report: s.report}); err != nil || looked < rest {
+				return err
+			}
+			return base.Snooze(sweepPause, registry.ReasonNotDue, fmt.Sprintf("it goes on in storage %s", root.Name))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// strays looks for files of a storage behind a key that belong to no object, and tells each, of whatever kind, after it was looked at.
+func (s *search) strays(ctx context.Context, root ocfl.Named, after string, each func(key string) error) error {
+	for f, err := range root.Walk(ctx, after) {
+		if err != nil {
+			return fmt.Errorf("list the files of storage %s: %w", root.Name, err)
+		}
+		s.looked.Add(1)
+		if f.Stray && !f.Modified.After(s.youngest) {
+			s.report.Add(registry.Orphan{
+				Kind: registry.OrphanForeign, Name: f.Name, Storage: root.Name, Files: 1, SizeBytes: f.Size, ChangedAt: f.Modified.UTC(),
+				Why: "it belongs to no object",
+			})
+		}
+		if err := each(f.Key); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // lookAtStaging goes through the staging volume a folder at a time: its keys follow each other.
@@ -247,6 +348,9 @@ func (s *search) lookAtStorages(ctx context.Context) error {
 			if !known {
 				s.report.Add(registry.Orphan{Kind: registry.OrphanObject, Name: object.ID, Storage: root.Name, Why: "no record leads to it; it lies in " + object.Key})
 			}
+		}
+		if err := s.strays(ctx, root, "", func(string) error { return nil }); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -61,6 +61,9 @@ type Deps struct {
 	// Gate bounds the memory that containers are decompressed in, for all of this process; nil: nothing does.
 	Gate *gate.Gate
 
+	// Sweep bounds the search for files that belong to no object. The zero value has defaults.
+	Sweep SweepBounds
+
 	// FixityBytes is how many bytes a second the checks of stored files read in this process; 0: as many as they can.
 	FixityBytes int64
 
@@ -129,7 +132,7 @@ func All(d *Deps) []base.Handler {
 		&Delete{Worker: d.Policy(registry.Delete), Registry: d.Registry, Roots: d.Objects, Names: names{d.EZID}, Version: d.Version},
 		&Cleanup{
 			Worker: d.Policy(registry.Cleanup), Registry: d.Registry, Staging: d.Staging, Interim: d.Interim,
-			orphans: orphans{registry: d.Registry, staging: d.Staging, interim: d.Interim, objects: d.Objects},
+			orphans: orphans{registry: d.Registry, staging: d.Staging, interim: d.Interim, objects: d.Objects, bounds: d.Sweep},
 		},
 		newFixity(d),
 		&Deliver{Worker: d.Policy(registry.Deliver), Callbacks: d.Callbacks, Mails: d.Mails},

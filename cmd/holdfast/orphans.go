@@ -23,7 +23,8 @@ func (a *app) queueOrphansCommand() *cobra.Command {
 		Use: "orphans", Short: "List what belongs to nobody: staged bytes, uploads and interim data; and remove it",
 		Long: "List what belongs to nobody: bytes that items have staged which are over or gone, uploads that nobody needs or that were never\n" +
 			"submitted, interim data, and keys of the staging volume that have no name of ours. With --remove all but the last goes. With\n" +
-			"--storages the preservation storages are looked through, too, for objects that no record leads to; these are never removed.\n" +
+			"--storages the preservation storages are looked through, too, for objects that no record leads to and files\n" +
+			"that belong to no object; these are never removed.\n" +
 			"A worker for cleanup looks, so that it takes one; what is found stays with its item (item show ID --json).",
 		Args: needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -58,6 +58,9 @@ func (a *app) printQueue(q registry.QueueStatus) error {
 	if q.Damaged > 0 {
 		f.add("DAMAGED", plural(q.Damaged, "stored file", "stored files")+"; see: holdfast item list action:fixity state:failed")
 	}
+	if q.Strays != "" {
+		f.add("FOREIGN FILES", "in storages, of no object; see: holdfast item show "+q.Strays)
+	}
 	if q.OneCopy > 0 {
 		f.add("NO SECOND COPY", plural(q.OneCopy, "collection has", "collections have")+" one storage only.")
 		f.add("", "What is lost there cannot be mended. To add one:")

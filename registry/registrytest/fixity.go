@@ -23,6 +23,7 @@ func fixityTests() []test {
 		{"what_was_damaged_can_be_right_again", rightAgain},
 		{"all_files_are_checked_when_somebody_asks", askedFor},
 		{"completed_checks_are_purged", checksPurged},
+		{"storages_are_searched_by_the_schedule", storagesSearched},
 		{"only_the_live_attempt_records", checkFenced},
 	}
 }
@@ -47,6 +48,48 @@ func (f *fixture) objectOf(files ...registry.File) string {
 	f.done(c.Lease)
 	f.finish(c.Item.ID)
 	return ark
+}
+
+// storagesSearched: the Registry makes a search through the storages as often as stored files are read again, the first one that long after it began, and none
+// while one is open or has failed.
+func storagesSearched(f *fixture) {
+	searches := func(want int) []registry.WorkItem {
+		f.Helper()
+		f.recheck(1)
+		f.recheck(1)
+		page, err := f.Items(f.Context(), registry.ItemQuery{Action: registry.Tidy, Text: "belong to no object"})
+		f.must(err)
+		if len(page.Rows) != want {
+			f.Fatalf("there are %d searches, want %d", len(page.Rows), want)
+		}
+		return page.Rows
+	}
+	searches(0)
+	f.clock.pass(every - day)
+	searches(0)
+	f.clock.pass(2 * day)
+	it := searches(1)[0]
+	var spec registry.TidySpec
+	f.must(json.Unmarshal(it.Spec, &spec))
+	if spec.Orphans == nil || !spec.Orphans.Strays || spec.Orphans.Remove || spec.Orphans.Check() != nil || it.Status != registry.Pending {
+		f.Errorf("the search is %s: %+v", it.Status, spec.Orphans)
+	}
+	f.clock.pass(2 * every)
+	searches(1)
+	f.settle(registry.Settlement{Lease: f.take(registry.Cleanup, it.ID).Lease, Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Error: "found some"})
+	searches(1)
+	if q := f.queue(); q.Strays != it.ID {
+		f.Errorf("the queue tells of %q, want %q", q.Strays, it.ID)
+	}
+	f.command(it.ID, registry.ActRequeue, "")
+	f.settle(registry.Settlement{Lease: f.take(registry.Cleanup, it.ID).Lease, Outcome: registry.OutcomeDone})
+	searches(2)
+	if q := f.queue(); q.Strays != "" {
+		f.Errorf("the queue still tells of %q", q.Strays)
+	}
+	if done, err := f.Recheck(f.Context(), registry.RecheckRequest{Outstanding: 1, Keep: day}); err != nil || done.Queued > 0 {
+		f.Errorf("without a schedule: %+v, %v", done, err)
+	}
 }
 
 // takeCheck takes the next check and says what it is about.

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,6 +32,11 @@ func (s *Store) queueStatus(ctx context.Context) (q registry.QueueStatus, err er
 	}
 	q.Paused, q.Holds = paused, holds
 	if err := s.read.QueryRowContext(ctx, `SELECT COUNT(*) FROM stored_file WHERE damaged_at IS NOT NULL`).Scan(&q.Damaged); err != nil {
+		return q, err
+	}
+	err = s.read.QueryRowContext(ctx, `SELECT s.value FROM setting s JOIN work_item i ON i.id = s.value
+		WHERE s.name = 'sweep' AND i.status = 'failed'`).Scan(&q.Strays)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return q, err
 	}
 	if q.Failing, err = s.subscriptions(ctx, `WHERE failing_since IS NOT NULL AND paused_at IS NULL ORDER BY name`); err != nil {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -30,6 +31,9 @@ func (s *Store) Recheck(ctx context.Context, r registry.RecheckRequest) (done re
 			return err
 		}
 		if done.Purged, err = t.purgeChecks(old); err != nil {
+			return err
+		}
+		if err := t.queueSweep(r.Every); err != nil {
 			return err
 		}
 		return t.get(`SELECT COUNT(*) FROM stored_file WHERE damaged_at IS NOT NULL`, nil, &done.Damaged)
@@ -131,6 +135,45 @@ func (t *tx) addCheck(spec registry.ObjectSpec, actor string) (id string, err er
 		err = registry.ErrNotFound
 	}
 	return id, err
+}
+
+// queueSweep makes the item that looks for files in storages which belong to no object, as often as stored files are read again: the first time that long
+// after this Registry began, and none while one waits, runs or has failed, which somebody has to look at.
+func (t *tx) queueSweep(every time.Duration) error {
+	if every <= 0 {
+		return nil
+	}
+	var last string
+	var at int64
+	err := t.get(`SELECT value, at FROM setting WHERE name = 'sweep'`, nil, &last, &at)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return t.noteSweep("")
+	case err != nil:
+		return fmt.Errorf("look up the last search through the storages: %w", err)
+	case at > t.now-every.Microseconds():
+		return nil
+	}
+	if last != "" {
+		it, err := t.item(last)
+		if err == nil && (it.Status == registry.Failed || !it.Status.Settled()) {
+			return nil
+		} else if err != nil && !errors.Is(err, registry.ErrNotFound) {
+			return err
+		}
+	}
+	it, err := t.searchOrphans(registry.OrphanRequest{
+		Search: registry.OrphanSearch{Older: registry.LeastOrphanAge, Strays: true, Reason: "by schedule"}, Actor: actorRegistry,
+	}, "")
+	if err != nil {
+		return fmt.Errorf("queue a search through the storages: %w", err)
+	}
+	return t.noteSweep(it.ID)
+}
+
+func (t *tx) noteSweep(itemID string) error {
+	return t.do(`INSERT INTO setting (name, value, reason, actor, at) VALUES ('sweep', $1, '', $2, $3)
+		ON CONFLICT (name) DO UPDATE SET value = $1, at = $3`, itemID, actorRegistry, t.now)
 }
 
 // oldChecks lists completed checks that ended so many microseconds ago, the oldest first.

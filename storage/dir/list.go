@@ -14,8 +14,15 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
+var _ storage.AfterLister = (*Store)(nil)
+
 // List implements storage.Store. It reads one folder at a time and holds the names of the folders on the way.
 func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
+	return s.ListAfter(ctx, prefix, "")
+}
+
+// ListAfter implements storage.AfterLister: it does not read the folders whose keys all come before.
+func (s *Store) ListAfter(ctx context.Context, prefix, after string) iter.Seq2[storage.Info, error] {
 	return func(yield func(storage.Info, error) bool) {
 		folder := "."
 		if i := strings.LastIndexByte(prefix, '/'); i >= 0 {
@@ -47,7 +54,7 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[storage.Info,
 		if folder != "." {
 			base = folder + "/"
 		}
-		w := &lister{store: s, prefix: prefix, yield: yield}
+		w := &lister{store: s, prefix: prefix, after: after, yield: yield}
 		w.walk(ctx, root, base)
 	}
 }
@@ -56,6 +63,7 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[storage.Info,
 type lister struct {
 	store  *Store
 	prefix string
+	after  string // keys up to this one are left out
 	yield  func(storage.Info, error) bool
 }
 
@@ -82,7 +90,7 @@ func (l *lister) walk(ctx context.Context, root *os.Root, base string) bool {
 			continue
 		}
 		if !entry.folder {
-			if !strings.HasPrefix(key, l.prefix) {
+			if !strings.HasPrefix(key, l.prefix) || key <= l.after {
 				continue
 			}
 			info, err := root.Lstat(entry.name)
@@ -108,6 +116,9 @@ func (l *lister) walk(ctx context.Context, root *os.Root, base string) bool {
 func (l *lister) enter(ctx context.Context, root *os.Root, name, base string) bool {
 	if !strings.HasPrefix(base, l.prefix) && !strings.HasPrefix(l.prefix, base) {
 		return true
+	}
+	if base < l.after && !strings.HasPrefix(l.after, base) {
+		return true // and so is every key in it
 	}
 	sub, err := root.OpenRoot(name)
 	if absent(err) {

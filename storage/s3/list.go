@@ -13,14 +13,21 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
+var _ storage.AfterLister = (*Store)(nil)
+
 // List implements storage.Store. It is the merge of two listings, each of which the service gives in order: of the objects
 // under their own keys and of those that S3 cannot name so.
 func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
+	return s.ListAfter(ctx, prefix, "")
+}
+
+// ListAfter implements storage.AfterLister: the service begins behind the key.
+func (s *Store) ListAfter(ctx context.Context, prefix, after string) iter.Seq2[storage.Info, error] {
 	if s.asFound {
-		return s.listPlain(ctx, prefix)
+		return s.listPlain(ctx, prefix, after)
 	}
 	return func(yield func(storage.Info, error) bool) {
-		odds, stop := iter.Pull2(s.listOdd(ctx, prefix))
+		odds, stop := iter.Pull2(s.listOdd(ctx, prefix, after))
 		defer stop()
 		odd, oddErr, more := odds()
 		// before yields the odd keys up to key, and says whether to go on.
@@ -33,7 +40,7 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[storage.Info,
 			}
 			return true
 		}
-		for info, err := range s.listPlain(ctx, prefix) {
+		for info, err := range s.listPlain(ctx, prefix, after) {
 			if err != nil {
 				yield(storage.Info{}, wrap("list", prefix, err))
 				return
@@ -46,17 +53,21 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[storage.Info,
 	}
 }
 
-// listPlain lists the objects under their own keys.
-func (s *Store) listPlain(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
+// listPlain lists the objects under their own keys behind one.
+func (s *Store) listPlain(ctx context.Context, prefix, after string) iter.Seq2[storage.Info, error] {
 	return func(yield func(storage.Info, error) bool) {
 		// A prefix may end inside a character: what is asked for ends before it.
-		for object, err := range s.objects(ctx, s.at.prefix+sendable(prefix)) {
+		start := ""
+		if after != "" {
+			start = s.at.prefix + sendable(after)
+		}
+		for object, err := range s.objects(ctx, s.at.prefix+sendable(prefix), start) {
 			key := strings.TrimPrefix(aws.ToString(object.Key), s.at.prefix)
 			switch {
 			case err != nil:
 				yield(storage.Info{}, err)
 				return
-			case !strings.HasPrefix(key, prefix) || s.check(key) != nil:
+			case !strings.HasPrefix(key, prefix) || after != "" && key <= after || s.check(key) != nil:
 				continue // the store's own, or not made by it
 			case !yield(infoOf(key, object), nil):
 				return
@@ -75,11 +86,15 @@ func sendable(prefix string) string {
 	return prefix
 }
 
-// listOdd lists the objects whose keys S3 cannot carry.
-func (s *Store) listOdd(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
+// listOdd lists the objects behind a key whose keys S3 cannot carry.
+func (s *Store) listOdd(ctx context.Context, prefix, after string) iter.Seq2[storage.Info, error] {
 	return func(yield func(storage.Info, error) bool) {
 		folder := s.at.prefix + oddFolder
-		for object, err := range s.objects(ctx, folder+hexName(prefix)) {
+		start := ""
+		if after != "" {
+			start = folder + hexName(after)
+		}
+		for object, err := range s.objects(ctx, folder+hexName(prefix), start) {
 			if err != nil {
 				yield(storage.Info{}, err)
 				return
@@ -98,10 +113,14 @@ func infoOf(key string, object types.Object) storage.Info {
 	}
 }
 
-// objects lists what the bucket has under names that begin with prefix.
-func (s *Store) objects(ctx context.Context, prefix string) iter.Seq2[types.Object, error] {
+// objects lists what the bucket has under names that begin with prefix, behind one of them unless that is "".
+func (s *Store) objects(ctx context.Context, prefix, after string) iter.Seq2[types.Object, error] {
 	return func(yield func(types.Object, error) bool) {
-		pages := s3.NewListObjectsV2Paginator(s.client, &s3.ListObjectsV2Input{Bucket: &s.at.bucket, Prefix: &prefix})
+		in := &s3.ListObjectsV2Input{Bucket: &s.at.bucket, Prefix: &prefix}
+		if after != "" {
+			in.StartAfter = &after
+		}
+		pages := s3.NewListObjectsV2Paginator(s.client, in)
 		for pages.HasMorePages() {
 			page, err := s.page(ctx, pages)
 			if err != nil {

@@ -135,7 +135,7 @@ func (s *Store) uploads(ctx context.Context, prefix string) iter.Seq2[types.Mult
 // removeBelow removes all objects whose names begin with folder.
 func (s *Store) removeBelow(ctx context.Context, folder string) error {
 	var names []string
-	for object, err := range s.objects(ctx, folder) {
+	for object, err := range s.objects(ctx, folder, "") {
 		if err != nil {
 			return err
 		}
@@ -206,7 +206,7 @@ func (s *Store) Leftovers(ctx context.Context, prefix string) iter.Seq2[Leftover
 				return
 			}
 		}
-		for object, err := range s.objects(ctx, scratch) {
+		for object, err := range s.objects(ctx, scratch, "") {
 			left := Leftover{Name: aws.ToString(object.Key), Since: aws.ToTime(object.LastModified), Size: aws.ToInt64(object.Size)}
 			if !yield(left, wrap("list leftovers", prefix, err)) || err != nil {
 				return

@@ -143,7 +143,7 @@ func (w *writer) read(ctx context.Context, src source) error {
 func (s *Store) piecesOf(ctx context.Context, from token) ([]piece, error) {
 	dir := s.scratch(from.key) + from.id + "/"
 	var pieces []piece
-	for object, err := range s.objects(ctx, dir) {
+	for object, err := range s.objects(ctx, dir, "") {
 		if err != nil {
 			return nil, err
 		}

@@ -17,6 +17,24 @@ func testList(t *testing.T, s storage.Store) {
 	slices.Sort(keys)
 	wantList(t, s, "", keys...)
 
+	for _, after := range append(slices.Clone(keys), "", "!", "b/", "b/b/", "c/d", "c/d/e/f/g", "d", "é\x7f", "zzz") {
+		var want, got []string
+		for _, key := range keys {
+			if key > after {
+				want = append(want, key)
+			}
+		}
+		for info, err := range storage.ListAfter(t.Context(), s, "", after) {
+			if err != nil {
+				t.Fatalf("list after %q: %v", after, err)
+			}
+			got = append(got, info.Key)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("after %q there are %q, want %q", after, got, want)
+		}
+	}
+
 	seen := 0
 	for info, err := range s.List(t.Context(), "") {
 		if err != nil {
