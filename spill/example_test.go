@@ -8,7 +8,7 @@ import (
 
 // Records of any number are kept in bounded memory and read back in order.
 func Example() {
-	space := spill.NewSpace(1 << 30)
+	space := spill.NewSpace("", 1<<30)
 	defer space.Close()
 	log := space.NewLog()
 	for i := range 100_000 {
