@@ -55,9 +55,12 @@ func openFolder(path string) (*folder, error) {
 	return &folder{path: path, lock: lock}, nil
 }
 
+// tempFolder is the name, in the folder, of that of temporary files.
+const tempFolder = "temp"
+
 // temporary makes the folder of temporary files. It lies where staging does, so that what is in it counts as used there.
 func (f *folder) temporary() (string, error) {
-	path := filepath.Join(f.path, "temp")
+	path := filepath.Join(f.path, tempFolder)
 	if err := os.MkdirAll(path, privateFolder); err != nil {
 		return "", fmt.Errorf("%w: %w", ErrFolder, err)
 	}
@@ -83,6 +86,7 @@ func takeLock(name string) (*os.File, error) {
 // not tightened by itself: whoever keeps it elsewhere, by a link, may let others read it.
 func (f *folder) tighten(ctx context.Context, log *slog.Logger) {
 	tighten(ctx, log, f.path, privateFolder)
+	tighten(ctx, log, filepath.Join(f.path, tempFolder), privateFolder)
 	for _, name := range []string{"lock", KeyFile, ReceiptKeyFile, ClientFile} {
 		tighten(ctx, log, filepath.Join(f.path, name), privateFile)
 	}
