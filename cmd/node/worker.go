@@ -46,7 +46,7 @@ func (n *Node) work(ctx context.Context, o WorkerOptions) error {
 	var listener net.Listener
 	var kept *redis.Store
 	c := &crew{
-		Work: o.Work, gate: o.Work.gate(), buckets: o.buckets(),
+		Work: o.Work, gate: o.gate(), buckets: o.buckets(),
 		queue: o.consumer(),
 	}
 	store := protocol.NewClient(client.New(o.Registry, o.Token, client.Options{UserAgent: "holdfast/" + n.Version, Roots: o.Roots})) //nolint:contextcheck // it lives until it is closed
