@@ -473,7 +473,7 @@ type Attesting interface {
 
 // Page is a part of a list.
 type Page[T any] struct {
-	Rows []T    `json:"rows"`
+	Rows []T    `json:"rows" nullable:"false"`
 	Next string `json:"next,omitempty"` // "" when this is the end
 }
 

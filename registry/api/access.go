@@ -32,7 +32,7 @@ func access() map[string][]registry.Role {
 		"upload-protocol": depositor,
 		"list-uploads":    depositor,
 		"read-upload":     depositor,
-		"submit":          depositor,
+		"submit-payload":  depositor,
 		"prepare-graph":   depositor,
 		"seal-graph":      depositor,
 		"read-graph":      reader,

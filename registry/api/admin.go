@@ -24,7 +24,7 @@ func (s *server) adminRoutes(api huma.API) {
 	register(s, api, operation{id: "remove-hold", method: http.MethodDelete, path: "/holds", summary: "Let go what a hold keeps"}, s.removeHold)
 	register(s, api, operation{id: "list-collections", method: get, path: "/collections", summary: "List collections"}, s.collections)
 	register(s, api, operation{id: "read-collection", method: get, path: "/collections/{name}", summary: "Show a collection"}, s.collection)
-	register(s, api, operation{id: "put-collection", method: http.MethodPut, path: "/collections/{name}", summary: "Create a collection, or change its profile for submissions to come"}, s.putCollection)
+	register(s, api, operation{id: "put-collection", method: http.MethodPut, path: "/collections/{name}", refuses: []int{http.StatusPreconditionFailed}, summary: "Create a collection, or change its profile for submissions to come"}, s.putCollection)
 	register(s, api, operation{id: "list-profile-versions", method: get, path: "/collections/{name}/versions", summary: "List the versions of a collection's profile, the newest first"}, s.profileVersions)
 	register(s, api, operation{id: "read-profile-version", method: get, path: "/collections/{name}/versions/{version}", summary: "Show a version of a collection's profile"}, s.profileVersion)
 	register(s, api, operation{id: "list-workers", method: get, path: "/workers", summary: "List the workers that are alive"}, s.workers)

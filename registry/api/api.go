@@ -214,11 +214,12 @@ func Specification() ([]byte, error) {
 
 func (s *server) submitRoutes(api huma.API) {
 	register(s, api, operation{
-		id: "submit", method: http.MethodPost, path: "/batches", status: http.StatusAccepted,
+		id: "submit-payload", method: http.MethodPost, path: "/batches", status: http.StatusAccepted,
+		refuses: []int{http.StatusTooManyRequests, http.StatusInsufficientStorage},
 		summary: "Submit a payload: a URL, or an upload",
 	}, s.submit)
 	register(s, api, operation{
-		id: "remove-upload", method: http.MethodDelete, path: "/uploads/{id}",
+		id: "remove-upload", method: http.MethodDelete, path: "/uploads/{id}", refuses: []int{http.StatusPreconditionFailed, http.StatusLocked},
 		summary: "Remove an upload that was never submitted, or give up one on its way",
 	}, s.dropUpload)
 	register(s, api, operation{

@@ -45,6 +45,7 @@ type bench struct {
 
 	collection string // that batches come to by way of an admin; "": the depositor's
 	mark       string // stands in all names of what is made
+	anyRefusal bool   // faults are injected: operations answer what they do not declare
 }
 
 // logged is what was logged.
@@ -103,6 +104,9 @@ func newBench(t testing.TB, change ...func(*bench, *api.Options)) *bench {
 	}
 	handler, err := api.New(o)
 	must(t, err)
+	if !b.anyRefusal {
+		handler = declaredOnly(t, handler)
+	}
 	b.server = httptest.NewServer(handler)
 	t.Cleanup(b.server.Close)
 	return b

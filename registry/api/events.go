@@ -28,7 +28,7 @@ const (
 // eventsRoute adds GET /events, which streams the feed (server-sent events, HTML 9.2).
 func (s *server) eventsRoute(api huma.API, mux *http.ServeMux) {
 	op := s.describe(operation{
-		id: "events", method: http.MethodGet, path: "/events", summary: "Follow the feed (server-sent events): every event once, in order, from a cursor on",
+		id: "events", method: http.MethodGet, path: "/events", refuses: []int{http.StatusNotFound}, summary: "Follow the feed (server-sent events): every event once, in order, from a cursor on",
 	})
 	text := &huma.Schema{Type: "string"}
 	op.Parameters = []*huma.Param{

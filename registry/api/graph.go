@@ -19,6 +19,7 @@ import (
 func (s *server) graphRoutes(api huma.API) {
 	register(s, api, operation{
 		id: "prepare-graph", method: http.MethodPost, path: "/graphs", status: http.StatusCreated,
+		refuses: []int{http.StatusTooManyRequests, http.StatusInsufficientStorage},
 		summary: "Prepare submissions that depend on each other; nothing of them starts before the graph is sealed",
 	}, s.prepareGraph)
 	register(s, api, operation{id: "seal-graph", method: http.MethodPost, path: "/graphs/{id}/seal", summary: "Let a graph's items go"}, s.sealGraph)

@@ -71,7 +71,7 @@ func probes() map[string][]probe {
 		"continue-upload": {{"PATCH", "/api/v1/uploads/UPLOAD", "x"}, {"PATCH", "/api/v1/uploads/UNDERWAY", "x"}},
 		"remove-upload":   {{"DELETE", "/api/v1/uploads/UPLOAD", ""}},
 		"check":           {{"POST", "/api/v1/check?upload_id=UPLOAD", ""}},
-		"submit": {
+		"submit-payload": {
 			{"POST", "/api/v1/batches", `{"url":"http://h.test/x","collection":"COLLECTION"}`},
 			{"POST", "/api/v1/batches", `{"upload_id":"UPLOAD","collection":"default"}`},
 			{"POST", "/api/v1/batches", `{"url":"http://h.test/x","requires":[{"item_id":"JOB"}]}`},

@@ -28,6 +28,8 @@ type operation struct {
 	path    string // below wire.Base
 	summary string
 	status  int // of success; 0: 200, or 204 without a body
+	// refuses are the statuses of refusals that this operation has beside those that all like it have.
+	refuses []int
 }
 
 // output is an answer with a body.
@@ -53,6 +55,7 @@ func (s *server) newHuma(mux *http.ServeMux) huma.API {
 				SecuritySchemes: map[string]*huma.SecurityScheme{"token": {Type: "http", Scheme: "bearer"}},
 			},
 			Security: []map[string][]string{{"token": {}}},
+			Tags:     allTags(),
 		},
 		Formats:                      map[string]huma.Format{"application/json": format, "json": format},
 		DefaultFormat:                "application/json",
@@ -135,8 +138,36 @@ func (s *server) describe(o operation) huma.Operation {
 	return huma.Operation{
 		OperationID: o.id, Method: o.method, Path: o.path, Summary: o.summary, DefaultStatus: o.status,
 		Description: text,
-		Tags:        []string{strings.Split(o.path, "/")[1]},
+		Tags:        []string{tagOf(o.path)},
+		Errors:      o.statuses(),
 	}
+}
+
+// statuses are those of the refusals that an operation may answer with. The tests fail where one answers with another.
+func (o operation) statuses() []int {
+	out := []int{
+		http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusInternalServerError,
+		http.StatusServiceUnavailable,
+	}
+	if strings.Contains(o.path, "{id}") {
+		out = append(out, http.StatusConflict) // an id in short that several begin with
+	}
+	if strings.HasPrefix(o.path, "/objects/{id}/") {
+		out = append(out, http.StatusGone)
+	}
+	switch o.method {
+	case http.MethodPost, http.MethodPut, http.MethodPatch:
+		out = append(out, http.StatusNotFound, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+	case http.MethodDelete:
+		out = append(out, http.StatusNotFound, http.StatusConflict)
+	default:
+		if strings.Contains(o.path, "{") {
+			out = append(out, http.StatusNotFound)
+		}
+	}
+	out = append(out, o.refuses...)
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // specification returns the OpenAPI document, indented.

@@ -31,7 +31,7 @@ func (f *failingRegistry) Item(context.Context, string) (registry.WorkItem, erro
 
 func TestProblem_Table(t *testing.T) {
 	f := &failingRegistry{}
-	b := newBench(t, func(_ *bench, o *api.Options) { f.Registry, o.Registry = o.Registry, f })
+	b := newBench(t, func(b *bench, o *api.Options) { f.Registry, o.Registry, b.anyRefusal = o.Registry, f, true })
 	for _, c := range []struct {
 		err    error
 		status int

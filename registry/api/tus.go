@@ -42,12 +42,13 @@ func (s *server) tusRoutes(api huma.API, mux *http.ServeMux) {
 	tell := s.tus("upload-offset", s.uploadOffset)
 	add(operation{
 		id: "continue-upload", method: http.MethodPatch, path: "/uploads/{id}", status: http.StatusNoContent,
+		refuses: []int{http.StatusPreconditionFailed, http.StatusLocked, http.StatusInsufficientStorage, wire.StatusChecksum},
 		summary: "Bring more bytes of an upload (tus 1.0.0); what the answer counts, and every 16 MiB before it, is durable",
 	}, move, id, version, headerParam(wire.UploadOffsetHeader, "Where the upload stands"),
 		headerParam(wire.UploadChecksumHeader, "Algorithm and base64 of the bytes of this request, which count only when they agree"),
 		headerParam(wire.UploadLengthHeader, "The file's bytes, when that was left open"))
 	add(operation{
-		id: "upload-offset", method: http.MethodHead, path: "/uploads/{id}", status: http.StatusOK,
+		id: "upload-offset", method: http.MethodHead, path: "/uploads/{id}", status: http.StatusOK, refuses: []int{http.StatusPreconditionFailed},
 		summary: "Where an upload stands (tus 1.0.0)",
 	}, tell, id, version)
 	add(operation{

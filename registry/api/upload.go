@@ -27,6 +27,7 @@ const (
 func (s *server) uploadRoute(api huma.API, mux *http.ServeMux) {
 	op := s.describe(operation{
 		id: "upload", method: http.MethodPost, path: "/uploads", status: http.StatusCreated,
+		refuses: []int{http.StatusPreconditionFailed, http.StatusInsufficientStorage, wire.StatusChecksum},
 		summary: "Store a file, to be submitted by its id; answered when it is durable",
 	})
 	op.Parameters = []*huma.Param{

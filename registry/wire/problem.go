@@ -65,11 +65,11 @@ func (c Code) Type() string { return problemType + string(c) }
 // Problem is an answer that says no (RFC 9457). Detail says what happened, to what, and what to do about it. It is also
 // the error that the client returns: errors.Is finds the registry's sentinel that it stands for.
 type Problem struct {
-	Type   string `json:"type" doc:"urn:holdfast:problem: and the code"`
-	Title  string `json:"title" doc:"The status in words"`
-	Status int    `json:"status" doc:"The HTTP status"`
-	Code   Code   `json:"code" doc:"What went wrong, for programs"`
-	Detail string `json:"detail" doc:"What happened, to what, and what to do"`
+	Type   string `json:"type" doc:"urn:holdfast:problem: and the code" example:"urn:holdfast:problem:not-found"`
+	Title  string `json:"title" doc:"The status in words" example:"Not Found"`
+	Status int    `json:"status" doc:"The HTTP status" example:"404"`
+	Code   Code   `json:"code" doc:"What went wrong, for programs" example:"not-found"`
+	Detail string `json:"detail" doc:"What happened, to what, and what to do" example:"item 01a20657 was not found; check the id"`
 	// Instance names the request in the server's log.
 	Instance string `json:"instance,omitempty" doc:"Names the request in the server's log"`
 	// Faults are the single things that are wrong, all of them unless Total says that there are more.

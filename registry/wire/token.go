@@ -8,9 +8,9 @@ import (
 
 // TokenRequest makes a bearer token.
 type TokenRequest struct {
-	Name        string   `json:"name" doc:"Whose it is; it stands in the history with every act, and is never given again"`
-	Role        string   `json:"role" doc:"depositor, viewer, operator, admin or worker"`
-	Collections []string `json:"collections,omitempty" doc:"depositor: the collections that the token is good for"`
+	Name        string   `json:"name" doc:"Whose it is; it stands in the history with every act, and is never given again" example:"scanner-2"`
+	Role        string   `json:"role" doc:"depositor, viewer, operator, admin or worker" example:"depositor"`
+	Collections []string `json:"collections,omitempty" doc:"depositor: the collections that the token is good for" example:"[\"maps\"]"`
 	// Stages are what a worker's token is good for.
 	Stages    []registry.Stage `json:"stages,omitempty" doc:"worker: the stages that the token is good for"`
 	ExpiresAt *time.Time       `json:"expires_at,omitempty" doc:"When it ends; never when not given"`
