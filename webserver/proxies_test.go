@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -128,4 +130,34 @@ func TestProxies_Only(t *testing.T) {
 	if got := strings.Count(log.String(), "plain HTTP is refused"); got != 1 {
 		t.Errorf("logged %d times, want once:\n%s", got, &log)
 	}
+}
+
+// The headers that docs/security.md has nginx send tell a trusting process the client, HTTPS, and the host with its port, by which forms are known
+// to come from our own pages. What the client pretends is replaced.
+func TestProxies_DocumentedNginx(t *testing.T) {
+	docs, err := os.ReadFile("../docs/security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := regexp.MustCompile(`proxy_set_header (\S+) (\S+);`).FindAllStringSubmatch(string(docs), -1)
+	if len(said) == 0 {
+		t.Fatal("docs/security.md has no set-up for nginx")
+	}
+	// http://nginx.org/en/docs/http/ngx_http_core_module.html#variables; $host has no port
+	is := strings.NewReplacer("$http_host", "holdfast.example.org:8443", "$host", "holdfast.example.org", "$remote_addr", "203.0.113.9", "$scheme", "https")
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1:8080/login", http.NoBody)
+	r.RemoteAddr = "127.0.0.1:4711"
+	r.Header.Set("X-Forwarded-For", "192.0.2.1")
+	for _, header := range said {
+		if header[1] == "Host" {
+			r.Host = is.Replace(header[2])
+		} else {
+			r.Header.Set(header[1], is.Replace(header[2]))
+		}
+	}
+	webserver.Proxies{netip.MustParsePrefix("127.0.0.1/32")}.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if got := fmt.Sprintf("%s %s %t", r.RemoteAddr, r.Host, webserver.Secure(r)); got != "203.0.113.9:0 holdfast.example.org:8443 true" {
+			t.Errorf("nginx as documented tells %s", got)
+		}
+	}), webserver.HSTS).ServeHTTP(httptest.NewRecorder(), r)
 }
