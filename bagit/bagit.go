@@ -1,22 +1,23 @@
 // Package bagit judges and writes bags (RFC 8493, BagIt 1.0, and the drafts 0.93 to 0.97).
 //
-// What it keeps true: a bag is called valid only when every file that a manifest lists was seen and its digest
-// compared, and a verdict carries every fault, each with the file it is about, never only the first. The verdict
-// does not depend on where the bytes come from or on their order: a folder, a tar (also gzipped), a zip and a
-// stream of single entries of the same bag are all judged by one Validator, in one pass and without unpacking.
+// A bag is called valid only when every file that a manifest lists was seen and its digest
+// compared. A verdict carries every fault, each with its file. It does not depend on where the
+// bytes come from or on their order: one [Validator] judges a folder, a tar (also compressed), a
+// zip and a stream of single entries, in one pass and without unpacking.
 //
-// Faults of the bag are content and stand in the Report. Errors that the functions return are of the system
-// (reading failed, the context ended): then nothing is said about the bag.
+// Faults of the bag are content faults and stand in the [Report]. Errors of the functions are
+// system faults (reading failed, the context ended) and say nothing about the bag.
 //
-// Where the drafts before 1.0 were silent and bags of that age are known to differ, a Report has a warning where
-// 1.0 has an error; each rule says so (see Rule). Two of these touch completeness, before 1.0 only: a file that the
-// operating system makes by itself (.DS_Store, Thumbs.db) may have come or gone, and a listed name may differ from
-// that of its file in case if the content is the listed one.
+// Where the drafts before 1.0 were silent, and bags of that age are known to differ, a Report has a
+// warning where 1.0 has an error; each [Rule] says so. Two of these touch completeness, before 1.0
+// only: a file that the operating system makes (.DS_Store, Thumbs.db) may have come or gone, and a
+// listed name may differ in case from its file if the content matches.
 //
-// What a community asks for beyond that, a Profile, is judged in the same pass and stands in the same Report.
+// A [Profile] is what a community asks for beyond that. It is judged in the same pass and the same
+// Report.
 //
-// Memory is in proportion to the number of entries, never to their size. Names are only ever looked up, nothing is
-// opened by a name that a bag gives.
+// Memory grows with the number of entries, never with their size. The package opens no file by a
+// name that a bag gives; names are only compared.
 package bagit
 
 import (

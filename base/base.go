@@ -1,22 +1,22 @@
-// Package base is the Base worker: the life cycle that every worker of Holdfast shares, after the ten steps of
-// APTrust's Preserv.
+// Package base is the Base worker: the life cycle that all workers of Holdfast share, after the ten
+// steps of APTrust's Preserv.
 //
-// It keeps true that one attempt of one item is in the hands of one worker, that this worker writes only while it
-// holds the claim, and that whatever happens to the step (an error, a panic, a hang, a shutdown, a lost lease, an
-// outage of the Registry or of the interim store), the item is settled by its live attempt exactly once or is taken
-// back by the Registry. A message of the queue is a hint and never more than that (invariants I1 to I7 and I11 of
-// docs/invariants.md).
+// It promises that one worker at a time has an attempt of an item, and writes only while it holds
+// the claim. Whatever happens to the step (an error, a panic, a hang, a shutdown, a lost lease, an
+// outage of the Registry or of the interim store), its live attempt settles the item exactly once,
+// or the Registry takes it back (docs/invariants.md, I1 to I7 and I11). It knows nothing of
+// what a step does.
 //
-// A worker embeds [Worker], names its stage and does its work; the error it returns is the verdict:
+// A worker embeds [Worker], names its stage and does its work:
 //
 //	type Scan struct{ base.Worker }
 //
 //	func (w *Scan) Stage() registry.Stage { return registry.Scan }
 //	func (w *Scan) Work(ctx context.Context, item *base.Item) error
 //
-// nil sends the item to its next stage; [Content] and [Fatal] fail it; [Snooze] lets it wait, uncounted; any other
-// error is retried with backoff until the tries are used up. [Runner] serves the workers of a process; the ten steps
-// stand in lifecycle.go.
+// The error that Work returns is the verdict. nil sends the item to its next stage. [Content] and
+// [Fatal] fail it. [Snooze] lets it wait, uncounted. Any other error is retried with backoff until
+// the tries are used up. [Runner] serves the workers of a process; lifecycle.go has the ten steps.
 package base
 
 import (

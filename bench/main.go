@@ -1,7 +1,9 @@
-// Command bench measures Holdfast beside what people would use instead, in one run on one machine and disk, and prints one
-// table. Nothing here is a test: a figure says something only beside those next to it.
+// Command bench measures Holdfast beside what people would use instead, in one run on one machine
+// and disk, and prints one table. It tests nothing: compare a figure only with those of the same
+// run.
 //
-// It works in a folder of its own, which it removes, uses free ports of 127.0.0.1, and ends every process it starts.
+// It works in a folder of its own, which it removes, uses free ports of 127.0.0.1, and ends every
+// process that it starts.
 package main
 
 import (

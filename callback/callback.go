@@ -1,7 +1,8 @@
-// Package callback tells a receiver over HTTP what happened: one signed POST a try (Standard Webhooks 1.0).
+// Package callback tells a receiver over HTTP what happened, by one signed POST per try (Standard
+// Webhooks 1.0).
 //
-// It keeps true that a receiver can tell a repeated message by its id, and one that is not ours by its signature; and that
-// nothing is sent to an address that the guard refuses.
+// A receiver can recognise a repeated message by its id and a forged one by its signature. Nothing
+// is sent to an address that the guard refuses. The package never retries; its caller decides that.
 package callback
 
 import (

@@ -1,16 +1,15 @@
-// Package checkm reads, judges and writes Checkm 0.7 manifests in the dialect that
-// Merritt's depositors use.
+// Package checkm reads, judges and writes Checkm 0.7 manifests in the dialect of Merritt's
+// depositors.
 //
-// It keeps two things true. A row is handed out as usable only when nothing in it can
-// make another file be fetched, named or verified than the depositor meant; a row that
-// fails does so alone, with every fault named by line and column. And a manifest is
-// called sound only when it was seen to its #%eof: one that was cut off on its way is
-// never taken for a shorter one. A caller that acts on rows while it reads them must
-// therefore be ready to hear afterwards that the manifest as a whole is unsound, or run
-// [Check] first.
+// It makes two promises. A row is usable only when nothing in it can make another file be fetched,
+// named or verified than the depositor meant. A bad row fails alone, with every fault by line and
+// column. And a manifest is sound only when it was read to its #%eof: a truncated manifest is never
+// taken for a shorter one. So a caller that acts on rows while it reads must be ready to learn
+// later that the whole manifest is unsound, or call [Check] first.
 //
-// Everything streams: memory does not grow with the number of rows, but for the name
-// index of [Check], which takes some 20 bytes a row.
+// Everything streams. Memory does not grow with the number of rows, except for the index of names
+// in [Check], some 20 bytes per row. The package fetches nothing: whether the files exist is for
+// others to ask.
 package checkm
 
 // Kind says what the rows of a manifest are. Its text is the submission type of that

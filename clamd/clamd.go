@@ -1,11 +1,12 @@
-// Package clamd has clamd, ClamAV's daemon, look for viruses in streams.
+// Package clamd sends streams to clamd, ClamAV's daemon, to be scanned for viruses.
 //
-// What clamd did not look into is never called clean. It refuses a stream above its StreamMaxLength; what goes past its
-// other limits it passes as clean, unless `AlertExceedsMax yes` stands in clamd.conf, which [Client.Engine] therefore
-// proves. One gap is clamd's own: it passes files in an archive that are larger than its MaxFileSize, whatever is set. So
-// archives must be unpacked and their files scanned one by one where that matters.
+// It never calls clean what clamd did not scan. clamd refuses a stream above its StreamMaxLength.
+// Beyond its other limits it passes streams as clean, unless clamd.conf has `AlertExceedsMax yes`,
+// which [Client.Engine] verifies. One gap is clamd's own: it passes files in an archive that are
+// larger than its MaxFileSize, whatever is set. Where that matters, unpack archives and scan their
+// files one by one.
 //
-// Source: clamd(8), the commands PING, VERSION and INSTREAM, as ClamAV 1.4 speaks them.
+// Source: clamd(8), the commands PING, VERSION and INSTREAM, as of ClamAV 1.4.
 package clamd
 
 import (

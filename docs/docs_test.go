@@ -358,6 +358,29 @@ func TestCitations(t *testing.T) {
 	}
 }
 
+// TestPackagesAreNamed checks that architecture.md has a place for every package that is not a test's.
+func TestPackagesAreNamed(t *testing.T) {
+	c, err := load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := spans(fence.ReplaceAllString(read(t, "architecture.md"), ""))
+	checked := map[string]bool{}
+	for file := range c.comments {
+		dir := filepath.ToSlash(filepath.Dir(file))
+		if strings.HasSuffix(file, "_test.go") || strings.HasSuffix(dir, "test") || strings.HasPrefix(dir, "tools/") || checked[dir] {
+			continue
+		}
+		checked[dir] = true
+		if !slices.Contains(named, dir) {
+			t.Errorf("architecture.md does not name the package %s: give it a place in its table of layers", dir)
+		}
+	}
+	if len(checked) < 40 {
+		t.Errorf("found only %d packages", len(checked))
+	}
+}
+
 type paragraph struct{ anchor, text string }
 
 // rules are the paragraphs of invariants.md, each from its anchor to the next: I1 to I12 and R0 to R30, each once.

@@ -1,13 +1,14 @@
-// Package erc reads and writes the small descriptive files that travel with an object: ANVL records, the ERC among
-// them, Dublin Core and DataCite XML, and the system files named mrt-*.
+// Package erc reads and writes the small descriptive files that travel with an object: ANVL
+// records, the ERC among them, Dublin Core and DataCite XML, and the system files named mrt-*.
 //
-// It keeps three things true. A writer puts down the whole file or, on any error, not one byte of it, and the same
-// value gives the same bytes at any time (no clock, no map order). What a writer put down, the reader gives back:
-// values are escaped, never cut or changed (but for white space in XML, which is layout). And a reader bounds what it takes in, so that a depositor's metadata file
-// of any size costs little memory.
+// It makes three promises. A writer writes the whole file or, on any error, nothing, and the same
+// value always gives the same bytes (no clock, no map order). A reader returns what a writer wrote:
+// values are escaped, never cut or changed, except for white space in XML, which is layout. And a
+// reader limits its input, so a metadata file of any size costs little memory.
 //
-// Sources: draft-kunze-anvl (ANVL), draft-kunze-erc (ERC, its codes for missing values), DCMI Metadata Element Set
-// 1.1, DataCite kernels 2 to 4, and the record of Merritt's system files in section 4.1 of the Merritt reference.
+// Sources: draft-kunze-anvl (ANVL), draft-kunze-erc (ERC, its codes for missing values), DCMI
+// Metadata Element Set 1.1, DataCite kernels 2 to 4, and Merritt's system files (docs/design.md,
+// "Where we differ from what might be expected").
 package erc
 
 import (

@@ -1,9 +1,9 @@
-// Package ezid keeps the names of objects at EZID, the service that makes ARKs known to the world.
+// Package ezid registers the names of objects at EZID, the service that publishes ARKs.
 //
-// It keeps two things true. A name is chosen here and never asked for: EZID is told it by an idempotent PUT that carries
-// the item that it was chosen for, so that whatever is killed or lost, a repeat finds its own name and takes no second one
-// (R8). And everything that is asked may be asked again: after an answer that was lost, an outage or a kill, the same call
-// brings about the same.
+// It makes two promises. Names are chosen here: EZID gets each by an idempotent PUT with the id of
+// the item that it was chosen for, so a repeat after a kill or a lost answer finds its own name and
+// takes no second one (R8). And every call may be repeated after a lost answer, an outage or a
+// kill, with the same result.
 //
 // Source: the EZID API, version 2 (ezid.cdlib.org/doc/apidoc.html).
 package ezid

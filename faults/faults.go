@@ -1,4 +1,4 @@
-// Package faults keeps the first of very many faults, whatever their number, in bounded memory.
+// Package faults keeps the first faults of any number, in bounded memory, and counts the others.
 package faults
 
 import "slices"

@@ -1,8 +1,8 @@
-// Package fixity takes digests: of bytes that pass by once, with as many algorithms as are wanted, and in a form that
+// Package fixity computes digests of a stream, by several algorithms at once, and in a form that
 // survives the process.
 //
-// It knows each algorithm under one name: lower case, as in adler32, crc32, md2, md5, sha1, sha256, sha384, sha512 and
-// sha512/256.
+// Each algorithm has one name, in lower case: adler32, crc32, md2, md5, sha1, sha256, sha384,
+// sha512 and sha512/256.
 package fixity
 
 import (

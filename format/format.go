@@ -1,8 +1,8 @@
-// Package format tells what a file is: its media type by its first bytes, which costs nothing, and its entry in PRONOM by
-// an [Identifier], which is a service beside Holdfast.
+// Package format identifies files: the media type by the first bytes, which costs nothing, and the
+// entry in PRONOM by an [Identifier], a service beside Holdfast.
 //
-// It keeps two things true. A file's media type depends on its bytes, its name and this program alone, so that a repeat
-// comes to the same. And what an Identifier says is never a depositor's fault: a file that nobody knows is an answer.
+// A file's media type depends only on its bytes, its name and this program, so a repeat gives the
+// same. An Identifier never blames a depositor: "unknown" is an answer.
 package format
 
 import (

@@ -1,9 +1,10 @@
-// Package intake says what a payload is and whether it can be taken: the judgement that the API passes on uploads, the
-// expand worker on what it fetched, and `holdfast check` on a depositor's own disk, so that all three agree.
+// Package intake decides what a payload is and whether it can be accepted. The API uses it for
+// uploads, the expand worker for what it fetched, and `holdfast check` on a depositor's disk, so
+// all three agree.
 //
-// A payload is judged by its bytes alone, in streams: memory grows with the number of files in a container or bag, never
-// with their size. What is at fault with it stands in a Report, all of it, each with its place and what to do. Errors
-// are of the system: then nothing is said about the payload.
+// It judges a payload by its bytes alone, in streams: memory grows with the number of files in a
+// container or bag, never with their size. A [Report] has all faults of the payload, each with its
+// place and its cure. Errors are system faults and say nothing about the payload.
 package intake
 
 import (

@@ -1,8 +1,8 @@
 // Package mail composes messages from templates and hands them to an SMTP server.
 //
-// It keeps true that a message which is sent again is the same message, by its Message-ID; that what depositors wrote adds
-// no header, no recipient and no markup to it; that a message is either handed over whole or not at all; and that an error
-// tells an address which is refused for good from a server that has to be asked again.
+// A message that is sent again has the same Message-ID. Depositors' text adds no header, recipient
+// or markup. A message is handed over whole or not at all. Errors tell a permanently refused
+// address from a server that should be asked again.
 package mail
 
 import (

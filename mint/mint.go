@@ -1,11 +1,12 @@
 // Package mint chooses and reads the names of preserved objects: ARKs, minted from NOID templates.
 //
-// It keeps two things true. Every name that a Template makes fits the template and carries a check character over
-// NAAN/name where the template asks for one. And nothing here remembers anything: the same template and the same
-// random bytes, or the same counter, give the same name at any time and in any process. That a name is used once only
-// is the Registry's business (its UNIQUE constraint); a caller whose name is taken mints another.
+// Every name that a [Template] makes fits it, with a check character over NAAN/name where the
+// template asks for one. The package has no memory: the same template and the same random bytes, or
+// the same counter, give the same name at any time and in any process. That a name is used once
+// only is the Registry's business; if a name is taken, mint another.
 //
-// Sources: the NOID tool's template and check-character rules, draft-kunze-ark for the form and the comparison of ARKs.
+// Sources: the NOID tool's template and check-character rules, draft-kunze-ark for the form and the
+// comparison of ARKs.
 package mint
 
 import "strings"

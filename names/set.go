@@ -1,8 +1,8 @@
-// Package names says which names of files cannot lie beside each other in one object, for all who judge lists of files
-// before they are one: manifests, containers, bags.
+// Package names finds names of files that cannot lie beside each other in one object. It serves
+// everything that judges lists of files: manifests, containers, bags.
 //
-// Of two files one cannot have the other's name, nor be the folder that the other lies in. Names that differ only by case or
-// normal form are two names, which not every disk can keep apart.
+// A file cannot have another's name, nor be a folder that another lies in. Names that differ only
+// by case or normal form are two names, but not every disk can keep them apart.
 package names
 
 import (

@@ -1,11 +1,13 @@
-// Package ocfl keeps objects on a storage.Store in the Oxford Common File Layout: it writes version 1.1 and validates
-// 1.0 and 1.1 (https://ocfl.io/1.1/spec/).
+// Package ocfl keeps objects on a storage.Store in the Oxford Common File Layout: it writes version
+// 1.1 and validates 1.0 and 1.1 (https://ocfl.io/1.1/spec/).
 //
-// A version of an object is planned first, by NewVersion, which touches nothing and gives the same bytes whenever it is
-// given the same input. Root.Commit then writes what was planned in an order that makes every crash harmless: content
-// files, each read back and verified, then vN/inventory.json, which is created only once and is the moment at which the
-// version exists, and at last the inventory in the object's root, which is a copy and can be made again. Until that moment the
-// object reads as it did before; Commit may be repeated at any point, and finishes what is there.
+// [NewVersion] plans a version. It touches nothing, and the same input gives the same bytes.
+// [Root.Commit] then writes the plan in an order that makes every crash harmless: content files,
+// each read back and verified; then vN/inventory.json, created only once, the moment at which the
+// version exists; at last the inventory in the object's root, a copy that can be made again (R2).
+// Before that moment the object reads as before. Commit may be repeated at any point, and finishes
+// what is there. The package knows nothing of the Registry: who may write is for its caller to
+// decide.
 package ocfl
 
 import (

@@ -1,5 +1,5 @@
-// Package panics turns a panic into an error where it would end the whole process: in a goroutine of one's own, outside those
-// that net/http guards.
+// Package panics turns a panic into an error where it would end the whole process: in goroutines
+// that net/http does not guard.
 package panics
 
 import (

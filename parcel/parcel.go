@@ -1,11 +1,13 @@
-// Package parcel lays out a version of an object for its way out: as files, or as a BagIt 1.0 bag (RFC 8493), in a folder or in a tar.
+// Package parcel writes a version of an object for export: as files, or as a BagIt 1.0 bag (RFC
+// 8493), in a folder or in a tar.
 //
-// What comes out follows from the inventory and the options alone, byte for byte. So whoever was interrupted goes on at any byte, what is
-// there already is verified and not fetched again, and the size of a tar is known before its first byte is written. Nothing is held in
-// memory but a page of the inventory and, in a bag, the names of Holdfast's own files.
+// The inventory and the options alone determine the output, byte for byte. So an interrupted export
+// continues at any byte, existing bytes are verified and not fetched again, and the size of a tar
+// is known before it begins. Memory holds one page of the inventory and, for a bag, the names of
+// Holdfast's own files.
 //
-// No wrong byte passes in silence: every file is compared with its recorded digests while it is copied, and read from another storage where one
-// has wrong bytes.
+// Every file is compared with its recorded digests while it is copied, and read from another
+// storage where one has wrong bytes.
 package parcel
 
 import (

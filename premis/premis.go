@@ -1,11 +1,12 @@
-// Package premis writes PREMIS 3.0 documents: what an object is made of, what was done to it, and who did it.
+// Package premis writes PREMIS 3.0 documents: what an object is made of, what was done to it, and
+// who did it.
 //
-// It keeps two things true. Whatever a Writer has put down after Close is a document that the PREMIS 3.0 schema
-// accepts: elements in its order, as often as it allows, in its namespace; an entity that cannot be written so is
-// refused whole, before one byte of it is written. And the same entities give the same bytes, with identifiers that
-// are derived from what they name (see EventID), so that recording an object twice changes nothing.
+// It makes two promises. After Close, the output is a document that the PREMIS 3.0 schema accepts:
+// elements in its order and number, in its namespace. An entity that cannot be written so is
+// refused whole, before its first byte. And the same entities give the same bytes, with identifiers
+// derived from what they name (see [EventID]), so recording an object twice changes nothing.
 //
-// A Writer holds one entity at a time, so that objects of any number of files cost no more memory than one.
+// A [Writer] holds one entity at a time, so memory does not grow with the number of files.
 //
 // Source: PREMIS Data Dictionary and schema, version 3.0; the vocabularies of id.loc.gov.
 package premis

@@ -1,8 +1,9 @@
-// Package profile is collections' profiles as people write them: in YAML or JSON, or as Merritt's key: value files.
+// Package profile reads and writes collections' profiles as people write them: in YAML or JSON, or
+// as Merritt's key: value files.
 //
-// It keeps true that a document is taken whole or not at all, that every fault is told with its line and column, all of them at
-// once, and that nothing is guessed: what is misspelled, stands twice, or is of another type is a fault. Whether a profile can be a
-// collection's is the Registry's to say.
+// A document is taken whole or not at all. All faults are reported at once, each with line and
+// column. Nothing is guessed: a name that is misspelled or stands twice, or a value of another
+// type, is a fault. Whether a collection may have the profile is for the Registry to decide.
 package profile
 
 import (

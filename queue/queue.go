@@ -1,14 +1,19 @@
-// Package queue carries wake-ups from the Registry's relay to the workers, over NSQ, and what others have subscribed to.
+// Package queue carries messages over NSQ, from the Registry's relay to the workers, and to the
+// topics of subscriptions.
 //
-// A wake-up is a topic and the id of an item: "there is work at this stage, perhaps this item". It is a hint: it may
-// be lost, repeated, late or out of order, and nobody may conclude from one that the item is still there (I1).
-// What this package keeps true: a Producer's Publish that returned nil has reached one nsqd; a
-// Consumer never hands out more wake-ups than it has slots for; a wake-up is finished only by Delivery.Finish, and
-// one that is neither finished nor kept alive by Touch is delivered again, here or elsewhere; nothing a handler does
-// slows down the other handlers (no backoff, R21); connections that break are made again.
+// A wake-up is a topic and the id of an item: "there is work at this stage, perhaps this item". It
+// is a hint: it may be lost, repeated, late or out of order, and does not prove that the item still
+// exists (I1). The package promises:
 //
-// Both sides use go-nsq. They speak to nsqd in production and to the broker of package broker in the embedded
-// default and in tests; package queuetest holds what both servers must do.
+//   - A [Producer.Publish] that returned nil has reached one nsqd.
+//   - A [Consumer] never hands out more wake-ups than it has slots for.
+//   - Only [Delivery.Finish] finishes a wake-up. One that is neither finished nor kept alive by Touch is
+//     delivered again, here or elsewhere.
+//   - No handler slows down the others: there is no backoff (R21).
+//   - Broken connections are made again.
+//
+// Both sides use go-nsq. They speak to nsqd in production, and to the broker of package broker in
+// the embedded default and in tests. Package queuetest holds what both servers must do.
 package queue
 
 import (

@@ -1,13 +1,13 @@
-// Package receipt makes and verifies signed deposit receipts: what a version of an object consists of, what was done to
-// it, where it lies, signed by the service that holds it.
+// Package receipt makes and verifies signed deposit receipts: what a version of an object consists
+// of, what was done to it, and where it lies, signed by the service that holds it.
 //
-// It keeps two things true. A receipt is a text of lines that have exactly one form each, so that digests and signatures
-// are taken over the bytes as they stand, by any tool, in fifty years. And only its first line is signed: it holds the
-// digest of the list of files and the ends of the chain of events, so that a receipt of any number of files is a small
-// thing to sign and to keep, and is read and written as a stream.
+// It makes two promises. A receipt is a text of lines with exactly one form each, so any tool can
+// compute digests and signatures over its bytes, in fifty years. And only its first line is signed:
+// it has the digest of the list of files and the ends of the chain of events. So a receipt of any
+// number of files is small to sign and to keep, and is read and written as a stream.
 //
-// The format is described in docs/receipt.md. Ed25519 is RFC 8032, the key's id the SHA-256 of its SubjectPublicKeyInfo
-// (RFC 8410).
+// docs/receipt.md describes the format. Ed25519 is RFC 8032; the key's id is the SHA-256 of its
+// SubjectPublicKeyInfo (RFC 8410).
 package receipt
 
 import (

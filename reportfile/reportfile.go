@@ -1,7 +1,8 @@
-// Package reportfile writes a batch's stored report as people and programs take it away: a table, a JSON document.
+// Package reportfile writes a batch's stored report for people and programs: as a table, as a JSON
+// document.
 //
-// It keeps true that a report of any length is written with one page of its jobs in memory, and that what is cut short is
-// told by an error, never by an end that looks like one.
+// A report of any length needs one page of its jobs in memory. A report that is cut short ends in
+// an error, never in an end that looks complete.
 package reportfile
 
 import (

@@ -1,7 +1,7 @@
-// Package rootfs reads folders that nothing in them can lead out of.
+// Package rootfs reads folders whose content cannot lead out of them.
 //
-// It gives what os.Root.FS gives, names and errors alike, in less time: the folder that was used last stays open, so that the
-// files of one folder are each opened in one step, and not by way of all folders above them.
+// It gives what os.Root.FS gives, names and errors alike, in less time: the folder used last stays
+// open, so each of its files is opened in one step instead of through all folders above it.
 package rootfs
 
 import (

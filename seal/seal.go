@@ -1,10 +1,11 @@
-// Package seal keeps secrets that lie in a database unreadable to whoever has the database: text is encrypted under a key
-// that only our processes have, and bound to what it is about, so that it can be neither read nor changed nor moved to
-// another row.
+// Package seal encrypts secrets that are kept in a database. Only our processes have the key. The
+// text is bound to what it is about, so nobody who has the database can read it, change it, or move
+// it to another row.
 //
-// A key is made of a secret text by HKDF with SHA-256 (RFC 5869, no salt): it is expanded, not stretched, so the text must be
-// random, such as `openssl rand -base64 32` prints, and not a password. What seals is AES-256-GCM (NIST SP 800-38D) with
-// a random nonce of 96 bits, good for far more than the 2^32 texts under one key that a registry never comes near.
+// A key comes from a secret text by HKDF with SHA-256 (RFC 5869, no salt). It is expanded, not
+// stretched, so the text must be random, such as the output of `openssl rand -base64 32`, and not a
+// password. The cipher is AES-256-GCM (NIST SP 800-38D) with a random nonce of 96 bits, safe for
+// 2^32 texts under one key, far more than a Registry has.
 package seal
 
 import (

@@ -1,9 +1,11 @@
-// Package source fetches what depositors name: files on web servers and uploads. It promises that bytes come as they
-// lie at the source (never compressed on the way), that going on in the middle of a file never mixes two states of it,
-// that no request reaches an address inside the operator's network unless it was allowed, that secrets in an address
-// reach nobody but the server they are for, and that every error tells a deposit at fault from a system at fault.
+// Package source fetches what depositors name: files on web servers and uploads.
 //
-// It never tries twice by itself: that is the caller's to decide, from Error.ContentFault and Error.RetryAfter.
+// Bytes come as they lie at the source, never compressed on the way. Resuming inside a file never
+// mixes two states of it (R5). No request reaches an address inside the operator's network unless
+// it was allowed. A secret in an address reaches only its own server. Every error tells a content
+// fault from a system fault.
+//
+// The package never retries: its caller decides, by Error.ContentFault and Error.RetryAfter.
 package source
 
 import (

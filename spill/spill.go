@@ -1,6 +1,6 @@
-// Package spill keeps records that are written once and read in order, in memory as long as they are
-// few and in a temporary file when they are many. So whoever joins lists of any length holds a bounded
-// part of them in memory.
+// Package spill keeps records that are written once and read in order: in memory while they are
+// few, in a temporary file when they are many. So lists of any length can be joined in bounded
+// memory.
 package spill
 
 import (

@@ -1,9 +1,9 @@
-// Package staging is where an item's bytes lie between the source and the object: fetched, digested, and named so that
-// nobody but the attempt that made a file ever writes it (R3).
+// Package staging keeps an item's bytes between their source and the object: fetched, digested, and
+// named so that only the attempt that made a file ever writes it (R3).
 //
-// Every key begins with the item and the attempt's number. What a superseded worker still writes there is its own;
-// its successor follows only what an attempt has recorded. Files have numbers, not names: a depositor's names are
-// kept in lists, byte for byte, and no storage has to be able to express them.
+// Every key begins with the item and the attempt's number. A superseded worker writes only under
+// its own keys; its successor follows only what an attempt has recorded. Files have numbers, not
+// names: depositors' names are kept in lists, byte for byte, so no storage has to express them.
 package staging
 
 import (

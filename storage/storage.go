@@ -1,15 +1,17 @@
-// Package storage keeps bytes under keys, so that a key either holds a whole, durable, unchanging object or nothing.
+// Package storage keeps bytes under keys. A key holds a whole, durable, unchanging object, or
+// nothing.
 //
-// An object appears in one step, when its writer commits, and is never written to again: a key is created once, read
-// any number of times and at last deleted. What a writer has not committed is invisible to Open, Stat and List, however
-// it ended. The one exception is Replace, which swaps a small object for another one atomically; it serves derived data
-// (an OCFL root inventory) that can be made again from objects that were only created.
+// An object appears in one step, when its writer commits, and is never written to again. A key is
+// created once, read any number of times and at last deleted. Open, Stat and List never see
+// uncommitted bytes, however their writer ended. The one exception is Replace, which atomically
+// swaps a small object for another. It serves derived data (an OCFL root inventory) that can be
+// made again.
 //
-// Interrupted writing goes on by Checkpoint and Resume. A checkpoint names bytes that survive a loss of power. A
-// successor never writes where its predecessor did: it starts an object of its own with a copy of those bytes, so a
-// predecessor that was only thought dead can do no harm.
+// Checkpoint and Resume continue interrupted writing. A checkpoint names bytes that survive a loss
+// of power. A successor never writes where its predecessor did: it begins an object of its own with
+// a copy of those bytes. So a predecessor that only seemed dead can do no harm.
 //
-// Drivers live in sub-packages; storagetest holds the one suite that all of them pass.
+// Drivers are in sub-packages; storagetest holds the one suite that all of them pass.
 package storage
 
 import (

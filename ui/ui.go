@@ -1,8 +1,9 @@
-// Package ui serves the pages: what runs, what failed and why, what waits for what, and what is preserved. They read, and
-// have a button for each act that an item allows and that who looks may ask.
+// Package ui serves the pages: what runs, what failed and why, what waits for what, and what is
+// preserved. It reads, and shows a button for each act that an item allows and that the viewer may
+// ask for.
 //
-// It keeps true that a page shows what the Registry says at this moment, that nothing of a depositor's (a name, a note, a
-// title) is ever anything but text on a page, and that a page needs no script, no other host and no colour to be read.
+// A page shows what the Registry says at this moment. A depositor's text (a name, a note, a title)
+// is only ever text on a page. A page needs no script, no other host and no colour.
 package ui
 
 import (

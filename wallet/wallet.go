@@ -1,7 +1,7 @@
-// Package wallet holds the credentials of a collection, or of a subscription, in the hands of one step.
+// Package wallet holds the credentials of a collection, or of a subscription, for one step.
 //
-// It keeps true that the Registry is asked for them once, that what it answers holds for the step, and that a secret is shown to
-// the origin that it was set for and over nothing but https.
+// It asks the Registry once; the answer holds for the step. A secret is shown only to the origin
+// that it was set for, and only over https.
 package wallet
 
 import (

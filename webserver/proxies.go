@@ -1,8 +1,8 @@
-// Package webserver is how a process serves HTTP to browsers and programs outside: behind which proxies, by which
-// certificates, and whether plain HTTP may be served at all.
+// Package webserver serves HTTP to browsers and programs outside: behind which proxies, by which
+// certificates, and whether plain HTTP is allowed.
 //
-// It keeps true that nothing a client says of itself in a header (its address, the host it asked, whether it came by TLS) is
-// believed, unless a proxy that the operator trusts says it.
+// It believes nothing that a client's headers say of itself (its address, the host it asked for,
+// whether it came by TLS), unless a proxy that the operator trusts says so.
 package webserver
 
 import (

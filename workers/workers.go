@@ -1,8 +1,8 @@
 // Package workers holds the worker of each stage, one file each, and what they share.
 //
-// Each worker does one step of one item and may be killed at any instant: it writes only names of its own attempt,
-// keeps in the Registry what must not be made twice, and tells wrong content from a failing system by the kind of
-// error it returns.
+// Each worker does one step of one item and may be killed at any instant. It writes only names of
+// its own attempt (R0), keeps in the Registry what must not be made twice (R8), and tells content
+// faults from system faults by the kind of its error (I8).
 package workers
 
 import (

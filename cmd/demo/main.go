@@ -1,6 +1,6 @@
-// Command demo shows Holdfast's main job from end to end on a machine with nothing but Go: it serves a small sample,
-// starts `holdfast up` in a temporary folder, submits the sample, and checks everything that came out. It ends with 0
-// only when all of it is as it should be.
+// Command demo shows Holdfast's main job from end to end on a machine that has only Go. It serves a
+// small sample, starts `holdfast up` in a temporary folder, submits the sample, and checks
+// everything that came out. It exits with 0 only when all of that is right.
 package main
 
 import (

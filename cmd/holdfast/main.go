@@ -1,8 +1,8 @@
-// Command holdfast is Holdfast in one binary: the service, its production roles, and the commands that speak to it.
-// docs/cli.md is its reference.
+// Command holdfast is Holdfast in one binary: the service, its production roles, and the commands
+// that talk to it. docs/cli.md is its reference.
 //
-// It keeps true that standard output is data and standard error is everything else, that every error ends in an exit
-// code with one meaning, and that nothing outside cmd reads the environment or ends the process.
+// Standard output is data; standard error is everything else. Every error ends in an exit code with
+// one meaning. Nothing outside cmd reads the environment or ends the process.
 package main
 
 import (

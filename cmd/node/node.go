@@ -1,7 +1,7 @@
-// Package node assembles the processes of Holdfast from their parts. `holdfast up` runs all parts in one process over one
-// folder; in production each role is a process of its own. The parts are the same code in both.
+// Package node assembles Holdfast's processes from their parts. `holdfast up` runs all parts in one
+// process over one folder. In production each role is a process of its own, made of the same parts.
 //
-// It keeps true that a process which could not start leaves nothing running, and that one which is closed drains first.
+// A process that cannot start leaves nothing running. One that is closed drains first.
 package node
 
 import (

@@ -1,10 +1,10 @@
 // Package siegfried identifies files by a siegfried server, `sf -serve`, which knows PRONOM.
 //
-// A file is sent to it whole, as a stream: PRONOM's signatures look at beginnings, ends, and into containers. The server
-// is the operator's own, named in the configuration and never by a depositor, so that the guard over depositors'
-// addresses has no part in it; it cannot lead elsewhere either, since redirects are not followed.
+// It sends each file whole, as a stream, because PRONOM's signatures look at beginnings, ends, and
+// into containers. The operator configures the server; no depositor can name it. So the guard on
+// depositors' addresses does not apply, and redirects are not followed.
 //
-// Source: the server's own page of usage (GET /), and its answers in JSON, as of siegfried 1.11.
+// Source: the server's own usage page (GET /), and its JSON answers, as of siegfried 1.11.
 package siegfried
 
 import (

@@ -1,5 +1,5 @@
-// Package interimtest is the conformance suite of [interim.Store]: every driver passes it, and a driver that does may
-// take any other's place.
+// Package interimtest is the conformance suite of [interim.Store]. Every driver passes it, so each
+// can replace another.
 package interimtest
 
 import (

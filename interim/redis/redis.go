@@ -1,13 +1,14 @@
 // Package redis keeps interim data in Redis (6.2 or newer), for workers in containers of their own.
 //
-// It keeps true that all of an attempt's entries lie in one hash, and that a small index per item lists the attempts
-// that have one; both change in one atomic step. Keys:
+// All entries of an attempt are in one hash, and a small index per item lists the attempts that
+// have one. Both change in one atomic step. Keys:
 //
 //	holdfast:interim:{ITEM}     the index: attempt number -> number it was adopted from, or 0
 //	holdfast:interim:{ITEM}:N   the entries of attempt N: key -> value
 //
-// The braces keep an item's keys together should the server be a cluster. There is no expiry: an item may wait for
-// weeks and still go on where it stood; Drop cleans up when it is settled, and the report of orphans finds the rest.
+// The braces keep an item's keys on one server of a cluster. Nothing expires: an item may wait for
+// weeks and then go on. Drop removes the data of a settled item, and the report of orphans finds
+// the rest.
 package redis
 
 import (

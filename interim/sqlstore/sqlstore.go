@@ -1,8 +1,8 @@
 // Package sqlstore keeps interim data in an SQLite file, for Holdfast in one process.
 //
-// It keeps true that the file is only ever as large a risk as interim data may be: a power cut rolls it back to an
-// earlier commit, and a damaged file is set aside and begun anew. The file is its own, apart from the Registry's, so
-// that no write here can hold up a lease renewal there (safety rule R25).
+// The file may lose recent data, as interim data may: a power cut rolls it back to an earlier
+// commit, and a damaged file is set aside and begun anew. It is apart from the Registry's file, so
+// a write here cannot delay a lease renewal there (R25).
 package sqlstore
 
 import (

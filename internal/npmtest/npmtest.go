@@ -1,5 +1,5 @@
-// Package npmtest runs clients that other projects wrote in JavaScript, so that protocols of ours are tried by somebody
-// who has read their specifications and not our code.
+// Package npmtest runs clients that other projects wrote in JavaScript, so that our protocols are
+// tested by programs that know the specifications and not our code.
 package npmtest
 
 import (

@@ -1,4 +1,5 @@
-// Package proctest runs servers of others' making as child processes of a test: each answers when Start returns, and is gone when Kill does.
+// Package proctest runs foreign servers as child processes of a test: each answers when Start
+// returns, and is gone when Kill does.
 package proctest
 
 import (

@@ -1,4 +1,5 @@
-// Package mailtest runs a real SMTP server in the process of a test, which keeps what it is sent and can be told to misbehave.
+// Package mailtest runs a real SMTP server in the process of a test. It keeps what it is sent, and
+// misbehaves on request.
 package mailtest
 
 import (

@@ -1,9 +1,9 @@
 // Package api serves a registry.Store over HTTP under /api/v1, and the pages beside it.
 //
-// It keeps true that nothing is acknowledged before it is durable: an upload is answered when its bytes and its record are
-// stored, a submission when its batch is committed. Every request is somebody's, by a token whose role may do it; every
-// refusal is a problem document (RFC 9457) that says what happened, to what and what to do, and stands in the log; no
-// input, however odd, is answered by a status of the 500s.
+// Nothing is acknowledged before it is durable: an upload when its bytes and its record are stored,
+// a submission when its batch is committed. Every request belongs to a token whose role allows it.
+// Every refusal is a problem document (RFC 9457) that says what happened, to what, and what to do,
+// and is logged. No input, however odd, is answered by a status of the 500s.
 package api
 
 import (

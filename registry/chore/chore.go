@@ -1,4 +1,5 @@
-// Package chore does what a Registry does by itself again and again, whatever comes of it.
+// Package chore runs a function at intervals until its context ends, and logs when it begins to
+// fail and when it works again.
 package chore
 
 import (

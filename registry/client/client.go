@@ -1,9 +1,11 @@
-// Package client asks a Holdfast over its HTTP API. It keeps true that what it returns without an error is what the server
-// answered and has committed, that bytes it sends or brings are checked against their digests on the way, and that a refusal is
-// told in the server's words: a *Problem, which errors.Is and errors.As find the registry's own errors in.
+// Package client is the client of Holdfast's HTTP API, for commands and programs.
 //
-// It never tries twice by itself, since whoever calls knows what may be repeated: only FollowEvents and SendFile go on where
-// they were.
+// A result without an error is what the server answered and has committed. Bytes are checked
+// against their digests on the way. A refusal is a *Problem in the server's words, in which
+// errors.Is and errors.As find the registry's own errors.
+//
+// The client never retries, because only its caller knows what may be repeated. The exceptions are
+// FollowEvents and SendFile, which continue where they were.
 package client
 
 import (

@@ -1,9 +1,10 @@
-// Package forward tells the receivers of subscriptions what happens: an NSQ topic, or a webhook.
+// Package forward sends the events of the feed to the receivers of subscriptions: an NSQ topic, or
+// a webhook.
 //
-// It keeps true that a receiver is told each event that its subscription's filter takes, at least once and in the order of the
-// feed: a cursor moves only after the receiver has acknowledged what lies before it, and one request of a subscription is under
-// way at a time. What is read has been committed. A receiver that is down, slow or wrong delays its own subscription for as long
-// as that lasts and nobody else; nothing of the pipeline waits for any of this.
+// A receiver gets each event that its subscription's filter selects, at least once and in the order
+// of the feed. The cursor moves only after the receiver has acknowledged, and a subscription has
+// one request under way at a time. Only committed events are sent. A receiver that is down, slow or
+// wrong delays its own subscription only, and nothing of the pipeline waits.
 package forward
 
 import (

@@ -1,10 +1,12 @@
-// Package protocol is how workers in other processes ask the Registry over HTTP. Both ends are here: [Server] answers on top of a store,
-// [Client] is a registry.ForWorkers that asks. Each method is declared once, in methods.go, with its name, its arguments, and the stages
-// whose workers may ask it.
+// Package protocol is how workers in other processes call the Registry over HTTP. Both ends are
+// here: [Server] answers from a store, [Client] is a registry.ForWorkers that asks. Each method is
+// declared once, in methods.go, with its name, its arguments, and the stages whose workers may call
+// it.
 //
-// It keeps true that errors of the contract are on this side what they were on the other, with all their fields; that what an attempt
-// writes is fenced by the token that claimed it; and that no answer is registry.ErrUnavailable. It knows neither how a token is proven nor
-// how a problem is written down: the public API around it does. It is no part of that API, and changes with the workers.
+// An error of the contract arrives with all its fields. Every write of an attempt is fenced by the
+// token that claimed it. No answer means registry.ErrUnavailable. The package knows neither how a
+// token is proven nor how a problem is written: the public API around it does. The protocol is no
+// part of that API, and changes with the workers.
 package protocol
 
 import (

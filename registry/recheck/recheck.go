@@ -1,5 +1,5 @@
-// Package recheck has stored files read again when their time has come, so that damage is found while another storage
-// still has the bytes to mend it with.
+// Package recheck schedules fixity checks: it makes items for stored files whose last check is too
+// old, so that damage is found while another storage still has good bytes.
 package recheck
 
 import (

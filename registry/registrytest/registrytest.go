@@ -1,8 +1,9 @@
-// Package registrytest is the conformance suite of registry.Store: what every driver must keep true.
+// Package registrytest is the conformance suite of registry.Store: what every driver must keep
+// true.
 //
-// It is black box. It asks only through the contract, looks at what became of the data, and after every test checks the
-// invariants that always hold (I3, I9, I11 of docs/invariants.md). A test of a safety rule there bears its
-// number; a scenario that mrt-zk tests, too, bears its name there.
+// It is a black box: it uses only the contract, looks at what became of the data, and after every
+// test checks the invariants that always hold (I3, I9, I11 of docs/invariants.md). A test of a
+// safety rule bears its number. A scenario that mrt-zk tests, too, bears its name there.
 package registrytest
 
 import (

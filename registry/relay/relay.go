@@ -1,7 +1,7 @@
-// Package relay rings for items whose message is due: the second half of the outbox (I2).
+// Package relay publishes messages for items that are due: the second half of the outbox (I2).
 //
-// What the Registry committed as due is offered to the workers only afterwards. A crash in between costs the time to
-// the next ring and nothing else, and a message too many costs a refused claim.
+// It publishes only what the Registry has committed. A crash in between delays a message until its
+// next repeat. A message too many costs a refused claim.
 package relay
 
 import (

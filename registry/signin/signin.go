@@ -1,8 +1,9 @@
-// Package signin lets browsers sign in to the pages: with a token in a form, by a one-time link, or at an OpenID provider.
+// Package signin lets browsers sign in to the pages: with a token in a form, by a one-time link, or
+// at an OpenID provider.
 //
-// It keeps true that a cookie never holds a token, but the secret of a session that is stored as its hash and ends with the
-// token; that a link is used up by a person's click and never by a program that looks where it leads; and that attempts are
-// bounded, and each is audited.
+// A cookie never holds a token, but the secret of a session, which is stored as its hash and ends
+// with the token. Only a person's click uses up a link; a program that previews it does not.
+// Attempts are limited, and each is audited.
 package signin
 
 import (

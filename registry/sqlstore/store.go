@@ -1,10 +1,12 @@
-// Package sqlstore is the registry.Store in an SQL database: SQLite, embedded, or PostgreSQL, which several processes may use.
+// Package sqlstore is the registry.Store in an SQL database: SQLite, embedded, or PostgreSQL, which
+// several processes may share.
 //
-// Every method is one transaction, and writing transactions take turns, on SQLite because there is one writer and on
-// PostgreSQL by an advisory lock: what is read in one stays true until it is committed. Writes that arrive while another
-// transaction commits are taken together into the next one, each in a savepoint of its own, so that they share one fsync
-// and one fault never touches its neighbours (R10). Reads use a pool of their own and never block
-// writers (R25).
+// Every method is one transaction. Writing transactions take turns, on SQLite because there is one
+// writer, on PostgreSQL by an advisory lock. So what a transaction reads stays true until it
+// commits. Writes that arrive during a commit join the next transaction and share its fsync. If one
+// of them fails, all run again with a savepoint each, so that a fault never touches its neighbours
+// (R10). Reads use a pool of their own and never block writers (R25). docs/design.md, "The two
+// databases", says why.
 package sqlstore
 
 import (

@@ -1,5 +1,5 @@
-// Package sweep takes items back from workers that are gone: whatever happened to a worker, its items go on within
-// one lease (I4).
+// Package sweep takes items back from lost workers, so that an item goes on within one lease
+// whatever happened to its worker (I4).
 package sweep
 
 import (

@@ -1,8 +1,8 @@
-// Package wire holds what the HTTP API under /api/v1 says that package registry does not say already: requests, and
-// answers that exist only over HTTP. Server and client share these types, so that the two cannot come apart; everything
-// else travels as the registry's own types, whose JSON names are part of that contract.
+// Package wire holds the requests and answers that exist only in the HTTP API under /api/v1. Server
+// and client share these types, so the two cannot differ. Everything else travels as the registry's
+// own types, whose JSON names are part of that contract.
 //
-// A field that is added is optional; a field's meaning never changes (docs/invariants.md, R27).
+// A new field is optional, and a field's meaning never changes (docs/invariants.md, R27).
 package wire
 
 // Base is the path under which the API lies.

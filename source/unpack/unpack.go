@@ -1,17 +1,17 @@
-// Package unpack walks the files in a container (zip, tar, tar.gz, tar.bz2, tar.xz, tar.zst) as a stream, so that only regular files with
-// safe and unambiguous names ever come out, within limits, and every byte that came out was checked as far as the
-// format allows. It writes nothing anywhere.
+// Package unpack walks the files in a container (zip, tar, tar.gz, tar.bz2, tar.xz, tar.zst) as a
+// stream. Only regular files with safe and unambiguous names come out, within limits, and every
+// byte was checked as far as the format allows. The package writes nothing.
 //
-// All entries that cannot be taken are told at once: behind the first of them the walk goes on to look for others, and hands
-// out nothing more. Damage and limits end it.
+// All entries that cannot be taken are reported at once: after the first of them the walk continues
+// to look for others, and hands out nothing more. Damage and limits end it.
 //
-// A walk that ends without an error has seen the container to its very end: checksums were right, the end mark was
-// there, nothing followed it. A walk that ends with an error may have handed out files before; whoever stored them
-// throws them away. A zip is judged whole, by its directory, before its first file is handed out.
+// A walk without an error has seen the container to its end: checksums were right, the end mark was
+// there, nothing followed it. A walk with an error may have handed out files before; its caller
+// must discard them. A zip is judged whole, by its directory, before its first file is handed out.
 //
-// Names are kept byte for byte where they are UTF-8, and refused where they are not, unless somebody says how to read them
-// (Limits.NameEncoding). Of both is excepted that what tar itself ignores is left out ("./" in front, "/./",
-// "//"). Two names that differ only by case or by the normal form of their letters are two names.
+// Names are kept byte for byte where they are UTF-8, and refused otherwise, unless
+// Limits.NameEncoding says how to read them. What tar itself ignores is left out ("./" in front,
+// "/./", "//"). Names that differ only by case or by normal form are two names.
 package unpack
 
 import (

@@ -1,9 +1,11 @@
-// Package dir is a storage.Store in a directory of a file system: the object a/b is the file DIR/a/b, byte for byte.
+// Package dir is a storage.Store in a directory of a file system: the object a/b is the file
+// DIR/a/b, byte for byte.
 //
-// A file gets its name by link(2), after its content was synced and made read-only, and the folder is synced after
-// that. So whatever stands in the tree under its own name is whole and durable, and a name is never taken twice.
-// Where the kernel can (O_TMPFILE), a file on its way has no name at all, and a killed process leaves nothing behind. Only
-// what was checkpointed has one, in a scratch folder that mirrors the keys and that no key can reach.
+// A file gets its name by link(2), after its content was synced and made read-only; the folder is
+// synced after that. So every file under its own name is whole and durable, and a name is never
+// taken twice. Where the kernel can (O_TMPFILE), an unfinished file has no name, and a killed
+// process leaves nothing behind. Only checkpointed bytes have one, in a scratch folder that mirrors
+// the keys and that no key can reach.
 //
 // All access goes through os.Root, so no name and no symbolic link leads out of DIR.
 package dir

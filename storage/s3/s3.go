@@ -1,14 +1,15 @@
 // Package s3 is a storage.Store in a bucket: the object a/b is the S3 object PREFIX/a/b.
 //
-// S3 shows an upload to nobody before it is completed, and never again once it was aborted, so an upload in progress
-// cannot be gone on with by copying from it. What a writer has not committed therefore lies in objects of the writer's own,
-// its pieces, below a scratch prefix that no key can reach: created once, never written to again, and named by what of the
-// content they hold. A checkpoint names a writer and a length; whoever resumes it copies pieces inside S3 and writes
-// nothing that the predecessor could touch, or that could touch the predecessor. Commit puts the pieces together inside S3
-// and makes the result visible by one conditional request.
+// Nobody can read an S3 upload before it is completed, so a successor cannot copy from one in
+// progress. A writer's uncommitted bytes are therefore in objects of its own, its pieces, below a
+// scratch prefix that no key can reach: created once, never written to again, and named by their
+// place in the content. A checkpoint names a writer and a length. Resume copies pieces inside S3
+// and touches nothing of the predecessor's. Commit joins the pieces inside S3 and publishes the
+// result by one conditional request.
 //
-// Every object carries a mark of the writer that committed it, in its metadata. It tells whether a commit whose answer was
-// lost took effect, and whether the object at a key is the one that a checkpoint speaks of.
+// Every object carries the mark of its writer in its metadata. The mark tells whether a commit
+// whose answer was lost took effect, and whether the object at a key is the one that a checkpoint
+// means. docs/design.md, "Bytes in S3", says why.
 package s3
 
 import (

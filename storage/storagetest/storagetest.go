@@ -1,5 +1,5 @@
-// Package storagetest holds what every storage.Store has to keep true, as one suite for all drivers, and a Store that
-// fails on demand for the tests of everything built on storage.
+// Package storagetest holds the conformance suite of storage.Store, for all drivers, and a Store
+// that fails on demand, for the tests of everything built on storage.
 package storagetest
 
 import (
