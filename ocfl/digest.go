@@ -8,6 +8,8 @@ import (
 	"encoding/hex"
 	"hash"
 	"strings"
+
+	"golang.org/x/crypto/blake2b"
 )
 
 // Digest algorithms that can address content.
@@ -39,6 +41,15 @@ func newHash(algorithm string) hash.Hash {
 		return newBlake2b(20)
 	}
 	return nil
+}
+
+// newBlake2b returns BLAKE2b without a key (RFC 7693) with a sum of size bytes, 1 to 64.
+func newBlake2b(size int) hash.Hash {
+	h, err := blake2b.New(size, nil)
+	if err != nil {
+		panic(err) // it refuses other sizes only
+	}
+	return h
 }
 
 // addresses says whether an algorithm may be used in a manifest.
