@@ -1,20 +1,16 @@
 package registry_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/holdfast/holdfast/internal/generatedtest"
 	"github.com/holdfast/holdfast/registry"
 )
 
-var update = flag.Bool("update", false, "write docs/states.md")
+//go:generate go test . -run ^TestGenerated -update
 
 // why says of every change that neither seed document has what it is for. A change without an entry fails the test.
 var why = map[registry.Act]string{
@@ -213,7 +209,7 @@ func statesDoc() string {
 	var b strings.Builder
 	b.WriteString(`# States
 
-<!-- Made by "go test ./registry -run TestStatesDoc -update" from registry.Transitions; do not edit. -->
+<!-- Made by go generate ./registry from registry.Transitions; do not edit. -->
 
 An item's state is the name that people see. It is derived from the item's stage, its status and a few facts beside
 them; only stage and status are stored. This page lists every change there is: what is not listed is refused with
@@ -345,7 +341,7 @@ func missing() (out []seedEdge) {
 	return out
 }
 
-func TestStatesDoc(t *testing.T) {
+func TestGeneratedStates(t *testing.T) {
 	for _, act := range oursActs() {
 		if why[act] == "" {
 			t.Errorf("nothing says why %s is allowed", act)
@@ -356,20 +352,5 @@ func TestStatesDoc(t *testing.T) {
 			t.Errorf("the seeds allow %s of %s -> %s, and nothing says why it is missing", s.action, s.from, s.to)
 		}
 	}
-	path := filepath.Join("..", "docs", "states.md")
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(statesDoc()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(statesDoc(), string(got)); diff != "" {
-		t.Errorf("docs/states.md is not what the table says; run go test ./registry -run TestStatesDoc -update (-want +got):\n%s", diff)
-	}
+	generatedtest.File(t, "docs/states.md", statesDoc())
 }
