@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/registry/client"
-	"github.com/holdfast/holdfast/registry/wire"
+	"github.com/holdfast/holdfast/web/client"
+	"github.com/holdfast/holdfast/web/wire"
 )
 
 // deposit is a payload and what must have come of it.

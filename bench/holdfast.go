@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/cmd/node"
-	"github.com/holdfast/holdfast/registry/client"
+	"github.com/holdfast/holdfast/web/client"
 )
 
 // service is a running `holdfast up`.

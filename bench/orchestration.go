@@ -14,10 +14,10 @@ import (
 
 	"github.com/holdfast/holdfast/base"
 	interimsql "github.com/holdfast/holdfast/interim/sqlstore"
+	"github.com/holdfast/holdfast/periodic/relay"
 	"github.com/holdfast/holdfast/queue"
 	"github.com/holdfast/holdfast/queue/broker"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/registry/relay"
 	"github.com/holdfast/holdfast/registry/sqlstore"
 )
 

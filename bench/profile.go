@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast/holdfast/cmd/config"
 	"github.com/holdfast/holdfast/cmd/node"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/registry/client"
+	"github.com/holdfast/holdfast/web/client"
 )
 
 // profiles runs one round of large, batch, small and orchestration with Holdfast in this process, and writes profiles.

@@ -3,7 +3,7 @@ package registry
 import "context"
 
 // ForWorkers is all that workers ask of the Registry: of the store itself in one process with it, over HTTP from another one
-// (registry/protocol). Whatever else the Registry can do is not for workers.
+// (web/protocol). Whatever else the Registry can do is not for workers.
 type ForWorkers interface {
 	Working
 	Preserving

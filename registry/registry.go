@@ -7,6 +7,6 @@
 //
 // The package holds the words (WorkItem, Stage, Status, Route), the state machine that they obey,
 // and [Store], the contract, which registry/sqlstore implements. Workers in other processes use its
-// part [ForWorkers], which registry/protocol carries over HTTP. The package imports the standard
+// part [ForWorkers], which web/protocol carries over HTTP. The package imports the standard
 // library only.
 package registry

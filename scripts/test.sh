@@ -8,7 +8,7 @@ export GOFLAGS="-trimpath ${GOFLAGS:-}"
 
 # These run whole without the race detector: the processes that e2e starts are not watched in any case, and the Registry's
 # suites are long. What many callers do at once there runs under it, too. The workers' tests are parted below.
-apart='/(e2e|registry/sqlstore|registry/protocol|workers) '
+apart='/(e2e|registry/sqlstore|web/protocol|workers) '
 at_once='^TestStore$/^(claim|fence|feed|lock|renew|settle|stop)$|^TestPostgreSQL$/^(claim|lock|settle)$|^Test(Group|Joint|Swarm|Processes|Turns|Store_.*)$|^TestR16_'
 
 # The workers' tests that kill, fail or fill at every call in turn do the same work over and over: once under the race detector, by
@@ -32,11 +32,11 @@ failed=0
 race "${watched[@]}" || failed=1
 CGO_ENABLED=0 go_test -vet=off "${plain[@]}" || failed=1
 race -skip "$in_turn" ./workers & # alone it leaves a core idle half of the time
-race -run "$at_once" ./registry/sqlstore ./registry/protocol || failed=1
+race -run "$at_once" ./registry/sqlstore ./web/protocol || failed=1
 wait $! || failed=1
 CGO_ENABLED=0 go_test -vet=off -run "$in_turn" ./workers &
 # The processes that e2e starts wait for one another most of the time, so more of its tests run at once than there are cores.
-CGO_ENABLED=0 go_test -vet=off ./registry/sqlstore ./registry/protocol || failed=1
+CGO_ENABLED=0 go_test -vet=off ./registry/sqlstore ./web/protocol || failed=1
 CGO_ENABLED=0 go_test -vet=off -parallel 4 ./e2e || failed=1
 CGO_ENABLED=0 go_test -vet=off -run '^TestMemory' ./intake || failed=1 # the race detector takes several times the memory
 wait $! || failed=1

@@ -12,14 +12,14 @@ import (
 
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/checkm"
+	"github.com/holdfast/holdfast/periodic/relay"
+	"github.com/holdfast/holdfast/periodic/sweep"
 	"github.com/holdfast/holdfast/queue"
 	"github.com/holdfast/holdfast/queue/broker"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/registry/api"
-	"github.com/holdfast/holdfast/registry/client"
-	"github.com/holdfast/holdfast/registry/protocol"
-	"github.com/holdfast/holdfast/registry/relay"
-	"github.com/holdfast/holdfast/registry/sweep"
+	"github.com/holdfast/holdfast/web/api"
+	"github.com/holdfast/holdfast/web/client"
+	"github.com/holdfast/holdfast/web/protocol"
 	"github.com/holdfast/holdfast/workers"
 )
 

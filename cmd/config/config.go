@@ -16,10 +16,10 @@ import (
 	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/receipt"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/registry/signin"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/source/unpack"
-	"github.com/holdfast/holdfast/webserver"
+	"github.com/holdfast/holdfast/web/signin"
+	"github.com/holdfast/holdfast/web/webserver"
 )
 
 // Prefix begins every name that is ours.

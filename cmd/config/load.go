@@ -13,9 +13,9 @@ import (
 	"github.com/holdfast/holdfast/ezid"
 	"github.com/holdfast/holdfast/mail"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/registry/signin"
 	"github.com/holdfast/holdfast/seal"
-	"github.com/holdfast/holdfast/webserver"
+	"github.com/holdfast/holdfast/web/signin"
+	"github.com/holdfast/holdfast/web/webserver"
 )
 
 // Fault is one thing wrong with the environment.

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/registry/client"
-	"github.com/holdfast/holdfast/registry/wire"
+	"github.com/holdfast/holdfast/web/client"
+	"github.com/holdfast/holdfast/web/wire"
 )
 
 // act is an act as it is asked on the command line: of items by their ids, or of all that match a query.

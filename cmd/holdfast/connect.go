@@ -13,8 +13,8 @@ import (
 
 	"github.com/holdfast/holdfast/cmd/config"
 	"github.com/holdfast/holdfast/cmd/node"
-	"github.com/holdfast/holdfast/registry/client"
-	"github.com/holdfast/holdfast/webserver"
+	"github.com/holdfast/holdfast/web/client"
+	"github.com/holdfast/holdfast/web/webserver"
 )
 
 // clientFlags adds what every command has that speaks to a running Holdfast.

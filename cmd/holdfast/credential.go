@@ -12,8 +12,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/registry/client"
-	"github.com/holdfast/holdfast/registry/wire"
+	"github.com/holdfast/holdfast/web/client"
+	"github.com/holdfast/holdfast/web/wire"
 )
 
 // credentialOwner is what has credentials: a collection, or a subscription.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/holdfast/holdfast/cmd/node"
-	"github.com/holdfast/holdfast/registry/wire"
+	"github.com/holdfast/holdfast/web/wire"
 )
 
 // holdfastWith runs the program with something on standard input.

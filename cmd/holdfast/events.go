@@ -12,7 +12,7 @@ import (
 
 	"github.com/holdfast/holdfast/cmd/node"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/registry/client"
+	"github.com/holdfast/holdfast/web/client"
 )
 
 func (a *app) eventsCommand() *cobra.Command {

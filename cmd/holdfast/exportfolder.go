@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast/holdfast/bagit"
 	"github.com/holdfast/holdfast/parcel"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/registry/client"
+	"github.com/holdfast/holdfast/web/client"
 )
 
 // Names of an export's own in the folder or beside the tar that it writes. They go when it is done.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/holdfast/holdfast/parcel"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/registry/client"
+	"github.com/holdfast/holdfast/web/client"
 )
 
 // toTar writes the files as one tar, which has its name when all of it is there, right and on the disk. Until then it lies beside

@@ -11,7 +11,7 @@ import (
 
 	"github.com/holdfast/holdfast/cmd/node"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/registry/client"
+	"github.com/holdfast/holdfast/web/client"
 )
 
 // target is something whose progress can be followed: a batch, or one of its jobs.

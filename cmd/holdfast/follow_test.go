@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/registry/wire"
+	"github.com/holdfast/holdfast/web/wire"
 )
 
 // A service that is away for a moment does not end the waiting: the work goes on without those who watch it.

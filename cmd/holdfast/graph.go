@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/registry/client"
-	"github.com/holdfast/holdfast/registry/wire"
+	"github.com/holdfast/holdfast/web/client"
+	"github.com/holdfast/holdfast/web/wire"
 )
 
 func (a *app) graphCommand() *cobra.Command {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/holdfast/holdfast/cmd/config"
 	"github.com/holdfast/holdfast/cmd/node"
-	"github.com/holdfast/holdfast/webserver"
+	"github.com/holdfast/holdfast/web/webserver"
 )
 
 // healthTimeout is how long a service may take to say that it is well.

@@ -6,7 +6,7 @@ import (
 	"io"
 
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/registry/wire"
+	"github.com/holdfast/holdfast/web/wire"
 )
 
 // The lines that --json prints while something is submitted or followed. Readers must tolerate fields that they do not

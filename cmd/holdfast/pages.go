@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/registry/client"
+	"github.com/holdfast/holdfast/web/client"
 )
 
 // fetch asks for one page of a list.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/holdfast/holdfast/profile"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/registry/wire"
+	"github.com/holdfast/holdfast/web/wire"
 )
 
 // saving is what the flags of `collection create` and `update` say.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/holdfast/holdfast/profile"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/registry/client"
+	"github.com/holdfast/holdfast/web/client"
 )
 
 func (a *app) collectionHistoryCommand() *cobra.Command {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/holdfast/holdfast/profile"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/registry/client"
-	"github.com/holdfast/holdfast/registry/wire"
+	"github.com/holdfast/holdfast/web/client"
+	"github.com/holdfast/holdfast/web/wire"
 )
 
 // importing is what the flags of `collection import` say.

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast/holdfast/receipt"
-	"github.com/holdfast/holdfast/registry/wire"
+	"github.com/holdfast/holdfast/web/wire"
 )
 
 var errReceipt = errors.New("the service's inventory is not what the receipt was signed over")

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/registry/client"
 	"github.com/holdfast/holdfast/reportfile"
+	"github.com/holdfast/holdfast/web/client"
 )
 
 // reportOptions is what `batch report` is asked for.

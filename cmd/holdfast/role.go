@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast/holdfast/cmd/config"
 	"github.com/holdfast/holdfast/cmd/node"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/webserver"
+	"github.com/holdfast/holdfast/web/webserver"
 )
 
 // startWait is how long a role waits at its start for services that do not answer.

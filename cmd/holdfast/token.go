@@ -16,9 +16,9 @@ import (
 	"github.com/holdfast/holdfast/cmd/config"
 	"github.com/holdfast/holdfast/cmd/node"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/registry/api"
-	"github.com/holdfast/holdfast/registry/client"
-	"github.com/holdfast/holdfast/registry/wire"
+	"github.com/holdfast/holdfast/web/api"
+	"github.com/holdfast/holdfast/web/client"
+	"github.com/holdfast/holdfast/web/wire"
 )
 
 func (a *app) tokenCommand() *cobra.Command {

@@ -20,10 +20,10 @@ import (
 	"github.com/holdfast/holdfast/mail"
 	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/registry/api"
-	"github.com/holdfast/holdfast/registry/signin"
 	"github.com/holdfast/holdfast/seal"
-	"github.com/holdfast/holdfast/webserver"
+	"github.com/holdfast/holdfast/web/api"
+	"github.com/holdfast/holdfast/web/signin"
+	"github.com/holdfast/holdfast/web/webserver"
 )
 
 // defaultDir is the folder of `up`, and where client commands look for it.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/registry/wire"
+	"github.com/holdfast/holdfast/web/wire"
 )
 
 // verification adds up what verifying objects came to.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/queue/broker"
-	"github.com/holdfast/holdfast/webserver"
+	"github.com/holdfast/holdfast/web/webserver"
 )
 
 // BrokerOptions says what an NSQ broker's process does. Common.Listen is its HTTP side.

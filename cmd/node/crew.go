@@ -26,12 +26,12 @@ import (
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/queue"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/registry/api"
 	"github.com/holdfast/holdfast/seal"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/source/s3source"
 	"github.com/holdfast/holdfast/source/unpack"
 	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/web/api"
 	"github.com/holdfast/holdfast/workers"
 )
 

@@ -14,8 +14,8 @@ import (
 
 	"github.com/holdfast/holdfast/receipt"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/registry/signin"
 	"github.com/holdfast/holdfast/seal"
+	"github.com/holdfast/holdfast/web/signin"
 )
 
 var (

@@ -12,10 +12,10 @@ import (
 
 	"github.com/holdfast/holdfast/cmd/node"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/registry/api"
-	"github.com/holdfast/holdfast/registry/client"
-	"github.com/holdfast/holdfast/registry/wire"
 	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/web/api"
+	"github.com/holdfast/holdfast/web/client"
+	"github.com/holdfast/holdfast/web/wire"
 )
 
 // readyz asks what a node says of itself.

@@ -9,8 +9,8 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/holdfast/holdfast/registry/api"
-	"github.com/holdfast/holdfast/registry/wire"
+	"github.com/holdfast/holdfast/web/api"
+	"github.com/holdfast/holdfast/web/wire"
 )
 
 // AskHealth asks /healthz of a process of any role. trust says how it is known by TLS; nil: as others are.

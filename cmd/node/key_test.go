@@ -9,8 +9,8 @@ import (
 
 	"github.com/holdfast/holdfast/cmd/node"
 	"github.com/holdfast/holdfast/receipt"
-	"github.com/holdfast/holdfast/registry/client"
-	"github.com/holdfast/holdfast/registry/wire"
+	"github.com/holdfast/holdfast/web/client"
+	"github.com/holdfast/holdfast/web/wire"
 )
 
 // TestUp_Key: the folder gets a key once, unless one is given; a key that is given goes before it, and damage is told at the start.

@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast/holdfast/interim/redis"
 	"github.com/holdfast/holdfast/queue"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/registry/wire"
+	"github.com/holdfast/holdfast/web/wire"
 )
 
 // needTimeout bounds one try to open something, needPause lies between two.

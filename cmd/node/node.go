@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast/holdfast/registry/signin"
+	"github.com/holdfast/holdfast/web/signin"
 )
 
 // Common is what every process is told. Log must be set.

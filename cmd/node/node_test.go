@@ -17,7 +17,7 @@ import (
 
 	"github.com/holdfast/holdfast/cmd/node"
 	"github.com/holdfast/holdfast/mint"
-	"github.com/holdfast/holdfast/webserver"
+	"github.com/holdfast/holdfast/web/webserver"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -12,11 +12,11 @@ import (
 	"slices"
 
 	interimsql "github.com/holdfast/holdfast/interim/sqlstore"
+	"github.com/holdfast/holdfast/periodic/forward"
 	"github.com/holdfast/holdfast/queue"
 	"github.com/holdfast/holdfast/queue/broker"
 	"github.com/holdfast/holdfast/receipt"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/registry/forward"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/storage/dir"
 )

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/registry/signin"
-	"github.com/holdfast/holdfast/webserver"
+	"github.com/holdfast/holdfast/web/signin"
+	"github.com/holdfast/holdfast/web/webserver"
 )
 
 // Web is how a process that serves the API and the pages meets browsers. The zero value has defaults.

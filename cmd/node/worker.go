@@ -15,10 +15,10 @@ import (
 	"github.com/holdfast/holdfast/interim/redis"
 	"github.com/holdfast/holdfast/queue"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/registry/api"
-	"github.com/holdfast/holdfast/registry/client"
-	"github.com/holdfast/holdfast/registry/protocol"
-	"github.com/holdfast/holdfast/registry/wire"
+	"github.com/holdfast/holdfast/web/api"
+	"github.com/holdfast/holdfast/web/client"
+	"github.com/holdfast/holdfast/web/protocol"
+	"github.com/holdfast/holdfast/web/wire"
 )
 
 // WorkerOptions says which stages a process serves, and with what. All must be set, but that one of the fields of NSQ is

@@ -1,0 +1,240 @@
+package api_test
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/receipt"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/storage/dir"
+	"github.com/holdfast/holdfast/storage/s3"
+	"github.com/holdfast/holdfast/storage/s3/s3test"
+	"github.com/holdfast/holdfast/web/api"
+	"github.com/holdfast/holdfast/web/client"
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+// restored is a server with two storages, each with checkpoints of two days, whose database can be made to be older than they are.
+type restored struct {
+	*bench
+	r          *rewritten
+	second     *dying
+	roots      ocfl.Roots
+	checkpoint func(day int) error
+}
+
+func newRestored(t *testing.T, store storage.Store) *restored {
+	t.Helper()
+	x := &restored{r: &rewritten{}, second: &dying{Store: store, after: -1}}
+	root, err := ocfl.OpenRoot(t.Context(), x.second, "", nil)
+	must(t, err)
+	x.bench = newBench(t, func(b *bench, o *api.Options) {
+		x.r.Registry, x.r.Chains = o.Registry, b.store
+		x.roots = append(o.Objects, ocfl.Named{Root: root, Name: "second", Address: "file:///second"})
+		o.Registry, o.Chains, o.Objects = x.r, x.r, x.roots
+		o.Now = func() time.Time { return time.Date(2026, 8, 4, 8, 0, 0, 0, time.UTC) }
+	})
+	x.checkpoint = func(day int) error {
+		c := api.Checkpointer{
+			Registry: x.r, Objects: x.roots, Log: slog.New(slog.DiscardHandler),
+			Now: func() time.Time { return time.Date(2026, 8, day, 7, 0, 0, 0, time.UTC) },
+		}
+		return c.Make(t.Context())
+	}
+	x.preserve(t, objectARK, testFiles())
+	must(t, x.checkpoint(1))
+	x.mark = "2"
+	x.preserve(t, otherARK, testFiles())
+	must(t, x.checkpoint(2))
+	return x
+}
+
+// person is a client with a new token of an admin.
+func (b *bench) person(t *testing.T, name string) *client.Client {
+	t.Helper()
+	must(t, b.store.AddToken(t.Context(), registry.Token{ID: name, Hash: api.TokenHash("secret of " + name), Name: name, Role: registry.RoleAdmin}))
+	c := client.New(b.server.URL, "secret of "+name, client.Options{})
+	t.Cleanup(c.Close)
+	return c
+}
+
+// addEvent adds an event to an object's chain.
+func (b *bench) addEvent(t *testing.T, ark string) {
+	t.Helper()
+	ctx := t.Context()
+	must(t, b.store.AskForCheck(ctx, ark, "test", "test"))
+	_, err := b.store.Recheck(ctx, registry.RecheckRequest{Outstanding: 100, Keep: time.Hour})
+	must(t, err)
+	c := b.claim(t, registry.Fixity)
+	must(t, b.store.RecordCheck(ctx, c.Lease, registry.CheckRecord{
+		Replicas: []registry.ReplicaCheck{{Storage: registry.DefaultStorage, Outcome: registry.CheckGood}},
+		Events:   []registry.Premis{{ID: c.Item.ID, ObjectID: ark, Version: 1, Type: "fixity check", At: time.Now()}},
+	}))
+	b.settle(t, registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeDone})
+}
+
+// older makes the database one that has lost all of one object's events, or with from those from this number on.
+func older(from int64) func(*registry.Premis) bool {
+	return func(e *registry.Premis) bool { return e.ObjectID != otherARK || e.Seq < from }
+}
+
+// TestAcceptOlder: two people accept a database that is older than what was signed. Wherever the process dies while the checkpoints are written, the record is
+// as before or accepted, and the repeat goes on with what is left. Every later checkpoint tells of it, to its seventh successor.
+func TestAcceptOlder(t *testing.T) {
+	for name, open := range map[string]func(*testing.T) storage.Store{
+		"folder": func(t *testing.T) storage.Store {
+			s, err := dir.Create(t.TempDir())
+			must(t, err)
+			t.Cleanup(func() { _ = s.Close() })
+			return s
+		},
+		"S3": func(t *testing.T) storage.Store {
+			server := s3test.Start(t)
+			s3test.Setenv(t)
+			s, err := s3.Open(t.Context(), server.Address("objects"))
+			must(t, err)
+			return s
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newRestored(t, open(t))
+			ctx := t.Context()
+			ann, ben := x.person(t, "ann"), x.person(t, "ben")
+			ask := wire.AcceptanceRequest{Reason: "restored Monday's backup"}
+			_, err := ann.AcceptOlder(ctx, ask)
+			problemOf(t, err, http.StatusConflict, wire.CodeConflict) // it is not older
+			x.r.event = older(1)
+			_, err = ben.AcceptOlder(ctx, wire.AcceptanceRequest{Approve: true})
+			if !errors.Is(err, registry.ErrNoAcceptance) {
+				t.Errorf("approved what nobody asked for: %v", err)
+			}
+			_, err = x.as(t, registry.RoleOperator).AcceptOlder(ctx, ask)
+			problemOf(t, err, http.StatusForbidden, wire.CodeForbidden)
+			_, err = ann.AcceptOlder(ctx, wire.AcceptanceRequest{})
+			problemOf(t, err, http.StatusUnprocessableEntity, wire.CodeInvalid)
+			asked, err := ann.AcceptOlder(ctx, ask)
+			must(t, err)
+			if asked.AskedBy != "ann" || asked.ApprovedBy != "" || len(asked.Of) != 2 || len(asked.Written) > 0 {
+				t.Errorf("asked: %+v", asked)
+			}
+			if _, err := ann.AcceptOlder(ctx, wire.AcceptanceRequest{Approve: true}); !errors.Is(err, registry.ErrSamePerson) {
+				t.Errorf("her own approval: %v", err)
+			}
+			if report, err := ann.AuditCheckpoints(ctx, ""); err != nil || report.Valid || report.Storages[0].Older != 1 {
+				t.Errorf("before it is approved: %+v, %v", report, err)
+			}
+
+			// The first storage has its checkpoint when the process dies, the second has a part of one.
+			for i, after := range []int{0, 1, 200} {
+				x.second.after = after
+				if _, err = ben.AcceptOlder(ctx, wire.AcceptanceRequest{Approve: true}); err == nil {
+					t.Fatal("it did not die")
+				}
+				x.second.after = -1
+				report, err := ann.AuditCheckpoints(ctx, "")
+				must(t, err)
+				if !report.Storages[0].Valid || len(report.Storages[0].Accepted) != 1 || report.Storages[1].Older != 1 || len(report.Storages[1].Accepted) > 0 {
+					t.Errorf("killed the %dth time: %+v", i+1, report)
+				}
+			}
+			done, err := ann.AcceptOlder(ctx, wire.AcceptanceRequest{Approve: true}) // whoever: two people have agreed
+			must(t, err)
+			if fmt.Sprint(done.Written) != "[second 2026-08-04T080000Z.jsonl]" || done.AskedBy != "ann" || done.ApprovedBy != "ben" {
+				t.Errorf("accepted: %+v", done)
+			}
+			_, err = ben.AcceptOlder(ctx, wire.AcceptanceRequest{Approve: true})
+			problemOf(t, err, http.StatusConflict, wire.CodeConflict)
+
+			// What comes afterwards is another chain than the one that was lost, and every audit tells of the gap.
+			for day := 5; day < 14; day++ {
+				must(t, x.checkpoint(day))
+				x.r.event = func(e *registry.Premis) bool {
+					if e.ObjectID == otherARK {
+						e.Detail = "after the gap"
+						e.Hash = receipt.EventOf(*e).Hash(receipt.Zero)
+					}
+					return true
+				}
+			}
+			report, err := ben.AuditCheckpoints(ctx, "")
+			must(t, err)
+			for _, s := range report.Storages {
+				if !s.Valid || s.Name != "2026-08-13.jsonl" || len(s.Accepted) != 1 {
+					t.Fatalf("after nine days: %+v", s)
+				}
+				g := s.Accepted[0]
+				if g.AskedBy != "ann" || g.ApprovedBy != "ben" || g.Reason != ask.Reason || g.Checkpoint != "2026-08-02.jsonl" || g.Objects != 1 ||
+					len(g.Gaps) != 1 || g.Gaps[0].ObjectID != otherARK || g.Gaps[0].First != 1 || g.Gaps[0].Last < 1 {
+					t.Errorf("the gap is told as %+v", g)
+				}
+			}
+			one, err := ben.AuditCheckpoints(ctx, objectARK)
+			must(t, err)
+			if len(one.Storages[0].Accepted) > 0 {
+				t.Errorf("the object that lost nothing: %+v", one)
+			}
+		})
+	}
+}
+
+// TestAcceptOlder_Rewritten: what is not only cut off is never accepted: another event at a place that was signed, be it by an earlier checkpoint, a chain
+// that does not hold by itself, or a checkpoint that does not.
+func TestAcceptOlder_Rewritten(t *testing.T) {
+	t.Parallel()
+	for name, event := range map[string]func(*registry.Premis) bool{
+		"another event": func(e *registry.Premis) bool {
+			if e.ObjectID == objectARK {
+				e.Hash = strings.Repeat("0", 64)
+			}
+			return e.ObjectID != otherARK
+		},
+		"signed the day before": nil, // below
+		"a chain with a hole":   func(e *registry.Premis) bool { return e.ObjectID != otherARK || e.Seq == 2 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store, err := dir.Create(t.TempDir())
+			must(t, err)
+			t.Cleanup(func() { _ = store.Close() })
+			x := newRestored(t, store)
+			if name == "signed the day before" {
+				x.addEvent(t, objectARK)
+				must(t, x.checkpoint(3))
+				event = func(e *registry.Premis) bool {
+					if e.ObjectID == objectARK && e.Seq == 1 {
+						e.Outcome = "other"
+						e.Hash = receipt.EventOf(*e).Hash(receipt.Zero)
+					}
+					return e.ObjectID != objectARK || e.Seq == 1
+				}
+			}
+			if name == "a chain with a hole" {
+				x.addEvent(t, otherARK)
+				x.addEvent(t, otherARK)
+				must(t, x.checkpoint(3))
+			}
+			x.r.event = event
+			ann, ben := x.person(t, "ann"), x.person(t, "ben")
+			_, err = ann.AcceptOlder(t.Context(), wire.AcceptanceRequest{Reason: "restored"})
+			if err == nil { // it is seen by the one who looks at each chain
+				_, err = ben.AcceptOlder(t.Context(), wire.AcceptanceRequest{Approve: true})
+			}
+			problemOf(t, err, http.StatusConflict, wire.CodeConflict)
+			if !strings.Contains(err.Error(), "rewritten") {
+				t.Errorf("refused: %v", err)
+			}
+			for _, c := range x.checkpoints(t) {
+				if strings.Contains(c, "T") {
+					t.Errorf("there is %s", c)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,471 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/api"
+	"github.com/holdfast/holdfast/web/client"
+	"github.com/holdfast/holdfast/web/ui"
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+// beeMark stands in everything of the collection that the depositor may not see.
+const beeMark = "HONEYPOT"
+
+// foreign is what lies in that collection.
+type foreign struct{ batch, job, object, restore, upload, underway, hold, collection, graph, node, session string }
+
+// unknown has ids of the same kinds that nothing has.
+func unknown() foreign {
+	const id = "01999999-9999-7999-8999-999999999999"
+	return foreign{batch: id, job: id, restore: id, object: "ark:/99999/nothing", upload: id, underway: id, collection: "zzz", graph: id, node: id, session: id}
+}
+
+// fill puts ids into a template.
+func (f foreign) fill(template string) string {
+	return strings.NewReplacer("BATCH", f.batch, "JOB", f.job, "ARK", strings.ReplaceAll(f.object, "/", "%2F"),
+		"OBJECT", f.object, "RESTORE", f.restore, "UPLOAD", f.upload, "UNDERWAY", f.underway, "COLLECTION", f.collection, "GRAPH", f.graph, "NODE", f.node, "SESSION", f.session).Replace(template)
+}
+
+// strip takes what a request itself said, and what is its own, out of an answer.
+func (f foreign) strip(text string) string {
+	text = regexp.MustCompile(`urn:holdfast:request:\w+`).ReplaceAllString(text, "REQUEST")
+	text = regexp.MustCompile(`datetime="[^"]*">[^<]*`).ReplaceAllString(text, "TIME")
+	for _, own := range []string{strings.ReplaceAll(f.object, "/", "%2F"), f.object, f.batch, f.job, f.restore, f.upload, f.underway, f.collection, f.graph, f.node, f.session} {
+		if own != "" {
+			text = strings.ReplaceAll(text, own, "ID")
+		}
+	}
+	return text
+}
+
+// probe is a request of the depositor that names what is not theirs.
+type probe struct{ method, path, body string }
+
+// probes has requests for every operation of the access table: the test fails when one is missing. Operations that a
+// depositor's role may not do at all need none.
+func probes() map[string][]probe {
+	get := func(paths ...string) (out []probe) {
+		for _, p := range paths {
+			out = append(out, probe{"GET", "/api/v1" + p, ""})
+		}
+		return out
+	}
+	return map[string][]probe{
+		"upload":          nil, // brings bytes and names nothing
+		"upload-protocol": nil, // names nothing
+		"list-uploads":    get("/uploads"),
+		"read-upload":     get("/uploads/UPLOAD", "/uploads/UNDERWAY"),
+		"upload-offset":   {{"HEAD", "/api/v1/uploads/UPLOAD", ""}, {"HEAD", "/api/v1/uploads/UNDERWAY", ""}},
+		"continue-upload": {{"PATCH", "/api/v1/uploads/UPLOAD", "x"}, {"PATCH", "/api/v1/uploads/UNDERWAY", "x"}},
+		"remove-upload":   {{"DELETE", "/api/v1/uploads/UPLOAD", ""}},
+		"check":           {{"POST", "/api/v1/check?upload_id=UPLOAD", ""}},
+		"submit-payload": {
+			{"POST", "/api/v1/batches", `{"url":"http://h.test/x","collection":"COLLECTION"}`},
+			{"POST", "/api/v1/batches", `{"upload_id":"UPLOAD","collection":"default"}`},
+			{"POST", "/api/v1/batches", `{"url":"http://h.test/x","requires":[{"item_id":"JOB"}]}`},
+			{"POST", "/api/v1/batches", `{"url":"http://h.test/x","requires":[{"item_id":"NODE","wait_for":"settled"}]}`},
+		},
+		"prepare-graph": {
+			{"POST", "/api/v1/graphs", `{"nodes":[{"key":"a","url":"http://h.test/x","collection":"COLLECTION"}]}`},
+			{"POST", "/api/v1/graphs", `{"nodes":[{"key":"a","url":"http://h.test/x","requires":[{"item_id":"JOB"}]}]}`},
+			{"POST", "/api/v1/graphs", `{"nodes":[{"key":"a","upload_id":"UPLOAD"}]}`},
+			{"POST", "/api/v1/graphs", `{"graph_id":"GRAPH","nodes":[{"key":"a","url":"http://h.test/x"}]}`},
+			{"POST", "/api/v1/graphs", `{"graph_id":"GRAPH","nodes":[{"key":"a","url":"http://h.test/x","requires":[{"key":"k` + beeMark + `"}]}]}`},
+		},
+		"seal-graph": {{"POST", "/api/v1/graphs/GRAPH/seal", ""}},
+		"read-graph": get("/graphs/GRAPH"),
+		"item-edges": get("/items/JOB/edges", "/items/NODE/edges"),
+		"count-items": get("/items/count", "/items/count?q=collection:COLLECTION", "/items/count?q=batch:BATCH", "/items/count?q=graph:GRAPH",
+			"/items/count?q=id:JOB", "/items/count?q="+beeMark),
+		"list-failures":      get("/failures", "/failures?q=collection:COLLECTION", "/failures?q=batch:BATCH", "/failures?q=id:JOB", "/failures?q="+beeMark),
+		"queue-status":       get("/queue"),
+		"read-accepting":     get("/queue/accepting"),
+		"list-batches":       get("/batches", "/batches?collection=COLLECTION", "/batches?text="+beeMark, "/batches?status=completed"),
+		"read-batch":         get("/batches/BATCH"),
+		"batch-progress":     get("/batches/BATCH/progress"),
+		"list-batch-jobs":    get("/batches/BATCH/jobs"),
+		"batch-report":       get("/batches/BATCH/report", "/batches/BATCH/report?closing=1"),
+		"list-batch-reports": get("/batches/BATCH/reports"),
+		"batch-report-json":  get("/batches/BATCH/report.json"),
+		"batch-report-csv":   get("/batches/BATCH/report.csv", "/batches/BATCH/report.csv?closing=1"),
+		"batch-report-jobs":  get("/batches/BATCH/report/jobs", "/batches/BATCH/report/jobs?list=completed"),
+		"list-items": get("/items", "/items?parent=BATCH", "/items?collection=COLLECTION", "/items?text="+beeMark, "/items?q=collection:COLLECTION",
+			"/items?q=graph:GRAPH", "/items?q=id:JOB", "/items?q=batch:BATCH"),
+		"read-item":             get("/items/JOB", "/items/BATCH"),
+		"item-history":          get("/items/JOB/history", "/items/COLLECTION/history"),
+		"item-attempts":         get("/items/JOB/attempts"),
+		"item-why":              get("/items/JOB/why"),
+		"list-holds":            get("/holds"),
+		"list-collections":      get("/collections"),
+		"read-collection":       get("/collections/COLLECTION"),
+		"list-profile-versions": get("/collections/COLLECTION/versions"),
+		"read-profile-version":  get("/collections/COLLECTION/versions/1"),
+		"list-objects":          get("/objects", "/objects?collection=COLLECTION", "/objects?text="+beeMark, "/objects?local_id=local"+beeMark),
+		"list-deletions":        get("/deletions"),
+		"read-object":           get("/objects/ARK"),
+		"object-files":          get("/objects/ARK/files", "/objects/ARK/files?version=1"),
+		"object-content":        get("/objects/ARK/content?path=producer/a"),
+		"object-events":         get("/objects/ARK/events"),
+		"object-premis":         get("/objects/ARK/premis"),
+		"restore-object":        {{"POST", "/api/v1/objects/ARK/restores", "{}"}, {"POST", "/api/v1/objects/ARK/restores", `{"version":1}`}},
+		"list-restores":         get("/objects/ARK/restores"),
+		"read-restore":          get("/objects/ARK/restores/1"),
+		"item-restore":          get("/items/RESTORE/restore"),
+		"restored-content":      get("/objects/ARK/restores/1/content"),
+		"object-receipt":        get("/objects/ARK/versions/1/receipt"),
+		"receipt-keys":          get("/receipt-keys"),
+		"list-feed":             get("/feed?limit=500", "/feed?limit=500&item=JOB", "/feed?limit=500&collections=COLLECTION", "/feed?types=token-created,hold,refused"),
+		"events":                get("/events?item=JOB"), // and TestIsolation_Stream
+		"own-token":             get("/token"),
+		"create-sign-in-link":   nil, // names nothing
+		"list-sessions":         get("/sessions"),
+		"end-session":           {{"DELETE", "/api/v1/sessions/SESSION", ""}},
+		"pages": {
+			{"GET", "/", ""},
+			{"GET", "/?text=" + beeMark, ""},
+			{"GET", "/batches/BATCH", ""},
+			{"GET", "/items/JOB", ""},
+			{"GET", "/objects", ""},
+			{"GET", "/objects?text=" + beeMark, ""},
+			{"GET", "/objects/OBJECT", ""},
+			{"GET", "/holds", ""},
+			{"GET", "/deletions", ""},
+			{"GET", "/deletions/OBJECT?decision=approve", ""},
+		},
+	}
+}
+
+// isolated is a server with something in both collections, and what lies in the other one.
+func isolated(t *testing.T) (*bench, foreign) {
+	t.Helper()
+	b := newBench(t, func(b *bench, o *api.Options) {
+		pages, err := ui.New(ui.Options{Registry: api.Scoped(b.store), Forms: api.NewForms(b.store), Log: slog.New(slog.DiscardHandler)})
+		must(t, err)
+		o.UI = pages
+	})
+	ctx := t.Context()
+	must(t, b.store.PutCollection(ctx, registry.Collection{
+		Mnemonic: "hiveb", Profile: registry.Profile{Name: beeMark, Owner: "ark:/99999/" + beeMark},
+	}, "test"))
+	must(t, b.store.AddToken(ctx, registry.Token{
+		ID: "hiveb", Hash: api.TokenHash("hf_bee"), Name: beeMark, Role: registry.RoleDepositor, Collections: []string{"hiveb"},
+	}))
+	b.preserve(t, "ark:/99999/mine", map[string]string{"producer/a": "mine"})
+	b.collection, b.mark = "hiveb", beeMark
+	f := foreign{collection: "hiveb", object: "ark:/99999/bee1"}
+	f.batch, f.job = b.preserve(t, f.object, map[string]string{"producer/a": beeMark})
+	f.restore = b.restored(t, f.object, beeMark).ItemID
+	held, _ := b.batchOf(t, "held"+beeMark)
+	b.collection, b.mark = "", ""
+	_, err := b.store.AskDeletion(ctx, f.object, beeMark, beeMark)
+	must(t, err)
+	for _, h := range []registry.Hold{
+		{Scope: registry.HoldCollection, Key: "hiveb"}, {Scope: registry.HoldBatch, Key: held}, {Scope: registry.HoldItem, Key: held},
+	} {
+		h.Reason, h.Actor = beeMark, beeMark
+		must(t, b.store.AddHold(ctx, h))
+	}
+	f.hold = held
+	bee := client.New(b.server.URL, "hf_bee", client.Options{})
+	t.Cleanup(bee.Close)
+	u, err := bee.SendUpload(ctx, client.Upload{Filename: beeMark + ".txt", Body: strings.NewReader(beeMark), Size: int64(len(beeMark))})
+	must(t, err)
+	f.upload = u.ID
+	on, err := b.store.BeginUpload(ctx, registry.NewUpload{ID: "underway", Filename: beeMark, SizeBytes: 9, CreatedBy: beeMark, Keep: time.Hour})
+	must(t, err)
+	f.underway = on.ID
+	g, err := bee.Prepare(ctx, registry.Graph{Nodes: []registry.Node{{Key: "k" + beeMark, Submission: registry.Submission{
+		Collection: "hiveb", Name: beeMark, Spec: registry.Spec{URL: "http://h.test/" + beeMark}, Requires: []registry.Requirement{{ItemID: held}},
+	}}}})
+	must(t, err)
+	f.graph, f.node = g.GraphID, g.Items["k"+beeMark]
+	signedIn, err := b.store.AddSession(ctx, registry.Session{
+		ID: "the session of " + beeMark, Hash: beeMark, TokenID: "hiveb", Method: registry.SignInToken, Agent: beeMark,
+	}, registry.Lifetime{Idle: time.Hour, Most: time.Hour})
+	must(t, err)
+	f.session = signedIn.ID
+	return b, f
+}
+
+// A depositor's token finds no byte of another collection through any operation, and no answer by which to tell what is
+// there from what is not.
+func TestIsolation_EveryOperation(t *testing.T) {
+	b, theirs := isolated(t)
+	nothing := unknown()
+	all := probes()
+	asked := strings.NewReplacer(`value="`+beeMark+`"`, "", "text="+beeMark, "") // the search field and its address
+	for id, roles := range api.Access() {
+		list, known := all[id]
+		if !slices.Contains(roles, registry.RoleDepositor) {
+			continue
+		}
+		if !known {
+			t.Errorf("operation %s is a depositor's, and nobody has tried what it tells of other collections", id)
+		}
+		for _, p := range list {
+			name := p.method + " " + p.path
+			answer, text := b.ask(t, p, theirs, registry.RoleDepositor)
+			there := theirs.strip(text)
+			for _, found := range []string{beeMark, theirs.batch, theirs.job, theirs.object, theirs.restore, theirs.hold, theirs.upload, theirs.underway, theirs.graph, theirs.node, theirs.session, "hiveb"} {
+				if strings.Contains(asked.Replace(there), found) {
+					t.Errorf("%s tells %s: %s", name, found, text)
+				}
+			}
+			control, text := b.ask(t, p, nothing, registry.RoleDepositor)
+			if not := nothing.strip(text); control.StatusCode != answer.StatusCode || not != there {
+				t.Errorf("%s: what is there can be told from what is not:\n%d %s\n%d %s", name, answer.StatusCode, there, control.StatusCode, not)
+			}
+			if p.method != http.MethodGet || id == "events" {
+				continue // would change what the next one asks about, or not end
+			}
+			// The probe means something only if there is something to be told.
+			if seen, text := b.ask(t, p, theirs, registry.RoleAdmin); seen.StatusCode != http.StatusOK && !strings.Contains(p.path, "/items/COLLECTION") {
+				t.Errorf("%s as admin: %d %s", name, seen.StatusCode, text)
+			}
+		}
+	}
+	if _, err := b.store.UploadByID(t.Context(), theirs.upload); err != nil || !slices.Contains(b.staged(t), "uploads/"+theirs.upload+"/payload") {
+		t.Errorf("the other depositor's upload is gone: %v, staged %v", err, b.staged(t))
+	}
+	if g, err := b.store.Graph(t.Context(), theirs.graph); err != nil || g.Sealed || len(g.Items) != 1 {
+		t.Errorf("the other depositor's graph was changed: %+v %v", g, err)
+	}
+	if page, err := b.store.Items(t.Context(), registry.ItemQuery{Within: []string{"default"}}); err != nil || len(page.Rows) != 2 {
+		t.Errorf("%d items of the depositor's own %v, want a batch and its job: something was submitted that names another's", len(page.Rows), err)
+	}
+}
+
+func (b *bench) ask(t *testing.T, p probe, f foreign, role registry.Role) (reply, string) {
+	t.Helper()
+	header := []string{"Authorization", "Bearer " + secret(role)}
+	if p.method == http.MethodHead || p.method == http.MethodPatch {
+		header = append(header, "Tus-Resumable", "1.0.0", "Upload-Offset", "0", "Content-Type", "application/offset+octet-stream")
+	}
+	return b.send(t, p.method, f.fill(p.path), f.fill(p.body), header...)
+}
+
+// What is the depositor's own is there.
+func TestIsolation_OwnIsSeen(t *testing.T) {
+	b, _ := isolated(t)
+	c := b.as(t, registry.RoleDepositor)
+	batches, err := c.Batches(t.Context(), registry.ItemQuery{})
+	must(t, err)
+	objects, err := c.Objects(t.Context(), registry.ObjectQuery{})
+	must(t, err)
+	collections, err := c.Collections(t.Context())
+	must(t, err)
+	if len(batches.Rows) != 1 || len(objects.Rows) != 1 || objects.Rows[0].ID != "ark:/99999/mine" || len(collections) != 1 {
+		t.Errorf("own: %+v %+v %+v, want one of each", batches.Rows, objects.Rows, collections)
+	}
+	if o, err := c.Object(t.Context(), "ark:/99999/mine"); err != nil || o.Versions[0].ItemID == "" {
+		t.Errorf("own object: %+v %v", o, err)
+	}
+	if events, err := c.Events(t.Context(), batches.Rows[0].ID, 0, 100); err != nil || len(events) < 5 {
+		t.Errorf("own history: %+v %v", events, err)
+	}
+	in, err := c.Content(t.Context(), "ark:/99999/mine", 1, "producer/a", "", 0)
+	must(t, err)
+	defer in.Close()
+	if text, err := io.ReadAll(in); err != nil || string(text) != "mine" {
+		t.Errorf("own content: %q %v", text, err)
+	}
+}
+
+// A stream tells a depositor the events of its own collections, from the first one on.
+func TestIsolation_Stream(t *testing.T) {
+	b, theirs := isolated(t)
+	mine, _ := b.batchOf(t, "last")
+	done := errors.New("seen")
+	n := 0
+	err := b.as(t, registry.RoleDepositor).FollowEvents(t.Context(), registry.FeedQuery{}, func(e registry.Event) error {
+		n++
+		text, err := json.Marshal(e)
+		must(t, err)
+		for _, found := range []string{beeMark, theirs.batch, theirs.job, theirs.object, "hiveb"} {
+			if strings.Contains(string(text), found) {
+				t.Errorf("the stream tells %s: %s", found, text)
+			}
+		}
+		if e.Collection != "default" {
+			t.Errorf("event of collection %q: %s", e.Collection, text)
+		}
+		if e.ItemID == mine {
+			return done
+		}
+		return nil
+	})
+	if !errors.Is(err, done) || n < 10 {
+		t.Errorf("followed %d events: %v", n, err)
+	}
+}
+
+// An item may wait for one of another collection with the same owner; it is told that it waits, not for what.
+func TestIsolation_WhyNamesNoForeignItem(t *testing.T) {
+	b := newBench(t)
+	must(t, b.store.PutCollection(t.Context(), registry.Collection{Mnemonic: "hiveb", Profile: registry.Profile{Owner: "ark:/99999/o"}}, "test"))
+	b.collection = "hiveb"
+	_, theirs := b.batchOf(t, "theirs")
+	b.collection = ""
+	_, mine := b.batchOf(t, "mine")
+	for _, stage := range []registry.Stage{registry.Estimate, registry.Provision, registry.Download} {
+		for range 2 {
+			b.settle(t, registry.Settlement{Lease: b.claim(t, stage).Lease, Outcome: registry.OutcomeDone})
+		}
+	}
+	w, err := b.store.Why(t.Context(), mine)
+	must(t, err)
+	if w.Reason != registry.ReasonLocked || !strings.Contains(w.Sentence, theirs) {
+		t.Fatalf("why %+v, want locked by %s", w, theirs)
+	}
+	seen, err := b.as(t, registry.RoleDepositor).Why(t.Context(), mine)
+	must(t, err)
+	if seen.Reason != registry.ReasonLocked || strings.Contains(seen.Sentence+seen.Actor+seen.Act, theirs) {
+		t.Errorf("why %+v, want locked, without %s", seen, theirs)
+	}
+	if w, err = b.as(t, registry.RoleViewer).Why(t.Context(), mine); err != nil || !strings.Contains(w.Sentence, theirs) {
+		t.Errorf("why %+v %v, want a viewer to be told all", w, err)
+	}
+}
+
+// Two depositors who use the same idempotency key do not meet.
+func TestIsolation_IdempotencyKeys(t *testing.T) {
+	b, _ := isolated(t)
+	bee := client.New(b.server.URL, "hf_bee", client.Options{})
+	t.Cleanup(bee.Close)
+	first, err := bee.Submit(t.Context(), wire.SubmitRequest{URL: "http://h.test/1", Collection: "hiveb"}, "key")
+	must(t, err)
+	mine, err := b.as(t, registry.RoleDepositor).Submit(t.Context(), wire.SubmitRequest{URL: "http://h.test/2"}, "key")
+	must(t, err)
+	if mine.Duplicate || mine.BatchID == first.BatchID {
+		t.Errorf("mine=%+v, want a batch of its own", mine)
+	}
+	again, err := b.as(t, registry.RoleDepositor).Submit(t.Context(), wire.SubmitRequest{URL: "http://h.test/2"}, "key")
+	must(t, err)
+	if !again.Duplicate || again.BatchID != mine.BatchID {
+		t.Errorf("again=%+v, want %s as a duplicate", again, mine.BatchID)
+	}
+}
+
+// An upload that an operator submitted to a collection that its depositor does not see stays where it is.
+func TestIsolation_UploadInUseElsewhere(t *testing.T) {
+	b, _ := isolated(t)
+	u := b.upload(t, "a.txt", "text")
+	taken, err := b.as(t, registry.RoleOperator).Submit(t.Context(), wire.SubmitRequest{UploadID: u.ID, Collection: "hiveb"}, "")
+	must(t, err)
+	err = b.as(t, registry.RoleDepositor).RemoveUpload(t.Context(), u.ID)
+	if p := problemOf(t, err, http.StatusConflict, wire.CodeConflict); strings.Contains(p.Detail, taken.BatchID) {
+		t.Errorf("the depositor is told of batch %s: %s", taken.BatchID, p.Detail)
+	}
+	if !slices.Contains(b.staged(t), "uploads/"+u.ID+"/payload") {
+		t.Error("bytes of a batch were removed")
+	}
+}
+
+// Without a request's token nothing is seen: whoever reads past the handler reads nothing.
+func TestScoped_WithoutAToken(t *testing.T) {
+	b, theirs := isolated(t)
+	r := api.Scoped(b.store)
+	ctx := context.Background()
+	if page, err := r.Items(ctx, registry.ItemQuery{}); err != nil || len(page.Rows) > 0 {
+		t.Errorf("items %+v %v, want none", page, err)
+	}
+	if _, err := r.Item(ctx, theirs.job); !errors.Is(err, registry.ErrNotFound) {
+		t.Errorf("item: %v, want ErrNotFound", err)
+	}
+	if events, err := r.Feed(ctx, registry.FeedQuery{}); err != nil || len(events) > 0 {
+		t.Errorf("feed %+v %v, want none", events, err)
+	}
+	if holds, err := r.Holds(ctx); err != nil || len(holds) > 0 {
+		t.Errorf("holds %+v %v, want none", holds, err)
+	}
+}
+
+// A graph may have items of two collections, made by somebody who sees both; each depositor is told of their own.
+func TestIsolation_MixedGraph(t *testing.T) {
+	b, _ := isolated(t)
+	node := func(key, collection string, requires ...registry.Requirement) registry.Node {
+		return registry.Node{Key: key, Submission: registry.Submission{
+			Collection: collection, Spec: registry.Spec{URL: "http://h.test/" + key}, Requires: requires,
+		}}
+	}
+	g, err := b.as(t, registry.RoleAdmin).Prepare(t.Context(), registry.Graph{Nodes: []registry.Node{
+		node("first", "default"), node("theirs"+beeMark, "hiveb"),
+		node("last", "default", registry.Requirement{Key: "first"}, registry.Requirement{Key: "theirs" + beeMark}),
+	}})
+	must(t, err)
+	c := b.as(t, registry.RoleDepositor)
+	seen, err := c.Graph(t.Context(), g.GraphID)
+	must(t, err)
+	requires, required, err := c.Edges(t.Context(), g.Items["last"])
+	must(t, err)
+	why, err := c.Why(t.Context(), g.Items["last"])
+	must(t, err)
+	text, err := json.Marshal([]any{seen, requires, required, why})
+	must(t, err)
+	if strings.Contains(string(text), beeMark) || strings.Contains(string(text), g.Items["theirs"+beeMark]) {
+		t.Errorf("the depositor is told of the other collection's item: %s", text)
+	}
+	if len(seen.Items) != 2 || len(seen.Keys) != 2 || len(seen.Edges) != 1 || len(requires) != 1 || requires[0].RequiresID != g.Items["first"] {
+		t.Errorf("graph %+v, edges %+v, want what is the depositor's own", seen, requires)
+	}
+	for what, err := range map[string]error{
+		"seal": c.Seal(t.Context(), g.GraphID, ""),
+		"add":  second(c.Prepare(t.Context(), registry.Graph{ID: g.GraphID, Nodes: []registry.Node{node("more", "default")}})),
+	} {
+		if !errors.Is(err, registry.ErrNotFound) {
+			t.Errorf("%s: %v, want that there is no such graph", what, err)
+		}
+	}
+}
+
+// What happened to an item, and who worked at it, outlives it: whoever saw it sees that still, and nobody else does.
+func TestIsolation_PurgedItem(t *testing.T) {
+	b, theirs := isolated(t)
+	for id, sees := range map[string][]registry.Role{
+		theirs.batch:   {registry.RoleViewer, registry.RoleOperator, registry.RoleAdmin},
+		ownBatch(t, b): {registry.RoleDepositor, registry.RoleViewer, registry.RoleOperator, registry.RoleAdmin},
+	} {
+		_, err := b.store.Command(t.Context(), registry.Command{ItemID: id, Act: registry.ActPurge, Actor: "boss", Confirmed: true})
+		must(t, err)
+		for _, role := range []registry.Role{registry.RoleDepositor, registry.RoleViewer, registry.RoleOperator, registry.RoleAdmin} {
+			c := b.as(t, role)
+			if _, err := c.Item(t.Context(), id); !errors.Is(err, registry.ErrNotFound) {
+				t.Errorf("item as %s: %v, want that it is gone", role, err)
+			}
+			events, err := c.Events(t.Context(), id, 0, 100)
+			attempts, gone := c.Attempts(t.Context(), id)
+			if !slices.Contains(sees, role) {
+				if !errors.Is(err, registry.ErrNotFound) || !errors.Is(gone, registry.ErrNotFound) {
+					t.Errorf("history of another collection's item as %s: %+v %v, attempts %+v %v", role, events, err, attempts, gone)
+				}
+				continue
+			}
+			if err != nil || len(events) < 3 || events[len(events)-1].Type != string(registry.ActPurge) {
+				t.Errorf("history as %s: %+v %v, want all of it", role, events, err)
+			}
+			if gone != nil || len(attempts) == 0 {
+				t.Errorf("attempts as %s: %+v %v", role, attempts, gone)
+			}
+		}
+	}
+}
+
+// ownBatch is the depositor's one batch.
+func ownBatch(t *testing.T, b *bench) string {
+	t.Helper()
+	page, err := b.as(t, registry.RoleDepositor).Batches(t.Context(), registry.ItemQuery{})
+	must(t, err)
+	return page.Rows[0].ID
+}

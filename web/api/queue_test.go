@@ -1,0 +1,142 @@
+package api_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/api"
+	"github.com/holdfast/holdfast/web/client"
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+func TestQueueStatus(t *testing.T) {
+	b := newBench(t)
+	ctx := t.Context()
+	b.batchOf(t, "a")
+	c := b.as(t, registry.RoleOperator)
+	must(t, c.AddHold(ctx, registry.Hold{Scope: registry.HoldAll, Reason: "storage moves"}))
+	got, err := b.as(t, registry.RoleViewer).QueueStatus(ctx)
+	must(t, err)
+	if got.Paused == nil || got.Paused.Actor != "the operator" || got.Paused.Reason != "storage moves" || got.Holds != 1 ||
+		!got.Accepting.On || len(got.Stages) != len(registry.Stages()) {
+		t.Errorf("queue=%+v, want it paused by the operator", got)
+	}
+	held := int64(0)
+	for _, s := range got.Stages {
+		held += s.Held
+		if s.Ready != 0 {
+			t.Errorf("stage %+v of a paused queue has items that are ready", s)
+		}
+	}
+	if held == 0 {
+		t.Error("nothing is held")
+	}
+}
+
+// While submissions are refused, an upload is refused before its bytes are taken, and nothing new comes in.
+func TestNotAccepting(t *testing.T) {
+	b := newBench(t)
+	ctx := t.Context()
+	before := b.upload(t, "before.txt", "before")
+	operator, depositor := b.as(t, registry.RoleOperator), b.as(t, registry.RoleDepositor)
+	first, err := depositor.Submit(ctx, wire.SubmitRequest{URL: "https://example.org/a", Type: "file"}, "key")
+	must(t, err)
+	must(t, operator.SetAccepting(ctx, registry.Accepting{Reason: "storage moves"}))
+	staged := len(b.staged(t))
+
+	refused := func(err error) {
+		t.Helper()
+		problemOf(t, err, http.StatusServiceUnavailable, wire.CodeNotAccepting)
+		var closed *registry.NotAccepting
+		if !errors.As(err, &closed) || closed.On || closed.Reason != "storage moves" || closed.Actor != "the operator" || closed.Since.IsZero() {
+			t.Errorf("error=%#v, want a NotAccepting with reason and actor", err)
+		}
+	}
+	body := strings.NewReader("later")
+	_, err = depositor.SendUpload(ctx, client.Upload{Filename: "later.txt", Body: body, Size: body.Size()})
+	refused(err)
+	if body.Len() == 0 {
+		t.Error("the bytes of a refused upload were sent")
+	}
+	_, err = depositor.Submit(ctx, wire.SubmitRequest{URL: "https://example.org/b", Type: "file"}, "")
+	refused(err)
+	_, err = depositor.Submit(ctx, wire.SubmitRequest{UploadID: before.ID, Type: "file"}, "")
+	refused(err)
+	if got := len(b.staged(t)); got != staged {
+		t.Errorf("%d files are staged, want %d: the upload that was there stays, and no other comes", got, staged)
+	}
+	again, err := depositor.Submit(ctx, wire.SubmitRequest{URL: "https://example.org/a", Type: "file"}, "key")
+	if err != nil || again.BatchID != first.BatchID {
+		t.Errorf("repeat: %+v, %v; want batch %s", again, err, first.BatchID)
+	}
+	for _, path := range []string{"/api/v1/uploads?filename=x", "/api/v1/batches"} {
+		answer, text := b.send(t, "POST", path, `{"url":"https://example.org/c","type":"file"}`)
+		wantProblem(t, answer, text, http.StatusServiceUnavailable, wire.CodeNotAccepting)
+		if got := answer.Header.Get("Retry-After"); got != "60" {
+			t.Errorf("%s: Retry-After=%q, want 60", path, got)
+		}
+	}
+
+	must(t, operator.SetAccepting(ctx, registry.Accepting{On: true, Reason: "moved"}))
+	_, err = depositor.Submit(ctx, wire.SubmitRequest{UploadID: before.ID, Type: "file"}, "")
+	must(t, err)
+	got, err := depositor.Accepting(ctx)
+	must(t, err)
+	if !got.On || got.Reason != "moved" || got.Actor != "the operator" {
+		t.Errorf("accepting=%+v", got)
+	}
+}
+
+// withTape gives a bench a second storage.
+func withTape(b *bench, o *api.Options) {
+	o.Objects = append(o.Objects, ocfl.Named{Root: b.objects, Name: "tape"})
+}
+
+func TestPutCollection_Storages(t *testing.T) {
+	b := newBench(t, withTape)
+	for storages, want := range map[string]string{
+		`["tape","storage"]`: "",
+		`["storage","disk"]`: `there is no storage of this name; use one of those there are (storage, tape)`,
+		`["tape","tape"]`:    `storage \"tape\" is named twice`,
+		`["staging"]`:        "the name is the staging volume's",
+		`["Tape"]`:           "small letters",
+	} {
+		answer, text := b.send(t, http.MethodPut, "/api/v1/collections/s",
+			`{"owner":"ark:/99999/o","collections":["ark:/99999/c"],"storages":`+storages+`}`)
+		if good := answer.StatusCode == http.StatusOK; good != (want == "") || !strings.Contains(text, want) {
+			t.Errorf("%s: %d %s, want %q", storages, answer.StatusCode, text, want)
+		}
+	}
+}
+
+func TestHolds_OfVolumesAndWorkers(t *testing.T) {
+	b := newBench(t, withTape)
+	ctx := t.Context()
+	must(t, b.as(t, registry.RoleAdmin).PutCollection(ctx, registry.Collection{Mnemonic: "maps", Profile: registry.Profile{
+		Owner: "ark:/99999/o", Collections: []string{"ark:/99999/c"}, Storages: []string{"storage", "tape"}, ReleaseOneByOne: true,
+	}}, ""))
+	maps, err := b.store.Collection(ctx, "maps")
+	must(t, err)
+	if len(maps.Profile.Storages) != 2 || !maps.Profile.ReleaseOneByOne {
+		t.Errorf("profile=%+v", maps.Profile)
+	}
+	c := b.as(t, registry.RoleOperator)
+	for _, h := range []registry.Hold{
+		{Scope: registry.HoldVolume, Key: "tape", Reason: "r"},
+		{Scope: registry.HoldVolume, Key: registry.DefaultStaging, Reason: "r"},
+		{Scope: registry.HoldVolume, Key: registry.DefaultStorage, Reason: "r"},
+		{Scope: registry.HoldWorker, Key: "some-host", Reason: "r"},
+	} {
+		must(t, c.AddHold(ctx, h))
+		must(t, c.RemoveHold(ctx, h.Scope, h.Key, ""))
+	}
+	err = c.AddHold(ctx, registry.Hold{Scope: registry.HoldVolume, Key: "tapes", Reason: "r"})
+	p := problemOf(t, err, http.StatusNotFound, wire.CodeNotFound)
+	if !strings.Contains(p.Detail, "staging, storage, tape") {
+		t.Errorf("detail=%q, want the volumes there are", p.Detail)
+	}
+}

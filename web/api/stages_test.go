@@ -1,0 +1,225 @@
+package api_test
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/api"
+	"github.com/holdfast/holdfast/web/client"
+	"github.com/holdfast/holdfast/web/protocol"
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+// serving makes a worker's token that is good for some stages and returns its secret.
+func (b *bench) serving(t *testing.T, name string, stages ...registry.Stage) string {
+	t.Helper()
+	made, err := b.as(t, registry.RoleAdmin).CreateToken(t.Context(), wire.TokenRequest{Name: name, Role: "worker", Stages: stages})
+	must(t, err)
+	return made.Secret
+}
+
+// worker is the Registry as a worker of some stages has it.
+func (b *bench) worker(t *testing.T, name string, stages ...registry.Stage) *protocol.Client {
+	t.Helper()
+	s := protocol.NewClient(client.New(b.server.URL, b.serving(t, name, stages...), client.Options{}))
+	t.Cleanup(func() { must(t, s.Close()) })
+	return s
+}
+
+// TestAccess_ByStage asks every operation there is, of the API and of the workers' protocol, with a worker's token of every stage: what the stage
+// does not need is refused.
+func TestAccess_ByStage(t *testing.T) {
+	text, err := api.Specification()
+	must(t, err)
+	var spec specified
+	must(t, json.Unmarshal(text, &spec))
+	b := newBench(t)
+	table := api.StagesOf()
+	asked, refused := 0, 0
+	for _, stage := range registry.Stages() {
+		secret := b.serving(t, "worker "+string(stage), stage)
+		try := func(operation, method, path, body string) {
+			stages, workers := table[operation]
+			may := workers && (stages == nil || slices.Contains(stages, stage)) || operation == "own-token"
+			answer, text := b.send(t, strings.ToUpper(method), "/api/v1"+path, body, "Authorization", "Bearer "+secret)
+			asked++
+			// What it may ask about some items only is refused for another reason: it has claimed nothing.
+			forbidden := answer.StatusCode == http.StatusForbidden && !strings.Contains(text, "only while it works at an item")
+			if forbidden == may {
+				t.Errorf("%s may %s: %v, answered %d %s", stage, operation, may, answer.StatusCode, text)
+			}
+			if forbidden {
+				refused++
+			}
+		}
+		for path, methods := range spec.Paths {
+			for method, op := range methods {
+				body := ""
+				if method == "post" || method == "put" {
+					body = "{}"
+				}
+				try(op.OperationID, method, strings.NewReplacer("{id}", "none", "{name}", "none", "{n}", "1").Replace(path), body)
+			}
+		}
+		for name := range protocol.Stages() {
+			try("work/"+name, "post", protocol.Path+name, "{}")
+		}
+	}
+	if asked < 1000 || refused < asked/2 {
+		t.Errorf("%d calls were tried and %d refused; every operation of every stage is to be", asked, refused)
+	}
+}
+
+// TestAccess_StagesPrinciples: whatever the table says, no worker acts in another's name, and what changes a thing for good is done by the one
+// stage that it is the duty of.
+func TestAccess_StagesPrinciples(t *testing.T) {
+	table := api.StagesOf()
+	for id, stages := range table {
+		if len(stages) > 8 {
+			t.Errorf("%s is allowed to %d stages; is it needed by so many?", id, len(stages))
+		}
+	}
+	for id := range table {
+		if !strings.HasPrefix(id, "work/") {
+			t.Errorf("a worker may %s of the API", id)
+		}
+	}
+	for id, want := range map[string]string{
+		"add-jobs": "expand", "close-report": "report", "apply-next": "apply", "identify": "process", "intend": "process", "record-version": "record",
+		"record-files": "record", "mark-deleting": "delete", "record-deletion": "delete", "record-check": "fixity", "record-restoration": "restore",
+	} {
+		if got := table["work/"+id]; len(got) != 1 || string(got[0]) != want {
+			t.Errorf("%s is done by %v, want %s alone", id, got, want)
+		}
+	}
+}
+
+// TestWorkers_OnlyTheirOwn: a worker's token claims for its own stages, and what another token has claimed it neither settles nor renews nor
+// writes to, although it knows the attempt's name.
+func TestWorkers_OnlyTheirOwn(t *testing.T) {
+	b := newBench(t)
+	batch, err := b.as(t, registry.RoleDepositor).Submit(t.Context(), wire.SubmitRequest{URL: "http://h.test/a"}, "")
+	must(t, err)
+	mine, other := b.worker(t, "mine", registry.Expand), b.worker(t, "other", registry.Expand, registry.Process)
+	ask := registry.ClaimRequest{RequestID: "r1", Stage: registry.Download, Worker: "w", Lease: time.Minute, MaxAttempts: 5}
+	_, err = mine.Claim(t.Context(), ask)
+	problemOf(t, err, http.StatusForbidden, wire.CodeForbidden)
+	_, err = mine.Renew(t.Context(), registry.RenewRequest{Worker: registry.WorkerInfo{ID: "w", Capacity: map[registry.Stage]int{registry.Download: 100}}, Lease: time.Minute})
+	problemOf(t, err, http.StatusForbidden, wire.CodeForbidden)
+
+	ask.RequestID, ask.Stage, ask.Hint = "r2", registry.Expand, batch.BatchID
+	c, err := mine.Claim(t.Context(), ask)
+	must(t, err)
+	before, err := b.store.Attempts(t.Context(), batch.BatchID)
+	must(t, err)
+	lost := func(what string, err error) {
+		t.Helper()
+		if !errors.Is(err, registry.ErrClaimLost) {
+			t.Errorf("%s by another token: %v, want that the claim is not its own", what, err)
+		}
+	}
+	_, err = other.Settle(t.Context(), registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeFailed, Class: registry.ContentFault, Error: "forged"})
+	lost("settle", err)
+	_, err = other.SaveResult(t.Context(), c.Lease, "forged", json.RawMessage("1"))
+	lost("save a result", err)
+	_, err = other.AddJobs(t.Context(), c.Lease, []registry.NewJob{{Row: 1, Name: "forged"}})
+	lost("add jobs", err)
+	renewal, err := other.Renew(t.Context(), registry.RenewRequest{
+		Worker: registry.WorkerInfo{ID: "x"}, Lease: time.Hour, Beats: []registry.Beat{{Lease: c.Lease, DoneBytes: 99, DoneFiles: -1}},
+	})
+	must(t, err)
+	if len(renewal.Lost) != 1 {
+		t.Errorf("renewal by another token: %+v", renewal)
+	}
+	after, err := b.store.Attempts(t.Context(), batch.BatchID)
+	must(t, err)
+	it, err := b.store.Item(t.Context(), batch.BatchID)
+	must(t, err)
+	if len(after) != 1 || after[0].LeaseUntil != before[0].LeaseUntil || it.Status != registry.Running || it.DoneBytes != 0 || len(it.Results) != 0 {
+		t.Errorf("the other token changed it: %+v, %+v", after, it)
+	}
+	// By its own token, and by an admin's, it goes on.
+	_, err = mine.SaveResult(t.Context(), c.Lease, "kept", json.RawMessage("1"))
+	must(t, err)
+	_, err = mine.Settle(t.Context(), registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeReleased})
+	must(t, err)
+	_, err = mine.Settle(t.Context(), registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeReleased}) // the answer was lost
+	must(t, err)
+	_, err = other.Settle(t.Context(), registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeReleased})
+	lost("learn how it was settled", err)
+}
+
+// TestWorkers_ReadWhatTheyClaimed: a worker asks about uploads, and for the secrets of collections, while it works at an item that concerns
+// them and no longer.
+func TestWorkers_ReadWhatTheyClaimed(t *testing.T) {
+	b := newBench(t)
+	must(t, b.store.PutCollection(t.Context(), registry.Collection{Mnemonic: "other", Profile: registry.Profile{Owner: "ark:/99999/o"}}, "test"))
+	for _, id := range []string{"one", "two"} {
+		_, err := b.store.BeginUpload(t.Context(), registry.NewUpload{ID: id, Keep: time.Hour})
+		must(t, err)
+		must(t, b.store.FinishUpload(t.Context(), registry.Upload{ID: id}))
+		_, err = b.store.Submit(t.Context(), registry.Submission{Collection: "default", Spec: registry.Spec{Type: registry.FileType, URL: "upload:" + id, Filename: id}, Actor: "ann"})
+		must(t, err)
+	}
+	batches, err := b.store.BatchesOf(t.Context(), "one")
+	must(t, err)
+
+	_, err = b.store.Command(t.Context(), registry.Command{ItemID: batches[0].ID, Act: registry.ActAbort, Actor: "admin", Confirmed: true})
+	must(t, err)
+	b.pass(time.Hour)
+	w := b.worker(t, "cleanup", registry.Cleanup)
+	fetch := b.worker(t, "expand", registry.Expand)
+	look := func(id string) error {
+		_, err := w.BatchesOf(t.Context(), id)
+		return err
+	}
+	for _, id := range []string{"one", "two"} {
+		problemOf(t, look(id), http.StatusForbidden, wire.CodeForbidden)
+	}
+	c, err := w.Claim(t.Context(), registry.ClaimRequest{RequestID: "r", Stage: registry.Cleanup, Worker: "w", Lease: time.Minute, MaxAttempts: 5})
+	must(t, err)
+	must(t, look("one"))
+	problemOf(t, look("two"), http.StatusForbidden, wire.CodeForbidden)
+	_, err = w.RetireUpload(t.Context(), "two", "")
+	problemOf(t, err, http.StatusForbidden, wire.CodeForbidden)
+	_, err = w.Settle(t.Context(), registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeDone})
+	must(t, err)
+	problemOf(t, look("one"), http.StatusForbidden, wire.CodeForbidden)
+
+	secrets := func(collection string) error {
+		_, err := fetch.Credentials(t.Context(), collection)
+		return err
+	}
+	problemOf(t, secrets("default"), http.StatusForbidden, wire.CodeForbidden)
+	_, err = fetch.Claim(t.Context(), registry.ClaimRequest{RequestID: "e", Stage: registry.Expand, Worker: "w", Lease: time.Minute, MaxAttempts: 5})
+	must(t, err)
+	must(t, secrets("default"))
+	problemOf(t, secrets("other"), http.StatusForbidden, wire.CodeForbidden)
+}
+
+// A worker's token of before tokens had stages is good for every stage, and for no more than a worker may.
+func TestWorkers_OldTokens(t *testing.T) {
+	b := newBench(t)
+	old := client.New(b.server.URL, secret(registry.RoleWorker), client.Options{})
+	t.Cleanup(old.Close)
+	s := protocol.NewClient(old)
+	for _, stage := range registry.Stages() {
+		_, err := s.Claim(t.Context(), registry.ClaimRequest{RequestID: string(stage), Stage: stage, Worker: "w", Lease: time.Minute, MaxAttempts: 5})
+		if !errors.As(err, new(*registry.NotClaimable)) {
+			t.Errorf("claim for %s: %v", stage, err)
+		}
+	}
+	_, err := old.Submit(t.Context(), wire.SubmitRequest{URL: "http://h.test/a"}, "")
+	problemOf(t, err, http.StatusForbidden, wire.CodeForbidden)
+	me, err := old.OwnToken(t.Context())
+	must(t, err)
+	if me.Role != registry.RoleWorker || me.Hash != "" || len(me.Stages) != 0 {
+		t.Errorf("own token %+v", me)
+	}
+}

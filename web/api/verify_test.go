@@ -1,0 +1,108 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/web/api"
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+// An object that agrees with itself and not with what was recorded is not sound: its files, their versions and what its
+// inventory says beside them are compared with the record.
+func TestVerify_ComparesWithTheRecord(t *testing.T) {
+	was := map[string]string{"producer/a": "alpha", "producer/b": "beta", "producer/b c": "gamma"}
+	for name, forged := range map[string]struct {
+		files   map[string]string
+		message string
+		faults  string
+	}{
+		"nothing":        {was, "m", ""},
+		"other bytes":    {map[string]string{"producer/a": "alphA", "producer/b": "beta", "producer/b c": "gamma"}, "m", "R004 v1/inventory.json, R005 producer/a"},
+		"one file more":  {map[string]string{"producer/a": "alpha", "producer/b": "beta", "producer/b c": "gamma", "producer/z": "z"}, "m", "R004 v1/inventory.json, R005 producer/z"},
+		"one file first": {map[string]string{"a": "z", "producer/a": "alpha", "producer/b": "beta", "producer/b c": "gamma"}, "m", "R004 v1/inventory.json, R005 a"},
+		"one file less":  {map[string]string{"producer/a": "alpha", "producer/b c": "gamma"}, "m", "R004 v1/inventory.json, R005 producer/b"},
+		"another name":   {map[string]string{"producer/a": "alpha", "producer/b": "beta", "producer/b d": "gamma"}, "m", "R004 v1/inventory.json, R005 producer/b c, R005 producer/b d"},
+		"two exchanged":  {map[string]string{"producer/a": "beta", "producer/b": "alpha", "producer/b c": "gamma"}, "m", "R004 v1/inventory.json, R005 producer/a, R005 producer/b"},
+		"its message":    {was, "another", "R004 v1/inventory.json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.preserve(t, objectARK, was)
+			forge(t, b, forged.files, forged.message)
+			report, err := b.as(t, registry.RoleOperator).Verify(t.Context(), objectARK)
+			must(t, err)
+			if got := findings(report); got != forged.faults || report.Valid != (got == "") || report.Against != wire.AgainstRecord {
+				t.Errorf("valid=%t against %s: %q, want %q", report.Valid, report.Against, got, forged.faults)
+			}
+		})
+	}
+}
+
+// findings are the faults of a report, warnings left out.
+func findings(report wire.VerifyReport) string {
+	var out []string
+	for _, f := range report.Faults {
+		if f.Code[0] != 'W' {
+			out = append(out, strings.TrimSpace(f.Code+" "+f.Path))
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, ", ")
+}
+
+// forge puts another version 1 in the place of the object's, valid by OCFL.
+func forge(t *testing.T, b *bench, files map[string]string, message string) {
+	t.Helper()
+	was, err := b.objects.Inventory(t.Context(), objectARK, 1)
+	must(t, err)
+	folder, err := b.objects.ObjectKey(objectARK)
+	must(t, err)
+	must(t, b.objects.Store().DeletePrefix(t.Context(), folder))
+	b.write(t, objectARK, files, message, was.Versions[0].Created)
+}
+
+// A version that nobody recorded or announced is a finding; one that is announced, or recorded meanwhile, is on its way.
+func TestVerify_VersionNobodyRecorded(t *testing.T) {
+	b := newBench(t)
+	ctx := t.Context()
+	b.preserve(t, objectARK, map[string]string{"producer/a": "alpha"})
+	_, err := storage.Put(ctx, b.staging, "forged", []byte("forged"))
+	must(t, err)
+	inv, err := b.objects.Inventory(ctx, objectARK, 1)
+	must(t, err)
+	inv, _, err = ocfl.NewVersion(inv, ocfl.Change{Message: "m", Created: time.Now(), Files: ocfl.Files([]ocfl.File{{Path: "producer/a", Digest: sha512Of("forged"), Size: 6}})})
+	must(t, err)
+	must(t, b.objects.Commit(ctx, inv, func(ocfl.ContentFile) (storage.Store, string, error) { return b.staging, "forged", nil }, ocfl.CommitOptions{}))
+	c := b.as(t, registry.RoleOperator)
+	report, err := c.Verify(ctx, objectARK)
+	must(t, err)
+	if got := findings(report); report.Valid || got != "R006 v2" {
+		t.Errorf("valid=%t %q, want R006", report.Valid, got)
+	}
+}
+
+// unreadable is a Registry that loses its record of files while an object is verified.
+type unreadable struct{ api.Registry }
+
+func (unreadable) FileHistory(context.Context, string, registry.FilePlace, int) ([]registry.File, error) {
+	return nil, errors.New("the database is away")
+}
+
+// When the record cannot be read, the verdict is one of the inventory alone, and says so.
+func TestVerify_RecordUnreachable(t *testing.T) {
+	b := newBench(t, func(_ *bench, o *api.Options) { o.Registry = unreadable{o.Registry} })
+	b.preserve(t, objectARK, map[string]string{"producer/a": "alpha"})
+	report, err := b.as(t, registry.RoleOperator).Verify(t.Context(), objectARK)
+	must(t, err)
+	if got := findings(report); got != "R007" || !report.Valid || report.Against != wire.AgainstInventory || report.Replicas[0].Against != wire.AgainstInventory {
+		t.Errorf("valid=%t against %s (%s): %q, want R007 and a verdict by the inventory", report.Valid, report.Against, report.Replicas[0].Against, got)
+	}
+}

@@ -1,0 +1,35 @@
+package client
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+// AskDeletion implements registry.Deciding; the actor is this client's token.
+func (c *Client) AskDeletion(ctx context.Context, objectID, reason, _ string) (registry.Deletion, error) {
+	return c.decide(ctx, http.MethodPost, in("objects", objectID, "deletion"), wire.DeletionRequest{Reason: reason})
+}
+
+// ApproveDeletion implements registry.Deciding; the actor is this client's token.
+func (c *Client) ApproveDeletion(ctx context.Context, objectID, _ string) (registry.Deletion, error) {
+	return c.decide(ctx, http.MethodPost, in("objects", objectID, "deletion", "approval"), nil)
+}
+
+// WithdrawDeletion implements registry.Deciding; the actor is this client's token.
+func (c *Client) WithdrawDeletion(ctx context.Context, objectID, _ string) (registry.Deletion, error) {
+	return c.decide(ctx, http.MethodDelete, in("objects", objectID, "deletion"), nil)
+}
+
+// Deletions lists the deletions that wait for another person, those that were asked for first come first.
+func (c *Client) Deletions(ctx context.Context, q registry.DeletionQuery) (registry.Page[registry.Deletion], error) {
+	return get[registry.Page[registry.Deletion]](ctx, c, "/deletions", values("after", q.After, "limit", number(q.Limit)))
+}
+
+func (c *Client) decide(ctx context.Context, method, path string, body any) (registry.Deletion, error) {
+	var out registry.Deletion
+	err := c.ask(ctx, request{method: method, path: path}, body, &out)
+	return out, err
+}

@@ -1,0 +1,182 @@
+package client
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/holdfast/holdfast/fixity"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+// Object returns an object by its ARK, in any spelling; registry.ErrNotFound when there is none.
+func (c *Client) Object(ctx context.Context, id string) (registry.Object, error) {
+	return get[registry.Object](ctx, c, in("objects", id), nil)
+}
+
+// Objects lists objects, newest first.
+func (c *Client) Objects(ctx context.Context, q registry.ObjectQuery) (registry.Page[registry.Object], error) {
+	return get[registry.Page[registry.Object]](ctx, c, "/objects", values(
+		"collection", q.Collection, "local_id", q.LocalID, "text", q.Text, "after", q.After, "limit", number(q.Limit)))
+}
+
+// Files lists the files of an object's version by path, after a path; version 0 is the newest.
+func (c *Client) Files(ctx context.Context, objectID string, version int, after string, limit int) ([]registry.File, error) {
+	p, err := get[registry.Page[registry.File]](ctx, c, in("objects", objectID, "files"),
+		values("version", number(version), "after", after, "limit", number(limit)))
+	return p.Rows, err
+}
+
+// PremisEvents lists an object's preservation events, oldest first.
+func (c *Client) PremisEvents(ctx context.Context, objectID, after string, limit int) (registry.Page[registry.Premis], error) {
+	return get[registry.Page[registry.Premis]](ctx, c, in("objects", objectID, "events"), values("after", after, "limit", number(limit)))
+}
+
+// PREMIS opens an object's PREMIS 3 document for reading; it must be closed. There is no deadline but ctx's.
+func (c *Client) PREMIS(ctx context.Context, objectID string) (io.ReadCloser, error) {
+	return c.stream(ctx, in("objects", objectID, "premis"))
+}
+
+// DepositReceipt opens the signed receipt of an object's version for reading; it must be closed. registry.ErrNotFound: there
+// is no such version, or it has no receipt. There is no deadline but ctx's.
+func (c *Client) DepositReceipt(ctx context.Context, objectID string, version int) (io.ReadCloser, error) {
+	return c.stream(ctx, in("objects", objectID, "versions", strconv.Itoa(version), "receipt"))
+}
+
+// ReceiptKeys lists the public keys of all receipts, in the order of their first use.
+func (c *Client) ReceiptKeys(ctx context.Context) ([]wire.ReceiptKey, error) {
+	p, err := get[registry.Page[wire.ReceiptKey]](ctx, c, "/receipt-keys", nil)
+	return p.Rows, err
+}
+
+func (c *Client) stream(ctx context.Context, path string) (io.ReadCloser, error) {
+	answer, err := c.do(ctx, request{method: http.MethodGet, path: path})
+	if err != nil {
+		return nil, err
+	}
+	return answer.Body, nil
+}
+
+// Verify has the server read every byte of an object again. There is no deadline but ctx's.
+func (c *Client) Verify(ctx context.Context, objectID string) (wire.VerifyReport, error) {
+	var out wire.VerifyReport
+	err := c.ask(ctx, request{method: http.MethodPost, path: in("objects", objectID, "verify"), unbounded: true}, nil, &out)
+	return out, err
+}
+
+// AuditObject has the server follow an object's chain of events. There is no deadline but ctx's.
+func (c *Client) AuditObject(ctx context.Context, objectID string) (wire.AuditReport, error) {
+	var out wire.AuditReport
+	err := c.ask(ctx, request{method: http.MethodPost, path: in("objects", objectID, "audit"), unbounded: true}, nil, &out)
+	return out, err
+}
+
+// AuditCheckpoints has the server compare its record, of one object alone unless that is "", with the checkpoints in its storages.
+// There is no deadline but ctx's.
+func (c *Client) AuditCheckpoints(ctx context.Context, objectID string) (wire.CheckpointReport, error) {
+	var out wire.CheckpointReport
+	err := c.ask(ctx, request{method: http.MethodPost, path: in("checkpoints", "audit"), query: values("object", objectID), unbounded: true}, nil, &out)
+	return out, err
+}
+
+// AcceptOlder asks that the record be accepted although it is older than its checkpoints, or agrees. There is no deadline but ctx's.
+func (c *Client) AcceptOlder(ctx context.Context, r wire.AcceptanceRequest) (wire.Acceptance, error) {
+	var out wire.Acceptance
+	err := c.ask(ctx, request{method: http.MethodPost, path: in("checkpoints", "acceptance"), unbounded: true}, r, &out)
+	return out, err
+}
+
+// Content is a file on its way. Its last Read checks the digest: a *DigestError in place of io.EOF says that the bytes are not
+// the preserved ones. It must be closed.
+type Content struct {
+	Size    int64             // of what is to come, in bytes; -1 when the server did not say
+	Digests map[string]string // hex by algorithm, as recorded
+	Storage string            // that it is read from
+
+	body io.ReadCloser
+	name string
+	algo string
+	sum  hash.Hash
+	got  int64
+}
+
+// CheckObject has every stored file of an object checked, and returns the object.
+func (c *Client) CheckObject(ctx context.Context, id, reason string) (registry.Object, error) {
+	var out registry.Object
+	err := c.ask(ctx, request{method: http.MethodPost, path: in("objects", id, "fixity")}, wire.CheckObjectRequest{Reason: reason}, &out)
+	return out, err
+}
+
+// Content opens a file of an object's version (0: the newest) for reading from an offset on, which must lie within it; from is the
+// storage, "" for the first that has the file in its whole length. The digest is compared only when the offset is 0. There is no
+// deadline but ctx's, which bounds the reading, too.
+func (c *Client) Content(ctx context.Context, objectID string, version int, path, from string, offset int64) (*Content, error) {
+	return c.content(ctx, request{path: in("objects", objectID, "content"), query: values("path", path, "version", number(version), "storage", from)}, path, offset)
+}
+
+// content opens the file name, which q asks for, from an offset on.
+func (c *Client) content(ctx context.Context, q request, name string, offset int64) (*Content, error) {
+	q.method = http.MethodGet
+	if offset > 0 {
+		q.header = http.Header{"Range": {fmt.Sprintf("bytes=%d-", offset)}}
+	}
+	answer, err := c.do(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if begin := fmt.Sprintf("bytes %d-", offset); offset > 0 && !strings.HasPrefix(answer.Header.Get("Content-Range"), begin) {
+		return nil, errors.Join(fmt.Errorf("read %s from byte %d: the answer begins elsewhere: %s %q; a proxy may be in the way",
+			name, offset, answer.Status, answer.Header.Get("Content-Range")), answer.Body.Close())
+	}
+	out := &Content{
+		Size: answer.ContentLength, Digests: map[string]string{}, Storage: answer.Header.Get(wire.StorageHeader), body: answer.Body, name: name,
+	}
+	for part := range strings.SplitSeq(answer.Header.Get(wire.DigestHeader), ",") {
+		algorithm, value, ok := strings.Cut(strings.TrimSpace(part), ":")
+		if !ok {
+			continue
+		}
+		out.Digests[algorithm] = value
+	}
+	for _, algorithm := range []string{"sha512", "sha256", "sha1", "md5"} {
+		if out.Digests[algorithm] == "" || offset > 0 {
+			continue
+		}
+		if out.sum, err = fixity.New(algorithm); err == nil {
+			out.algo = algorithm
+			break
+		}
+	}
+	return out, nil
+}
+
+// Read implements io.Reader.
+func (c *Content) Read(p []byte) (int, error) {
+	n, err := c.body.Read(p)
+	c.got += int64(n)
+	if c.sum != nil {
+		c.sum.Write(p[:n])
+	}
+	if !errors.Is(err, io.EOF) {
+		return n, err
+	}
+	if c.Size >= 0 && c.got != c.Size {
+		return n, fmt.Errorf("read %s: %d of %d bytes: %w", c.name, c.got, c.Size, io.ErrUnexpectedEOF)
+	}
+	if c.sum != nil {
+		if got := hex.EncodeToString(c.sum.Sum(nil)); got != strings.ToLower(c.Digests[c.algo]) {
+			return n, &DigestError{What: c.name, Algorithm: c.algo, Want: c.Digests[c.algo], Got: got}
+		}
+	}
+	return n, io.EOF
+}
+
+// Close implements io.Closer.
+func (c *Content) Close() error { return c.body.Close() }

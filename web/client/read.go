@@ -1,0 +1,186 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+// Ping tells whether the server and what it needs answer. It needs no token.
+func (c *Client) Ping(ctx context.Context) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+"/readyz", nil)
+	if err != nil {
+		return fmt.Errorf("ask %s: %w", c.base, err)
+	}
+	answer, err := c.http.Do(r)
+	if err != nil {
+		return c.unreached(ctx, err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return wire.NewProblem(answer.StatusCode, wire.CodeUnavailable, fmt.Sprintf("Holdfast at %s is not ready; its log says why", c.base))
+	}
+	return nil
+}
+
+// Item returns one item; a *Problem that is registry.ErrNotFound when there is none. Secrets in its address are left out.
+func (c *Client) Item(ctx context.Context, id string) (registry.WorkItem, error) {
+	it, err := c.WholeItem(ctx, id)
+	return it.WorkItem, err
+}
+
+// WholeItem returns an item with what its attempts and deliveries tell of it.
+func (c *Client) WholeItem(ctx context.Context, id string) (wire.Item, error) {
+	return get[wire.Item](ctx, c, in("items", id), nil)
+}
+
+// Items lists items, newest first; the jobs of a batch (ParentID) in row order.
+func (c *Client) Items(ctx context.Context, q registry.ItemQuery) (registry.Page[registry.WorkItem], error) {
+	return get[registry.Page[registry.WorkItem]](ctx, c, "/items", values(
+		"action", string(q.Action), "parent", q.ParentID, "collection", q.Collection, "status", string(q.Status),
+		"stage", string(q.Stage), "text", q.Text, "q", q.Match.String(), "after", q.After, "limit", number(q.Limit)))
+}
+
+// CountItems counts the items that a query selects by the state that people see. The fields beside q.Match become terms of
+// it; Within and paging are not sent: what a token's holder sees is the server's care.
+func (c *Client) CountItems(ctx context.Context, q registry.ItemQuery) (map[registry.State]int64, error) {
+	counts, err := get[wire.ItemCounts](ctx, c, "/items/count", values("q", inTerms(q).String()))
+	return counts.States, err
+}
+
+// Failures groups the failed items that a query selects by their cause, the largest group first. The fields of q travel as
+// those of CountItems; After is Next of the page before.
+func (c *Client) Failures(ctx context.Context, q registry.ItemQuery) (registry.Page[registry.FailureGroup], error) {
+	return get[registry.Page[registry.FailureGroup]](ctx, c, "/failures", values(
+		"q", inTerms(q).String(), "after", q.After, "limit", number(q.Limit)))
+}
+
+// inTerms is a query with its other fields as terms.
+func inTerms(q registry.ItemQuery) registry.Query {
+	match := q.Match
+	for _, t := range []registry.Term{
+		{Field: "action", Value: string(q.Action)},
+		{Field: "batch", Value: q.ParentID},
+		{Field: "collection", Value: q.Collection},
+		{Field: "status", Value: string(q.Status)},
+		{Field: "stage", Value: string(q.Stage)},
+		{Value: q.Text},
+	} {
+		if t.Value != "" {
+			match.Terms = append(slices.Clip(match.Terms), t)
+		}
+	}
+	return match
+}
+
+// Batches lists batches, newest first. Of q it uses Collection, Status, Text, Match, After and Limit.
+func (c *Client) Batches(ctx context.Context, q registry.ItemQuery) (registry.Page[registry.WorkItem], error) {
+	return get[registry.Page[registry.WorkItem]](ctx, c, "/batches", values(
+		"collection", q.Collection, "status", string(q.Status), "text", q.Text, "q", q.Match.String(),
+		"after", q.After, "limit", number(q.Limit)))
+}
+
+// Batch returns one batch; a *Problem that is registry.ErrNotFound when there is none of this id.
+func (c *Client) Batch(ctx context.Context, id string) (registry.WorkItem, error) {
+	return get[registry.WorkItem](ctx, c, in("batches", id), nil)
+}
+
+// BatchProgress adds up a batch's jobs.
+func (c *Client) BatchProgress(ctx context.Context, id string) (registry.BatchProgress, error) {
+	return get[registry.BatchProgress](ctx, c, in("batches", id, "progress"), nil)
+}
+
+// BatchJobs lists the jobs of a batch as they are now, in row order. After is Next of the page before; limit 0 stands for 50.
+func (c *Client) BatchJobs(ctx context.Context, id, after string, limit int) (registry.Page[registry.JobResult], error) {
+	return get[registry.Page[registry.JobResult]](ctx, c, in("batches", id, "jobs"), values("after", after, "limit", number(limit)))
+}
+
+// ReportOf returns a batch's stored report, the last one for closing 0; registry.ErrNotFound before the first.
+func (c *Client) ReportOf(ctx context.Context, batchID string, closing int64) (registry.BatchReport, error) {
+	return get[registry.BatchReport](ctx, c, in("batches", batchID, "report"), values("closing", number(closing)))
+}
+
+// Reports lists a batch's stored reports, the newest first, those of closings below before; 0: all.
+func (c *Client) Reports(ctx context.Context, batchID string, before int64, limit int) ([]registry.BatchReport, error) {
+	p, err := get[registry.Page[registry.BatchReport]](ctx, c, in("batches", batchID, "reports"),
+		values("before", number(before), "limit", number(limit)))
+	return p.Rows, err
+}
+
+// ReportJobs lists the jobs of a stored report that q selects, in row order.
+func (c *Client) ReportJobs(ctx context.Context, q registry.ReportQuery) ([]registry.JobResult, error) {
+	query := values("closing", number(q.Closing), "list", string(q.List), "after", number(q.AfterRow), "limit", number(q.Limit))
+	if len(q.Changes) > 0 {
+		query.Set("change", join(q.Changes))
+	}
+	if q.Repeats {
+		query.Set("repeats", "true")
+	}
+	p, err := get[registry.Page[registry.JobResult]](ctx, c, in("batches", q.BatchID, "report", "jobs"), query)
+	return p.Rows, err
+}
+
+// Why says what an unsettled item waits for.
+func (c *Client) Why(ctx context.Context, id string) (registry.Why, error) {
+	return get[registry.Why](ctx, c, in("items", id, "why"), nil)
+}
+
+// Events lists an item's events, or all items' when itemID is "", oldest first, after a feed cursor.
+func (c *Client) Events(ctx context.Context, itemID string, after int64, limit int) ([]registry.Event, error) {
+	if itemID == "" {
+		return c.Feed(ctx, registry.FeedQuery{After: after, Limit: limit})
+	}
+	p, err := get[registry.Page[registry.Event]](ctx, c, in("items", itemID, "history"), values("after", number(after), "limit", number(limit)))
+	return p.Rows, err
+}
+
+// Attempts lists an item's attempts, oldest first.
+func (c *Client) Attempts(ctx context.Context, itemID string) ([]registry.Attempt, error) {
+	p, err := get[registry.Page[registry.Attempt]](ctx, c, in("items", itemID, "attempts"), nil)
+	return p.Rows, err
+}
+
+// Collection returns one collection; the error for an unknown one names those there are.
+func (c *Client) Collection(ctx context.Context, mnemonic string) (registry.Collection, error) {
+	return get[registry.Collection](ctx, c, in("collections", mnemonic), nil)
+}
+
+// ProfileVersions lists the versions of a collection's profile, the newest first, those with a number below before; 0: all.
+func (c *Client) ProfileVersions(ctx context.Context, mnemonic string, before, limit int) ([]registry.ProfileVersion, error) {
+	p, err := get[registry.Page[registry.ProfileVersion]](ctx, c, in("collections", mnemonic, "versions"), values("after", number(before), "limit", number(limit)))
+	return p.Rows, err
+}
+
+// ProfileVersion returns one version of a collection's profile.
+func (c *Client) ProfileVersion(ctx context.Context, mnemonic string, version int) (registry.ProfileVersion, error) {
+	return get[registry.ProfileVersion](ctx, c, in("collections", mnemonic, "versions", strconv.Itoa(version)), nil)
+}
+
+// Collections lists all collections by mnemonic.
+func (c *Client) Collections(ctx context.Context) ([]registry.Collection, error) {
+	p, err := get[registry.Page[registry.Collection]](ctx, c, "/collections", nil)
+	return p.Rows, err
+}
+
+// Workers lists the workers that are alive.
+func (c *Client) Workers(ctx context.Context) ([]registry.WorkerInfo, error) {
+	p, err := get[registry.Page[registry.WorkerInfo]](ctx, c, "/workers", nil)
+	return p.Rows, err
+}
+
+// Holds lists all holds.
+func (c *Client) Holds(ctx context.Context) ([]registry.Hold, error) {
+	p, err := get[registry.Page[registry.Hold]](ctx, c, "/holds", nil)
+	return p.Rows, err
+}
+
+// Deliveries implements registry.Reading.
+func (c *Client) Deliveries(ctx context.Context, itemID string) ([]registry.Delivery, error) {
+	it, err := c.WholeItem(ctx, itemID)
+	return it.Deliveries, err
+}

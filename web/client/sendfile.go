@@ -1,0 +1,398 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+// File is a file to send in parts, so that what interrupts it costs little.
+type File struct {
+	Name   string
+	Size   int64            // bytes
+	Digest *registry.Digest // when it is known before; the server refuses other bytes
+	// Collection is the one that the file is meant for, whose upload quota it counts for; "": the token's only one.
+	Collection string
+	// Fingerprint tells this file from others of its name and size, as well as can be told without reading it. With it, an
+	// upload of the same file that was left unfinished is gone on with; "" begins anew.
+	Fingerprint string
+	// Open reads the file from an offset on. It is called again after every interruption.
+	Open func(ctx context.Context, offset int64) (io.ReadCloser, error)
+
+	// Resumed, if it is not nil, is told when an earlier upload is gone on with, and where.
+	Resumed func(offset int64)
+	// Moved, if it is not nil, is told how much has been sent.
+	Moved func(position int64)
+	// Waiting, if it is not nil, is told what keeps the file from being sent, and after how long it is tried again.
+	Waiting func(err error, after time.Duration)
+	// Patience is how long it is tried again without getting any further; 0: 2 minutes.
+	Patience time.Duration
+}
+
+// fingerprintKey is where the server keeps a file's fingerprint for us.
+const fingerprintKey = "fingerprint"
+
+const (
+	// firstPart is how much is sent by one request at first. What was sent so far is sent once more in size by the next, so
+	// that what several processes of a Registry take over from each other by copying stays in proportion.
+	firstPart = 64 << 20
+
+	sendRetry = 250 * time.Millisecond
+	sendMost  = 10 * time.Second // between tries
+)
+
+// SendFile sends a file and returns when the server has it durably, read back and recorded. A connection that breaks and a
+// server that is started again are waited for, and cost what was not acknowledged. The digest that the server took of what
+// it stored is compared with the one taken here: *DigestError when they differ. After that, and after an error of reading
+// the file, which is returned as it is, nothing is left on the server; after any other error, and when ctx ends, what was
+// acknowledged stays for the next SendFile of the same file.
+func (c *Client) SendFile(ctx context.Context, f File) (registry.Upload, error) {
+	s := &fileSender{client: c, file: f, sum: sha256.New()}
+	if err := s.begin(ctx); err != nil {
+		return registry.Upload{}, err
+	}
+	u, err := s.finish(ctx)
+	var unreadable *unreadableError
+	var changed *DigestError
+	if errors.As(err, &unreadable) || errors.As(err, &changed) {
+		tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.timeout)
+		defer cancel()
+		if gone := c.RemoveUpload(tidy, s.id); gone != nil && !errors.Is(gone, registry.ErrNotFound) {
+			err = errors.Join(err, fmt.Errorf("remove upload %s: %w", s.id, gone))
+		}
+	}
+	return u, err
+}
+
+// Uploads lists the token's own uploads that are on their way; everybody's with an admin's token.
+func (c *Client) Uploads(ctx context.Context) ([]wire.UploadStatus, error) {
+	page, err := get[registry.Page[wire.UploadStatus]](ctx, c, "/uploads", nil)
+	return page.Rows, err
+}
+
+// AllUploads lists also the uploads that have ended and whose bytes are in staging.
+func (c *Client) AllUploads(ctx context.Context) (all []wire.UploadStatus, err error) {
+	for after := ""; ; {
+		page, err := get[registry.Page[wire.UploadStatus]](ctx, c, "/uploads", values("all", "true", "after", after))
+		if err != nil {
+			return all, err
+		}
+		all = append(all, page.Rows...)
+		if after = page.Next; after == "" {
+			return all, nil
+		}
+	}
+}
+
+// unreadableError is one of the file to be sent.
+type unreadableError struct{ err error }
+
+// Error says what is wrong with the file.
+func (e *unreadableError) Error() string { return e.err.Error() }
+
+// Unwrap returns what is wrong with the file.
+func (e *unreadableError) Unwrap() error { return e.err }
+
+// fileSender is a file on its way.
+type fileSender struct {
+	client *Client
+	file   File
+	id     string
+	offset int64 // acknowledged
+
+	sum    hash.Hash // of the first summed bytes
+	summed int64
+}
+
+// begin finds an upload to go on with, or makes one.
+func (s *fileSender) begin(ctx context.Context) error {
+	metadata := map[string]string{wire.MetadataFilename: s.file.Name}
+	if s.file.Fingerprint != "" {
+		metadata[fingerprintKey] = s.file.Fingerprint
+	}
+	if s.file.Collection != "" {
+		metadata[wire.MetadataCollection] = s.file.Collection
+	}
+	if d := s.file.Digest; d != nil {
+		metadata[wire.MetadataDigest] = d.Algorithm + ":" + d.Value
+	}
+	if s.file.Fingerprint != "" {
+		left, err := s.client.Uploads(ctx)
+		if err != nil {
+			return err
+		}
+		for _, u := range left {
+			if u.SizeBytes == s.file.Size && wire.EncodeMetadata(u.Metadata) == wire.EncodeMetadata(metadata) {
+				s.id, s.offset = u.ID, u.Offset
+				if s.file.Resumed != nil && u.Offset > 0 {
+					s.file.Resumed(u.Offset)
+				}
+				return nil
+			}
+		}
+	}
+	header := tusHeader()
+	header.Set(wire.UploadLengthHeader, strconv.FormatInt(s.file.Size, 10))
+	header.Set(wire.UploadMetadataHeader, wire.EncodeMetadata(metadata))
+	asking, cancel := context.WithTimeout(ctx, s.client.timeout)
+	defer cancel()
+	answer, err := s.client.do(asking, request{method: http.MethodPost, path: "/uploads", header: header})
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	at, err := url.Parse(answer.Header.Get("Location"))
+	if err != nil || at.Path == "" {
+		return fmt.Errorf("begin upload of %s: the server did not say where it is", s.file.Name)
+	}
+	s.id = at.Path[strings.LastIndex(at.Path, "/")+1:]
+	return nil
+}
+
+func tusHeader() http.Header {
+	return http.Header{wire.TusResumableHeader: {wire.TusVersion}}
+}
+
+// finish sends until everything is there, and compares.
+func (s *fileSender) finish(ctx context.Context) (registry.Upload, error) {
+	if err := s.sendAll(ctx); err != nil {
+		return registry.Upload{}, err
+	}
+	if err := s.readTo(ctx, s.file.Size); err != nil { // it was all there already
+		return registry.Upload{}, err
+	}
+	u, err := get[wire.UploadStatus](ctx, s.client, in("uploads", s.id), nil)
+	if err != nil {
+		return registry.Upload{}, err
+	}
+	if !u.Complete || u.Digest == nil {
+		return registry.Upload{}, fmt.Errorf("upload %s of %s is not complete although all of it was sent", s.id, s.file.Name)
+	}
+	stored := registry.Upload{ID: u.ID, Filename: u.Filename, SizeBytes: u.SizeBytes, Digest: *u.Digest, CreatedBy: u.CreatedBy, CreatedAt: u.CreatedAt}
+	if want := hex.EncodeToString(s.sum.Sum(nil)); u.Digest.Algorithm == "sha256" && u.Digest.Value != want {
+		return stored, &DigestError{What: s.file.Name, Algorithm: "sha256", Want: want, Got: u.Digest.Value}
+	}
+	return stored, nil
+}
+
+// sendAll sends part by part, and comes again after what may pass.
+func (s *fileSender) sendAll(ctx context.Context) error {
+	patience := cmp.Or(s.file.Patience, 2*time.Minute)
+	wait, got := sendRetry, time.Now()
+	for s.offset < s.file.Size {
+		before := s.offset
+		err := s.sendPart(ctx)
+		if err != nil {
+			err = s.ask(ctx, err)
+		}
+		if s.offset > before {
+			wait, got = sendRetry, time.Now()
+		}
+		switch {
+		case err == nil:
+			continue
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case !passing(err) || time.Since(got) > patience:
+			return err
+		}
+		if s.file.Waiting != nil {
+			s.file.Waiting(err, wait)
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		wait = min(2*wait, sendMost)
+	}
+	return nil
+}
+
+// ask finds out where the upload stands after a request that failed. It returns the error to act on: nil when the upload
+// has got on, or stands elsewhere than was believed.
+func (s *fileSender) ask(ctx context.Context, failed error) error {
+	if ctx.Err() != nil || !passing(failed) {
+		return failed
+	}
+	answer, err := s.client.do(ctx, request{method: http.MethodHead, path: in("uploads", s.id), header: tusHeader()})
+	if err != nil {
+		if !passing(err) {
+			return err
+		}
+		return failed
+	}
+	defer answer.Body.Close()
+	before := s.offset
+	if err := s.stands(answer); err != nil {
+		return err
+	}
+	if s.offset != before {
+		return nil
+	}
+	return failed
+}
+
+// stands reads where an upload stands.
+func (s *fileSender) stands(answer *http.Response) error {
+	at, err := strconv.ParseInt(answer.Header.Get(wire.UploadOffsetHeader), 10, 64)
+	if err != nil || at < 0 || at > s.file.Size {
+		return fmt.Errorf("upload %s of %s: the server says that it stands at %q", s.id, s.file.Name, answer.Header.Get(wire.UploadOffsetHeader))
+	}
+	s.offset = at
+	return nil
+}
+
+// passing says whether an error may be over when one comes again.
+func passing(err error) bool {
+	var unreadable *unreadableError
+	if errors.As(err, &unreadable) {
+		return false
+	}
+	var p *Problem
+	if !errors.As(err, &p) {
+		var network net.Error
+		var connect *ConnectError
+		return errors.As(err, &network) || errors.As(err, &connect) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
+	}
+	switch p.Status {
+	case http.StatusConflict:
+		return p.Code == wire.CodeOffset
+	case http.StatusBadRequest:
+		return p.Code == wire.CodeBrokenOff
+	case http.StatusLocked, http.StatusTooManyRequests, http.StatusRequestTimeout,
+		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
+
+// sendPart sends the next bytes by one request.
+func (s *fileSender) sendPart(ctx context.Context) error {
+	n := min(s.file.Size-s.offset, max(firstPart, s.offset))
+	body, err := s.open(ctx)
+	if err != nil {
+		return err
+	}
+	part := &partBody{sender: s, body: body, at: s.offset, left: n}
+	header := tusHeader()
+	header.Set(wire.UploadOffsetHeader, strconv.FormatInt(s.offset, 10))
+	header.Set("Content-Type", wire.TusMediaType)
+	header.Set("Expect", "100-continue")
+	answer, err := s.client.do(ctx, request{
+		method: http.MethodPatch, path: in("uploads", s.id), header: header, body: io.NopCloser(part), length: n,
+	})
+	closed := part.end() // net/http may go on reading for a moment
+	if closed != nil {
+		closed = &unreadableError{fmt.Errorf("read %s: %w", s.file.Name, closed)}
+	}
+	if answer != nil {
+		defer answer.Body.Close()
+	}
+	if err != nil || closed != nil {
+		return cmp.Or(closed, err)
+	}
+	return s.stands(answer)
+}
+
+// open reads the file from where the upload stands, and takes the digest of what lies before, unless that was done.
+func (s *fileSender) open(ctx context.Context) (io.ReadCloser, error) {
+	if err := s.readTo(ctx, s.offset); err != nil {
+		return nil, err
+	}
+	return s.openAt(ctx, s.offset)
+}
+
+func (s *fileSender) openAt(ctx context.Context, offset int64) (io.ReadCloser, error) {
+	body, err := s.file.Open(ctx, offset)
+	if err != nil && ctx.Err() == nil {
+		err = &unreadableError{err}
+	}
+	return body, err
+}
+
+// readTo takes the digest of the file up to an offset.
+func (s *fileSender) readTo(ctx context.Context, offset int64) error {
+	if s.summed >= offset {
+		return nil
+	}
+	body, err := s.openAt(ctx, s.summed)
+	if err != nil {
+		return err
+	}
+	n, err := io.CopyN(struct{ io.Writer }{s.sum}, body, offset-s.summed)
+	s.summed += n
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	if err = errors.Join(err, body.Close()); err != nil && ctx.Err() == nil {
+		return &unreadableError{fmt.Errorf("read %s: %w", s.file.Name, err)}
+	}
+	return err
+}
+
+// partBody is the body of one request. It takes the digest of what was not sent before.
+type partBody struct {
+	mu     sync.Mutex
+	sender *fileSender
+	body   io.ReadCloser
+	at     int64
+	left   int64
+	failed error
+	over   bool
+}
+
+// Read implements io.Reader.
+func (p *partBody) Read(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.over:
+		return 0, net.ErrClosed
+	case p.failed != nil:
+		return 0, p.failed
+	case p.left == 0:
+		return 0, io.EOF
+	}
+	n, err := p.body.Read(b[:min(int64(len(b)), p.left)])
+	s := p.sender
+	if fresh := p.at + int64(n) - s.summed; fresh > 0 {
+		s.sum.Write(b[int64(n)-fresh : n])
+		s.summed += fresh
+	}
+	p.at, p.left = p.at+int64(n), p.left-int64(n)
+	if s.file.Moved != nil {
+		s.file.Moved(p.at)
+	}
+	if errors.Is(err, io.EOF) {
+		if err = nil; p.left > 0 {
+			err = io.ErrUnexpectedEOF
+		}
+	}
+	p.failed = err
+	return n, err
+}
+
+// end closes the file, and returns why it could not be read.
+func (p *partBody) end() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = true
+	err := p.body.Close()
+	return cmp.Or(p.failed, err)
+}

@@ -1,0 +1,421 @@
+package protocol
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+// ErrClosed answers calls of a Client after Close.
+var ErrClosed = errors.New("the Registry's client is closed")
+
+// Caller sends requests to the API of a Registry; a *client.Client is one.
+type Caller interface {
+	// Post sends in as JSON to a path below the API and decodes the answer into out. It takes at most so long; 0: Timeout. A refusal
+	// is a *wire.Problem.
+	Post(ctx context.Context, path string, most time.Duration, in, out any) error
+	// Timeout is how long a request may usually take.
+	Timeout() time.Duration
+	// Close lets go of idle connections.
+	Close()
+}
+
+// Client is the Registry as a worker in another process has it, with a worker's token. Its methods may be called concurrently.
+//
+// Claims travel together with claims, and settlements with settlements, when they are asked for while an earlier request is
+// under way; each caller gets its own answer. What a caller waits for does not depend on the others' contexts.
+//
+// Errors of the contract are found by errors.Is and errors.As with all their fields. No answer, for whatever reason, is
+// registry.ErrUnavailable: the caller cannot know whether the call was carried out, and repeats it.
+type Client struct {
+	c       Caller
+	claims  *gathering[registry.ClaimRequest, registry.Claim]
+	settles *gathering[registry.Settlement, registry.Verdict]
+	stop    context.CancelFunc // of everything in the background
+
+	mu      sync.Mutex
+	closed  bool
+	running sync.WaitGroup
+}
+
+var _ registry.ForWorkers = (*Client)(nil)
+
+// NewClient returns a Client that asks by c. It connects to nothing yet. Close it.
+func NewClient(c Caller) *Client {
+	ctx, stop := context.WithCancel(context.Background())
+	s := &Client{c: c, stop: stop}
+	background := func(do func(context.Context)) error { return s.start(func() { do(ctx) }) }
+	s.claims = gather[registry.ClaimRequest](background, func(ctx context.Context, all []json.RawMessage) ([]answer[registry.Claim], error) {
+		return send[[]answer[registry.Claim]](ctx, s, claims.name, 0, all)
+	})
+	s.settles = gather[registry.Settlement](background, func(ctx context.Context, all []json.RawMessage) ([]answer[registry.Verdict], error) {
+		return send[[]answer[registry.Verdict]](ctx, s, settlements.name, 0, all)
+	})
+	return s
+}
+
+// start does something in the background that Close waits for.
+func (c *Client) start(do func()) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return ErrClosed
+	}
+	c.running.Go(do)
+	return nil
+}
+
+// Close ends what is under way in the background, and lets go of idle connections. Calls after it fail with ErrClosed. It may
+// be called again.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.stop()
+	c.running.Wait()
+	c.c.Close()
+	return nil
+}
+
+// ask asks a method.
+func (m method[I, O]) ask(ctx context.Context, c *Client, in I) (O, error) {
+	return m.within(ctx, c, 0, in)
+}
+
+// within is ask with another time than usual.
+func (m method[I, O]) within(ctx context.Context, c *Client, most time.Duration, in I) (O, error) {
+	return send[O](ctx, c, m.name, most, in)
+}
+
+// send asks a method by its name. The answer is the zero value with an error.
+func send[O any](ctx context.Context, c *Client, name string, most time.Duration, in any) (out O, err error) {
+	var zero O
+	c.mu.Lock()
+	closed := c.closed
+	c.mu.Unlock()
+	if closed {
+		return zero, ErrClosed
+	}
+	err = c.c.Post(ctx, Path+name, most, in, &out)
+	switch {
+	case err == nil:
+		return out, nil
+	case ctx.Err() != nil || answered(err):
+		return zero, err
+	}
+	return zero, &unansweredError{err}
+}
+
+// answered says whether an error is the server's, not that of somebody in between or of the network.
+func answered(err error) bool {
+	var p *wire.Problem
+	return errors.As(err, &p) && p.Status != http.StatusBadGateway && p.Status != http.StatusServiceUnavailable && p.Status != http.StatusGatewayTimeout
+}
+
+// unansweredError is a call to which there was no answer: nobody knows whether it was carried out, as when the Registry's
+// database does not answer the Registry. What a step could not be told for this is nobody's fault.
+type unansweredError struct{ err error }
+
+// Error says what kept the answer away.
+func (e *unansweredError) Error() string { return e.err.Error() }
+
+// Unwrap returns what kept the answer away.
+func (e *unansweredError) Unwrap() error { return e.err }
+
+// Is says that the Registry was not available.
+func (e *unansweredError) Is(target error) bool { return target == registry.ErrUnavailable }
+
+// checkKeys refuses names that are no UTF-8. On their way they would become other names, and what they stand for another
+// thing; a note or a title only looks different.
+func checkKeys(what string, keys ...string) error {
+	for _, key := range keys {
+		if !utf8.ValidString(key) {
+			return fmt.Errorf("%s: %w: %q is no UTF-8", what, registry.ErrInvalid, key)
+		}
+	}
+	return nil
+}
+
+// Claim implements registry.Working. It may travel with others.
+func (c *Client) Claim(ctx context.Context, r registry.ClaimRequest) (registry.Claim, error) {
+	if err := checkKeys("claim", r.RequestID, r.Worker); err != nil {
+		return registry.Claim{}, err
+	}
+	return c.claims.do(ctx, r)
+}
+
+// Settle implements registry.Working. It may travel with others.
+func (c *Client) Settle(ctx context.Context, s registry.Settlement) (registry.Verdict, error) {
+	return c.settles.do(ctx, s)
+}
+
+// Renew implements registry.Working.
+func (c *Client) Renew(ctx context.Context, r registry.RenewRequest) (registry.Renewal, error) {
+	return renew.ask(ctx, c, r)
+}
+
+// Withdrawn implements registry.Working by long polls.
+func (c *Client) Withdrawn(ctx context.Context, worker string, after int64) ([]registry.Lease, int64, error) {
+	wait := min(20*time.Second, c.c.Timeout()/2) // not as long as a request may take
+	for {
+		out, err := withdrawn.ask(ctx, c, waiting{Worker: worker, After: after, Wait: wait})
+		switch {
+		case ctx.Err() != nil:
+			return nil, after, nil //nolint:nilerr // the contract has it so: the wait is over
+		case err != nil:
+			return nil, after, err
+		case len(out.Taken) > 0:
+			return out.Taken, out.Next, nil
+		}
+		after = out.Next
+	}
+}
+
+// SaveResult implements registry.Working.
+func (c *Client) SaveResult(ctx context.Context, l registry.Lease, name string, value json.RawMessage) (json.RawMessage, error) {
+	return saveResult.ask(ctx, c, result{attempt{l}, name, value})
+}
+
+// AddJobs implements registry.Working.
+func (c *Client) AddJobs(ctx context.Context, l registry.Lease, jobs []registry.NewJob) (int, error) {
+	return addJobs.ask(ctx, c, with[[]registry.NewJob]{attempt{l}, jobs})
+}
+
+// FirstOf implements registry.Working.
+func (c *Client) FirstOf(ctx context.Context, l registry.Lease, validator string) (string, error) {
+	return firstOf.ask(ctx, c, with[string]{attempt{l}, validator})
+}
+
+// Reserve implements registry.Working.
+func (c *Client) Reserve(ctx context.Context, l registry.Lease, r registry.Reservation) error {
+	return done(reserve.ask(ctx, c, with[registry.Reservation]{attempt{l}, r}))
+}
+
+// CloseReport implements registry.Working.
+func (c *Client) CloseReport(ctx context.Context, l registry.Lease) (registry.BatchReport, error) {
+	return closeReport.ask(ctx, c, attempt{l})
+}
+
+// ApplyNext implements registry.Working.
+func (c *Client) ApplyNext(ctx context.Context, l registry.Lease) (registry.BulkProgress, error) {
+	return applyNext.ask(ctx, c, attempt{l})
+}
+
+// Identify implements registry.Preserving.
+func (c *Client) Identify(ctx context.Context, l registry.Lease, r registry.IdentifyRequest) (registry.Identity, error) {
+	if err := checkKeys("identify", append([]string{r.Owner, r.Supplied, r.Proposed}, r.LocalIDs...)...); err != nil {
+		return registry.Identity{}, err
+	}
+	return identify.ask(ctx, c, with[registry.IdentifyRequest]{attempt{l}, r})
+}
+
+// Intend implements registry.Preserving.
+func (c *Client) Intend(ctx context.Context, l registry.Lease, in registry.Intent) (registry.Intent, error) {
+	if err := checkKeys("intend", in.ObjectID); err != nil {
+		return registry.Intent{}, err
+	}
+	return intend.ask(ctx, c, with[registry.Intent]{attempt{l}, in})
+}
+
+// RecordFiles implements registry.Preserving.
+func (c *Client) RecordFiles(ctx context.Context, l registry.Lease, objectID string, version int, files []registry.File) error {
+	return done(recordFiles.ask(ctx, c, versionFiles{attempt{l}, objectID, version, filesOf(files)}))
+}
+
+// RecordVersion implements registry.Preserving. The Registry reads all rows of the version for its receipt: of 360,000 files that takes longer
+// than other requests may.
+func (c *Client) RecordVersion(ctx context.Context, l registry.Lease, v registry.VersionRecord) error {
+	return done(recordVersion.within(ctx, c, 5*time.Minute, with[registry.VersionRecord]{attempt{l}, v}))
+}
+
+// LockObject implements registry.Preserving.
+func (c *Client) LockObject(ctx context.Context, l registry.Lease, objectID string) (int, error) {
+	if checkKeys("lock", objectID) != nil {
+		return 0, fmt.Errorf("lock object %q: %w", objectID, registry.ErrNotFound) // there can be none
+	}
+	return lockObject.ask(ctx, c, with[string]{attempt{l}, objectID})
+}
+
+// MarkDeleting implements registry.Preserving.
+func (c *Client) MarkDeleting(ctx context.Context, l registry.Lease, objectID string, last registry.Remains) (registry.Deletion, error) {
+	return markDeleting.ask(ctx, c, marking{attempt{l}, objectID, last})
+}
+
+// RecordDeletion implements registry.Preserving.
+func (c *Client) RecordDeletion(ctx context.Context, l registry.Lease, objectID string, events []registry.Premis) error {
+	return done(recordDeletion.ask(ctx, c, removal{attempt{l}, objectID, events}))
+}
+
+// StoredFile implements registry.Preserving.
+func (c *Client) StoredFile(ctx context.Context, l registry.Lease) (registry.StoredFile, error) {
+	return storedFile.ask(ctx, c, attempt{l})
+}
+
+// RecordCheck implements registry.Preserving.
+func (c *Client) RecordCheck(ctx context.Context, l registry.Lease, r registry.CheckRecord) error {
+	return done(recordCheck.ask(ctx, c, with[registry.CheckRecord]{attempt{l}, r}))
+}
+
+// HasReplicas implements registry.Preserving.
+func (c *Client) HasReplicas(ctx context.Context, storage string) (bool, error) {
+	return hasReplicas.ask(ctx, c, byID{storage})
+}
+
+// KnowsObject implements registry.Preserving.
+func (c *Client) KnowsObject(ctx context.Context, id string) (bool, error) {
+	if checkKeys("look for an object", id) != nil {
+		return false, nil //nolint:nilerr // there can be none
+	}
+	return knowsObject.ask(ctx, c, byID{id})
+}
+
+// RecordRestoration implements registry.Preserving.
+func (c *Client) RecordRestoration(ctx context.Context, l registry.Lease, r registry.RestorationRecord) (registry.Restoration, error) {
+	return recordRestoration.ask(ctx, c, with[registry.RestorationRecord]{attempt{l}, r})
+}
+
+// NoteDelivery implements registry.Delivering.
+func (c *Client) NoteDelivery(ctx context.Context, l registry.Lease, try registry.DeliveryTry) (registry.Delivery, error) {
+	return noteDelivery.ask(ctx, c, with[registry.DeliveryTry]{attempt{l}, try})
+}
+
+// PassOn implements registry.Delivering.
+func (c *Client) PassOn(ctx context.Context, l registry.Lease, message registry.DeliverySpec) error {
+	return done(passOn.ask(ctx, c, with[registry.DeliverySpec]{attempt{l}, message}))
+}
+
+// Credentials implements registry.Unlocking.
+func (c *Client) Credentials(ctx context.Context, collection string) ([]registry.Credential, error) {
+	all, err := credentials.ask(ctx, c, byID{collection})
+	out := make([]registry.Credential, len(all))
+	for i, r := range all {
+		out[i] = r.Credential
+		out[i].Sealed = r.Sealed
+	}
+	return out, err
+}
+
+// UploadByID implements registry.Releasing.
+func (c *Client) UploadByID(ctx context.Context, id string) (registry.Upload, error) {
+	return uploadByID.ask(ctx, c, byID{id})
+}
+
+// IncomingByID implements registry.Releasing.
+func (c *Client) IncomingByID(ctx context.Context, id string) (registry.Incoming, error) {
+	return incoming.ask(ctx, c, byID{id})
+}
+
+// RetireUpload implements registry.Releasing.
+func (c *Client) RetireUpload(ctx context.Context, uploadID, itself string) (bool, error) {
+	return retire.ask(ctx, c, retirement{uploadID, itself})
+}
+
+// BatchesOf implements registry.Releasing.
+func (c *Client) BatchesOf(ctx context.Context, uploadID string) ([]registry.WorkItem, error) {
+	return batchesOf.ask(ctx, c, byID{uploadID})
+}
+
+// Item implements registry.Consulting.
+func (c *Client) Item(ctx context.Context, id string) (registry.WorkItem, error) {
+	return item.ask(ctx, c, byID{id})
+}
+
+// CountItems implements registry.Consulting.
+func (c *Client) CountItems(ctx context.Context, q registry.ItemQuery) (map[registry.State]int64, error) {
+	return countItems.ask(ctx, c, q)
+}
+
+// Events implements registry.Consulting.
+func (c *Client) Events(ctx context.Context, itemID string, after int64, limit int) ([]registry.Event, error) {
+	return events.ask(ctx, c, eventsQuery{itemID, after, limit})
+}
+
+// Object implements registry.Consulting.
+func (c *Client) Object(ctx context.Context, id string) (registry.Object, error) {
+	return object.ask(ctx, c, byID{id})
+}
+
+// Files implements registry.Consulting.
+func (c *Client) Files(ctx context.Context, objectID string, version int, after string, limit int) ([]registry.File, error) {
+	rows, err := files.ask(ctx, c, filesQuery{objectID, version, []byte(after), limit})
+	return filesIn(rows), err
+}
+
+// RestorationOf implements registry.Consulting.
+func (c *Client) RestorationOf(ctx context.Context, itemID string) (registry.Restoration, error) {
+	return restorationOf.ask(ctx, c, byID{itemID})
+}
+
+// Ping implements registry.Consulting.
+func (c *Client) Ping(ctx context.Context) error { return done(ping.ask(ctx, c, nothing{})) }
+
+// Items implements registry.Telling.
+func (c *Client) Items(ctx context.Context, q registry.ItemQuery) (registry.Page[registry.WorkItem], error) {
+	return items.ask(ctx, c, q)
+}
+
+// Failures implements registry.Telling.
+func (c *Client) Failures(ctx context.Context, q registry.ItemQuery) (registry.Page[registry.FailureGroup], error) {
+	return failures.ask(ctx, c, q)
+}
+
+// Why implements registry.Telling.
+func (c *Client) Why(ctx context.Context, id string) (registry.Why, error) {
+	return why.ask(ctx, c, byID{id})
+}
+
+// BatchProgress implements registry.Telling.
+func (c *Client) BatchProgress(ctx context.Context, id string) (registry.BatchProgress, error) {
+	return batchProgress.ask(ctx, c, byID{id})
+}
+
+// ReportOf implements registry.Telling.
+func (c *Client) ReportOf(ctx context.Context, batchID string, closing int64) (registry.BatchReport, error) {
+	return reportOf.ask(ctx, c, reportRef{batchID, closing})
+}
+
+// ReportJobs implements registry.Telling.
+func (c *Client) ReportJobs(ctx context.Context, q registry.ReportQuery) ([]registry.JobResult, error) {
+	return reportJobs.ask(ctx, c, q)
+}
+
+// Deliveries implements registry.Telling.
+func (c *Client) Deliveries(ctx context.Context, itemID string) ([]registry.Delivery, error) {
+	return deliveries.ask(ctx, c, byID{itemID})
+}
+
+// Holds implements registry.Telling.
+func (c *Client) Holds(ctx context.Context) ([]registry.Hold, error) {
+	return holds.ask(ctx, c, nothing{})
+}
+
+// Deletions implements registry.Telling.
+func (c *Client) Deletions(ctx context.Context, q registry.DeletionQuery) (registry.Page[registry.Deletion], error) {
+	return deletions.ask(ctx, c, q)
+}
+
+// QueueStatus implements registry.Telling.
+func (c *Client) QueueStatus(ctx context.Context) (registry.QueueStatus, error) {
+	return queueStatus.ask(ctx, c, nothing{})
+}
+
+// BatchSafety implements registry.Mailing.
+func (c *Client) BatchSafety(ctx context.Context, batchID string) (registry.Safety, error) {
+	return batchSafety.ask(ctx, c, byID{batchID})
+}
+
+// Attention implements registry.Mailing.
+func (c *Client) Attention(ctx context.Context) (registry.Attention, error) {
+	return attention.ask(ctx, c, nothing{})
+}
+
+// done is the error of a method without a result.
+func done(_ nothing, err error) error { return err }

@@ -1,0 +1,277 @@
+package ui_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/ui"
+)
+
+// clerk carries acts out on the real store, except that cancelling has consequences.
+type clerk struct {
+	registry.Store
+	asked []registry.Command
+}
+
+func (*clerk) MayAct(context.Context) bool { return true }
+
+func (*clerk) MayAbandon(context.Context) bool { return true }
+
+func (c *clerk) Command(ctx context.Context, cmd registry.Command) (registry.WorkItem, error) {
+	cmd.Actor = "clerk " + hostile
+	c.asked = append(c.asked, cmd)
+	if cmd.Act == registry.ActCancel && !cmd.Confirmed {
+		return registry.WorkItem{}, &registry.ConfirmationNeeded{ItemID: cmd.ItemID, Act: cmd.Act, Consequences: []string{
+			"the mail to " + hostile + " is not sent", "the folder /x goes",
+		}}
+	}
+	return c.Store.Command(ctx, cmd)
+}
+
+func (c *clerk) Bulk(ctx context.Context, b registry.BulkRequest) (registry.WorkItem, error) {
+	b.Actor = "clerk " + hostile
+	return c.Store.Bulk(ctx, b)
+}
+
+func (c *clerk) RemoveHold(ctx context.Context, scope registry.HoldScope, key string) error {
+	return c.Store.RemoveHold(ctx, scope, key, "clerk")
+}
+
+func (*clerk) Decisions(_ context.Context, last *registry.Deletion) []registry.Decision {
+	return last.Decisions("clerk")
+}
+
+func (c *clerk) Decide(ctx context.Context, id string, d registry.Decision, reason string) (registry.Deletion, error) {
+	switch d {
+	case registry.DecideAsk:
+		return c.AskDeletion(ctx, id, reason, "clerk")
+	case registry.DecideApprove:
+		return c.ApproveDeletion(ctx, id, "clerk")
+	default:
+		return c.WithdrawDeletion(ctx, id, "clerk")
+	}
+}
+
+func withClerk(t *testing.T) (*site, *clerk) {
+	t.Helper()
+	s := newSite(t)
+	c := &clerk{Store: s.store}
+	h, err := ui.New(ui.Options{Registry: s.store, Forms: c, Log: slog.New(slog.DiscardHandler)})
+	must(t, err)
+	s.handler = h
+	return s, c
+}
+
+// post sends a form.
+func (s *site) post(t testing.TB, path string, form url.Values) *httptest.ResponseRecorder {
+	t.Helper()
+	w := httptest.NewRecorder()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	s.handler.ServeHTTP(w, r)
+	return w
+}
+
+// fields reads the fields of the form on a page.
+func fields(text string) url.Values {
+	form := url.Values{}
+	_, text, _ = strings.Cut(text, `class="act">`)
+	for _, part := range strings.Split(text, "<input ")[1:] {
+		_, name, ok := strings.Cut(part, `name="`)
+		name, _, _ = strings.Cut(name, `"`)
+		_, value, _ := strings.Cut(part, `value="`)
+		value, _, _ = strings.Cut(value, `"`)
+		if ok {
+			form.Set(name, value)
+		}
+	}
+	return form
+}
+
+// An act with consequences is asked again with a list of them, and only then done; the form sent twice acts once.
+func TestForms_Confirmation(t *testing.T) {
+	s, c := withClerk(t)
+	receipt, err := s.store.Submit(t.Context(), registry.Submission{Collection: "default", Name: hostile, Spec: registry.Spec{URL: "http://h.test/"}})
+	must(t, err)
+	id := receipt.BatchID
+	path := "/items/" + id + "/acts"
+	text := s.get(t, path+"?act=cancel", http.StatusOK)
+	wantTame(t, path, text)
+	if strings.Contains(text, "http-equiv") {
+		t.Error("the form loads itself again under whoever types")
+	}
+	form := fields(text)
+	form.Set("reason", "because "+hostile)
+	w := s.post(t, path, form)
+	wantTame(t, "confirmation", w.Body.String())
+	for _, want := range []string{"What follows", "The mail to", "The folder /x goes", `name="confirm" value="yes"`, "because"} {
+		if !strings.Contains(w.Body.String(), want) {
+			t.Errorf("confirmation has no %q:\n%s", want, w.Body)
+		}
+	}
+	it, err := s.store.Item(t.Context(), id)
+	must(t, err)
+	if w.Code != http.StatusConflict || it.Status == registry.Cancelled {
+		t.Errorf("unconfirmed: %d, item %s", w.Code, it.Status)
+	}
+	confirmed := fields(w.Body.String())
+	confirmed.Set("reason", "because")
+	if confirmed.Get("key") != form.Get("key") || confirmed.Get("key") == "" {
+		t.Errorf("key %q, then %q", form.Get("key"), confirmed.Get("key"))
+	}
+	for range 2 {
+		w = s.post(t, path, confirmed)
+		if w.Code != http.StatusSeeOther || !strings.HasPrefix(w.Header().Get("Location"), "/batches/"+id) {
+			t.Errorf("confirmed: %d to %q: %s", w.Code, w.Header().Get("Location"), w.Body)
+		}
+	}
+	events, err := s.store.Feed(t.Context(), registry.FeedQuery{Types: []string{"cancel"}})
+	must(t, err)
+	if len(events) != 1 || len(c.asked) != 3 || !c.asked[1].Confirmed {
+		t.Errorf("%d events of %+v, want one", len(events), c.asked)
+	}
+}
+
+// What the item does not allow any more is told in the form.
+func TestForms_Refused(t *testing.T) {
+	s, _ := withClerk(t)
+	batch, jobs := s.fill(t)
+	path := "/items/" + jobs[1].ID + "/acts" // failed
+	s.get(t, path+"?act=cancel", http.StatusConflict)
+	s.get(t, path+"?act=nonsense", http.StatusConflict)
+	s.get(t, "/items/none/acts?act=cancel", http.StatusNotFound)
+	text := s.get(t, path+"?act=requeue", http.StatusOK)
+	if !strings.Contains(text, `<option value="estimate">`) {
+		t.Errorf("no stage to begin again at:\n%s", text)
+	}
+	for name, form := range map[string]url.Values{
+		"no act": {}, "an act of workers": {"act": {"claim"}}, "no reason": {"act": {"hold"}},
+		"no number": {"act": {"priority"}, "priority": {"x"}}, "a long reason": {"act": {"cancel"}, "reason": {strings.Repeat("x", 2001)}},
+	} {
+		if w := s.post(t, path, form); w.Code != http.StatusBadRequest {
+			t.Errorf("%s: %d: %s", name, w.Code, w.Body)
+		}
+	}
+	w := s.post(t, path, url.Values{"act": {"cancel"}, "confirm": {"yes"}})
+	if w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "Not done") || !strings.Contains(w.Body.String(), "is not allowed") {
+		t.Errorf("refused: %d %s", w.Code, w.Body)
+	}
+	w = s.post(t, path, url.Values{"act": {"requeue"}, "from": {"estimate"}})
+	location := w.Header().Get("Location")
+	if w.Code != http.StatusSeeOther || !strings.Contains(location, "?did=") {
+		t.Fatalf("requeue: %d %q %s", w.Code, location, w.Body)
+	}
+	if text := s.get(t, location, http.StatusOK); !strings.Contains(text, "Done: requeue by clerk") {
+		t.Errorf("the page does not tell:\n%s", text)
+	}
+	if text := s.get(t, "/items/"+jobs[0].ID+location[strings.Index(location, "?"):], http.StatusOK); strings.Contains(text, "Done:") {
+		t.Error("another item's page tells what did not happen to it")
+	}
+	if text := s.get(t, "/batches/"+batch, http.StatusOK); !strings.Contains(text, "<button name=\"act\"") {
+		t.Error("a batch has no buttons")
+	}
+}
+
+// Without forms the pages only read.
+func TestForms_None(t *testing.T) {
+	s := newSite(t)
+	_, jobs := s.fill(t)
+	if text := s.get(t, "/items/"+jobs[0].ID, http.StatusOK); strings.Contains(text, "<button") {
+		t.Error("a page has buttons that nothing is behind")
+	}
+	s.get(t, "/items/"+jobs[0].ID+"/acts?act=cancel", http.StatusForbidden)
+	if w := s.post(t, "/items/"+jobs[0].ID+"/acts", url.Values{"act": {"cancel"}}); w.Code != http.StatusForbidden {
+		t.Errorf("post: %d", w.Code)
+	}
+	if w := s.post(t, "/holds/release", url.Values{"scope": {"all"}}); w.Code != http.StatusForbidden {
+		t.Errorf("release: %d", w.Code)
+	}
+}
+
+// queue is a Registry that knows how the queue stands.
+type queue struct {
+	registry.Reading
+	status registry.QueueStatus
+}
+
+func (q queue) QueueStatus(context.Context) (registry.QueueStatus, error) { return q.status, nil }
+
+func TestPages_SayWhenTheQueueStands(t *testing.T) {
+	s := newSite(t)
+	since := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	stands := queue{s.store, registry.QueueStatus{Failing: []registry.Subscription{{Name: hostile, Error: hostile, FailingSince: &since, Behind: 17}}, Paused: &registry.Hold{Reason: hostile, Actor: "ann"}, Accepting: registry.Accepting{Reason: "moving " + hostile, Actor: "bob"}}}
+	text := load(t, handlerOf(t, stands), "/", http.StatusOK)
+	wantTame(t, "/", text)
+	for _, want := range []string{"The queue is paused", "by ann", "Submissions are not accepted", "moving", "since 2026-03-01 12:00:00 UTC", "17 events of the feed wait"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	goes := queue{s.store, registry.QueueStatus{Accepting: registry.Accepting{On: true}}}
+	if text := load(t, handlerOf(t, goes), "/", http.StatusOK); strings.Contains(text, "paused") || strings.Contains(text, "not accepted") {
+		t.Error("the page says that the queue stands")
+	}
+}
+
+func TestPages_Holds(t *testing.T) {
+	s, _ := withClerk(t)
+	if text := s.get(t, "/holds", http.StatusOK); !strings.Contains(text, "Nothing is held") {
+		t.Error("an empty list does not say so")
+	}
+	batch, _ := s.fill(t)
+	must(t, s.store.AddHold(t.Context(), registry.Hold{Scope: registry.HoldBatch, Key: batch, Reason: hostile, Actor: hostile}))
+	text := s.get(t, "/holds", http.StatusOK)
+	wantTame(t, "/holds", text)
+	if !strings.Contains(text, `href="/batches/`+batch) || !strings.Contains(text, `action="/holds/release"`) {
+		t.Errorf("holds:\n%s", text)
+	}
+}
+
+// The page of an act on many items says what was asked, how far it is and what was refused, in words.
+func TestPages_Bulk(t *testing.T) {
+	s, _ := withClerk(t)
+	s.fill(t)
+	match, err := registry.ParseQuery("state:failed,completed")
+	must(t, err)
+	bulk, err := s.store.Bulk(t.Context(), registry.BulkRequest{Match: match, Act: registry.ActDelete, Reason: hostile, Actor: hostile, Confirmed: true})
+	must(t, err)
+	lease := s.claim(t, registry.Apply)
+	for { // a portion at a time
+		p, err := s.store.ApplyNext(t.Context(), lease)
+		must(t, err)
+		if p.Done {
+			break
+		}
+	}
+	text := s.get(t, "/items/"+bulk.ID, http.StatusOK)
+	wantTame(t, "bulk", text)
+	for _, want := range []string{"<dt>Done</dt><dd>1 item</dd>", "asked: delete state:failed,completed"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not say %q:\n%s", want, text)
+		}
+	}
+	for _, unwanted := range []string{"map[", "<dt>Size", "<dd></dd>"} {
+		if strings.Contains(text, unwanted) {
+			t.Errorf("the page says %q", unwanted)
+		}
+	}
+}
+
+// A release of an item that another hold covers is refused in the form, not by a page that is not there.
+func TestForms_ReleaseOfAnother(t *testing.T) {
+	s, _ := withClerk(t)
+	receipt, err := s.store.Submit(t.Context(), registry.Submission{Collection: "default", Name: "a", Spec: registry.Spec{URL: "http://h.test/"}})
+	must(t, err)
+	must(t, s.store.AddHold(t.Context(), registry.Hold{Scope: registry.HoldAll, Reason: "disks", Actor: "ann"}))
+	w := s.post(t, "/items/"+receipt.BatchID+"/acts", url.Values{"act": {"release-hold"}})
+	if w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "Not done") {
+		t.Errorf("%d: %s", w.Code, w.Body)
+	}
+}

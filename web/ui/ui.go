@@ -1,0 +1,112 @@
+// Package ui serves the pages: what runs, what failed and why, what waits for what, and what is
+// preserved. It reads, and shows a button for each act that an item allows and that the viewer may
+// ask for.
+//
+// A page shows what the Registry says at this moment. A depositor's text (a name, a note, a title)
+// is only ever text on a page. A page needs no script, no other host and no colour.
+package ui
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/webserver"
+)
+
+//go:embed page/*.html
+var pageFiles embed.FS
+
+//go:embed static/style.css
+var style []byte
+
+// Options says what to show. Registry and Log must be set.
+type Options struct {
+	Registry registry.Reading
+	Forms    Forms   // what the buttons do; nil: there are none
+	Account  Account // who has signed in; nil: nobody is told
+	Uploads  Uploads // nil: there is no page of them
+	Log      *slog.Logger
+	Version  string           // of the program, for the foot of the pages
+	Now      func() time.Time // nil: time.Now
+}
+
+// pages is the handler's state; it never changes.
+type pages struct {
+	registry  registry.Reading
+	forms     Forms
+	account   Account
+	uploads   Uploads
+	log       *slog.Logger
+	version   string
+	now       func() time.Time
+	templates map[string]*template.Template
+}
+
+// New returns the handler of all pages. Who may see them is decided in front of it. The errors are a programmer's.
+func New(o Options) (http.Handler, error) {
+	if o.Registry == nil || o.Log == nil {
+		return nil, errors.New("ui: Registry and Log must be set")
+	}
+	p := &pages{registry: o.Registry, forms: o.Forms, account: o.Account, uploads: o.Uploads, log: o.Log, version: o.Version, now: o.Now, templates: map[string]*template.Template{}}
+	if p.now == nil {
+		p.now = time.Now
+	}
+	for _, name := range []string{"status", "batch", "item", "objects", "object", "act", "requeue", "holds", "deletions", "decision", "sessions", "uploads", "upload", "problem"} {
+		t, err := template.New("layout.html").Funcs(p.funcs()).ParseFS(pageFiles, "page/layout.html", "page/part.html", "page/"+name+".html")
+		if err != nil {
+			return nil, fmt.Errorf("parse page %s: %w", name, err)
+		}
+		p.templates[name] = t
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", p.show(p.status))
+	mux.HandleFunc("GET /batches/{id}", p.show(p.batch))
+	mux.HandleFunc("GET /items/{id}", p.show(p.item))
+	mux.HandleFunc("GET /items/{id}/acts", p.show(p.askAct))
+	mux.HandleFunc("POST /items/{id}/acts", p.act)
+	mux.HandleFunc("GET /failures/requeue", p.show(p.askRequeue))
+	mux.HandleFunc("POST /failures/requeue", p.requeue)
+	mux.HandleFunc("GET /holds", p.show(p.holds))
+	mux.HandleFunc("POST /holds/release", p.release)
+	mux.HandleFunc("GET /objects", p.show(p.objects))
+	mux.HandleFunc("GET /objects/{id...}", p.show(p.object))
+	mux.HandleFunc("GET /deletions", p.show(p.deletions))
+	mux.HandleFunc("GET /deletions/{id...}", p.show(p.askDecision))
+	mux.HandleFunc("POST /deletions/{id...}", p.decide)
+	if p.account != nil {
+		mux.HandleFunc("GET /sessions", p.show(p.sessions))
+		mux.HandleFunc("POST /sessions/end", p.endSession)
+	}
+	if p.uploads != nil {
+		mux.HandleFunc("GET /uploads", p.show(p.listUploads))
+		mux.HandleFunc("GET /uploads/{id}", p.show(p.askRemoval))
+		mux.HandleFunc("POST /uploads/{id}", p.removeUpload)
+	}
+	mux.HandleFunc("GET /static/style.css", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/css; charset=utf-8")
+		w.Header().Set("Cache-Control", "max-age=300")
+		_, _ = w.Write(style) // the reader has gone if this fails
+	})
+	mux.HandleFunc("/", p.show(func(r *http.Request) (page, error) {
+		return page{}, fmt.Errorf("page %s: %w", webserver.Path(r), registry.ErrNotFound)
+	}))
+	return secured(mux), nil
+}
+
+// secured says to browsers what the pages need, which is next to nothing.
+func secured(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy",
+			"default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "same-origin")
+		next.ServeHTTP(w, r)
+	})
+}

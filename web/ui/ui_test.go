@@ -1,0 +1,331 @@
+package ui_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqlstore"
+	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
+	"github.com/holdfast/holdfast/web/ui"
+)
+
+// hostile is a name that a page must show and not obey.
+const hostile = `<script>alert(1)</script>"'><img src=x onerror=alert(2)> javascript:alert(3)`
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// site is the pages over a real store.
+type site struct {
+	store   *sqlstore.Store
+	handler http.Handler
+}
+
+func newSite(t testing.TB) *site {
+	t.Helper()
+	store, err := sqlstore.Open(context.WithoutCancel(t.Context()), sqlstore.Options{URL: sqlstoretest.SQLite(t)})
+	must(t, err)
+	t.Cleanup(func() { _ = store.Close() })
+	must(t, store.PutCollection(t.Context(), registry.Collection{Mnemonic: "default"}, "test"))
+	return &site{store: store, handler: handlerOf(t, store)}
+}
+
+func handlerOf(t testing.TB, r registry.Reading) http.Handler {
+	t.Helper()
+	return loggedHandler(t, r, slog.New(slog.DiscardHandler))
+}
+
+func loggedHandler(t testing.TB, r registry.Reading, log *slog.Logger) http.Handler {
+	t.Helper()
+	h, err := ui.New(ui.Options{Registry: r, Log: log, Version: "1.0"})
+	must(t, err)
+	return h
+}
+
+// get loads a page and fails unless it has this status and is whole.
+func (s *site) get(t testing.TB, path string, status int) string {
+	t.Helper()
+	return load(t, s.handler, path, status)
+}
+
+func load(t testing.TB, h http.Handler, path string, status int) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody))
+	text := w.Body.String()
+	if w.Code != status {
+		t.Fatalf("%s: status=%d, want %d: %s", path, w.Code, status, text)
+	}
+	if !strings.HasSuffix(strings.TrimSpace(text), "</html>") || strings.Contains(text, "ZgotmplZ") || strings.Contains(text, "%!") {
+		t.Errorf("%s is not whole:\n%s", path, text)
+	}
+	if policy := w.Header().Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none';") || strings.Contains(policy, "unsafe") {
+		t.Errorf("%s: policy=%q, want a strict one", path, policy)
+	}
+	return text
+}
+
+// wantTame fails when a hostile name is anything but text.
+func wantTame(t testing.TB, path, text string) {
+	t.Helper()
+	for _, bad := range []string{"<script", "<img", "href=\"javascript:", `"'>`} {
+		if strings.Contains(text, bad) {
+			t.Errorf("%s obeys a hostile name (%s)", path, bad)
+		}
+	}
+	if !strings.Contains(text, "&lt;script&gt;") {
+		t.Errorf("%s does not show the hostile name", path)
+	}
+}
+
+func (s *site) claim(t testing.TB, stage registry.Stage) registry.Lease {
+	t.Helper()
+	c, err := s.store.Claim(t.Context(), registry.ClaimRequest{
+		RequestID: string(stage) + time.Now().String(), Stage: stage, Worker: "w <b>1</b>", Lease: time.Minute, MaxAttempts: 5, StuckAfter: time.Minute,
+	})
+	must(t, err)
+	return c.Lease
+}
+
+// fill makes a batch of two jobs: one preserved, one failed on a hostile error; and another batch that waits.
+func (s *site) fill(t testing.TB) (batchID string, jobs []registry.WorkItem) {
+	t.Helper()
+	ctx := t.Context()
+	submit := func(name string) string {
+		r, err := s.store.Submit(ctx, registry.Submission{
+			Collection: "default", Name: name, Actor: "ann " + hostile,
+			Spec: registry.Spec{Type: registry.BatchManifest, URL: "http://user:secret@h.test/a?sig=SECRET0123456789012345678901234567", Filename: name, Title: hostile},
+		})
+		must(t, err)
+		return r.BatchID
+	}
+	batchID = submit(hostile)
+	l := s.claim(t, registry.Expand)
+	_, err := s.store.AddJobs(ctx, l, []registry.NewJob{
+		{Line: 3, Row: 1, Name: "good " + hostile, Spec: registry.Spec{URL: "http://h.test/1", LocalIDs: []string{hostile}}},
+		{Line: 5, Row: 2, Name: "bad " + hostile, Spec: registry.Spec{Repeats: &registry.RowPlace{Row: 1, Line: 3}}},
+	})
+	must(t, err)
+	s.settle(t, l, registry.OutcomeDone)
+	for _, stage := range []registry.Stage{registry.Estimate, registry.Provision, registry.Download} {
+		s.settle(t, s.claim(t, stage), registry.OutcomeDone)
+	}
+	l = s.claim(t, registry.Process)
+	const ark = "ark:/99999/fk4"
+	_, err = s.store.Identify(ctx, l, registry.IdentifyRequest{Owner: "o", LocalIDs: []string{hostile}, Proposed: ark})
+	must(t, err)
+	_, err = s.store.Intend(ctx, l, registry.Intent{ObjectID: ark, Version: 1, Plan: json.RawMessage("{}")})
+	must(t, err)
+	must(t, s.store.RecordFiles(ctx, l, ark, 1, []registry.File{
+		{
+			Path: "producer/" + hostile, Version: 1, ContentPath: "v1/content/x", SizeBytes: 1536, Digests: map[string]string{"sha512": hostile}, MIMEType: hostile,
+			Format: &registry.Format{PUID: hostile, Name: hostile, Version: hostile, Registry: hostile, Warning: hostile},
+		},
+	}))
+	must(t, s.store.RecordVersion(ctx, l, registry.VersionRecord{
+		ObjectID: ark, Version: 1, Collection: "default", Title: hostile, Creator: hostile, Files: 1, SizeBytes: 1536, CreatedAt: time.Now(),
+		Replicas: []registry.Replica{{Storage: registry.DefaultStorage, VerifiedAt: time.Now()}}, Events: []registry.Premis{{ID: "e", ObjectID: ark, Version: 1, Type: "ingestion", At: time.Now(), Agent: hostile, Detail: hostile}},
+	}))
+	must(t, s.settleErr(t, registry.Settlement{
+		Lease: l, Outcome: registry.OutcomeRetry, Error: "again: " + hostile, Class: registry.SystemFault, MaxAttempts: 5, Delay: time.Hour,
+		Results: map[string]json.RawMessage{"version": json.RawMessage("1")},
+	}))
+	must(t, s.settleErr(t, registry.Settlement{
+		Lease: s.claim(t, registry.Estimate), Outcome: registry.OutcomeFailed, Error: "404 for " + hostile, Class: registry.ContentFault, MaxAttempts: 5,
+	}))
+	submit("waiting")
+	page, err := s.store.Items(ctx, registry.ItemQuery{ParentID: batchID})
+	must(t, err)
+	return batchID, page.Rows
+}
+
+func (s *site) settle(t testing.TB, l registry.Lease, o registry.Outcome) {
+	t.Helper()
+	must(t, s.settleErr(t, registry.Settlement{Lease: l, Outcome: o, MaxAttempts: 5}))
+}
+
+func (s *site) settleErr(t testing.TB, v registry.Settlement) error {
+	_, err := s.store.Settle(t.Context(), v)
+	return err
+}
+
+func TestPages_ShowHostileNamesAsText(t *testing.T) {
+	s := newSite(t)
+	batchID, jobs := s.fill(t)
+	for _, path := range []string{
+		"/", "/?q=script", "/batches/" + batchID, "/items/" + batchID, "/items/" + jobs[0].ID, "/items/" + jobs[1].ID,
+		"/objects", "/objects?text=ark", "/objects/ark:/99999/fk4", "/objects/ark:%2F99999%2Ffk4?version=1",
+	} {
+		text := s.get(t, path, http.StatusOK)
+		wantTame(t, path, text)
+		if strings.Contains(text, "SECRET") || strings.Contains(text, "user:secret") {
+			t.Errorf("%s shows a secret of an address", path)
+		}
+	}
+	wantTame(t, "search", s.get(t, "/?q=%3Cscript%3E", http.StatusOK))
+}
+
+func TestPages_Say(t *testing.T) {
+	s := newSite(t)
+	if text := s.get(t, "/", http.StatusOK); !strings.Contains(text, "Nothing was submitted yet") || !strings.Contains(text, "No worker is alive") {
+		t.Errorf("empty status page does not say so:\n%s", text)
+	}
+	s.get(t, "/objects", http.StatusOK)
+	batchID, jobs := s.fill(t)
+	for path, wants := range map[string][]string{
+		"/":                      {`<meta http-equiv="refresh" content="5; url=/?reload=">`, "Processing", "Failed", "404 for", `class="class">content`, "0 of 2", "1 failed"},
+		"/?refresh=off":          {"keep it up to date"},
+		"/batches/" + batchID:    {"<h1>" + template.HTMLEscapeString(hostile) + "</h1>", "Processing", "batch-manifest", "(version 1 of its profile)", "http://redacted@h.test/a", "<caption>", `href="/objects/ark:/99999/fk4">`, "repeats row 1, line 3"},
+		"/items/" + jobs[0].ID:   {"Retry at", "ark:/99999/fk4", "again:", "w &lt;b&gt;1", "History"},
+		"/items/" + jobs[1].ID:   {"the producer corrects the deposit", "</span> It failed at ", "row 1, line 3 of its batch, which says the same"},
+		"/objects/ark:99999/fk4": {"1.5 KiB", "producer/", "ingestion", "/api/v1/objects/ark:%2F99999%2Ffk4/content?path=producer"},
+	} {
+		text := s.get(t, path, http.StatusOK)
+		for _, want := range wants {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s does not have %q:\n%s", path, want, text)
+			}
+		}
+	}
+	if text := s.get(t, "/items/"+jobs[1].ID, http.StatusOK); strings.Contains(text, "http-equiv") {
+		t.Error("the page of a settled item loads itself again")
+	} else if strings.Count(text, "404 for") > 3 { // why, its attempt and its history
+		t.Errorf("the page says the same fault over and over:\n%s", text)
+	}
+}
+
+func TestPages_Problems(t *testing.T) {
+	s := newSite(t)
+	_, jobs := s.fill(t)
+	for path, status := range map[string]int{
+		"/nothing": 404, "/batches/none": 404, "/batches/" + jobs[0].ID: 404, "/items/none": 404, "/objects/none": 404,
+		"/objects/ark:/99999/none": 404, "/objects/ark:/99999/fk4?version=9": 404, "/objects/ark:/99999/fk4?version=x": 400,
+		"/?after=zzz": 400, "/objects?after=zzz": 400, "/items/" + jobs[0].ID + "?after=-1": 400,
+		"/nothing/%3Cscript%3E": 404,
+	} {
+		if text := s.get(t, path, status); strings.Contains(text, "<script") {
+			t.Errorf("%s obeys a hostile address", path)
+		}
+	}
+	text := load(t, handlerOf(t, broken{s.store}), "/", http.StatusInternalServerError)
+	if strings.Contains(text, "password") {
+		t.Error("an internal error is shown")
+	}
+}
+
+// What a page's failure logs is bounded, however long the address is.
+func TestPages_LongPath(t *testing.T) {
+	s := newSite(t)
+	var log bytes.Buffer
+	h := loggedHandler(t, broken{s.store}, slog.New(slog.NewTextHandler(&log, nil)))
+	load(t, h, "/items/"+strings.Repeat("ä", 20_000), http.StatusInternalServerError)
+	if text := log.String(); !strings.Contains(text, "page failed") || len(text) > 8_000 || !utf8.ValidString(text) {
+		t.Errorf("logged %d bytes, want the failure in a few: %.500s", len(text), text)
+	}
+}
+
+// givenUp is a Registry in which the tries to tell every job's receiver were ended.
+type givenUp struct{ registry.Reading }
+
+func (g givenUp) Item(ctx context.Context, id string) (registry.WorkItem, error) {
+	it, err := g.Reading.Item(ctx, id)
+	it.Status, it.Commitment = registry.Completed, registry.Preserved
+	it.Results = map[string]json.RawMessage{registry.ResultUntold: json.RawMessage(`{"target": "https://gone.test", "actor": "ann <b>", "reason": "` + hostileReason + `"}`)}
+	return it, err
+}
+
+const hostileReason = "<script>gone</script>"
+
+// TestPages_GivenUp: the page of a job that completed without telling its receiver says so, by whom and why.
+func TestPages_GivenUp(t *testing.T) {
+	s := newSite(t)
+	_, jobs := s.fill(t)
+	text := load(t, handlerOf(t, givenUp{s.store}), "/items/"+jobs[1].ID, http.StatusOK)
+	for _, want := range []string{"preserved; callback given up", "https://gone.test was not told: given up by ann &lt;b&gt;", template.HTMLEscapeString(hostileReason)} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not have %q:\n%s", want, text)
+		}
+	}
+}
+
+// broken is a Registry that does not answer.
+type broken struct{ registry.Reading }
+
+func (broken) Items(context.Context, registry.ItemQuery) (registry.Page[registry.WorkItem], error) {
+	return registry.Page[registry.WorkItem]{}, errors.New("password=hunter2")
+}
+
+func (broken) Item(_ context.Context, id string) (registry.WorkItem, error) {
+	return registry.WorkItem{}, fmt.Errorf("look up item %s: broken", id)
+}
+
+func TestPages_Search(t *testing.T) {
+	s := newSite(t)
+	batchID, jobs := s.fill(t)
+	for _, tt := range []struct {
+		query    string
+		has, not []string
+	}{
+		{"id:" + jobs[0].ID, []string{"/items/" + jobs[0].ID}, []string{"/items/" + jobs[1].ID, "/batches/" + batchID}},
+		{"action:batch", []string{"/batches/" + batchID}, []string{"/items/" + jobs[0].ID + `">`}},
+		{"nowherenowhere", []string{"Nothing matches all of this."}, []string{"/batches/" + batchID}},
+		{"state:faild", []string{"did you mean failed?", `value="state:faild"`, `aria-invalid="true"`}, []string{"Nothing matches"}},
+		{`"><script>`, []string{"quote is not closed", "&lt;script&gt;"}, []string{"<script>"}},
+	} {
+		text := s.get(t, "/?q="+url.QueryEscape(tt.query), http.StatusOK)
+		_, found, _ := strings.Cut(text, `<section aria-labelledby="batches">`)
+		found, _, _ = strings.Cut(found, "</section>")
+		for _, want := range tt.has {
+			if !strings.Contains(found, want) {
+				t.Errorf("%s: the page does not say %s:\n%s", tt.query, want, found)
+			}
+		}
+		for _, not := range tt.not {
+			if strings.Contains(found, not) {
+				t.Errorf("%s: the page says %s:\n%s", tt.query, not, found)
+			}
+		}
+	}
+}
+
+func TestPages_Paged(t *testing.T) {
+	s := newSite(t)
+	for range 25 {
+		_, err := s.store.Submit(t.Context(), registry.Submission{Collection: "default", Name: "b", Spec: registry.Spec{URL: "http://h.test/"}})
+		must(t, err)
+	}
+	text := s.get(t, "/?q=b", http.StatusOK)
+	_, rest, ok := strings.Cut(text, `<p class="more"><a href="`)
+	if !ok || strings.Count(text, `"/batches/`) != 20 {
+		t.Fatalf("first page has %d batches, want 20 and a next page", strings.Count(text, `"/batches/`))
+	}
+	next, _, _ := strings.Cut(rest, `"`)
+	if text = s.get(t, strings.ReplaceAll(next, "&amp;", "&"), http.StatusOK); strings.Count(text, `"/batches/`) != 5 {
+		t.Errorf("second page has %d batches, want 5", strings.Count(text, `"/batches/`))
+	}
+}
+
+func TestStyle(t *testing.T) {
+	w := httptest.NewRecorder()
+	newSite(t).handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/static/style.css", http.NoBody))
+	if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "text/css; charset=utf-8" || w.Body.Len() == 0 {
+		t.Errorf("style: %d %s", w.Code, w.Header())
+	}
+}
