@@ -4,6 +4,7 @@ package docker_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -19,9 +20,35 @@ import (
 	"github.com/holdfast/holdfast/cmd/config"
 	"github.com/holdfast/holdfast/interim"
 	"github.com/holdfast/holdfast/interim/redis"
+	"github.com/holdfast/holdfast/internal/generatedtest"
 	"github.com/holdfast/holdfast/internal/proctest"
 	"github.com/holdfast/holdfast/registry"
 )
+
+//go:generate go test . -run ^TestGenerated -update
+
+// TestGeneratedServices: each stage has a service, which is given the settings that its worker alone uses, and a token.
+func TestGeneratedServices(t *testing.T) {
+	var services, stages strings.Builder
+	for i, stage := range registry.Stages() {
+		if i > 0 {
+			services.WriteString("\n")
+			stages.WriteString(" ")
+		}
+		stages.WriteString(string(stage))
+		fmt.Fprintf(&services, "  %[1]s:\n    <<: *worker\n    command: [worker, %[1]s]\n    environment:\n      <<: *worker-environment\n", stage)
+		for _, name := range config.StageSettings(stage) {
+			absent := "-"
+			if name == "HOLDFAST_SECRET_KEY" {
+				absent = "?seals credentials at rest, see docker/env.example"
+			}
+			fmt.Fprintf(&services, "      %s: ${%[1]s:%s}\n", name, absent)
+		}
+		fmt.Fprintf(&services, "      HOLDFAST_TOKEN: ${HOLDFAST_TOKEN_%s:-}\n", strings.ToUpper(string(stage)))
+	}
+	generatedtest.Part(t, "docker/compose.yaml", "workers", services.String())
+	generatedtest.Part(t, "docker/tokens.sh", "stages", "stages='"+stages.String()+"'\n")
+}
 
 func TestEveryStageHasItsService(t *testing.T) {
 	project := load(t, withTokens())
@@ -246,18 +273,11 @@ func withTokens() map[string]string {
 	return env
 }
 
-// TestTokensAreMade: the script makes a token for every stage, in the database of the Registry's service.
+// TestTokensAreMade: the script makes its tokens in the database of the Registry's service.
 func TestTokensAreMade(t *testing.T) {
 	text, err := os.ReadFile("tokens.sh")
 	if err != nil {
 		t.Fatal(err)
-	}
-	_, stages, _ := strings.Cut(string(text), "for stage in ")
-	stages, _, _ = strings.Cut(stages, ";")
-	for _, stage := range registry.Stages() {
-		if !slices.Contains(strings.Fields(stages), string(stage)) {
-			t.Errorf("tokens.sh makes none for %s", stage)
-		}
 	}
 	if !strings.Contains(string(text), " registry token create --database --again --name ") {
 		t.Error("tokens.sh does not make them in the database")

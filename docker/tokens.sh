@@ -11,7 +11,10 @@ token() { # VARIABLE NAME ROLE [--stage STAGE]
   secret=$(docker compose --file compose.yaml run --rm --no-deps --no-TTY registry token create --database --again --name "$2" --role "$3" ${4:+"$4" "$5"})
   echo "HOLDFAST_TOKEN_$1=$secret"
 }
-for stage in expand estimate provision download scan process replicate record notify report apply cleanup delete fixity deliver restore; do
+# generated: stages, by go generate ./docker
+stages='expand report estimate provision download scan process replicate record notify apply cleanup delete deliver fixity restore'
+# end of stages
+for stage in $stages; do
   token "$(echo "$stage" | tr '[:lower:]' '[:upper:]')" "worker-$stage" worker --stage "$stage"
 done
 token ADMIN admin admin

@@ -4,15 +4,18 @@ package ecs_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"text/template"
 	"time"
 
 	"github.com/holdfast/holdfast/cmd/config"
+	"github.com/holdfast/holdfast/internal/generatedtest"
 	"github.com/holdfast/holdfast/registry"
 )
 
@@ -20,12 +23,66 @@ import (
 var plain = strings.Fields(`HOLDFAST_LISTEN HOLDFAST_GRACE HOLDFAST_LOG_LEVEL HOLDFAST_STAGING_URL HOLDFAST_STORAGE_URL HOLDFAST_URL
 	HOLDFAST_NSQD_ADDR HOLDFAST_NSQLOOKUPD_ADDRS HOLDFAST_NAAN HOLDFAST_CONCURRENCY HOLDFAST_LEASE HOLDFAST_TOPIC_PREFIX HOLDFAST_NET_ALLOW
 	HOLDFAST_EZID_TARGET HOLDFAST_MAIL_FROM HOLDFAST_MAIL_URL HOLDFAST_MAIL_OPERATORS HOLDFAST_MAIL_DOMAINS HOLDFAST_CLAMD_ADDR HOLDFAST_SIEGFRIED_URL
-	HOLDFAST_PER_HOST HOLDFAST_HOST_REQUESTS_PER_SECOND HOLDFAST_HOST_BYTES_PER_SECOND
+	HOLDFAST_PER_HOST HOLDFAST_HOST_REQUESTS_PER_SECOND HOLDFAST_HOST_BYTES_PER_SECOND HOLDFAST_LEAST_RATE HOLDFAST_UNKNOWN_SIZE_BYTES
+	HOLDFAST_ROOM_WAIT HOLDFAST_FIXITY_BYTES_PER_SECOND HOLDFAST_RESTORE_DAYS
 	HOLDFAST_OIDC_ISSUER HOLDFAST_OIDC_CLIENT_ID HOLDFAST_OIDC_ROLES HOLDFAST_TRUSTED_PROXIES`)
 
 // kept are the settings that are read from Parameter Store.
 var kept = strings.Fields(`HOLDFAST_TOKEN HOLDFAST_REDIS_URL HOLDFAST_MAX_ATTEMPTS HOLDFAST_DATABASE_URL HOLDFAST_SECRET_KEY
 	HOLDFAST_RECEIPT_KEY HOLDFAST_SMTP_URL HOLDFAST_EZID_URL HOLDFAST_OIDC_CLIENT_SECRET`)
+
+// size is what Fargate gives a task: CPU units and MiB.
+type size struct{ CPU, Memory string }
+
+// larger are the stages whose workers need more than the smallest size: these read, hash, unpack or copy many bytes.
+var larger = map[registry.Stage]size{
+	registry.Download: {"1024", "2048"}, registry.Process: {"1024", "2048"}, registry.Replicate: {"512", "1024"},
+}
+
+// values are the settings that are not taken from the site's variables of the same names.
+var values = map[string]string{
+	"HOLDFAST_CLAMD_ADDR":       "clamd.holdfast.internal:3310",
+	"HOLDFAST_GRACE":            "90s",
+	"HOLDFAST_LISTEN":           "0.0.0.0:8080",
+	"HOLDFAST_LOG_LEVEL":        "info",
+	"HOLDFAST_NSQLOOKUPD_ADDRS": "nsqlookupd.holdfast.internal:4161",
+	"HOLDFAST_STAGING_URL":      "s3://${HOLDFAST_STAGING_BUCKET}/staging?region=${AWS_REGION}",
+	"HOLDFAST_STORAGE_URL":      "s3://${HOLDFAST_STORAGE_BUCKET}/storage?region=${AWS_REGION}",
+	"HOLDFAST_URL":              "http://registry.holdfast.internal:8080",
+}
+
+//go:generate go test . -run ^TestGenerated -update
+
+// TestGeneratedTasks: each stage has a task definition, which is given what all workers use and what this stage alone does.
+func TestGeneratedTasks(t *testing.T) {
+	form := template.Must(template.ParseFiles("worker.json.tmpl"))
+	for _, stage := range registry.Stages() {
+		task := struct {
+			Stage       registry.Stage
+			Size        size
+			Environment []variable
+			Secrets     []string
+		}{Stage: stage, Size: cmp.Or(larger[stage], size{"256", "512"})}
+		names := strings.Fields(`HOLDFAST_GRACE HOLDFAST_LISTEN HOLDFAST_LOG_LEVEL HOLDFAST_NAAN HOLDFAST_NSQLOOKUPD_ADDRS
+			HOLDFAST_STAGING_URL HOLDFAST_STORAGE_URL HOLDFAST_URL`)
+		for _, name := range config.StageSettings(stage) {
+			if slices.Contains(config.AllSecrets(), name) {
+				task.Secrets = append(task.Secrets, strings.TrimPrefix(name, "HOLDFAST_"))
+			} else {
+				names = append(names, name)
+			}
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			task.Environment = append(task.Environment, variable{name, cmp.Or(values[name], "${"+name+"}")})
+		}
+		var text strings.Builder
+		if err := form.Execute(&text, task); err != nil {
+			t.Fatal(err)
+		}
+		generatedtest.File(t, "ecs/worker-"+string(stage)+".json", text.String())
+	}
+}
 
 func TestEveryStageHasItsTask(t *testing.T) {
 	tasks := load(t)

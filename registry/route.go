@@ -5,8 +5,8 @@ import "slices"
 // Stage says where on its route an item stands. Stages are also the names of the workers that serve them.
 type Stage string
 
-// The stages of all routes. Adding one means a constant here, a word in a route below, and a worker of that name in
-// workers.All.
+// The stages of all routes. Adding one means a constant here, a step in a route below, a worker of that name in workers.All, and
+// `go generate ./...` (docs/contributing.md).
 const (
 	Expand    Stage = "expand"
 	Report    Stage = "report"
@@ -171,6 +171,16 @@ func ActionOf(s Stage) (a Action, ok bool) {
 	return "", false
 }
 
+// StepOf returns the step of a stage; ok is false for an unknown stage.
+func StepOf(s Stage) (step Step, ok bool) {
+	for _, r := range routes {
+		if step, ok = r.Step(s); ok {
+			return step, true
+		}
+	}
+	return Step{}, false
+}
+
 // DepositStages returns the stages of the routes that take deposits in, in route order.
 func DepositStages() []Stage {
 	return slices.DeleteFunc(Stages(), func(s Stage) bool { return !takesIn(s) })
@@ -188,12 +198,8 @@ func takesIn(s Stage) bool {
 
 // writes says to which kind of volume the step of a stage writes.
 func writes(s Stage) VolumeKind {
-	for _, r := range routes {
-		if step, ok := r.Step(s); ok {
-			return step.Writes
-		}
-	}
-	return NoVolume
+	step, _ := StepOf(s)
+	return step.Writes
 }
 
 // With returns the route of an item that takes these optional steps, and of the others none. It is that of

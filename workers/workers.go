@@ -85,9 +85,7 @@ const defaultRestoreKeep = 7 * 24 * time.Hour
 // Spare is how many slots a worker of a stage has beside slots others, where it has to wait for sources: for every four one more
 // that serves other collections, and where uploads wait for no source one more that serves these.
 func Spare(s registry.Stage, slots int) int {
-	action, _ := registry.ActionOf(s)
-	route, _ := registry.RouteOf(action)
-	step, _ := route.Step(s)
+	step, _ := registry.StepOf(s)
 	more := max(1, slots/4)
 	switch step.Fetches {
 	case registry.NamedSource:

@@ -27,7 +27,8 @@ const Prefix = "HOLDFAST"
 
 // Config is the configuration (docs/cli.md). The names are those of the tags behind HOLDFAST_; what a value must
 // look like is in the tag want, and secret values are never repeated in messages. The tag for says which roles use a
-// secret: registry, migrate, worker (every stage), or single stages.
+// setting: registry, migrate, broker, worker (every stage), fetching (the stages that fetch what others offer), or single
+// stages. Every secret has it. docker/compose.yaml and the task definitions in ecs give a stage what names it or fetching.
 type Config struct {
 	URL   string `envconfig:"URL" want:"an http or https address, such as http://127.0.0.1:8080"`
 	Token string `envconfig:"TOKEN" secret:"true" for:"worker" want:"a bearer token"`
@@ -69,12 +70,12 @@ type Config struct {
 	StorageURL      string   `envconfig:"STORAGE_URL" secret:"true" for:"registry worker" want:"file:///dir or s3://bucket/prefix?..., or several, each NAME=ADDRESS but the one called storage"`
 
 	NetAllow               Networks `envconfig:"NET_ALLOW" want:"networks or addresses separated by commas, such as 10.0.0.0/8,127.0.0.1"`
-	PerHost                Count    `envconfig:"PER_HOST" want:"a whole number from 1 to 1000"`
-	HostRequests           Rate     `envconfig:"HOST_REQUESTS_PER_SECOND" want:"a number above 0, such as 5 or 0.5"`
-	HostBytes              Bytes    `envconfig:"HOST_BYTES_PER_SECOND" want:"a number of bytes from 65536 on, such as 10000000 or 10MiB"`
-	LeastRate              Size     `envconfig:"LEAST_RATE" want:"a number of bytes from 0 on, such as 1024 or 1KiB; 0 sets no limit"`
-	UnknownSize            Bytes    `envconfig:"UNKNOWN_SIZE_BYTES" want:"a number of bytes from 65536 on, such as 64GiB"`
-	RoomWait               Span     `envconfig:"ROOM_WAIT" want:"how long an item may wait for room, such as 168h; 0 sets no limit"`
+	PerHost                Count    `envconfig:"PER_HOST" for:"fetching" want:"a whole number from 1 to 1000"`
+	HostRequests           Rate     `envconfig:"HOST_REQUESTS_PER_SECOND" for:"fetching" want:"a number above 0, such as 5 or 0.5"`
+	HostBytes              Bytes    `envconfig:"HOST_BYTES_PER_SECOND" for:"fetching" want:"a number of bytes from 65536 on, such as 10000000 or 10MiB"`
+	LeastRate              Size     `envconfig:"LEAST_RATE" for:"fetching" want:"a number of bytes from 0 on, such as 1024 or 1KiB; 0 sets no limit"`
+	UnknownSize            Bytes    `envconfig:"UNKNOWN_SIZE_BYTES" for:"fetching" want:"a number of bytes from 65536 on, such as 64GiB"`
+	RoomWait               Span     `envconfig:"ROOM_WAIT" for:"provision download process restore" want:"how long an item may wait for room, such as 168h; 0 sets no limit"`
 	StagingFull            Percent  `envconfig:"STAGING_FULL" want:"a percentage above 0 and up to 100, such as 80"`
 	StagingFullUnestimated Percent  `envconfig:"STAGING_FULL_UNESTIMATED" want:"a percentage above 0 and up to 100, such as 70"`
 
@@ -96,19 +97,19 @@ type Config struct {
 	UnpackMemory  Bytes  `envconfig:"UNPACK_MEMORY" want:"a number of bytes from 65536 on, such as 320MiB"`
 
 	FixityDays  Days  `envconfig:"FIXITY_DAYS" want:"a number of days from 0 on, such as 90; 0 turns the schedule off"`
-	FixityBytes Bytes `envconfig:"FIXITY_BYTES_PER_SECOND" want:"a number of bytes from 65536 on, such as 50MiB"`
+	FixityBytes Bytes `envconfig:"FIXITY_BYTES_PER_SECOND" for:"fixity" want:"a number of bytes from 65536 on, such as 50MiB"`
 
 	UploadDays Count `envconfig:"UPLOAD_DAYS" want:"a whole number from 1 to 1000"`
 
-	RestoreDays Lasting `envconfig:"RESTORE_DAYS" want:"a number of days above 0, such as 7"`
+	RestoreDays Lasting `envconfig:"RESTORE_DAYS" for:"restore" want:"a number of days above 0, such as 7"`
 
 	NAAN         string `envconfig:"NAAN" want:"a name assigning authority number, such as 99999"`
 	NOIDTemplate string `envconfig:"NOID_TEMPLATE" want:"a NOID template that draws at random, such as fk4{.reeeeeeeek}"`
 	EZIDURL      string `envconfig:"EZID_URL" secret:"true" for:"process record delete" want:"an http or https address with user and password, such as https://user:password@ezid.cdlib.org"`
-	EZIDTarget   string `envconfig:"EZID_TARGET" want:"an http or https address with {ark} where the ARK belongs, such as https://example.org/m/{ark}"`
+	EZIDTarget   string `envconfig:"EZID_TARGET" for:"process record delete" want:"an http or https address with {ark} where the ARK belongs, such as https://example.org/m/{ark}"`
 	SMTPURL      string `envconfig:"SMTP_URL" secret:"true" for:"deliver" want:"smtp://USER:PASSWORD@HOST:PORT, which insists on STARTTLS, or smtps://...; with ?tls=none a password goes to this machine only"`
-	MailFrom     string `envconfig:"MAIL_FROM" want:"the address that mails come from, such as Holdfast <holdfast@example.org>"`
-	MailURL      string `envconfig:"MAIL_URL" want:"the http or https address at which people reach the pages"`
+	MailFrom     string `envconfig:"MAIL_FROM" for:"registry deliver" want:"the address that mails come from, such as Holdfast <holdfast@example.org>"`
+	MailURL      string `envconfig:"MAIL_URL" for:"registry deliver" want:"the http or https address at which people reach the pages"`
 
 	MailTemplates  string   `envconfig:"MAIL_TEMPLATES" want:"a folder with templates that take the place of ours (docs/mail.md)"`
 	MailDomains    []string `envconfig:"MAIL_DOMAINS" want:"domains of mail addresses separated by commas, such as example.org, or *.example.org for all below it"`
@@ -117,9 +118,9 @@ type Config struct {
 	MailOperators []string `envconfig:"MAIL_OPERATORS" want:"mail addresses separated by commas"`
 	MailDigest    Rhythm   `envconfig:"MAIL_DIGEST" want:"a time of day in UTC, such as 06:00, or a duration of a minute or more, such as 12h"`
 
-	ClamdAddr    string `envconfig:"CLAMD_ADDR" want:"host:port or the path of a socket of clamd"`
-	SiegfriedURL string `envconfig:"SIEGFRIED_URL" want:"an http or https address"`
-	SecretKey    string `envconfig:"SECRET_KEY" secret:"true" for:"registry expand estimate download process notify deliver" want:"random text of 32 characters or more that seals credentials at rest (openssl rand -base64 32); older ones after it, separated by commas"`
+	ClamdAddr    string `envconfig:"CLAMD_ADDR" for:"scan process" want:"host:port or the path of a socket of clamd"`
+	SiegfriedURL string `envconfig:"SIEGFRIED_URL" for:"process" want:"an http or https address"`
+	SecretKey    string `envconfig:"SECRET_KEY" secret:"true" for:"registry fetching notify deliver" want:"random text of 32 characters or more that seals credentials at rest (openssl rand -base64 32); older ones after it, separated by commas"`
 	ReceiptKey   string `envconfig:"RECEIPT_KEY" secret:"true" for:"registry" want:"the base64 of 32 random bytes that signs receipts (openssl rand -base64 32)"`
 
 	// Of all stages; Stages has what is said of one.

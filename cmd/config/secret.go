@@ -2,6 +2,7 @@ package config
 
 import (
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -23,15 +24,32 @@ func Unneeded(role string, stages ...registry.Stage) []string {
 	return secrets(func(name string, users []string) bool { return os.Getenv(name) != "" && !uses(users, role, stages) })
 }
 
-// uses says whether a role, or one of a worker's stages, is among those who use a secret.
+// StageSettings returns the names of the variables that this stage uses and other stages do not, sorted.
+func StageSettings(s registry.Stage) []string {
+	return named(func(_ reflect.StructTag, users []string) bool {
+		return !slices.Contains(users, "worker") && uses(users, "", []registry.Stage{s})
+	})
+}
+
+// uses says whether a role, or one of a worker's stages, is among those who use a setting.
 func uses(users []string, role string, stages []registry.Stage) bool {
-	return slices.Contains(users, role) || slices.ContainsFunc(stages, func(s registry.Stage) bool { return slices.Contains(users, string(s)) })
+	return slices.Contains(users, role) || slices.ContainsFunc(stages, func(s registry.Stage) bool {
+		step, _ := registry.StepOf(s)
+		return slices.Contains(users, string(s)) || step.Fetches != registry.NoSource && slices.Contains(users, "fetching")
+	})
 }
 
 // secrets returns the names of the secret variables that take says yes to, by name and by who uses it, sorted.
-func secrets(take func(name string, users []string) bool) (names []string) {
+func secrets(take func(name string, users []string) bool) []string {
+	return named(func(tag reflect.StructTag, users []string) bool {
+		return tag.Get("secret") == "true" && take(Prefix+"_"+tag.Get("envconfig"), users)
+	})
+}
+
+// named returns the names of the variables that take says yes to, by tag and by who uses it, sorted.
+func named(take func(tag reflect.StructTag, users []string) bool) (names []string) {
 	for _, f := range fieldsOf(&Config{}, Prefix) {
-		if f.typ.Tag.Get("secret") == "true" && take(f.name, strings.Fields(f.typ.Tag.Get("for"))) {
+		if take(f.typ.Tag, strings.Fields(f.typ.Tag.Get("for"))) {
 			names = append(names, f.name)
 		}
 	}

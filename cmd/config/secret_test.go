@@ -1,7 +1,9 @@
 package config_test
 
 import (
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/holdfast/holdfast/cmd/config"
@@ -31,6 +33,35 @@ func TestSecrets(t *testing.T) {
 	} {
 		if got := config.Unneeded(tt.role, tt.stages...); !slices.Equal(got, tt.want) {
 			t.Errorf("%s %v does not use %v, want %v", tt.role, tt.stages, got, tt.want)
+		}
+	}
+}
+
+// TestStageSettings: a stage is given what names it, or its kind, and nothing that all workers have.
+func TestStageSettings(t *testing.T) {
+	for stage, want := range map[registry.Stage][]string{
+		registry.Apply:     nil,
+		registry.Provision: {"HOLDFAST_ROOM_WAIT"},
+		registry.Scan:      {"HOLDFAST_CLAMD_ADDR"},
+		registry.Estimate: {
+			"HOLDFAST_HOST_BYTES_PER_SECOND", "HOLDFAST_HOST_REQUESTS_PER_SECOND", "HOLDFAST_LEAST_RATE", "HOLDFAST_PER_HOST", "HOLDFAST_SECRET_KEY",
+			"HOLDFAST_UNKNOWN_SIZE_BYTES",
+		},
+	} {
+		if got := config.StageSettings(stage); !slices.Equal(got, want) {
+			t.Errorf("%s is given %v, want %v", stage, got, want)
+		}
+	}
+	// Each word of a tag is a role, a kind of stages or a stage: a misspelt one would give a setting to nobody.
+	words := []string{"registry", "migrate", "broker", "worker", "fetching"}
+	for _, stage := range registry.Stages() {
+		words = append(words, string(stage))
+	}
+	for field := range reflect.TypeFor[config.Config]().Fields() {
+		for _, word := range strings.Fields(field.Tag.Get("for")) {
+			if !slices.Contains(words, word) {
+				t.Errorf("%s is for %q, which is no role and no stage", field.Name, word)
+			}
 		}
 	}
 }

@@ -12,9 +12,11 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -60,16 +62,15 @@ func Part(t testing.TB, pattern, name, want string) {
 
 // replaced returns text with the part of that name changed to want; ok is false when it has none.
 func replaced(text, name, want string) (whole string, ok bool, err error) {
-	begin, end := "generated: "+name+" ", "end of "+name+" "
+	begin, end := line("generated: ", name), line("end of ", name)
 	var b strings.Builder
 	within := false
 	for line := range strings.Lines(text) {
-		words := strings.TrimRight(line, "\n") + " "
 		switch {
-		case !within && strings.Contains(words, begin):
+		case !within && begin.MatchString(line):
 			b.WriteString(line + want)
 			within, ok = true, true
-		case within && strings.Contains(words, end):
+		case within && end.MatchString(line):
 			b.WriteString(line)
 			within = false
 		case !within:
@@ -77,16 +78,21 @@ func replaced(text, name, want string) (whole string, ok bool, err error) {
 		}
 	}
 	if within {
-		return "", true, errors.New("no line \"" + strings.TrimSpace(end) + "\" ends the part")
+		return "", true, fmt.Errorf("no line \"end of %s\" ends the part", name)
 	}
 	return b.String(), ok, nil
+}
+
+// line matches a line that holds these words and this name as a whole.
+func line(words, name string) *regexp.Regexp {
+	return regexp.MustCompile(regexp.QuoteMeta(words+name) + `(\W|$)`)
 }
 
 // keep compares a file with what it should be, or writes it and leaves its mode.
 func keep(t testing.TB, file, want string) {
 	t.Helper()
 	got, err := os.ReadFile(file)
-	if err != nil && !(*update && errors.Is(err, fs.ErrNotExist)) {
+	if err != nil && (!*update || !errors.Is(err, fs.ErrNotExist)) {
 		t.Errorf("%v; go generate ./... writes it", err)
 		return
 	}

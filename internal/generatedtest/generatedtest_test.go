@@ -11,7 +11,7 @@ func TestReplaced(t *testing.T) {
 		name, text, want string
 		ok, fails        bool
 	}{
-		{"between its lines", "a\n# generated: x by y\nold\nold\n# end of x\nb\n", "a\n# generated: x by y\nnew\n# end of x\nb\n", true, false},
+		{"between its lines", "a\n# generated: x, by y\nold\nold\n# end of x\nb\n", "a\n# generated: x, by y\nnew\n# end of x\nb\n", true, false},
 		{"twice, in Markdown", "<!-- generated: x -->\n<!-- end of x -->\n<!-- generated: x -->\n1\n<!-- end of x -->", "<!-- generated: x -->\nnew\n<!-- end of x -->\n<!-- generated: x -->\nnew\n<!-- end of x -->", true, false},
 		{"another's name", "# generated: xy\nold\n# end of xy\n", "# generated: xy\nold\n# end of xy\n", false, false},
 		{"without an end", "# generated: x\nold\n# end of y\n", "", true, true},
