@@ -15,7 +15,7 @@ import (
 func (a *app) objectAuditCommand() *cobra.Command {
 	var whole bool
 	cmd := &cobra.Command{
-		Use: "audit ID...|--all", Short: "Follow the chains of events of objects and compare them with receipts and checkpoints",
+		Use: "audit ID...|--all", Short: "Verify objects' event chains against receipts and checkpoints",
 		Long: "Follow the chain of preservation events of each object from its beginning, and compare it with the signed receipts of its\n" +
 			"versions and with the newest signed checkpoint in each storage: events that were changed, taken out or cut off are found.\n" +
 			"The exit code is 1 when anything was tampered with. After a database was restored from a backup that is older than the\n" +
@@ -30,7 +30,7 @@ func (a *app) objectAuditCommand() *cobra.Command {
 func (a *app) objectAcceptOlderCommand() *cobra.Command {
 	var r wire.AcceptanceRequest
 	cmd := &cobra.Command{
-		Use: "accept-older --reason TEXT|--approve", Short: "Accept that the record is older than its checkpoints, which takes two people",
+		Use: "accept-older --reason TEXT|--approve", Short: "Accept a record that is older than its checkpoints (needs two people)",
 		Long: "After a database was restored from a backup, its chains of events end before the signed checkpoints, and `object audit` says\n" +
 			"OLDER. One admin asks with --reason to accept that, another agrees with --approve within 30 days. Then each storage gets a\n" +
 			"signed checkpoint that names what is lost, who accepted it and why; every later audit tells of it. A record that was\n" +

@@ -50,7 +50,7 @@ func (a *app) benchSeedCommand() *cobra.Command {
 	var address string
 	o := sqlstore.Seeding{Seed: 1}
 	cmd := &cobra.Command{
-		Use: "seed", Short: "Fill a database with items as years of work leave them; it is of no other use afterwards", Args: needs(),
+		Use: "seed", Short: "Fill a database with items like those of years of work; use it for nothing else afterwards", Args: needs(),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			s, err := a.openBench(cmd.Context(), address)
 			if err != nil {

@@ -37,7 +37,7 @@ type check struct {
 func (a *app) checkCommand() *cobra.Command {
 	var c check
 	cmd := &cobra.Command{
-		Use: "check PATH...", Short: "Judge files and folders as a submission would, and verify receipts, without a running Holdfast",
+		Use: "check PATH...", Short: "Validate files and folders as a submission would, and verify receipts, offline",
 		Long: "Judge manifests, bags, containers, OCFL objects and OCFL storage roots by the very rules that a submission is judged\n" +
 			"by, and name everything that is wrong with them. Nothing is sent anywhere. PATH is a file, a folder, or the address of\n" +
 			"an object or a storage root in a bucket, s3://BUCKET/PREFIX?... The exit code is 0 when all are valid, else 6.\n" +

@@ -172,7 +172,7 @@ func credentialRow(c wire.Credential) []string {
 
 func (a *app) credentialRemoveCommand(o credentialOwner) *cobra.Command {
 	return a.clientFlags(&cobra.Command{
-		Use: "remove NAME ORIGIN", Short: "Forget a credential", Args: needs("NAME", "ORIGIN"),
+		Use: "remove NAME ORIGIN", Short: "Remove a credential", Args: needs("NAME", "ORIGIN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect()
 			if err != nil {

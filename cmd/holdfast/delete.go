@@ -19,7 +19,7 @@ type deletion struct {
 func (a *app) objectDeleteCommand() *cobra.Command {
 	var d deletion
 	cmd := &cobra.Command{
-		Use: "delete ID --reason TEXT|--approve|--withdraw", Short: "Delete an object for good, which takes two people",
+		Use: "delete ID --reason TEXT|--approve|--withdraw", Short: "Delete an object for good (needs two people)",
 		Long: "Delete an object with all its versions from every storage. One person asks for it with --reason, another approves it with\n" +
 			"--approve within 30 days, and only then it is deleted. --withdraw ends the asking. What it was, who deleted it and why stays.",
 		Args: needs("ID"),
@@ -78,7 +78,7 @@ func (a *app) deleteObject(ctx context.Context, id string, d deletion) error {
 func (a *app) objectDeletionsCommand() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
-		Use: "deletions", Short: "List the deletions that wait for another person", Args: needs(),
+		Use: "deletions", Short: "List deletions that need a second person's approval", Args: needs(),
 		Long: "List the deletions that somebody has asked for and nobody has approved yet, those that were asked for first come first. `object\n" +
 			"delete ID --approve` is for another person than the one who asked, `object delete ID --withdraw` for anybody.",
 		RunE: func(cmd *cobra.Command, _ []string) error {

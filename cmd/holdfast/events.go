@@ -19,7 +19,7 @@ func (a *app) eventsCommand() *cobra.Command {
 	q := registry.FeedQuery{After: client.FromNow}
 	var follow bool
 	cmd := &cobra.Command{
-		Use: "events", Short: "List what happens to all items, oldest first, and follow it", Args: needs(),
+		Use: "events", Short: "List and follow the events of all items, oldest first", Args: needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if q.After < client.FromNow {
 				return &usageError{errors.New("--after must be the number of an event, or 0 for all")}
@@ -116,7 +116,7 @@ func (a *app) auditCommand() *cobra.Command {
 func (a *app) auditListCommand() *cobra.Command {
 	var q registry.AuditQuery
 	cmd := &cobra.Command{
-		Use: "list", Short: "List what people did and were refused, newest first", Args: needs(),
+		Use: "list", Short: "List the audit log: people's acts and refusals, newest first", Args: needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.connect()
 			if err != nil {

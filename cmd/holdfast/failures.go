@@ -39,7 +39,7 @@ func (a *app) itemFailuresCommand() *cobra.Command {
 func (a *app) batchFailuresCommand() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
-		Use: "failures ID", Short: "Group a batch's failed jobs by what made them fail, or show why the batch itself did, and how to requeue each group", Args: needs("ID"),
+		Use: "failures ID", Short: "Group a batch's failed jobs by cause, with the command that requeues each group", Args: needs("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect()
 			if err != nil {

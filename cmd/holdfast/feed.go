@@ -22,7 +22,7 @@ func (a *app) feedCommand() *cobra.Command {
 
 func (a *app) feedListCommand() *cobra.Command {
 	return a.clientFlags(&cobra.Command{
-		Use: "list", Short: "List who is told of events, and how far they are", Args: needs(),
+		Use: "list", Short: "List subscriptions and their progress", Args: needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.connect()
 			if err != nil {
@@ -92,7 +92,7 @@ func texts[T ~string](values []T) []string {
 
 func (a *app) feedShowCommand() *cobra.Command {
 	return a.clientFlags(&cobra.Command{
-		Use: "show NAME", Short: "Show a subscription: how far it is, and what it is failing with", Args: needs("NAME"),
+		Use: "show NAME", Short: "Show a subscription: its progress, and its last failure", Args: needs("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect()
 			if err != nil {
@@ -141,7 +141,7 @@ func (a *app) feedAddCommand() *cobra.Command {
 	var from, keyFile string
 	var actions, states []string
 	cmd := &cobra.Command{
-		Use: "add NAME --to URL|nsq:TOPIC", Short: "Have a webhook or an NSQ topic told of events, or change who is told of which", Args: needs("NAME"),
+		Use: "add NAME --to URL|nsq:TOPIC", Short: "Add or change a subscription that forwards events to a webhook or an NSQ topic", Args: needs("NAME"),
 		Long: "Have a receiver told of the events that the flags take; without any of these it is told of all, those about tokens and refusals\n" +
 			"among them. Each comes at least once and in order, however long the receiver is down (docs/feed.md). A subscription of this\n" +
 			"name that is there already is changed and goes on where it was.",
@@ -226,7 +226,7 @@ func (a *app) onSubscription(use, short string, change func(ctx context.Context,
 
 func (a *app) feedRemoveCommand() *cobra.Command {
 	return a.clientFlags(&cobra.Command{
-		Use: "remove NAME", Short: "End a subscription, and forget its keys", Args: needs("NAME"),
+		Use: "remove NAME", Short: "Remove a subscription and its keys", Args: needs("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect()
 			if err != nil {
@@ -282,7 +282,7 @@ func (a *app) feedCredentialCommand() *cobra.Command {
 		remove: (*client.Client).RemoveSubscriptionCredential,
 		set: &cobra.Command{
 			Use:   "set NAME ORIGIN --basic USER | --bearer | --signing",
-			Short: "Set what a subscription shows its receiver at https://HOST[:PORT], or its key signing:NAME",
+			Short: "Set a subscription's credential for its receiver at https://HOST[:PORT], or its key signing:NAME",
 			Long: "Set what a subscription shows its receiver, in place of what was set before. The password, token or key is read from standard\n" +
 				"input or --secret-file, never from the command line. The Registry seals it with HOLDFAST_SECRET_KEY and tells it nobody again.\n\n" +
 				"Requests are signed with the two newest signing keys: whsec_ and the base64 of 24 to 64 random bytes.",

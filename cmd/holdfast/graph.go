@@ -181,7 +181,7 @@ func (a *app) prepared(ctx context.Context, c *client.Client, p registry.Prepare
 
 func (a *app) graphSealCommand() *cobra.Command {
 	return a.clientFlags(&cobra.Command{
-		Use: "seal ID", Short: "Let a graph's items go, all at once; a repeat changes nothing", Args: needs("ID"),
+		Use: "seal ID", Short: "Start all items of a prepared graph at once; a repeat changes nothing", Args: needs("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect()
 			if err != nil {

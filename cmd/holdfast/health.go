@@ -20,7 +20,7 @@ const healthTimeout = 5 * time.Second
 func (a *app) healthCommand() *cobra.Command {
 	return a.clientFlags(&cobra.Command{
 		Use:   "health",
-		Short: "Ask whether a service is well; exit code 0 or 5",
+		Short: "Check whether a service is healthy; exit code 0 or 5",
 		Long: "Ask the service's /healthz. Which service: the one of --dir, else the one that listens at HOLDFAST_LISTEN, else\n" +
 			"the one at HOLDFAST_URL, else the one of " + defaultDir + ".",
 		Args: needs(),

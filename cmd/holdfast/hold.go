@@ -20,7 +20,7 @@ func (a *app) holdCommand() *cobra.Command {
 
 func (a *app) holdListCommand() *cobra.Command {
 	return a.clientFlags(&cobra.Command{
-		Use: "list", Short: "List what is held, and why", Args: needs(),
+		Use: "list", Short: "List holds and their reasons", Args: needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.connect()
 			if err != nil {
@@ -68,7 +68,7 @@ func scopeFlags(cmd *cobra.Command, scope, key *string) {
 func (a *app) holdAddCommand() *cobra.Command {
 	var h registry.Hold
 	cmd := &cobra.Command{
-		Use: "add --scope SCOPE [--key KEY] --reason TEXT", Short: "Keep items from starting, or a worker from being given any", Args: needs(),
+		Use: "add --scope SCOPE [--key KEY] --reason TEXT", Short: "Add a hold: items do not start, or a worker gets none", Args: needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.addHold(cmd.Context(), h) },
 	}
 	scopeFlags(cmd, (*string)(&h.Scope), &h.Key)
@@ -94,7 +94,7 @@ func (a *app) addHold(ctx context.Context, h registry.Hold) error {
 func (a *app) holdRemoveCommand() *cobra.Command {
 	var scope, key string
 	cmd := &cobra.Command{
-		Use: "remove --scope SCOPE [--key KEY]", Short: "Let items go that only this hold keeps", Args: needs(),
+		Use: "remove --scope SCOPE [--key KEY]", Short: "Remove a hold; items that no other hold covers start", Args: needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.removeHold(cmd.Context(), registry.HoldScope(scope), key)
 		},
@@ -204,7 +204,7 @@ func (a *app) eachHold(ctx context.Context, scope registry.HoldScope, args []str
 func (a *app) collectionHoldCommand() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
-		Use: "hold NAME --reason TEXT", Short: "Keep a collection's batches and jobs from starting their next step", Args: needs("NAME"),
+		Use: "hold NAME --reason TEXT", Short: "Hold a collection: its batches and jobs do not start their next step", Args: needs("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.addHold(cmd.Context(), registry.Hold{Scope: registry.HoldCollection, Key: args[0], Reason: reason})
 		},
@@ -215,7 +215,7 @@ func (a *app) collectionHoldCommand() *cobra.Command {
 
 func (a *app) collectionReleaseCommand() *cobra.Command {
 	return a.clientFlags(&cobra.Command{
-		Use: "release NAME", Short: "Let a held collection go on; one that releases one by one then holds each batch and job by itself", Args: needs("NAME"),
+		Use: "release NAME", Short: "Release a held collection; one with release_one_by_one then holds each batch and job by itself", Args: needs("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.removeHold(cmd.Context(), registry.HoldCollection, args[0])
 		},

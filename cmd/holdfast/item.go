@@ -116,7 +116,7 @@ func noteText(it registry.WorkItem) string {
 
 func (a *app) itemShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "show ID", Short: "Show an item and the attempts of workers at it", Args: needs("ID"),
+		Use: "show ID", Short: "Show an item and its attempts", Args: needs("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.showItem(cmd.Context(), args[0]) },
 	}
 	return a.clientFlags(a.takesIDs("", cmd))
@@ -256,7 +256,7 @@ func addBulk(f *facts, it registry.WorkItem) {
 func (a *app) itemHistoryCommand() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
-		Use: "history ID", Short: "List what happened to an item, oldest first", Args: needs("ID"),
+		Use: "history ID", Short: "List an item's events, oldest first", Args: needs("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect()
 			if err != nil {
@@ -327,7 +327,7 @@ func bulkText(raw json.RawMessage) string {
 
 func (a *app) itemWhyCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "why ID", Short: "Say what an item waits for", Args: needs("ID"),
+		Use: "why ID", Short: "Say why an item is waiting", Args: needs("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect()
 			if err != nil {

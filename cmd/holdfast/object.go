@@ -264,7 +264,7 @@ func (a *app) fixityCommand() *cobra.Command {
 	var reason string
 	var whole bool
 	cmd := &cobra.Command{
-		Use: "fixity ID...|--all", Short: "Have every stored file of objects checked in every storage, and mended where one of them has it right",
+		Use: "fixity ID...|--all", Short: "Check objects' stored files in every storage, and replace damaged ones by a good copy",
 		Args: someOrAll(&whole),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect()
@@ -321,7 +321,7 @@ func (a *app) eachOf(ctx context.Context, ids []string, all bool, do func(id str
 func (a *app) verifyCommand() *cobra.Command {
 	var whole bool
 	cmd := &cobra.Command{
-		Use: "verify ID...|--all", Short: "Read every byte of objects again and compare it with the digests and versions that the Registry recorded",
+		Use: "verify ID...|--all", Short: "Verify objects: read every byte and compare it with the recorded digests and versions",
 		Args: someOrAll(&whole),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.verify(cmd.Context(), args, whole) },
 	}

@@ -20,7 +20,7 @@ func (a *app) queueOrphansCommand() *cobra.Command {
 	var older time.Duration
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "orphans", Short: "List what belongs to nobody: staged bytes, uploads and interim data; and remove it",
+		Use: "orphans", Short: "List and remove orphaned data: staged bytes, uploads and interim data",
 		Long: "List what belongs to nobody: bytes that items have staged which are over or gone, uploads that nobody needs or that were never\n" +
 			"submitted, interim data, and keys of the staging volume that have no name of ours. With --remove all but the last goes. With\n" +
 			"--storages the preservation storages are looked through, too, for objects that no record leads to and files\n" +

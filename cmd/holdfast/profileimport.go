@@ -23,7 +23,7 @@ type importing struct {
 func (a *app) collectionImportCommand() *cobra.Command {
 	var i importing
 	cmd := &cobra.Command{
-		Use: "import FILE...", Short: "Make collections from Merritt's profiles", Args: needs("FILE..."),
+		Use: "import FILE...", Short: "Create collections from Merritt's profiles", Args: needs("FILE..."),
 		Long: "Make a collection from each of Merritt's key: value profiles, named by its ProfileID without _content, and say of every property\n" +
 			"what became of it. A file is refused whole when a property of it would mean something else here. What is there already is left\n" +
 			"as it is, unless --update is given, and the same again changes nothing. A password in a callback's address goes into no profile.",

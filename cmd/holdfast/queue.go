@@ -20,7 +20,7 @@ func (a *app) queueCommand() *cobra.Command {
 
 func (a *app) queueStatusCommand() *cobra.Command {
 	return a.clientFlags(&cobra.Command{
-		Use: "status", Short: "Show what waits and runs in every stage", Args: needs(),
+		Use: "status", Short: "Show what waits and runs in each stage", Args: needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.connect()
 			if err != nil {
@@ -121,7 +121,7 @@ func (a *app) queuePauseCommand() *cobra.Command {
 	var reason string
 	var all bool
 	cmd := &cobra.Command{
-		Use: "pause [--all] --reason TEXT", Short: "Let no deposit start its next step; what runs goes on", Args: needs(),
+		Use: "pause [--all] --reason TEXT", Short: "Pause: no deposit starts its next step; running steps finish", Args: needs(),
 		Long: "Let no batch and no job start its next step until `queue resume`. What runs goes on, and so do acts of admins, mails and other\n" +
 			"messages, checks and restores of what is stored, and tidying. --all pauses these, too. To pause one kind of them hold its\n" +
 			"stage: `hold add --scope stage --key STAGE`, with apply (acts on many items), delete (of objects), deliver (mails and callbacks),\n" +
@@ -146,7 +146,7 @@ func reasonFlag(cmd *cobra.Command, reason *string) {
 
 func (a *app) queueResumeCommand() *cobra.Command {
 	return a.clientFlags(&cobra.Command{
-		Use: "resume", Short: "Let the queue go on after pause or drain", Args: needs(),
+		Use: "resume", Short: "Resume the queue after pause or drain", Args: needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.resume(cmd.Context()) },
 	})
 }
@@ -179,7 +179,7 @@ func (a *app) queueDrainCommand() *cobra.Command {
 	var reason string
 	var timeout time.Duration
 	cmd := &cobra.Command{
-		Use: "drain --reason TEXT", Short: "Pause everything, and wait until nothing runs any more", Args: needs(),
+		Use: "drain --reason TEXT", Short: "Pause, and wait until nothing runs", Args: needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.drain(cmd.Context(), reason, timeout) },
 	}
 	reasonFlag(cmd, &reason)
@@ -248,7 +248,7 @@ func (a *app) untilIdle(ctx context.Context, c *client.Client) (running int64, e
 func (a *app) queueAcceptCommand() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
-		Use: "accept on|off --reason TEXT", Short: "Take submissions, or refuse them for the time being; what is in goes on", Args: needs("on|off"),
+		Use: "accept on|off --reason TEXT", Short: "Accept submissions, or refuse them for now; accepted ones go on", Args: needs("on|off"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			on := strings.EqualFold(args[0], "on")
 			if !on && !strings.EqualFold(args[0], "off") {

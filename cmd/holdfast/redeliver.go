@@ -9,7 +9,7 @@ import (
 func (a *app) redeliverCommand() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
-		Use: "redeliver ID...", Short: "Tell again how a job ended, or what a batch's report says",
+		Use: "redeliver ID...", Short: "Send a job's outcome, or a batch's report, again",
 		Long: "Tell the callback that a job's collection has now once more how the job ended, whether it was delivered or not. An item of\n" +
 			"action deliver does so, and goes on for days when the receiver does not answer. The message has the id that it had before.\n" +
 			"Of a batch its last report is mailed once more to whom its submission names and to whom its collection names now.",

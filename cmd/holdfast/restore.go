@@ -15,7 +15,7 @@ import (
 func (a *app) restoreCommand() *cobra.Command {
 	var x restore
 	cmd := &cobra.Command{
-		Use: "restore ID", Short: "Have an object made into one file on the service, and fetch it from there",
+		Use: "restore ID", Short: "Restore an object as one tar file on the service, and download it",
 		Long: "Have a version of an object made into one tar file, a valid bag, on the service, where it lies for some days: for what is too large\n" +
 			"for export to read in one go, or is archived (Glacier), which takes hours. With --out it is fetched and checked when it is ready.\n" +
 			"The same command again goes on with what was interrupted: while a restore is under way, or lies ready, no other one is made.",

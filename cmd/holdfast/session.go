@@ -16,7 +16,7 @@ func (a *app) sessionCommand() *cobra.Command {
 
 func (a *app) sessionListCommand() *cobra.Command {
 	return a.clientFlags(&cobra.Command{
-		Use: "list", Short: "List your browsers' sessions, the last used first; everybody's for an admin", Args: needs(),
+		Use: "list", Short: "List your browser sessions, last used first (an admin: everybody's)", Args: needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.connect()
 			if err != nil {

@@ -16,7 +16,7 @@ func (a *app) storageCommand() *cobra.Command {
 
 func (a *app) storageInitCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "init ADDRESS", Short: "Make a storage root in an empty folder or bucket",
+		Use: "init ADDRESS", Short: "Create a storage root in an empty folder or bucket",
 		Long: "Make an OCFL storage root in a folder or bucket that is there and empty, at an address as HOLDFAST_STORAGE_URL has it.\n" +
 			"A new storage gets its root by itself. One whose bytes were lost does not, since its place might only be a folder on\n" +
 			"which nothing is mounted: this command says that it is to begin anew. A root that is there already stays as it is.",
@@ -56,7 +56,7 @@ func (a *app) storageInit(ctx context.Context, address string) error {
 func (a *app) storageAcceptCommand() *cobra.Command {
 	var registry string
 	cmd := &cobra.Command{
-		Use: "accept ADDRESS --registry NAME", Short: "Let a Registry work beside objects that it does not know",
+		Use: "accept ADDRESS --registry NAME", Short: "Accept a storage with objects that this Registry does not know",
 		Long: "Note in the storage root at an address that a Registry may work there, although it does not know the objects that are\n" +
 			"there. A Registry with an empty database does not start on such a storage: its database was most likely lost, or is\n" +
 			"another one, and should be restored. What it says then names the Registry. The objects stay as they are, and this\n" +

@@ -32,7 +32,7 @@ func (a *app) tokenCreateCommand() *cobra.Command {
 	var stages []string
 	var again bool
 	cmd := &cobra.Command{
-		Use: "create --name NAME --role ROLE", Short: "Make a token; its secret is printed this once", Args: needs(),
+		Use: "create --name NAME --role ROLE", Short: "Create a token; its secret is printed only once", Args: needs(),
 		Long: "Make a token and print its secret, this once. Only an admin may; the first admin's token is made with --database, which\n" +
 			"needs no token and no Registry that runs, but the right to write to the database. A name is given once; for somebody who\n" +
 			"needs another token, --again takes the first of NAME-2, NAME-3 and so on that is free. The one before stays good until\n" +
@@ -227,7 +227,7 @@ func goodFor(t registry.Token) string {
 
 func (a *app) tokenRevokeCommand() *cobra.Command {
 	return a.clientFlags(&cobra.Command{
-		Use: "revoke ID...", Short: "Make tokens useless from now on", Args: needs("ID..."),
+		Use: "revoke ID...", Short: "Revoke tokens", Args: needs("ID..."),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			return a.revokeEach(cmd.Context(), ids, func(c *client.Client, ctx context.Context, id string) error { return c.RevokeToken(ctx, id, "") })
 		},

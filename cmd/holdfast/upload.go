@@ -18,7 +18,7 @@ func (a *app) uploadCommand() *cobra.Command {
 func (a *app) uploadListCommand() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
-		Use: "list", Short: "List your uploads that are on their way; everybody's for an admin", Args: needs(),
+		Use: "list", Short: "List your unfinished uploads (an admin: everybody's)", Args: needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.connect()
 			if err != nil {
