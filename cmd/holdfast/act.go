@@ -40,9 +40,9 @@ is shown by state, and after a yes (or with --yes) an item of its own carries th
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.act(cmd.Context(), args, ask) },
 	}
-	cmd.Flags().StringVar(&ask.Reason, "reason", "", "why; it is kept with the act")
+	cmd.Flags().StringVar(&ask.Reason, "reason", "", "the reason, recorded with the act")
 	cmd.Flags().StringVar(&ask.match, "match", "", "all items that match this `QUERY`, instead of ids")
-	cmd.Flags().BoolVar(&ask.yes, "yes", false, "do not ask; the consequences are known")
+	cmd.Flags().BoolVar(&ask.yes, "yes", false, "do not ask for confirmation")
 	if flags != nil {
 		flags(cmd, &ask.Command)
 	}
@@ -200,14 +200,14 @@ func (a *app) cleanupCommand() *cobra.Command {
 			return a.command(cmd.Context(), ids, command)
 		},
 	}
-	cmd.Flags().BoolVar(&yes, "yes", false, "without ids: do not ask")
+	cmd.Flags().BoolVar(&yes, "yes", false, "without ids: do not ask for confirmation")
 	cmd.Flags().Func("older", "without ids: all that ended longer ago than this `AGE`, such as 12h or 30d", func(text string) (err error) {
 		if older, err = registry.Age(strings.ToLower(text)); err != nil {
 			return errors.New("it must be a whole number and s, m, h, d or w, such as 30d")
 		}
 		return nil
 	})
-	cmd.Flags().StringVar(&reason, "reason", "", "why; it is kept with the act")
+	cmd.Flags().StringVar(&reason, "reason", "", "the reason, recorded with the act")
 	return a.clientFlags(cmd)
 }
 

@@ -91,7 +91,7 @@ func (a *app) collectionShowCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().IntVar(&version, "version", 0, "show version `N` of its profile")
-	cmd.Flags().BoolVar(&asProfile, "profile", false, "print the profile alone, as collection update takes it: in YAML, with --json in JSON")
+	cmd.Flags().BoolVar(&asProfile, "profile", false, "print only the profile, as collection update takes it: YAML, with --json JSON")
 	return a.clientFlags(cmd)
 }
 

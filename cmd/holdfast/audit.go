@@ -23,7 +23,7 @@ func (a *app) objectAuditCommand() *cobra.Command {
 		Args: someOrAll(&whole),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.auditObjects(cmd.Context(), args, whole) },
 	}
-	cmd.Flags().BoolVar(&whole, "all", false, "audit every object that there is or was")
+	cmd.Flags().BoolVar(&whole, "all", false, "audit every object, deleted ones too")
 	return a.clientFlags(cmd)
 }
 
@@ -38,8 +38,8 @@ func (a *app) objectAcceptOlderCommand() *cobra.Command {
 		Args: needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.acceptOlder(cmd.Context(), r) },
 	}
-	cmd.Flags().StringVar(&r.Reason, "reason", "", "ask for it, and say why: it is kept for ever")
-	cmd.Flags().BoolVar(&r.Approve, "approve", false, "agree to what somebody else has asked for: it cannot be undone")
+	cmd.Flags().StringVar(&r.Reason, "reason", "", "make the request, with this reason; it is kept for ever")
+	cmd.Flags().BoolVar(&r.Approve, "approve", false, "approve another person's request; it cannot be undone")
 	return a.clientFlags(cmd)
 }
 

@@ -48,14 +48,14 @@ func (a *app) checkCommand() *cobra.Command {
 		Args:    needs("PATH..."),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.check(cmd.Context(), args, c) },
 	}
-	cmd.Flags().StringVar(&c.typ, "type", string(registry.AutoType), "judge it as `TYPE`: auto, file, container, bag, object-manifest, batch-manifest, container-batch-manifest, single-file-batch-manifest, ocfl-object, ocfl-root, receipt")
-	cmd.Flags().StringVar(&c.profile, "profile", "", "judge bags by the BagIt profile in `FILE`, too")
+	cmd.Flags().StringVar(&c.typ, "type", string(registry.AutoType), "validate it as `TYPE`: auto, file, container, bag, object-manifest, batch-manifest, container-batch-manifest, single-file-batch-manifest, ocfl-object, ocfl-root, receipt")
+	cmd.Flags().StringVar(&c.profile, "profile", "", "also validate bags against the BagIt profile in `FILE`")
 	cmd.Flags().StringVar(&c.names, "name-encoding", "", "read names in containers that are not UTF-8 by `ENCODING`, as a collection with this name_encoding does")
-	cmd.Flags().StringVar(&c.noid, "noid", "", "names are drawn from this NOID `TEMPLATE` with its NAAN, as 99999/fk4{.reeeeeeeek}: refuse rows whose ARK is a mistyped one of them")
-	cmd.Flags().BoolVar(&c.remote, "remote", false, "also ask for every file that a manifest or a bag's fetch.txt names, without fetching it")
-	cmd.Flags().StringArrayVar(&c.keys, "key", nil, "whose signature on receipts is trusted: a public key in hex, or a `FILE` of keys in PEM; may be given several times")
+	cmd.Flags().StringVar(&c.noid, "noid", "", "refuse rows whose ARK is a mistyped name of this NOID `TEMPLATE`, such as 99999/fk4{.reeeeeeeek}")
+	cmd.Flags().BoolVar(&c.remote, "remote", false, "also ask by HEAD for every file that a manifest or a bag's fetch.txt names")
+	cmd.Flags().StringArrayVar(&c.keys, "key", nil, "a trusted public key for receipts: in hex, or a `FILE` of keys in PEM; repeatable")
 	cmd.Flags().StringVar(&c.against, "against", "", "compare every file of a receipt with an export, a bag or an OCFL object in `FOLDER`")
-	cmd.Flags().BoolVar(&c.large, "large", false, "also judge OCFL objects of more than some 80,000 files, which takes about 1 KiB of memory a file")
+	cmd.Flags().BoolVar(&c.large, "large", false, "also validate OCFL objects of more than about 80,000 files, with about 1 KiB of memory per file")
 	cmd.Flags().BoolVar(&a.json, "json", false, "print JSON, one verdict a line")
 	return cmd
 }

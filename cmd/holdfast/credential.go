@@ -70,12 +70,12 @@ func (a *app) credentialSetCommand(o credentialOwner) *cobra.Command {
 	flags.StringVar(&f.basic, "basic", "", "a user and a password, for a web server")
 	flags.BoolVar(&f.bearer, "bearer", false, "a token, for a web server")
 	flags.StringVar(&f.s3, "s3", "", "an access key's id and its secret key, for a bucket")
-	flags.BoolVar(&f.chain, "default-chain", false, "what AWS's default chain finds on the workers, for a bucket; it has no secret")
-	flags.BoolVar(&f.signing, "signing", false, "a key that callbacks are signed with, whose origin is signing:NAME")
-	flags.StringVar(&f.secretFile, "secret-file", "", "the file that the secret is in (default standard input)")
-	flags.StringVar(&r.Endpoint, "endpoint", "", "a bucket's service, when it is not AWS's own")
+	flags.BoolVar(&f.chain, "default-chain", false, "for a bucket: the workers' own AWS credentials (default chain), no secret")
+	flags.BoolVar(&f.signing, "signing", false, "a key that signs callbacks; its origin is signing:NAME")
+	flags.StringVar(&f.secretFile, "secret-file", "", "the file with the secret (default standard input)")
+	flags.StringVar(&r.Endpoint, "endpoint", "", "a bucket's service, if not AWS")
 	flags.StringVar(&r.Region, "region", "", "a bucket's region")
-	flags.BoolVar(&r.PathStyle, "path-style", false, "the bucket's name stands in the path, as services other than AWS's mostly want it")
+	flags.BoolVar(&r.PathStyle, "path-style", false, "put the bucket's name into the path, as most services other than AWS want it")
 	return a.clientFlags(cmd)
 }
 

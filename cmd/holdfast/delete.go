@@ -25,9 +25,9 @@ func (a *app) objectDeleteCommand() *cobra.Command {
 		Args: needs("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.deleteObject(cmd.Context(), args[0], d) },
 	}
-	cmd.Flags().StringVar(&d.reason, "reason", "", "ask for it, and say why: it is kept for ever")
-	cmd.Flags().BoolVar(&d.approve, "approve", false, "approve what somebody else has asked for: it cannot be undone")
-	cmd.Flags().BoolVar(&d.withdraw, "withdraw", false, "ask for it no longer")
+	cmd.Flags().StringVar(&d.reason, "reason", "", "make the request, with this reason; it is kept for ever")
+	cmd.Flags().BoolVar(&d.approve, "approve", false, "approve another person's request; it cannot be undone")
+	cmd.Flags().BoolVar(&d.withdraw, "withdraw", false, "withdraw the request")
 	return a.clientFlags(cmd)
 }
 

@@ -36,10 +36,10 @@ func (a *app) eventsCommand() *cobra.Command {
 			return a.listEvents(cmd.Context(), q)
 		},
 	}
-	cmd.Flags().Int64Var(&q.After, "after", client.FromNow, "only events after the one of this number (default all; with --follow those to come)")
+	cmd.Flags().Int64Var(&q.After, "after", client.FromNow, "only events after this number (default all; with --follow new ones)")
 	cmd.Flags().StringSliceVar(&q.Types, "types", nil, "only events of these types: submit, fail, complete, requeue, ...")
 	cmd.Flags().StringVar(&q.ItemID, "item", "", "only events of this item")
-	cmd.Flags().BoolVar(&follow, "follow", false, "go on with what happens, until interrupted")
+	cmd.Flags().BoolVar(&follow, "follow", false, "keep printing new events until interrupted")
 	limitFlag(cmd, &q.Limit)
 	return a.clientFlags(cmd)
 }
@@ -134,7 +134,7 @@ func (a *app) auditListCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&q.Actor, "actor", "", "only what the token of this name did or was refused")
+	cmd.Flags().StringVar(&q.Actor, "actor", "", "only acts and refusals of the token with this name")
 	cmd.Flags().StringSliceVar(&q.Types, "types", nil, "only these acts: submit, cancel, hold, refused, token-created, ...")
 	limitFlag(cmd, &q.Limit)
 	return a.clientFlags(cmd)

@@ -30,7 +30,7 @@ func (a *app) itemFailuresCommand() *cobra.Command {
 		},
 	}
 	f.flag(cmd, "batch", "batch", "only the jobs of this batch")
-	f.flag(cmd, "collection", "collection", "only those of this collection")
+	f.flag(cmd, "collection", "collection", "only objects of this collection")
 	f.flag(cmd, "stage", "stage", "only what failed at this stage")
 	limitFlag(cmd, &limit)
 	return a.clientFlags(cmd)

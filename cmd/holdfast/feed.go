@@ -176,13 +176,13 @@ func (a *app) feedAddCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&r.Target, "to", "", "who is told: https://HOST/... (or http://), or nsq:TOPIC")
+	flags.StringVar(&r.Target, "to", "", "the receiver: https://HOST/... (or http://), or nsq:TOPIC")
 	flags.StringSliceVar(&r.Filter.Types, "types", nil, "only events of these types: submit, advance, complete, fail, lose, requeue, ...")
 	flags.StringSliceVar(&r.Filter.Collections, "collections", nil, "only events of items in these collections")
 	flags.StringSliceVar(&actions, "actions", nil, "only transitions of items of these actions: ingest (jobs), batch, fixity, restore, delete, ...")
 	flags.StringSliceVar(&states, "states", nil, "only transitions to these states: completed, failed, downloading, ...")
-	flags.StringVar(&from, "from", "end", "where a new one begins: start, end, or after the event of this number")
-	flags.StringVar(&keyFile, "signing-key-file", "", "the file of the key that requests are signed with, whsec_ and base64; - is standard input")
+	flags.StringVar(&from, "from", "end", "where a new subscription begins: start, end, or after the event with this number")
+	flags.StringVar(&keyFile, "signing-key-file", "", "the file with the key that signs requests, whsec_ and base64; - is standard input")
 	return a.clientFlags(cmd)
 }
 
@@ -254,8 +254,8 @@ func (a *app) feedRewindCommand() *cobra.Command {
 			}
 			return c.RewindSubscription(ctx, name, wire.CursorRequest{Cursor: cursor, Reason: reason})
 		})
-	cmd.Flags().StringVar(&to, "to", "", "go on after the event of this number; 0 or start tells everything again, end passes over what waits")
-	cmd.Flags().StringVar(&reason, "reason", "", "why; it is kept with the act")
+	cmd.Flags().StringVar(&to, "to", "", "continue after the event with this number; 0 or start repeats everything, end skips what waits")
+	cmd.Flags().StringVar(&reason, "reason", "", "the reason, recorded with the act")
 	return cmd
 }
 

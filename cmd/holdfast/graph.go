@@ -55,8 +55,8 @@ func (a *app) graphPrepareCommand() *cobra.Command {
 			return a.prepareGraph(cmd.Context(), g, key, seal)
 		},
 	}
-	cmd.Flags().StringVar(&graph, "graph", "", "add to the graph of this `ID`, which is not sealed yet")
-	cmd.Flags().StringVar(&key, "idempotency-key", "", "a key of your own; the same key again answers with the first graph")
+	cmd.Flags().StringVar(&graph, "graph", "", "add to the unsealed graph `ID`")
+	cmd.Flags().StringVar(&key, "idempotency-key", "", "an idempotency key; a repeat returns the first graph")
 	cmd.Flags().BoolVar(&seal, "seal", false, "seal the graph at once")
 	a.progressFlags(cmd)
 	return a.clientFlags(cmd)

@@ -44,7 +44,7 @@ func (a *app) itemListCommand() *cobra.Command {
 }
 
 func itemFilters(cmd *cobra.Command, f *filter, limit *int) {
-	f.flag(cmd, "collection", "collection", "only those of this collection")
+	f.flag(cmd, "collection", "collection", "only objects of this collection")
 	f.flag(cmd, "status", "status", "only those of this status: pending, running, completed, failed, ...")
 	f.flag(cmd, "text", "", "only those with this in the name or the note")
 	limitFlag(cmd, limit)
@@ -360,7 +360,7 @@ func (a *app) itemWhyCommand() *cobra.Command {
 func (a *app) steering() []*cobra.Command {
 	return []*cobra.Command{
 		a.actCommand("requeue", "Send failed or cancelled items back to work", registry.ActRequeue, func(cmd *cobra.Command, c *registry.Command) {
-			cmd.Flags().StringVar((*string)(&c.From), "from", "", "the stage to start again at (default where it failed)")
+			cmd.Flags().StringVar((*string)(&c.From), "from", "", "the stage to start from (default where it failed)")
 		}),
 		a.actCommand("retry", "Try items at once that wait for their next try", registry.ActRetryNow, nil),
 		a.actCommand("cancel", "Stop items, also while they run; they may be requeued", registry.ActCancel, nil),
@@ -370,7 +370,7 @@ func (a *app) steering() []*cobra.Command {
 		a.actCommand("abandon", "Ask for the announced version of failed jobs to be given up, or agree to what another admin asked", registry.ActAbandon, func(cmd *cobra.Command, c *registry.Command) {
 			cmd.Use, cmd.Long = "abandon ID... | -", cmd.Short+".\n\nItems are named by their ids, - reads ids from standard input."
 			_ = cmd.Flags().MarkHidden("match") // who uses it is told why it is not there
-			cmd.Flags().StringVar(&c.AgreesTo, "agrees-to", "", "with --yes: agree to this `REQUEST` of another admin, as the command has shown it")
+			cmd.Flags().StringVar(&c.AgreesTo, "agrees-to", "", "with --yes: approve this `REQUEST` of another admin, as the command showed it")
 		}),
 		a.actCommand("priority", "Change when items have their turn", registry.ActPriority, func(cmd *cobra.Command, c *registry.Command) {
 			cmd.Flags().Func("to", "the new priority `N`, lower first; below 0 goes before everything else", func(text string) error {

@@ -90,7 +90,7 @@ func whole[T any](rows []T) func(yield func(T) error) (bool, error) {
 
 func limitFlag(cmd *cobra.Command, limit *int) {
 	*limit = 50
-	cmd.Flags().Var((*most)(limit), "limit", "the most rows to print; 0 prints all")
+	cmd.Flags().Var((*most)(limit), "limit", "print at most this many rows; 0 for all")
 }
 
 // most is a flag's number of rows: 0 or more.

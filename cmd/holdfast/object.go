@@ -37,9 +37,9 @@ func (a *app) objectListCommand() *cobra.Command {
 			return l.print(a, func(yield func(registry.Object) error) (bool, error) { return a.eachObject(cmd.Context(), q, yield) })
 		},
 	}
-	cmd.Flags().StringVar(&q.Collection, "collection", "", "only those of this collection")
-	cmd.Flags().StringVar(&q.LocalID, "local-id", "", "only the one with this local id")
-	cmd.Flags().StringVar(&q.Text, "text", "", "only those with this in ARK, title or creator")
+	cmd.Flags().StringVar(&q.Collection, "collection", "", "only objects of this collection")
+	cmd.Flags().StringVar(&q.LocalID, "local-id", "", "only the object with this local id")
+	cmd.Flags().StringVar(&q.Text, "text", "", "only objects with this text in ARK, title or creator")
 	limitFlag(cmd, &q.Limit)
 	return a.clientFlags(cmd)
 }
@@ -74,7 +74,7 @@ func (a *app) objectShowCommand() *cobra.Command {
 			return a.showObject(cmd.Context(), args[0], version, limit)
 		},
 	}
-	cmd.Flags().IntVar(&version, "version", 0, "whose files to list (default the newest)")
+	cmd.Flags().IntVar(&version, "version", 0, "the version to list (default the newest)")
 	limitFlag(cmd, &limit)
 	return a.clientFlags(cmd)
 }
@@ -143,7 +143,7 @@ func (a *app) objectFilesCommand() *cobra.Command {
 			return a.printFiles(cmd.Context(), c, args[0], version, limit)
 		},
 	}
-	cmd.Flags().IntVar(&version, "version", 0, "whose files to list (default the newest)")
+	cmd.Flags().IntVar(&version, "version", 0, "the version to list (default the newest)")
 	limitFlag(cmd, &limit)
 	return a.clientFlags(cmd)
 }
@@ -284,8 +284,8 @@ func (a *app) fixityCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why; it is kept with the act")
-	cmd.Flags().BoolVar(&whole, "all", false, "every object that there is")
+	cmd.Flags().StringVar(&reason, "reason", "", "the reason, recorded with the act")
+	cmd.Flags().BoolVar(&whole, "all", false, "every object")
 	return a.clientFlags(cmd)
 }
 
@@ -325,7 +325,7 @@ func (a *app) verifyCommand() *cobra.Command {
 		Args: someOrAll(&whole),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.verify(cmd.Context(), args, whole) },
 	}
-	cmd.Flags().BoolVar(&whole, "all", false, "verify every object that there is")
+	cmd.Flags().BoolVar(&whole, "all", false, "verify every object")
 	return a.clientFlags(cmd)
 }
 

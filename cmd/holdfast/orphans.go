@@ -42,10 +42,10 @@ func (a *app) queueOrphansCommand() *cobra.Command {
 		}
 		return nil
 	})
-	f.BoolVar(&r.Storages, "storages", false, "look through the preservation storages, too")
-	f.BoolVar(&r.Remove, "remove", false, "remove what may be removed, after asking")
+	f.BoolVar(&r.Storages, "storages", false, "search the preservation storages, too")
+	f.BoolVar(&r.Remove, "remove", false, "remove what can be removed, after a question")
 	f.BoolVar(&yes, "yes", false, "do not ask")
-	f.StringVar(&r.Reason, "reason", "", "why; it is kept with the act")
+	f.StringVar(&r.Reason, "reason", "", "the reason, recorded with the act")
 	return a.clientFlags(cmd)
 }
 

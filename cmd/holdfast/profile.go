@@ -27,7 +27,7 @@ type saving struct {
 
 func (s *saving) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.file, "profile", "", "the profile, in YAML or JSON, in `FILE`; - is standard input")
-	cmd.Flags().BoolVar(&s.dryRun, "dry-run", false, "judge the profile and tell what would change, and change nothing")
+	cmd.Flags().BoolVar(&s.dryRun, "dry-run", false, "validate the profile and report what would change; change nothing")
 }
 
 func (a *app) collectionCreateCommand() *cobra.Command {
@@ -47,7 +47,7 @@ func (a *app) collectionCreateCommand() *cobra.Command {
 	s.flags(cmd)
 	cmd.Flags().StringVar(&s.name, "name", "", "the collection's name for people, in place of the profile's")
 	cmd.Flags().StringVar(&s.owner, "owner", "", "the `ARK` that local ids are unique under, in place of the profile's")
-	cmd.Flags().StringSliceVar(&s.memberOf, "member-of", nil, "an `ARK` that objects become members of, in place of the profile's; may be given again")
+	cmd.Flags().StringSliceVar(&s.memberOf, "member-of", nil, "an `ARK` that objects become members of, in place of the profile's; repeatable")
 	return a.clientFlags(cmd)
 }
 
@@ -70,7 +70,7 @@ func (a *app) collectionUpdateCommand() *cobra.Command {
 		},
 	}
 	s.flags(cmd)
-	cmd.Flags().IntVar(&s.version, "if-version", 0, "refuse unless the profile is still at version `N`, from which the file was made")
+	cmd.Flags().IntVar(&s.version, "if-version", 0, "refuse unless the profile is still at version `N`")
 	return a.clientFlags(cmd)
 }
 

@@ -31,10 +31,10 @@ func (a *app) collectionImportCommand() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.importProfiles(cmd.Context(), args, i) },
 	}
 	f := cmd.Flags()
-	f.BoolVar(&i.dryRun, "dry-run", false, "tell what would become of each property, and change nothing")
-	f.BoolVar(&i.update, "update", false, "make it the next version of the profile of a collection that is there already")
-	f.StringArrayVar(&i.storages, "storage", nil, "which storages take the place of a node: `NODE=NAME[,NAME]`; may be given again")
-	f.BoolVar(&i.credentials, "set-credentials", false, "keep the name and password of a callback's address as the collection's credential, sealed")
+	f.BoolVar(&i.dryRun, "dry-run", false, "report what would become of each property; change nothing")
+	f.BoolVar(&i.update, "update", false, "also update existing collections")
+	f.StringArrayVar(&i.storages, "storage", nil, "the storages that replace a node: `NODE=NAME[,NAME]`; repeatable")
+	f.BoolVar(&i.credentials, "set-credentials", false, "store the name and password of a callback's address as the collection's credential, sealed")
 	return a.clientFlags(cmd)
 }
 

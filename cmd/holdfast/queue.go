@@ -134,14 +134,14 @@ func (a *app) queuePauseCommand() *cobra.Command {
 			return a.addHold(cmd.Context(), h)
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "pause everything: acts of admins, messages and housekeeping, too")
+	cmd.Flags().BoolVar(&all, "all", false, "pause everything, also admin acts, messages and housekeeping")
 	reasonFlag(cmd, &reason)
 	return a.clientFlags(cmd)
 }
 
 // reasonFlag adds the reason of what keeps others waiting: they are shown it.
 func reasonFlag(cmd *cobra.Command, reason *string) {
-	cmd.Flags().StringVar(reason, "reason", "", "why; whoever waits for it is shown it")
+	cmd.Flags().StringVar(reason, "reason", "", "the reason, shown to those who wait")
 }
 
 func (a *app) queueResumeCommand() *cobra.Command {
@@ -183,7 +183,7 @@ func (a *app) queueDrainCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.drain(cmd.Context(), reason, timeout) },
 	}
 	reasonFlag(cmd, &reason)
-	cmd.Flags().DurationVar(&timeout, "timeout", 0, "how long to wait at most, as in 30m (default as long as it takes)")
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "how long to wait at most, such as 30m (default no limit)")
 	return a.clientFlags(cmd)
 }
 

@@ -36,6 +36,6 @@ func (a *app) redeliverCommand() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why; it is kept with the act")
+	cmd.Flags().StringVar(&reason, "reason", "", "the reason, recorded with the act")
 	return a.clientFlags(a.takesIDs("", cmd))
 }

@@ -45,10 +45,10 @@ func (a *app) batchReportCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.Int64Var(&o.closing, "closing", 0, "which report, 1 being the first (default the last)")
-	f.BoolVar(&o.failed, "failed", false, "only what did not complete and is not preserved")
-	f.BoolVar(&o.completed, "completed", false, "only what completed")
-	f.BoolVar(&o.changed, "changed", false, "only what changed since the report before, and what has still failed")
+	f.Int64Var(&o.closing, "closing", 0, "which report, counted from 1 (default the last)")
+	f.BoolVar(&o.failed, "failed", false, "only jobs that did not complete and are not preserved")
+	f.BoolVar(&o.completed, "completed", false, "only completed jobs")
+	f.BoolVar(&o.changed, "changed", false, "only jobs that changed since the report before, or still fail")
 	f.BoolVar(&o.csv, "csv", false, "print the jobs as CSV")
 	f.BoolVar(&o.list, "list", false, "list the batch's reports")
 	return a.clientFlags(a.takesIDs(registry.Batch, cmd))

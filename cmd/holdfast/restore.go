@@ -26,9 +26,9 @@ func (a *app) restoreCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().IntVar(&x.version, "version", 0, "which version (default the newest)")
-	cmd.Flags().StringVar(&x.reason, "reason", "", "why; it is kept with the restore")
+	cmd.Flags().StringVar(&x.reason, "reason", "", "the reason, recorded with the restore")
 	cmd.Flags().BoolVar(&x.wait, "wait", false, "wait until it is ready")
-	cmd.Flags().StringVar(&x.out, "out", "", "wait, and write it to `FILE`, which must not exist yet")
+	cmd.Flags().StringVar(&x.out, "out", "", "wait, and download it to `FILE`, which must not exist yet")
 	a.progressFlags(cmd)
 	return a.clientFlags(cmd)
 }

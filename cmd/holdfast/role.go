@@ -140,15 +140,15 @@ func (a *app) brokerCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.TCP, "tcp-address", "127.0.0.1:4150", "address for NSQ clients")
 	f.StringVar(&listen, "http-address", "", "address of /ping, /stats, /lookup, /nodes, /healthz (default HOLDFAST_LISTEN or 127.0.0.1:4151)")
-	f.StringVar(&o.Broadcast, "broadcast-address", "", "the host that lookups answer (default the one that is listened on)")
-	f.BoolVar(&o.Remote, "remote", false, "listen on addresses that others than this machine can reach; they are refused otherwise")
-	f.Int64Var(&o.MaxMemory, "max-memory", 0, "how many `BYTES` what it holds may take; more is refused, and rung for again (default 64 MiB)")
-	f.DurationVar(&o.MaxMsgTimeout, "max-msg-timeout", 0, "how long a message may be in hand in all (default 15m)")
+	f.StringVar(&o.Broadcast, "broadcast-address", "", "the host in answers to lookups (default the one it listens on)")
+	f.BoolVar(&o.Remote, "remote", false, "allow addresses that other machines can reach")
+	f.Int64Var(&o.MaxMemory, "max-memory", 0, "how many `BYTES` of messages it holds; more are refused and published again later (default 64 MiB)")
+	f.DurationVar(&o.MaxMsgTimeout, "max-msg-timeout", 0, "how long a consumer may hold a message in all (default 15m)")
 	return cmd
 }
 
 func waitFlag(cmd *cobra.Command, wait *time.Duration) {
-	cmd.Flags().DurationVar(wait, "wait", startWait, "how long to wait at the start for services that do not answer")
+	cmd.Flags().DurationVar(wait, "wait", startWait, "how long to wait at start for services that do not answer")
 }
 
 // role reads the configuration, starts a process by it and attends to it. One that is told to stop before it is ready has

@@ -66,7 +66,7 @@ func (a *app) storageAcceptCommand() *cobra.Command {
 			return a.storageAccept(cmd.Context(), args[0], registry)
 		},
 	}
-	cmd.Flags().StringVar(&registry, "registry", "", "the Registry, as its refusal to start names it: urn:uuid:...")
+	cmd.Flags().StringVar(&registry, "registry", "", "the Registry's name from its refusal to start: urn:uuid:...")
 	return cmd
 }
 

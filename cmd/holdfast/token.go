@@ -55,12 +55,12 @@ func (a *app) tokenCreateCommand() *cobra.Command {
 			return a.createToken(cmd.Context(), r, again)
 		},
 	}
-	cmd.Flags().StringVar(&r.Name, "name", "", "whose it is; it stands in the history with every act, and is never given again")
-	cmd.Flags().BoolVar(&again, "again", false, "when the name has been given before, take the first of NAME-2, NAME-3 ... that is free")
+	cmd.Flags().StringVar(&r.Name, "name", "", "whose it is; recorded with every act, and never reused")
+	cmd.Flags().BoolVar(&again, "again", false, "if the name was used before, take the first free one of NAME-2, NAME-3 ...")
 	cmd.Flags().StringVar(&r.Role, "role", "", "depositor, viewer, operator, admin or worker")
-	cmd.Flags().StringSliceVar(&r.Collections, "collection", nil, "depositor: a collection that the token is good for; may be given again")
-	cmd.Flags().StringSliceVar(&stages, "stage", nil, "worker: a `STAGE` that the token is good for; several with commas, or again; all is every stage")
-	cmd.Flags().StringVar(&expires, "expires", "", "when it ends: a span (12h, 90d) or a time (2027-01-31T00:00:00Z); never when not given")
+	cmd.Flags().StringSliceVar(&r.Collections, "collection", nil, "depositor: a collection that the token may use; repeatable")
+	cmd.Flags().StringSliceVar(&stages, "stage", nil, "worker: a `STAGE` that the token may serve; comma-separated, repeatable; all for every stage")
+	cmd.Flags().StringVar(&expires, "expires", "", "when it expires: a span (12h, 90d) or a time (2027-01-31T00:00:00Z) (default never)")
 	cmd.Flags().StringVar(&database, "database", "", "make it in the database itself: sqlite:PATH or postgres://... ; without a value, in HOLDFAST_DATABASE_URL")
 	cmd.Flags().Lookup("database").NoOptDefVal = configured
 	return a.clientFlags(cmd)

@@ -39,9 +39,9 @@ func (a *app) upCommand() *cobra.Command {
 		Args: needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.up(cmd.Context(), dir, listen, paused) },
 	}
-	cmd.Flags().StringVar(&dir, "dir", defaultDir, "the folder that everything lies in; made when it is missing")
+	cmd.Flags().StringVar(&dir, "dir", defaultDir, "the folder for all data; created if missing")
 	cmd.Flags().StringVar(&listen, "listen", "", "address of API and pages (default HOLDFAST_LISTEN or "+config.DefaultListen+")")
-	cmd.Flags().StringVar(&paused, "paused", "", "why: pause everything before the first step begins, as queue pause --all, until queue resume")
+	cmd.Flags().StringVar(&paused, "paused", "", "start with everything paused, with this reason, until queue resume")
 	return cmd
 }
 

@@ -38,7 +38,7 @@ func (a *app) uploadListCommand() *cobra.Command {
 			return l.print(a, whole(found))
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "also those that have ended and take room in staging")
+	cmd.Flags().BoolVar(&all, "all", false, "also finished uploads that take room in staging")
 	return a.clientFlags(cmd)
 }
 
