@@ -112,7 +112,7 @@ func TestMail(t *testing.T) {
 		if bulk {
 			args = []string{"item", "abort", "--match", "id:" + ended}
 		}
-		says(t, "an abort that nobody confirmed", h.must(7, args...).stderr, "nobody said yes")
+		says(t, "an abort that nobody confirmed", h.must(7, args...).stderr, "Not confirmed")
 	}
 	says(t, "what an abort takes along", h.must(7, "item", "abort", ended).stderr, "the batch ends for good", "has to be submitted again", "a mail tells curator@example.org, ann@example.org that it was aborted")
 	h.must(0, "item", "abort", ended, "--yes", "--reason", "the wrong list")

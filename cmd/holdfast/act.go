@@ -126,7 +126,7 @@ type undecidedError struct {
 
 // Error says how.
 func (e *undecidedError) Error() string {
-	return e.question + " nobody said yes; ask again on a terminal, or with " + cmp.Or(e.how, "--yes")
+	return e.question + " Not confirmed; nothing was changed. Run it on a terminal to be asked, or add " + cmp.Or(e.how, "--yes")
 }
 
 // decide returns nil when the answer to a question is yes, because it was given beforehand or at the terminal.
@@ -177,9 +177,9 @@ func (a *app) cleanupCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use: "cleanup [ID...]", Short: "Remove completed and deleted batches with their jobs from the queue; events and objects stay",
-		Long: "Remove from the queue the completed and deleted batches with their jobs, and the items that carried out acts on many\n" +
-			"items, told somebody or tidied staging. What happened stays in the history, and what was stored is not touched. Without ids it\n" +
-			"shows how many of each there are, and asks.",
+		Long: "Remove completed and deleted batches with their jobs from the queue, and the items that carried out\n" +
+			"bulk acts, deliveries and cleanup. Their history stays, and stored objects are not touched. Without\n" +
+			"ids it shows how many of each there are, and asks.",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			command := registry.Command{Act: registry.ActPurge, Reason: reason}

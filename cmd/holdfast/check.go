@@ -38,12 +38,13 @@ func (a *app) checkCommand() *cobra.Command {
 	var c check
 	cmd := &cobra.Command{
 		Use: "check PATH...", Short: "Validate files and folders as a submission would, and verify receipts, offline",
-		Long: "Judge manifests, bags, containers, OCFL objects and OCFL storage roots by the very rules that a submission is judged\n" +
-			"by, and name everything that is wrong with them. Nothing is sent anywhere. PATH is a file, a folder, or the address of\n" +
-			"an object or a storage root in a bucket, s3://BUCKET/PREFIX?... The exit code is 0 when all are valid, else 6.\n" +
-			"An object is compared with the inventory beside its files; `object verify` compares it with what the Registry recorded.\n\n" +
-			"A signed deposit receipt is verified: signature, list of files, chain of events, and with --against every file in a folder.\n" +
-			"An OCFL object is judged by OCFL's rules, too, when a receipt is held against it.",
+		Long: "Validate manifests, bags, containers, OCFL objects and OCFL storage roots by the same rules as a\n" +
+			"submission, and report everything that is wrong with them. Nothing is sent anywhere. PATH is a file,\n" +
+			"a folder, or the address of an object or a storage root in a bucket, s3://BUCKET/PREFIX?... The exit\n" +
+			"code is 0 when all are valid, else 6. An object is compared with the inventory beside its files;\n" +
+			"`object verify` compares it with the Registry's record.\n\n" +
+			"A signed deposit receipt is verified: signature, list of files, chain of events, and with --against\n" +
+			"every file in a folder. An OCFL object named by --against is also validated by OCFL's rules.",
 		Example: "  holdfast check batch.checkm --remote\n  holdfast check bag.zip --json\n  holdfast check receipt.jsonl --key keys.pem --against exported/",
 		Args:    needs("PATH..."),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.check(cmd.Context(), args, c) },

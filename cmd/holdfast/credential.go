@@ -31,13 +31,14 @@ func (a *app) credentialCommand() *cobra.Command {
 		set: &cobra.Command{
 			Use:   "set NAME ORIGIN --basic USER | --bearer | --s3 KEYID | --default-chain | --signing",
 			Short: "Set a collection's credential for https://HOST[:PORT] or s3://BUCKET, or its key signing:NAME",
-			Long: "Set what a collection's items show the sources at an origin, in place of what was set before. The password, token or\n" +
-				"secret key is read from standard input or --secret-file, never from the command line, which others on this machine see.\n" +
-				"The Registry seals it with HOLDFAST_SECRET_KEY and tells it nobody again.\n\n" +
-				"Callbacks show the credential of their origin, too, and are signed with the two newest signing keys: whsec_ and the base64 of\n" +
-				"24 to 64 random bytes.\n\n" +
-				"With --default-chain a bucket is read by what the workers may read themselves: every depositor of the collection can\n" +
-				"then have any object of that bucket.",
+			Long: "Set the credential that a collection's items send to the sources at an origin, replacing an earlier\n" +
+				"one. The password, token or secret key is read from standard input or --secret-file, never from the\n" +
+				"command line, which others on this machine can see. The Registry seals it with HOLDFAST_SECRET_KEY\n" +
+				"and never shows it again.\n\n" +
+				"Callbacks send the credential of their origin, too, and are signed with the two newest signing keys:\n" +
+				"whsec_ and the base64 of 24 to 64 random bytes.\n\n" +
+				"With --default-chain a bucket is read with the workers' own rights: every depositor of the\n" +
+				"collection can then fetch any object of that bucket.",
 		},
 	})
 }

@@ -21,11 +21,12 @@ func (a *app) queueOrphansCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use: "orphans", Short: "List and remove orphaned data: staged bytes, uploads and interim data",
-		Long: "List what belongs to nobody: bytes that items have staged which are over or gone, uploads that nobody needs or that were never\n" +
-			"submitted, interim data, and keys of the staging volume that have no name of ours. With --remove all but the last goes. With\n" +
-			"--storages the preservation storages are looked through, too, for objects that no record leads to and files\n" +
-			"that belong to no object; these are never removed.\n" +
-			"A worker for cleanup looks, so that it takes one; what is found stays with its item (item show ID --json).",
+		Long: "List orphaned data: staged bytes of items that are over or gone, uploads that nobody needs or that\n" +
+			"were never submitted, interim data, and keys of the staging volume that have no name of ours.\n" +
+			"--remove removes all of these except the last. --storages also searches the preservation storages\n" +
+			"for objects without a record and files without an object; these are never removed. A worker of the\n" +
+			"stage cleanup does the search, so one must run. The results stay with its item (item show ID\n" +
+			"--json).",
 		Args: needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if older > 0 {

@@ -10,9 +10,10 @@ func (a *app) redeliverCommand() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use: "redeliver ID...", Short: "Send a job's outcome, or a batch's report, again",
-		Long: "Tell the callback that a job's collection has now once more how the job ended, whether it was delivered or not. An item of\n" +
-			"action deliver does so, and goes on for days when the receiver does not answer. The message has the id that it had before.\n" +
-			"Of a batch its last report is mailed once more to whom its submission names and to whom its collection names now.",
+		Long: "Send a job's outcome again, to the callback that its collection has now, whether or not it was\n" +
+			"delivered before. An item of action deliver does so, and retries for days when the receiver does not\n" +
+			"answer. The message has the same id as before. For a batch, its last report is mailed again, to the\n" +
+			"addresses of its submission and those that its collection has now.",
 		Args: needs("ID..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect()

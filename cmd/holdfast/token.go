@@ -33,10 +33,10 @@ func (a *app) tokenCreateCommand() *cobra.Command {
 	var again bool
 	cmd := &cobra.Command{
 		Use: "create --name NAME --role ROLE", Short: "Create a token; its secret is printed only once", Args: needs(),
-		Long: "Make a token and print its secret, this once. Only an admin may; the first admin's token is made with --database, which\n" +
-			"needs no token and no Registry that runs, but the right to write to the database. A name is given once; for somebody who\n" +
-			"needs another token, --again takes the first of NAME-2, NAME-3 and so on that is free. The one before stays good until\n" +
-			"it is revoked.",
+		Long: "Create a token and print its secret, once. Only an admin may. Create the first admin's token with\n" +
+			"--database, which needs write access to the database, but no token and no running Registry. A name\n" +
+			"is never reused: for a person who needs another token, --again takes the first free one of NAME-2,\n" +
+			"NAME-3 and so on. The earlier token works until it is revoked.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			at, err := expiry(expires, time.Now())
 			if err != nil {

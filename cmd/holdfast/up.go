@@ -34,8 +34,9 @@ func (a *app) upCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Run everything in one process on one folder",
-		Long: "Run Registry, queue, workers, API and pages in one process; all data lies in one folder.\n" +
-			"Prints its address when ready, and to a terminal a link that signs you in to the pages. Ctrl-C or SIGTERM stops it; started again, it goes on.",
+		Long: "Run Registry, queue, workers, API and pages in one process, with all data in one folder. Prints its\n" +
+			"address when ready, and on a terminal a link that signs you in to the pages. Ctrl-C or SIGTERM stops\n" +
+			"it. Started again, it continues.",
 		Args: needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.up(cmd.Context(), dir, listen, paused) },
 	}
@@ -176,8 +177,8 @@ func sources(c config.Config) node.Sources {
 func (a *app) loginCommand() *cobra.Command {
 	return a.clientFlags(&cobra.Command{
 		Use: "login", Short: "Print a link that signs a browser in to the pages, once", Args: needs(),
-		Long: "Print a link that signs a browser in to the pages, as the one that this command would speak for. It is good once, within ten\n" +
-			"minutes: give it to nobody, and print another when you need one.",
+		Long: "Print a link that signs a browser in to the pages, as the holder of this command's token. It works\n" +
+			"once, within ten minutes. Give it to nobody; print another when you need one.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			at, err := a.service()
 			if err != nil {
