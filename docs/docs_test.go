@@ -39,6 +39,7 @@ func read(t *testing.T, path string) string {
 
 var (
 	fence    = regexp.MustCompile("(?ms)^ *```.*?^ *```")
+	mermaid  = regexp.MustCompile("(?ms)^```mermaid$.*?^```")
 	codeSpan = regexp.MustCompile("`[^`]+`") // which may go on in the next line
 	heading  = regexp.MustCompile(`(?m)^#{1,6} +(.+)$`)
 	anchorID = regexp.MustCompile(`<a id="([^"]+)">`)
@@ -231,11 +232,12 @@ func members(e ast.Expr) (out []string) {
 }
 
 var (
-	goFile   = regexp.MustCompile(`^([\w./-]+\.go)(?::([\w.]+))?$`)
-	goName   = regexp.MustCompile(`^([a-z][a-z0-9]*)\.([A-Za-z]\w*(?:\.[A-Za-z]\w*)?)$`)
-	testName = regexp.MustCompile(`^(?:Test|Benchmark|Fuzz|Example)[A-Z_]\w*$`)
-	subtest  = regexp.MustCompile(`^[RI]\d{1,2}[_ ][\w ]+$`)
-	path     = regexp.MustCompile(`^[\w.-]+(?:/[\w.-]+)+/?$`)
+	goFile    = regexp.MustCompile(`^([\w./-]+\.go)(?::([\w.]+))?$`)
+	inPicture = regexp.MustCompile(`[a-z0-9]+(?:/[a-z0-9]+)+`)
+	goName    = regexp.MustCompile(`^([a-z][a-z0-9]*)\.([A-Za-z]\w*(?:\.[A-Za-z]\w*)?)$`)
+	testName  = regexp.MustCompile(`^(?:Test|Benchmark|Fuzz|Example)[A-Z_]\w*$`)
+	subtest   = regexp.MustCompile(`^[RI]\d{1,2}[_ ][\w ]+$`)
+	path      = regexp.MustCompile(`^[\w.-]+(?:/[\w.-]+)+/?$`)
 )
 
 // aboutCode are the documents that also name what packages keep to themselves.
@@ -297,6 +299,13 @@ func TestCodeNames(t *testing.T) {
 			}
 			if fault := c.fault(span); fault != "" {
 				t.Errorf("%s names `%s`: %s", doc, span, fault)
+			}
+		}
+	}
+	for _, picture := range mermaid.FindAllString(read(t, "architecture.md"), -1) {
+		for _, name := range inPicture.FindAllString(strings.ReplaceAll(picture, "<br/>", " "), -1) {
+			if !c.files[name] {
+				t.Errorf("the picture in architecture.md names %s: no such file or folder", name)
 			}
 		}
 	}
