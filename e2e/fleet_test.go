@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/interim/redis/redistest"
+	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqlstore/postgrestest"
 	"github.com/holdfast/holdfast/storage/s3/s3test"
 )
@@ -49,8 +50,16 @@ type fleetSpec struct {
 	proxied    bool     // workers and Registry reach what they need through proxies, and brokers by name
 }
 
-// everyStage is a process for each stage, and two for downloads.
-var everyStage = []string{"expand", "estimate", "provision", "download", "download", "process", "replicate", "record", "notify", "report", "apply", "cleanup"}
+// everyStage is a process for each stage that deposits and acts need here, and two for downloads. A virus scan needs a clamd.
+var everyStage = func() []string {
+	names := []string{string(registry.Download)}
+	for _, stage := range append(registry.DepositStages(), registry.Apply, registry.Cleanup) {
+		if stage != registry.Scan {
+			names = append(names, string(stage))
+		}
+	}
+	return names
+}()
 
 // newFleet starts a fleet and stops it at the end of the test.
 func newFleet(t *testing.T, spec fleetSpec) *fleet {

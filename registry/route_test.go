@@ -2,8 +2,10 @@ package registry_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/holdfast/holdfast/internal/generatedtest"
 	"github.com/holdfast/holdfast/registry"
 )
 
@@ -45,6 +47,27 @@ func TestRoutes(t *testing.T) {
 	if _, ok := registry.ActionOf("nonsense"); ok {
 		t.Error("an unknown stage has an action")
 	}
+}
+
+// TestGeneratedStages: the documents list the stages in the order of the routes.
+func TestGeneratedStages(t *testing.T) {
+	var names, optional []string
+	for _, route := range registry.Routes() {
+		for _, step := range route.Steps {
+			names = append(names, "`"+string(step.Stage)+"`")
+			if step.Optional {
+				optional = append(optional, "`"+string(step.Stage)+"`")
+			}
+		}
+	}
+	generatedtest.Part(t, "docs/*.md", "stages", "The stages are "+listed(names)+".\nEach needs a worker, but "+listed(optional)+
+		" only where a collection asks for it.\n")
+}
+
+// listed is "a, b and c".
+func listed(names []string) string {
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
 func TestRoutesAreTheCallersOwn(t *testing.T) {
