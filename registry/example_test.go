@@ -27,8 +27,11 @@ func ExampleParseQuery() {
 // The stages that an item passes are those of its action's route, with the optional steps that it takes.
 func ExampleRoute_With() {
 	route, _ := registry.RouteOf(registry.Ingest)
-	for _, step := range route.With([]registry.Stage{registry.Replicate}).Steps {
-		fmt.Print(step.Stage, " ")
+	for _, optional := range [][]registry.Stage{nil, {registry.Replicate}} {
+		next, _ := route.With(optional).Next(registry.Process)
+		fmt.Println(next)
 	}
-	// Output: estimate provision download process replicate record notify
+	// Output:
+	// record
+	// replicate
 }
