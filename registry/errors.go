@@ -28,7 +28,7 @@ var (
 	ErrInvalid = errors.New("not a valid request")
 )
 
-// Reason is why an item is not running: one enumeration for claim, why, CLI and UI (docs/cli.md, item why).
+// Reason is why an item is not running: one enumeration for claim, why, CLI and UI (docs/commands.md, item why).
 type Reason string
 
 // The reason codes.

@@ -106,7 +106,7 @@ const (
 // PayloadType says what a payload is.
 type PayloadType string
 
-// The payload types (docs/cli.md). Auto is resolved by content before a job is made.
+// The payload types (docs/depositing.md). Auto is resolved by content before a job is made.
 const (
 	AutoType         PayloadType = "auto"
 	FileType         PayloadType = "file"

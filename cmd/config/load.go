@@ -47,7 +47,7 @@ type UnknownError struct {
 // Error names the variable and the one that may be meant.
 func (e *UnknownError) Error() string {
 	if e.Close == "" {
-		return e.Name + ": unknown; remove it (docs/cli.md lists the names)"
+		return e.Name + ": unknown; remove it (docs/configuration.md lists the names)"
 	}
 	return fmt.Sprintf("%s: unknown; did you mean %s?", e.Name, e.Close)
 }

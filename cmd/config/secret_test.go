@@ -53,7 +53,7 @@ func TestStageSettings(t *testing.T) {
 		}
 	}
 	// Each word of a tag is a role, a kind of stages or a stage: a misspelt one would give a setting to nobody.
-	words := []string{"registry", "migrate", "broker", "worker", "fetching"}
+	words := []string{"registry", "up", "migrate", "broker", "commands", "worker", "fetching"}
 	for _, stage := range registry.Stages() {
 		words = append(words, string(stage))
 	}

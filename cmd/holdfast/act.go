@@ -33,10 +33,11 @@ func (a *app) actCommand(verb, short string, what registry.Act, flags func(cmd *
 	ask := act{Command: registry.Command{Act: what}}
 	cmd := &cobra.Command{
 		Use: verb + " ID... | - | --match QUERY", Short: short,
-		Long: queryHelp(short + `.
-
-Items are named by their ids, - reads ids from standard input. --match QUERY stands for all items that match: their number
-is shown by state, and after a yes (or with --yes) an item of its own carries the act out on them in the background.`),
+		Long: "Name items by their ids; - reads ids from standard input. --match QUERY stands\n" +
+			"for all items that match: the command counts them by state and asks (--yes\n" +
+			"answers, without a terminal it is needed, exit code 7; 10 when nothing matches).\n" +
+			"Then an item of its own carries the act out in the background. Its id is\n" +
+			"printed: item show ID tells how far it is, item cancel ID stops it.\n\n" + queryHelp(),
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.act(cmd.Context(), args, ask) },
 	}
@@ -177,9 +178,6 @@ func (a *app) cleanupCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use: "cleanup [ID...]", Short: "Remove completed and deleted batches with their jobs from the queue; events and objects stay",
-		Long: "Remove completed and deleted batches with their jobs from the queue, and the items that carried out\n" +
-			"bulk acts, deliveries and cleanup. Their history stays, and stored objects are not touched. Without\n" +
-			"ids it shows how many of each there are, and asks.",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			command := registry.Command{Act: registry.ActPurge, Reason: reason}

@@ -16,11 +16,6 @@ func (a *app) objectAuditCommand() *cobra.Command {
 	var whole bool
 	cmd := &cobra.Command{
 		Use: "audit ID...|--all", Short: "Verify objects' event chains against receipts and checkpoints",
-		Long: "Verify the chain of preservation events of each object from its beginning, against the signed\n" +
-			"receipts of its versions and the newest signed checkpoint in each storage. This finds events that\n" +
-			"were changed, removed or cut off. The exit code is 1 when anything was tampered with. After a\n" +
-			"restore of a backup that is older than the checkpoint, the later events are missing and reported as\n" +
-			"such; use `object accept-older` then.",
 		Args: someOrAll(&whole),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.auditObjects(cmd.Context(), args, whole) },
 	}
@@ -32,11 +27,6 @@ func (a *app) objectAcceptOlderCommand() *cobra.Command {
 	var r wire.AcceptanceRequest
 	cmd := &cobra.Command{
 		Use: "accept-older --reason TEXT|--approve", Short: "Accept a record that is older than its checkpoints (needs two people)",
-		Long: "After a database was restored from a backup, its chains of events end before the signed checkpoints,\n" +
-			"and `object audit` says OLDER. One admin requests with --reason to accept that; another approves\n" +
-			"with --approve within 30 days. Then each storage gets a signed checkpoint that names what is lost,\n" +
-			"who accepted it and why, and every later audit shows it. A rewritten record is never accepted.\n" +
-			"Accept before anything is written: docs/receipt.md has the steps.",
 		Args: needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.acceptOlder(cmd.Context(), r) },
 	}

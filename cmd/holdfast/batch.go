@@ -23,7 +23,7 @@ func (a *app) batchListCommand() *cobra.Command {
 	var f filter
 	const short = "List batches, newest first"
 	cmd := &cobra.Command{
-		Use: "list [QUERY]", Short: short, Long: queryHelp(short + "."), Args: cobra.ArbitraryArgs,
+		Use: "list [QUERY]", Short: short, Long: queryHelp(), Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if q.Match, err = f.query(args); err != nil {
 				return err

@@ -38,13 +38,6 @@ func (a *app) checkCommand() *cobra.Command {
 	var c check
 	cmd := &cobra.Command{
 		Use: "check PATH...", Short: "Validate files and folders as a submission would, and verify receipts, offline",
-		Long: "Validate manifests, bags, containers, OCFL objects and OCFL storage roots by the same rules as a\n" +
-			"submission, and report everything that is wrong with them. Nothing is sent anywhere. PATH is a file,\n" +
-			"a folder, or the address of an object or a storage root in a bucket, s3://BUCKET/PREFIX?... The exit\n" +
-			"code is 0 when all are valid, else 6. An object is compared with the inventory beside its files;\n" +
-			"`object verify` compares it with the Registry's record.\n\n" +
-			"A signed deposit receipt is verified: signature, list of files, chain of events, and with --against\n" +
-			"every file in a folder. An OCFL object named by --against is also validated by OCFL's rules.",
 		Example: "  holdfast check batch.checkm --remote\n  holdfast check bag.zip --json\n  holdfast check receipt.jsonl --key keys.pem --against exported/",
 		Args:    needs("PATH..."),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.check(cmd.Context(), args, c) },

@@ -31,14 +31,6 @@ func (a *app) credentialCommand() *cobra.Command {
 		set: &cobra.Command{
 			Use:   "set NAME ORIGIN --basic USER | --bearer | --s3 KEYID | --default-chain | --signing",
 			Short: "Set a collection's credential for https://HOST[:PORT] or s3://BUCKET, or its key signing:NAME",
-			Long: "Set the credential that a collection's items send to the sources at an origin, replacing an earlier\n" +
-				"one. The password, token or secret key is read from standard input or --secret-file, never from the\n" +
-				"command line, which others on this machine can see. The Registry seals it with HOLDFAST_SECRET_KEY\n" +
-				"and never shows it again.\n\n" +
-				"Callbacks send the credential of their origin, too, and are signed with the two newest signing keys:\n" +
-				"whsec_ and the base64 of 24 to 64 random bytes.\n\n" +
-				"With --default-chain a bucket is read with the workers' own rights: every depositor of the\n" +
-				"collection can then fetch any object of that bucket.",
 		},
 	})
 }

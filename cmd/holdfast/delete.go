@@ -20,9 +20,6 @@ func (a *app) objectDeleteCommand() *cobra.Command {
 	var d deletion
 	cmd := &cobra.Command{
 		Use: "delete ID --reason TEXT|--approve|--withdraw", Short: "Delete an object for good (needs two people)",
-		Long: "Delete an object with all its versions from every storage. One person requests it with --reason.\n" +
-			"Another approves it with --approve within 30 days; only then is it deleted. --withdraw cancels the\n" +
-			"request. The record of what it was, who deleted it and why stays.",
 		Args: needs("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.deleteObject(cmd.Context(), args[0], d) },
 	}
@@ -80,8 +77,6 @@ func (a *app) objectDeletionsCommand() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use: "deletions", Short: "List deletions that need a second person's approval", Args: needs(),
-		Long: "List the requested deletions that nobody has approved yet, oldest request first. `object delete ID\n" +
-			"--approve` is for another person than the requester, `object delete ID --withdraw` for anybody.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.connect()
 			if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// The exit codes (docs/cli.md). Their meanings never change.
+// The exit codes (docs/exit-codes.md). Their meanings never change.
 const (
 	exitOK          outcome = 0
 	exitFailed      outcome = 1
@@ -33,6 +33,30 @@ const (
 	exitNothing     outcome = 10
 	exitInterrupted outcome = 130
 )
+
+// exitMeaning says what an exit code means.
+type exitMeaning struct {
+	code  outcome
+	means string
+}
+
+// exitMeanings lists all exit codes, for help and docs/exit-codes.md.
+func exitMeanings() []exitMeaning {
+	return []exitMeaning{
+		{exitOK, "done; with --wait: all completed, or had completed before"},
+		{exitFailed, "failed; with --wait: all failed on the system, and can be requeued"},
+		{exitUsage, "the command line, a value or the environment is wrong"},
+		{exitPartly, "partly done; with --wait: some completed, or they failed on both grounds"},
+		{exitNotFound, "not found: no such item, object, collection or path"},
+		{exitTemporary, "try again: not reachable, too slow, or port or folder in use"},
+		{exitContent, "the content is wrong, and its producer must correct it"},
+		{exitHeld, "all that is left is held, or somebody must confirm an act"},
+		{exitRefused, "refused: not allowed, or in conflict with what was done before"},
+		{exitNoSpace, "no space"},
+		{exitNothing, "nothing to do: no item matches"},
+		{exitInterrupted, "interrupted"},
+	}
+}
 
 // exitRow says what an error of a kind ends in.
 type exitRow struct {

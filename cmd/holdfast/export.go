@@ -22,11 +22,6 @@ func (a *app) exportCommand() *cobra.Command {
 	var x export
 	cmd := &cobra.Command{
 		Use: "export ID --out PATH", Short: "Write an object's files into a folder, a bag or a tar",
-		Long: "Write an object's files, under their producer's names, into a new or empty folder. Every byte is\n" +
-			"compared with its recorded digests on the way, and read from another storage where one has damaged\n" +
-			"bytes. Incomplete or damaged output never gets its final name. --bag writes a bag (RFC 8493), --tar\n" +
-			"one tar file, both together a bag in a tar. Run the same command again to continue after an\n" +
-			"interruption.",
 		Args: needs("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			x.id = args[0]

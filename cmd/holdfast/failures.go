@@ -16,7 +16,7 @@ func (a *app) itemFailuresCommand() *cobra.Command {
 	var limit int
 	const short = "Group failed items by what made them fail, and show how to requeue each group"
 	cmd := &cobra.Command{
-		Use: "failures [QUERY]", Short: short, Long: queryHelp(short + "."), Args: cobra.ArbitraryArgs,
+		Use: "failures [QUERY]", Short: short, Long: queryHelp(), Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q, err := f.query(args)
 			if err != nil {

@@ -142,10 +142,6 @@ func (a *app) feedAddCommand() *cobra.Command {
 	var actions, states []string
 	cmd := &cobra.Command{
 		Use: "add NAME --to URL|nsq:TOPIC", Short: "Add or change a subscription that forwards events to a webhook or an NSQ topic", Args: needs("NAME"),
-		Long: "Add a subscription: forward the events that the flags select to a receiver. Without such flags it\n" +
-			"gets all events, those about tokens and refusals included. Each arrives at least once and in order,\n" +
-			"however long the receiver is down (docs/feed.md). An existing subscription of this name is changed\n" +
-			"and keeps its place.",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if r.Target == "" {
 				return usage("say with --to who is told: https://HOST/..., or nsq:TOPIC")
@@ -284,11 +280,6 @@ func (a *app) feedCredentialCommand() *cobra.Command {
 		set: &cobra.Command{
 			Use:   "set NAME ORIGIN --basic USER | --bearer | --signing",
 			Short: "Set a subscription's credential for its receiver at https://HOST[:PORT], or its key signing:NAME",
-			Long: "Set the credential that a subscription sends to its receiver, replacing an earlier one. The\n" +
-				"password, token or key is read from standard input or --secret-file, never from the command line.\n" +
-				"The Registry seals it with HOLDFAST_SECRET_KEY and never shows it again.\n\n" +
-				"Requests are signed with the two newest signing keys: whsec_ and the base64 of 24 to 64 random\n" +
-				"bytes.",
 		},
 	})
 }

@@ -156,7 +156,7 @@ func (a *app) display() display {
 	return &plain{w: a.err}
 }
 
-// codeOfProgress is the exit code of what was waited for (docs/cli.md).
+// codeOfProgress is the exit code of what was waited for (docs/exit-codes.md).
 func codeOfProgress(p registry.BatchProgress) outcome {
 	other := p.Jobs - p.Open - p.Completed - p.Preserved - p.Failed // cancelled, deleted
 	switch {

@@ -39,10 +39,6 @@ func (a *app) graphPrepareCommand() *cobra.Command {
 	var seal bool
 	cmd := &cobra.Command{
 		Use: "prepare FILE", Short: "Prepare the submissions that a JSON file lists (- reads standard input)",
-		Long: "Prepare submissions that wait for each other: all of them or none. Nothing of them starts before the graph is sealed.\n" +
-			"FILE has {\"nodes\": [...]}, each node a \"key\" of your own, a \"payload\" (file, folder or address), the fields of a\n" +
-			"submission (collection, type, title, ...) and what it \"requires\": [{\"key\": K} or {\"item_id\": ID}], for either of which\n" +
-			"\"wait_for\" may be success (the default) or settled. Prints the graph's id.",
 		Example: `  echo '{"nodes": [{"key": "a", "payload": "a.zip"}, {"key": "b", "payload": "b.zip", "requires": [{"key": "a"}]}]}' |
     holdfast graph prepare - --seal`,
 		Args: needs("FILE"),

@@ -21,10 +21,8 @@ func (a *app) healthCommand() *cobra.Command {
 	return a.clientFlags(&cobra.Command{
 		Use:   "health",
 		Short: "Check whether a service is healthy; exit code 0 or 5",
-		Long: "Ask the service's /healthz. Which service: the one of --dir, else the one that listens at HOLDFAST_LISTEN, else\n" +
-			"the one at HOLDFAST_URL, else the one of " + defaultDir + ".",
-		Args: needs(),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.health(cmd.Context()) },
+		Args:  needs(),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return a.health(cmd.Context()) },
 	})
 }
 

@@ -28,7 +28,7 @@ func (a *app) itemListCommand() *cobra.Command {
 	var f filter
 	const short = "List items, newest first; the jobs of a batch in row order"
 	cmd := &cobra.Command{
-		Use: "list [QUERY]", Short: short, Long: queryHelp(short + "."), Args: cobra.ArbitraryArgs,
+		Use: "list [QUERY]", Short: short, Long: queryHelp(), Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if q.Match, err = f.query(args); err != nil {
 				return err
@@ -368,7 +368,7 @@ func (a *app) steering() []*cobra.Command {
 		a.actCommand("delete", "Give up items that failed or are held; what was stored stays", registry.ActDelete, nil),
 		a.actCommand("give-up", "Give up telling the receiver of jobs whose objects are preserved: they complete, not told", registry.ActGiveUp, nil),
 		a.actCommand("abandon", "Ask for the announced version of failed jobs to be given up, or agree to what another admin asked", registry.ActAbandon, func(cmd *cobra.Command, c *registry.Command) {
-			cmd.Use, cmd.Long = "abandon ID... | -", cmd.Short+".\n\nItems are named by their ids, - reads ids from standard input."
+			cmd.Use, cmd.Long = "abandon ID... | -", ""
 			_ = cmd.Flags().MarkHidden("match") // who uses it is told why it is not there
 			cmd.Flags().StringVar(&c.AgreesTo, "agrees-to", "", "with --yes: approve this `REQUEST` of another admin, as the command showed it")
 		}),

@@ -10,7 +10,7 @@ import (
 )
 
 // The lines that --json prints while something is submitted or followed. Readers must tolerate fields that they do not
-// know (docs/cli.md, JSON).
+// know (docs/commands.md, basics).
 
 type submittedLine struct {
 	MessageType string `json:"message_type"` // submitted

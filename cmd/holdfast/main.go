@@ -1,5 +1,5 @@
 // Command holdfast is Holdfast in one binary: the service, its production roles, and the commands
-// that talk to it. docs/cli.md is its reference.
+// that talk to it. docs/commands.md is its reference.
 //
 // Standard output is data; standard error is everything else. Every error ends in an exit code with
 // one meaning. Nothing outside cmd reads the environment or ends the process.

@@ -15,9 +15,6 @@ func (a *app) migrateCommand() *cobra.Command {
 	var database string
 	cmd := &cobra.Command{
 		Use: "migrate", Short: "Bring the database's schema up to date",
-		Long: "Bring the schema of the Registry's database up to date, before you start processes of a new version.\n" +
-			"Several at once are safe: one does the work, the others wait for it. Without anything to do it\n" +
-			"changes nothing.",
 		Args: needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.migrate(cmd.Context(), database) },
 	}

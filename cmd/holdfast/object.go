@@ -16,7 +16,7 @@ import (
 
 func (a *app) objectCommand() *cobra.Command {
 	return group("object", "List, show, export, restore, verify and delete preserved objects",
-		a.objectListCommand(), a.objectShowCommand(), a.objectFilesCommand(), a.objectEventsCommand(), a.receiptCommand(), a.exportCommand(), a.verifyCommand(), a.objectAuditCommand(), a.objectAcceptOlderCommand(), a.objectAcceptOlderCommand(), a.fixityCommand(), a.restoreCommand(), a.restoresCommand(), a.objectDeleteCommand(), a.objectDeletionsCommand())
+		a.objectListCommand(), a.objectShowCommand(), a.objectFilesCommand(), a.objectEventsCommand(), a.receiptCommand(), a.exportCommand(), a.verifyCommand(), a.objectAuditCommand(), a.objectAcceptOlderCommand(), a.fixityCommand(), a.restoreCommand(), a.restoresCommand(), a.objectDeleteCommand(), a.objectDeletionsCommand())
 }
 
 func (a *app) objectListCommand() *cobra.Command {

@@ -21,12 +21,6 @@ func (a *app) queueOrphansCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use: "orphans", Short: "List and remove orphaned data: staged bytes, uploads and interim data",
-		Long: "List orphaned data: staged bytes of items that are over or gone, uploads that nobody needs or that\n" +
-			"were never submitted, interim data, and keys of the staging volume that have no name of ours.\n" +
-			"--remove removes all of these except the last. --storages also searches the preservation storages\n" +
-			"for objects without a record and files without an object; these are never removed. A worker of the\n" +
-			"stage cleanup does the search, so one must run. The results stay with its item (item show ID\n" +
-			"--json).",
 		Args: needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if older > 0 {

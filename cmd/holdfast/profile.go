@@ -34,9 +34,6 @@ func (a *app) collectionCreateCommand() *cobra.Command {
 	var s saving
 	cmd := &cobra.Command{
 		Use: "create NAME [--profile FILE]", Short: "Create a collection", Args: needs("NAME"),
-		Long: "Create a collection from a profile in YAML or JSON, or from an owner and the collections that\n" +
-			"objects become members of. A wrong profile is refused with all its faults, each with its line. An\n" +
-			"existing collection is not touched.",
 		Example: "  holdfast collection create maps --profile maps.yaml\n  holdfast collection create maps --owner ark:/99999/owner --member-of ark:/99999/maps",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if s.file == "" && s.owner == "" {
@@ -56,8 +53,6 @@ func (a *app) collectionUpdateCommand() *cobra.Command {
 	var s saving
 	cmd := &cobra.Command{
 		Use: "update NAME --profile FILE", Short: "Change a collection's profile for later submissions", Args: needs("NAME"),
-		Long: "Make a file the next version of a collection's profile, and report what changes. Batches submitted\n" +
-			"before keep their version. `collection show NAME --profile` prints the file to edit.",
 		Example: "  holdfast collection show maps --profile > maps.yaml\n  holdfast collection update maps --profile maps.yaml --if-version 3\n" +
 			"  holdfast collection show maps --version 2 --profile | holdfast collection update maps --profile -",
 		RunE: func(cmd *cobra.Command, args []string) error {

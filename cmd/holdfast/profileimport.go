@@ -24,11 +24,6 @@ func (a *app) collectionImportCommand() *cobra.Command {
 	var i importing
 	cmd := &cobra.Command{
 		Use: "import FILE...", Short: "Create collections from Merritt's profiles", Args: needs("FILE..."),
-		Long: "Create a collection from each of Merritt's key: value profiles, named by its ProfileID without\n" +
-			"_content, and report what became of every property. A file is refused whole when one of its\n" +
-			"properties would mean something else here. An existing collection is left as it is, unless --update\n" +
-			"is given, and importing the same again changes nothing. A password in a callback's address goes into\n" +
-			"no profile.",
 		Example: "  holdfast collection import merritt_demo_content --dry-run\n  holdfast collection import profiles/*_content --storage 9501=main,second --set-credentials",
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.importProfiles(cmd.Context(), args, i) },
 	}

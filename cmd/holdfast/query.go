@@ -43,14 +43,12 @@ func (f *filter) query(words []string) (registry.Query, error) {
 }
 
 // queryHelp explains the query language.
-func queryHelp(intro string) string {
+func queryHelp() string {
 	var b strings.Builder
-	b.WriteString(intro + `
-
-QUERY is words, all of which must match: text that is part of the name or the
-note, or begins the id, and FIELD:VALUE. A minus sign in front of a word turns
-it round (a QUERY that begins with one stands behind --), quotes keep spaces
-together, commas separate values of which one must match.
+	b.WriteString(`QUERY is words, all of which must match: text in the name or the note, or at the
+beginning of the id, and FIELD:VALUE. A minus sign in front of a word excludes
+what matches it (a QUERY that begins with one stands behind --), quotes keep
+spaces together, commas separate values of which one must match.
 
     state:failed collection:demo error:timeout older:2h
     'name:"field notes"' -state:completed,cancelled

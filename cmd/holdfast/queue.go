@@ -122,10 +122,6 @@ func (a *app) queuePauseCommand() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use: "pause [--all] --reason TEXT", Short: "Pause: no deposit starts its next step; running steps finish", Args: needs(),
-		Long: "Pause: no batch and no job starts its next step until `queue resume`. Running steps finish. Admin\n" +
-			"acts, mails and other messages, fixity checks, restores and cleanup go on; --all pauses these, too.\n" +
-			"To pause one kind of them hold its stage: `hold add --scope stage --key STAGE`, with apply (acts on\n" +
-			"many items), delete (of objects), deliver (mails and callbacks), fixity, restore or cleanup.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			h := registry.Hold{Scope: registry.HoldIngest, Reason: reason}
 			if all {

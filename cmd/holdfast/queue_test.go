@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -208,21 +207,6 @@ func TestQueueStatus_WorkersAway(t *testing.T) {
 	for line := range strings.Lines(out.String()) {
 		if len([]rune(strings.TrimSuffix(line, "\n"))) > 80 {
 			t.Errorf("wider than 80 columns: %s", line)
-		}
-	}
-}
-
-// TestDocs_Stages: the reference names every stage that a worker can serve.
-func TestDocs_Stages(t *testing.T) {
-	text, err := os.ReadFile("../../docs/cli.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, list, _ := strings.Cut(string(text), "\nThe stages are ")
-	list, _, found := strings.Cut(list, ";")
-	for _, stage := range registry.Stages() {
-		if !strings.Contains(list, "`"+string(stage)+"`") {
-			t.Errorf("docs/cli.md does not list the stage %s (list found: %t)", stage, found)
 		}
 	}
 }

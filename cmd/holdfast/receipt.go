@@ -20,10 +20,6 @@ func (a *app) receiptCommand() *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use: "receipt ID", Short: "Fetch the signed deposit receipt of an object's version",
-		Long: "Fetch the signed deposit receipt of a version: all its files with their digests, what was done to\n" +
-			"them, and where they lie. It is verified on its way. Keep it apart from the service, with the public\n" +
-			"keys (holdfast receipt-keys --pem). holdfast check verifies it offline, and docs/receipt.md says how\n" +
-			"to do that with other tools.",
 		Args: needs("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.receipt(cmd.Context(), args[0], version, out) },
 	}
@@ -104,8 +100,6 @@ func (a *app) receiptKeysCommand() *cobra.Command {
 	var pem bool
 	cmd := &cobra.Command{
 		Use: "receipt-keys", Short: "List the public keys of all receipts, oldest first",
-		Long: "List the public keys that verify receipts, also those that are no longer used. --pem prints them as\n" +
-			"openssl reads them. Keep that file apart from the service, for `holdfast check RECEIPT --key FILE`.",
 		Args: needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.connect()

@@ -10,10 +10,6 @@ func (a *app) redeliverCommand() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use: "redeliver ID...", Short: "Send a job's outcome, or a batch's report, again",
-		Long: "Send a job's outcome again, to the callback that its collection has now, whether or not it was\n" +
-			"delivered before. An item of action deliver does so, and retries for days when the receiver does not\n" +
-			"answer. The message has the same id as before. For a batch, its last report is mailed again, to the\n" +
-			"addresses of its submission and those that its collection has now.",
 		Args: needs("ID..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect()

@@ -16,10 +16,6 @@ func (a *app) restoreCommand() *cobra.Command {
 	var x restore
 	cmd := &cobra.Command{
 		Use: "restore ID", Short: "Restore an object as one tar file on the service, and download it",
-		Long: "Write a version of an object into one tar file, a valid bag, on the service, where it stays for some\n" +
-			"days. Use it for objects that are too large to export in one go, or archived (Glacier), which takes\n" +
-			"hours. --out downloads and verifies the file when it is ready. Repeat the command to continue after\n" +
-			"an interruption: while a restore runs, or its file is ready, no second one is made.",
 		Args: needs("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			x.id = args[0]

@@ -26,9 +26,6 @@ func (a *app) registryCommand() *cobra.Command {
 	var wait time.Duration
 	cmd := &cobra.Command{
 		Use: "registry", Short: "Run the Registry: API, pages, relay and sweep over a database",
-		Long: "Run the Registry for workers in processes of their own. On PostgreSQL several may run at once; a\n" +
-			"SQLite file belongs to one process. It needs HOLDFAST_DATABASE_URL, _STAGING_URL, _STORAGE_URL,\n" +
-			"_RECEIPT_KEY and _NSQD_ADDR or _NSQLOOKUPD_ADDRS.",
 		Args: needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.role(cmd.Context(), "registry", nil, wait, config.DefaultListen, config.RegistryNeeds, func(ctx context.Context, c config.Config, o node.Common, w node.Work) (*node.Node, error) {
@@ -56,9 +53,7 @@ func (a *app) workerCommand() *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use: "worker STAGE...", Short: "Run the workers of one stage, or of several",
-		Long: "Run workers. The stages are " + strings.Join(stages, ", ") + ".\n" +
-			"It needs HOLDFAST_URL, _TOKEN (of role worker and these stages), _REDIS_URL, _STAGING_URL, _STORAGE_URL and _NSQD_ADDR or _NSQLOOKUPD_ADDRS.\n" +
-			"With HOLDFAST_LISTEN it answers /healthz and /readyz there. On EC2 it also stops when its machine is about to be taken.",
+		Long: "The stages are " + strings.Join(stages, ", ") + ".",
 		Args: needs("STAGE..."), ValidArgs: stages,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			serve, err := stagesOf(args, stages)
@@ -114,10 +109,6 @@ func (a *app) brokerCommand() *cobra.Command {
 	var listen string
 	cmd := &cobra.Command{
 		Use: "broker", Short: "Run an NSQ broker in memory, for tests and small sites; production runs nsqd",
-		Long: "Run a broker that speaks NSQ's protocol and answers lookups for itself, so its HTTP address can be\n" +
-			"used as HOLDFAST_NSQLOOKUPD_ADDRS. It keeps nothing over a restart: the Registry publishes again.\n" +
-			"The flags are named as nsqd's, except --remote and --max-memory. With HOLDFAST_NSQ_AUTH_SECRET it\n" +
-			"serves only clients that have it, too.",
 		Args: needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.role(cmd.Context(), "broker", nil, 0, "127.0.0.1:4151", nil, func(ctx context.Context, c config.Config, common node.Common, _ node.Work) (*node.Node, error) {

@@ -52,9 +52,6 @@ func sessionRow(s registry.Session) []string {
 func (a *app) sessionRevokeCommand() *cobra.Command {
 	return a.clientFlags(&cobra.Command{
 		Use: "revoke ID...", Short: "End sessions: their browsers must sign in again", Args: needs("ID..."),
-		Long: "End sessions at once: their browsers must sign in again. You can end your own; an admin can end\n" +
-			"everybody's. The token that a browser signed in with stays valid; `token revoke` ends it together\n" +
-			"with its sessions.",
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			return a.revokeEach(cmd.Context(), ids, (*client.Client).EndSession)
 		},

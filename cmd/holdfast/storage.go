@@ -17,10 +17,6 @@ func (a *app) storageCommand() *cobra.Command {
 func (a *app) storageInitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "init ADDRESS", Short: "Create a storage root in an empty folder or bucket",
-		Long: "Create an OCFL storage root in an existing, empty folder or bucket, at an address as in\n" +
-			"HOLDFAST_STORAGE_URL. A new storage gets its root by itself. A storage whose bytes were lost does\n" +
-			"not, because the place might be a folder on which nothing is mounted: this command says that it\n" +
-			"begins anew. An existing root stays as it is.",
 		Args: needs("ADDRESS"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.storageInit(cmd.Context(), args[0]) },
 	}
@@ -58,10 +54,6 @@ func (a *app) storageAcceptCommand() *cobra.Command {
 	var registry string
 	cmd := &cobra.Command{
 		Use: "accept ADDRESS --registry NAME", Short: "Accept a storage with objects that this Registry does not know",
-		Long: "Note in the storage root at an address that a Registry may work there although it does not know the\n" +
-			"objects in it. A Registry with an empty database does not start on such a storage, because its\n" +
-			"database was most likely lost, or is another one, and should be restored. Its error names the\n" +
-			"Registry. The objects stay as they are, and this Registry never lists, checks or exports them.",
 		Args: needs("ADDRESS"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.storageAccept(cmd.Context(), args[0], registry)

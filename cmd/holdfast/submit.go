@@ -34,9 +34,6 @@ func (a *app) submitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "submit PAYLOAD...",
 		Short: "Submit files, folders or addresses",
-		Long: "Submit payloads, each as a batch of its own. A PAYLOAD is a file or a folder, which is sent, or an\n" +
-			"address (https, http or s3), which the service fetches. Prints the ids of the batches; with --wait\n" +
-			"the outcome of every job.",
 		Example: "  holdfast submit report.pdf --title 'Annual report' --wait\n" +
 			"  holdfast submit https://example.org/batch.checkm --collection maps --notify ann@example.org",
 		Args: needs("PAYLOAD..."),

@@ -2,34 +2,18 @@ package main
 
 import (
 	"bytes"
-	"flag"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/holdfast/holdfast/internal/generatedtest"
 	"github.com/holdfast/holdfast/registry"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // golden compares text with a file of testdata.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		writeFile(t, path, got)
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", path, diff)
-	}
+	generatedtest.File(t, "cmd/holdfast/testdata/"+name, got)
 }
 
 func TestTable_Golden(t *testing.T) {

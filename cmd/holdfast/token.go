@@ -33,10 +33,6 @@ func (a *app) tokenCreateCommand() *cobra.Command {
 	var again bool
 	cmd := &cobra.Command{
 		Use: "create --name NAME --role ROLE", Short: "Create a token; its secret is printed only once", Args: needs(),
-		Long: "Create a token and print its secret, once. Only an admin may. Create the first admin's token with\n" +
-			"--database, which needs write access to the database, but no token and no running Registry. A name\n" +
-			"is never reused: for a person who needs another token, --again takes the first free one of NAME-2,\n" +
-			"NAME-3 and so on. The earlier token works until it is revoked.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			at, err := expiry(expires, time.Now())
 			if err != nil {

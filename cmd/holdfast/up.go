@@ -34,11 +34,8 @@ func (a *app) upCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Run everything in one process on one folder",
-		Long: "Run Registry, queue, workers, API and pages in one process, with all data in one folder. Prints its\n" +
-			"address when ready, and on a terminal a link that signs you in to the pages. Ctrl-C or SIGTERM stops\n" +
-			"it. Started again, it continues.",
-		Args: needs(),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.up(cmd.Context(), dir, listen, paused) },
+		Args:  needs(),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return a.up(cmd.Context(), dir, listen, paused) },
 	}
 	cmd.Flags().StringVar(&dir, "dir", defaultDir, "the folder for all data; created if missing")
 	cmd.Flags().StringVar(&listen, "listen", "", "address of API and pages (default HOLDFAST_LISTEN or "+config.DefaultListen+")")
@@ -177,8 +174,6 @@ func sources(c config.Config) node.Sources {
 func (a *app) loginCommand() *cobra.Command {
 	return a.clientFlags(&cobra.Command{
 		Use: "login", Short: "Print a link that signs a browser in to the pages, once", Args: needs(),
-		Long: "Print a link that signs a browser in to the pages, as the holder of this command's token. It works\n" +
-			"once, within ten minutes. Give it to nobody; print another when you need one.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			at, err := a.service()
 			if err != nil {

@@ -10,7 +10,6 @@ func (a *app) watchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch ID...",
 		Short: "Follow batches or items until they are settled",
-		Long:  "Show the progress of batches or items until they are settled or held, then what became of them.\nThe exit code is that of `submit --wait`.",
 		Args:  needs("ID..."),
 		RunE:  func(cmd *cobra.Command, args []string) error { return a.watch(cmd.Context(), args) },
 	}

@@ -40,7 +40,7 @@ func empty(context.Context, string) (bool, error) { return false, nil }
 func TestOpenRoot(t *testing.T) {
 	t.Parallel()
 	address := "file://" + t.TempDir()
-	flat := address + "?layout=0006,delimiter=/" // as docs/cli.md has it
+	flat := address + "?layout=0006,delimiter=/" // as docs/operating.md has it
 	for _, a := range []string{flat, address, flat} {
 		root, err := opened(t, a, empty)
 		if err != nil {
