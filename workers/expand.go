@@ -187,6 +187,7 @@ func (e expansion) job(item *base.Item, n int64, row checkm.Row, faults []checkm
 	s := e.spec
 	wanted := wantedOf(row)
 	s.Type, s.URL, s.Filename, s.SizeBytes, s.Digest = e.jobType, row.URL, row.Name, wanted.SizeBytes, wanted.Digest
+	s.Modified = wanted.Modified // the row's alone: the batch's own would be the manifest's
 	s.PrimaryID, s.LocalIDs = normalARK(row.PrimaryID), row.LocalIDs
 	s.Title, s.Creator, s.Date = cmp.Or(row.Title, s.Title), cmp.Or(row.Creator, s.Creator), cmp.Or(row.Date, s.Date)
 	j := registry.NewJob{Line: int64(row.Line), Row: n, Name: row.Name, Priority: e.priority(item), Spec: s}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/checkm"
@@ -85,6 +86,10 @@ func sumOf(s registry.Spec) repeat.Sum {
 	if s.Digest != nil {
 		digest = *s.Digest
 	}
+	modified := ""
+	if !s.Modified.IsZero() {
+		modified = s.Modified.UTC().Format(time.RFC3339Nano)
+	}
 	ids := slices.Sorted(slices.Values(s.LocalIDs))
-	return repeat.SumOf(append(ids, s.URL, s.Filename, digest.Algorithm, strings.ToLower(digest.Value), s.PrimaryID, s.Title, s.Creator, s.Date)...)
+	return repeat.SumOf(append(ids, modified, s.URL, s.Filename, digest.Algorithm, strings.ToLower(digest.Value), s.PrimaryID, s.Title, s.Creator, s.Date)...)
 }

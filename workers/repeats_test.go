@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -42,11 +43,12 @@ func TestExpand_IdenticalRowsAreTold(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	file := checkm.Row{URL: r.site.put("f", "text"), Name: "f", LocalIDs: []string{"one"}, Title: "A title"}
-	titled, named, other, bad := file, file, file, file
+	titled, named, other, bad, changed := file, file, file, file, file
 	titled.Title, named.Name, other.LocalIDs, bad.URL = "Another", "g", []string{"two"}, r.site.put("bad", "text")
+	changed.Modified = time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
 	sized := file
 	sized.Size = 4 // compared, and no part of what is stored
-	url := r.site.manifest("b", checkm.FileBatch, file, titled, named, other, bad, file, bad, sized, titled)
+	url := r.site.manifest("b", checkm.FileBatch, file, titled, named, other, bad, file, bad, sized, titled, changed)
 	r.site.put("b", strings.ReplaceAll(r.site.files["b"], bad.URL, "ftp://nowhere/f"))
 	batch := r.submit(registry.Spec{Type: registry.SingleFileBatch, URL: url})
 	jobs := r.expand(batch)
@@ -65,8 +67,8 @@ func TestExpand_IdenticalRowsAreTold(t *testing.T) {
 	}
 	report, err := r.registry.ReportOf(t.Context(), batch, 0)
 	must(t, err)
-	if report.Repeats != 3 || report.Completed != 7 {
-		t.Errorf("report %+v, want 7 completed and 3 that repeat others", report)
+	if report.Repeats != 3 || report.Completed != 8 {
+		t.Errorf("report %+v, want 8 completed and 3 that repeat others", report)
 	}
 	got := map[int64]registry.RowPlace{}
 	q := registry.ReportQuery{BatchID: batch, Closing: 1}

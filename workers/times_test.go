@@ -137,17 +137,24 @@ func TestModified_Update(t *testing.T) {
 	}
 }
 
-// TestModified_Rows: a row of a manifest that tells a time is believed before the server, which is asked otherwise.
+// TestModified_Rows: a row of a manifest that tells a time is believed before the server, which is asked otherwise; of an object's
+// manifest and of a batch's.
 func TestModified_Rows(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	said := time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC)
-	o := r.complete(r.job(registry.Spec{Type: registry.ObjectManifest, Filename: "m", URL: r.site.manifest("m", checkm.Object,
-		checkm.Row{URL: r.site.put("a", "alpha"), Name: "said.txt", Modified: said},
-		checkm.Row{URL: r.site.put("b", "beta"), Name: "told.txt"},
-	)}))
+	rows := []checkm.Row{
+		{URL: r.site.put("a", "alpha"), Name: "said.txt", Modified: said},
+		{URL: r.site.put("b", "beta"), Name: "told.txt"},
+	}
+	o := r.complete(r.job(registry.Spec{Type: registry.ObjectManifest, Filename: "m", URL: r.site.manifest("m", checkm.Object, rows...)}))
 	files, err := r.registry.Files(t.Context(), o.ID, 0, "", 100)
 	must(t, err)
+	for _, j := range r.expand(r.submit(registry.Spec{Type: registry.SingleFileBatch, URL: r.site.manifest("s", checkm.FileBatch, rows...)})) {
+		single, err := r.registry.Files(t.Context(), r.complete(j.ID).ID, 0, "", 100)
+		must(t, err)
+		files = append(files, single...)
+	}
 	seen := 0
 	for _, f := range files {
 		switch f.Path {
@@ -163,7 +170,7 @@ func TestModified_Rows(t *testing.T) {
 			}
 		}
 	}
-	if seen != 2 {
-		t.Errorf("%d files, want 2", seen)
+	if seen != 4 {
+		t.Errorf("%d files, want 4", seen)
 	}
 }
