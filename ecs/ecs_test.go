@@ -146,7 +146,8 @@ func TestContainersHoldTheirSecretsAlone(t *testing.T) {
 			used := config.Secrets(c.Command[0], stages...)
 			for _, name := range all {
 				// The addresses of buckets hold no secret here: the task's role opens them. nsqd asks for none.
-				if slices.Contains(plain, name) || name == "HOLDFAST_NSQ_AUTH_SECRET" {
+				// A site with an OpenID provider adds its secret, as README.md says.
+				if slices.Contains(plain, name) || name == "HOLDFAST_NSQ_AUTH_SECRET" || name == oidcSecret {
 					continue
 				}
 				has := slices.ContainsFunc(c.Secrets, func(s secret) bool { return s.Name == name })
@@ -158,7 +159,10 @@ func TestContainersHoldTheirSecretsAlone(t *testing.T) {
 	}
 }
 
-// TestRegistryIsToldWhatItUses: it is given the NAAN of its first collection, and asks for no parameter that only workers use:
+// oidcSecret is of use to the Registry only where people sign in at an OpenID provider.
+const oidcSecret = "HOLDFAST_OIDC_CLIENT_SECRET"
+
+// TestRegistryIsToldWhatItUses: it is given the NAAN of its first collection, and asks for no parameter that only workers use, or only a site with an OpenID provider:
 // a parameter that is named and absent keeps the task from starting.
 func TestRegistryIsToldWhatItUses(t *testing.T) {
 	server := load(t)["registry.json"].ContainerDefinitions[1]
@@ -166,7 +170,7 @@ func TestRegistryIsToldWhatItUses(t *testing.T) {
 		t.Error("the Registry has no HOLDFAST_NAAN, so that its first collection would have the NAAN for tests")
 	}
 	for _, s := range server.Secrets {
-		if !slices.Contains(config.Secrets("registry"), s.Name) {
+		if !slices.Contains(config.Secrets("registry"), s.Name) || s.Name == oidcSecret {
 			t.Errorf("the Registry asks for %s, which it does not use", s.Name)
 		}
 	}

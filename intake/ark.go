@@ -37,8 +37,11 @@ func (e *MistypedError) Error() string {
 	return fmt.Sprintf("%s is mistyped: its check character does not fit the rest, so a letter is wrong, missing or too many, or two are exchanged%s", e.ARK.Base(), e.meant())
 }
 
-// mostLikely is how many names are worth telling.
-const mostLikely = 20
+// mostLikely is how many names are told when none of them names an object, and mostCandidates of how many that is any help.
+const (
+	mostLikely     = 3
+	mostCandidates = 20
+)
 
 func (e *MistypedError) meant() string {
 	names := make([]string, len(e.Likely))
@@ -46,10 +49,12 @@ func (e *MistypedError) meant() string {
 		names[i] = a.String()
 	}
 	switch {
-	case len(names) == 0 || len(names) > mostLikely && !e.Known:
+	case len(names) == 0 || len(names) > mostCandidates && !e.Known:
 		return ""
 	case e.Known || len(names) == 1:
 		return "; it was probably meant to be " + names[0]
+	case len(names) > mostLikely:
+		return fmt.Sprintf("; %d names differ from it by one slip, among them %s", len(names), strings.Join(names[:mostLikely], ", "))
 	default:
 		return "; it was probably meant to be one of " + strings.Join(names, ", ")
 	}

@@ -31,6 +31,7 @@ func TestCauseText(t *testing.T) {
 		{"password with signs", "open https://alice:pa?ss#w@h/a: access was denied", "open https://h/<path>: access was denied"},
 		{"password with a slash", "open https://alice:12/ss@h/a: access was denied", "open https:///<path>: access was denied"},
 		{"mail", "tell alice@example.org, please", "tell <name>, please"},
+		{"what can be written", "expected: md2, md5 or sha512/256, or an ARK as ark:/99999/fk4test; found: ark:/99999/fk4x", "expected: md2, md5 or sha512/256, or an ARK as ark:/99999/fk4test; found: <id>"},
 		{"algorithms", "adler32 of file7 is compared, as sha3-256, blake3 and crc32c are", "adler32 of <id> is compared, as sha3-256, blake3 and crc32c are"},
 		{"jobs", "3 of 1,000 jobs did not complete", "<n> of <n> jobs did not complete"},
 		{"cut", "open https://h/1: called off\nopen https://h/2: the serv…", "open https://h/<path>: called off"},

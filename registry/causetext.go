@@ -122,13 +122,15 @@ func causeWhole(word string) string {
 	switch {
 	case strings.Contains(core, "@"):
 		return head + "<name>" + tail // of somebody, with or without a password
+	case slashed[core]:
+		return word
 	case len(core) >= len("ark:") && strings.EqualFold(core[:len("ark:")], "ark:"):
 		return head + "<id>" + tail
 	case isNumber(core):
 		return head + "<n>" + tail
 	case isDate(core):
 		return head + "<date>" + tail
-	case strings.Contains(core, "/") && !slashed[core]:
+	case strings.Contains(core, "/"):
 		return head + "<path>" + tail
 	case isFileName(core):
 		return head + "<name>" + tail
@@ -136,8 +138,8 @@ func causeWhole(word string) string {
 	return head + causePieces(core) + tail
 }
 
-// Words that have a slash and are no path.
-var slashed = map[string]bool{"i/o": true, "input/output": true, "and/or": true, "read/write": true, "n/a": true}
+// Words that have a slash and are no path, and the ARK that messages have for an example.
+var slashed = map[string]bool{"i/o": true, "input/output": true, "and/or": true, "read/write": true, "n/a": true, "sha512/256": true, "ark:/99999/fk4test": true}
 
 var sizeUnits = map[string]bool{
 	"B": true, "byte": true, "bytes": true, "KiB": true, "MiB": true, "GiB": true, "TiB": true, "PiB": true, "EiB": true,
@@ -145,7 +147,7 @@ var sizeUnits = map[string]bool{
 }
 
 // Words with digits that mean the same in every note.
-var named = regexp.MustCompile(`^([EW]\d{3}|md5|sha1|sha224|sha256|sha384|sha512|sha-?\d{3}|sha3-\d{3}|crc32c?|adler32|blake2[bs]|blake3|xxh\d{2,3}|http-\d{3}|utf-8|UTF-8|x509|S3|IPv4|IPv6|HTTP|bzip2)$`)
+var named = regexp.MustCompile(`^([EW]\d{3}|md[245]|sha1|sha224|sha256|sha384|sha512|sha-?\d{3}|sha3-\d{3}|crc32c?|adler32|blake2[bs]|blake3|xxh\d{2,3}|http-\d{3}|utf-8|UTF-8|x509|S3|IPv4|IPv6|HTTP|bzip2)$`)
 
 // placeholders stay as they are.
 var placeholders = regexp.MustCompile(`<(?:n|id|text|path|name|size|date)>`)

@@ -250,7 +250,7 @@ type File struct {
 	MIMEType    string            `json:"mime_type,omitempty"`
 	Format      *Format           `json:"format,omitempty"`  // nil: nobody asked, or nothing fitted
 	Deleted     bool              `json:"deleted,omitempty"` // a tombstone: the path ends with this version
-	Modified    time.Time         `json:"modified,omitzero" doc:"When the producer last changed it, as its source told; left out when nobody knows"`
+	Modified    time.Time         `json:"modified,omitzero" doc:"When the producer last changed it, as its source told, or when Holdfast wrote it, of files in system/; left out when nobody knows"`
 }
 
 // Format is what a file is in PRONOM, the registry of file formats.

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -264,13 +265,26 @@ type TransitionError struct {
 // Error names the change and what may be done instead.
 func (e *TransitionError) Error() string {
 	text := fmt.Sprintf("state change (%s -> %s) is not allowed; allowed here: %s", e.From, e.To, actsText(e.Allowed))
-	if reason := e.Reason(); reason != "" {
-		return reason + "; " + text
-	}
-	if other := e.instead(); other != "" {
-		text += "; " + other
+	if plain := cmp.Or(e.Reason(), e.instead(), e.plain()); plain != "" {
+		return plain + "; " + text
 	}
 	return text
+}
+
+// plain says in words that a person's act is not possible, "" for an act of the machinery.
+func (e *TransitionError) plain() string {
+	done := map[Act]string{
+		ActRequeue: "requeued", ActRetryNow: "retried now", ActCancel: "cancelled", ActAbort: "aborted", ActUpdateReport: "reported again", ActDelete: "deleted",
+		ActPurge: "cleaned up", ActPriority: "given another priority", ActHold: "held", ActUnhold: "released", ActGiveUp: "spared its delivery",
+		ActAbandon: "abandoned",
+	}[e.Act]
+	switch {
+	case done == "":
+		return ""
+	case len(e.Allowed) == 0:
+		return fmt.Sprintf("it is %s and cannot be %s; nothing is left to be done with it", e.From, done)
+	}
+	return fmt.Sprintf("it is %s and cannot be %s", e.From, done)
 }
 
 // Reason says why an act is refused where that is more than the states say, and what to do instead; else "".
@@ -288,6 +302,8 @@ func (e *TransitionError) instead() string {
 	switch {
 	case e.Act == ActDelete && allowed(ActCancel):
 		return "cancel it first, then delete it"
+	case e.Act == ActAbandon && allowed(ActRequeue):
+		return "nothing of it is half done in storage, so there is nothing to abandon; requeue it"
 	case e.Act == ActPurge && allowed(ActDelete):
 		return "delete it first, then clean up"
 	case e.Act == ActPurge && allowed(ActCancel):

@@ -150,17 +150,17 @@ func TestTransitionErrorText(t *testing.T) {
 		{
 			registry.Position{Action: registry.Ingest, Stage: registry.Notify, Status: registry.Completed, Attempt: 6},
 			registry.ActRequeue, registry.Pending,
-			"state change (Completed -> Pending) is not allowed; allowed here: nothing",
+			"it is Completed and cannot be requeued; nothing is left to be done with it; state change (Completed -> Pending) is not allowed; allowed here: nothing",
 		},
 		{
 			registry.Position{Action: registry.Batch, Stage: registry.Report, Status: registry.Failed, Attempt: 2},
 			registry.ActCancel, registry.Cancelled,
-			"state change (Failed -> Cancelled) is not allowed; allowed here: requeue, abort, update-report, delete, priority, hold; it does not run; delete gives it up",
+			"it does not run; delete gives it up; state change (Failed -> Cancelled) is not allowed; allowed here: requeue, abort, update-report, delete, priority, hold",
 		},
 		{
 			registry.Position{Action: registry.Ingest, Stage: registry.Download, Status: registry.Running, Attempt: 3},
 			registry.ActDelete, registry.Deleted,
-			"state change (Downloading -> Deleted) is not allowed; allowed here: cancel, abort, priority, hold; cancel it first, then delete it",
+			"cancel it first, then delete it; state change (Downloading -> Deleted) is not allowed; allowed here: cancel, abort, priority, hold",
 		},
 		{
 			registry.Position{Action: registry.Ingest, Stage: registry.Download, Status: registry.Completed, Attempt: 3},
@@ -170,12 +170,12 @@ func TestTransitionErrorText(t *testing.T) {
 		{
 			registry.Position{Action: registry.Batch, Stage: registry.Expand, Status: registry.Failed, Attempt: 1},
 			registry.ActUpdateReport, registry.Pending,
-			"state change (Failed -> UpdateReporting) is not allowed; allowed here: requeue, abort, delete, priority, hold",
+			"it is Failed and cannot be reported again; state change (Failed -> UpdateReporting) is not allowed; allowed here: requeue, abort, delete, priority, hold",
 		},
 		{
 			registry.Position{Action: registry.Ingest, Stage: registry.Notify, Status: registry.Completed, Attempt: 6},
 			registry.ActPurge, "",
-			"state change (Completed -> gone) is not allowed; allowed here: nothing",
+			"it is Completed and cannot be cleaned up; nothing is left to be done with it; state change (Completed -> gone) is not allowed; allowed here: nothing",
 		},
 	} {
 		if got := registry.CheckAct(tt.p, tt.act, tt.to).Error(); got != tt.want {

@@ -346,11 +346,29 @@ func (s *search) lookAtStorages(ctx context.Context) error {
 				return err
 			}
 			if !known {
-				s.report.Add(registry.Orphan{Kind: registry.OrphanObject, Name: object.ID, Storage: root.Name, Why: "no record leads to it; it lies in " + object.Key})
+				o := registry.Orphan{Kind: registry.OrphanObject, Name: object.ID, Storage: root.Name, Why: "no record leads to it; it lies in " + object.Key}
+				if err := measure(ctx, root, object.Key, &o); err != nil {
+					return err
+				}
+				s.report.Add(o)
 			}
 		}
 		if err := s.strays(ctx, root, "", func(string) error { return nil }); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// measure counts the files below a folder of a storage.
+func measure(ctx context.Context, root ocfl.Named, folder string, o *registry.Orphan) error {
+	for info, err := range root.Store().List(ctx, folder+"/") {
+		if err != nil {
+			return fmt.Errorf("list the files of %s in storage %s: %w", o.Name, root.Name, err)
+		}
+		o.Files, o.SizeBytes = o.Files+1, o.SizeBytes+info.Size
+		if info.Modified.After(o.ChangedAt) {
+			o.ChangedAt = info.Modified.UTC()
 		}
 	}
 	return nil

@@ -67,6 +67,7 @@ func (w *Process) systemFiles(ctx context.Context, item *base.Item, home ocfl.Na
 	if err != nil {
 		return nil, err
 	}
+	manifest.Modified = dr.Created
 	return append(dr.system, manifest), nil
 }
 

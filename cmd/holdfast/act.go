@@ -241,8 +241,24 @@ func (a *app) purgeable(ctx context.Context, older time.Duration) (ids []string,
 			return nil, err
 		}
 		if n := len(ids) - before; n > 0 {
-			a.note("%8s %s of action %s", registry.CountText(int64(n)), q.Status, q.Action)
+			a.note("%8s %s %s", registry.CountText(int64(n)), q.Status, kindText(q.Action))
 		}
 	}
 	return ids, nil
+}
+
+// kindText names items of an action, for people.
+func kindText(a registry.Action) string {
+	switch a {
+	case registry.Batch:
+		return "batches"
+	case registry.Bulk:
+		return "acts on many items"
+	case registry.Tidy:
+		return "tidyings"
+	case registry.DeliverMessage:
+		return "mails and messages"
+	default:
+		return "items that " + string(a) + " objects"
+	}
 }

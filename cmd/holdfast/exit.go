@@ -77,6 +77,7 @@ func exitTable() []exitRow {
 
 		{code(wire.CodeContentInvalid, wire.CodeDigestMismatch, wire.CodeEmptyUpload), exitContent, ""},
 		{code(wire.CodeInvalid, wire.CodeGraph, wire.CodeTooLarge), exitUsage, ""},
+		{code(wire.CodeQuota), exitNoSpace, ""},
 		{code(wire.CodeDamaged), exitFailed, ""},
 		{code(wire.CodeBrokenOff), exitTemporary, ""},
 		{code(wire.CodeConfirm), exitHeld, "repeat it with --yes"},

@@ -43,6 +43,7 @@ func TestCodeOf(t *testing.T) {
 		{"sealed graph", problem(http.StatusConflict, wire.CodeSealed), exitRefused},
 		{"bad node", problem(http.StatusUnprocessableEntity, wire.CodeGraph), exitUsage},
 		{"full", problem(http.StatusInsufficientStorage, wire.CodeNoSpace), exitNoSpace},
+		{"larger than its quota", problem(http.StatusRequestEntityTooLarge, wire.CodeQuota), exitNoSpace},
 		{"later", problem(http.StatusServiceUnavailable, wire.CodeUnavailable), exitTemporary},
 		{"their fault", problem(http.StatusInternalServerError, wire.CodeInternal), exitFailed},
 		{"damaged", problem(http.StatusInternalServerError, wire.CodeDamaged), exitFailed},

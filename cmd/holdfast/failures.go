@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -111,9 +112,17 @@ func failureRow(g registry.FailureGroup) []string {
 	return []string{registry.CountText(g.Count), string(g.Stage), string(g.Class), title, timeText(g.First), timeText(g.Last), g.ItemID}
 }
 
+// within is text in lines that a terminal has room for, all but the first indented. What is no terminal gets one line.
+func (a *app) within(text, indent string) string {
+	if most := width(a.out); most > 0 {
+		return strings.Join(wrapped(text, most-len(indent), 0), "\n"+indent)
+	}
+	return text
+}
+
 // showRemedy says what puts a group right, and how it is sent again where it can be.
 func (a *app) showRemedy(g registry.FailureGroup, q registry.Query) error {
-	_, err := fmt.Fprintf(a.out, "\n%s: %s\n  %s\n", plural(g.Count, "item", "items"), clean(g.Title()), clean(g.Act))
+	_, err := fmt.Fprintf(a.out, "\n%s\n  %s\n", a.within(plural(g.Count, "item", "items")+": "+clean(g.Title()), ""), a.within(clean(g.Act), "  "))
 	if match, ok := g.Requeue(q); ok && err == nil {
 		args := []string{"--match", node.ShellWord(match.String())}
 		if g.From != "" {

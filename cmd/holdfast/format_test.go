@@ -42,7 +42,7 @@ func TestClean(t *testing.T) {
 func TestDetailsText(t *testing.T) {
 	for raw, want := range map[string]string{
 		``: "", `null`: "", `{}`: "",
-		`{"to_stage":"record","n":3,"empty":"","ok":true,"list":["a"]}`: `list: ["a"], n: 3, ok: true, to stage: record`,
+		`{"to_stage":"record","n":3,"empty":"","ok":true,"list":["a"]}`: `list: a, n: 3, ok: true, to stage: record`,
 		`["odd"]`: `["odd"]`,
 	} {
 		if got := detailsText([]byte(raw)); got != want {

@@ -74,12 +74,17 @@ func (a *app) readGraph(name string) (graphFile, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&g); err != nil {
-		return g, usage(fmt.Sprintf("%s is no graph: %v", name, err))
+		return g, usage(fmt.Sprintf("%s is no graph: %s; see: holdfast graph prepare --help", name, notJSON(err)))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return g, usage(name + " has more than one JSON object")
 	}
 	return g, nil
+}
+
+// notJSON says what a decoder found wrong, for whoever wrote the file by hand.
+func notJSON(err error) string {
+	return strings.NewReplacer("json: ", "", "unknown field", "it has a field that a graph has not:").Replace(err.Error())
 }
 
 func (a *app) prepareGraph(ctx context.Context, g graphFile, key string, seal bool) error {

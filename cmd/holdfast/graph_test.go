@@ -75,7 +75,7 @@ func TestGraph_BadFiles(t *testing.T) {
 		says       string
 	}{
 		{"no JSON", `nodes`, exitUsage, "is no graph"},
-		{"a typing error", `{"nodes": [{"key": "a", "require": []}]}`, exitUsage, `"require"`},
+		{"a typing error", `{"nodes": [{"key": "a", "require": []}]}`, exitUsage, `it has a field that a graph has not: "require"`},
 		{"two objects", `{"nodes": []} {"nodes": []}`, exitUsage, "more than one"},
 		{"payload and url", `{"nodes": [{"key": "a", "payload": "x", "url": "http://h/y"}]}`, exitUsage, `node "a"`},
 		{"bad type", `{"nodes": [{"key": "a", "payload": "x", "type": "zip"}]}`, exitUsage, `node "a"`},

@@ -293,6 +293,8 @@ func detailsText(raw json.RawMessage) string {
 		text := string(value)
 		if s := ""; json.Unmarshal(value, &s) == nil {
 			text = s
+		} else if list := []string(nil); json.Unmarshal(value, &list) == nil {
+			text = strings.Join(list, "; ")
 		}
 		if asked := askedText(value); name == "spec" && asked != "" {
 			name, text = "asked", asked

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -24,7 +25,7 @@ func (a *app) receiptCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return a.receipt(cmd.Context(), args[0], version, out) },
 	}
 	cmd.Flags().IntVar(&version, "version", 0, "which version (default the newest)")
-	cmd.Flags().StringVar(&out, "out", "", "write it to `FILE`, which must not exist yet (default standard output)")
+	cmd.Flags().StringVar(&out, "out", "", "write it to `FILE`, which must not exist yet; - is standard output, the default")
 	return a.clientFlags(cmd)
 }
 
@@ -42,6 +43,9 @@ type receiptLine struct {
 func (a *app) receipt(ctx context.Context, id string, version int, out string) error {
 	if version < 0 {
 		return usage("--version is a number from 1 on")
+	}
+	if out == "-" {
+		out = ""
 	}
 	c, err := a.connect()
 	if err != nil {
@@ -84,6 +88,9 @@ func (a *app) writeWhole(out string, write func(io.Writer) error) (err error) {
 		return write(a.out)
 	}
 	file, err := os.OpenFile(out, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return usage(fmt.Sprintf("--out %s: there is something of that name already, which is kept; give another name", out))
+	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", out, cause(err))
 	}

@@ -24,7 +24,7 @@ func (a *app) redeliverCommand() *cobra.Command {
 				if a.json {
 					err = a.printJSON(it)
 				} else {
-					_, err = fmt.Fprintf(a.out, "%s: told again by item %s; see: holdfast item show %s\n", id, it.ID, id)
+					_, err = fmt.Fprintf(a.out, "%s: told again by item %s; see: %s\n", id, it.ID, a.commandLine("item show "+id))
 				}
 				if err != nil {
 					return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -122,6 +123,22 @@ func needs(names ...string) cobra.PositionalArgs {
 	}
 }
 
+// advised is a command of ours within a text.
+var advised = regexp.MustCompile("`(holdfast [^`]+)`")
+
+// runnable makes the commands that the Registry advises reach the service that advised them. It knows of no folder.
+func (a *app) runnable(text string) string {
+	if a.dir == "" {
+		return text
+	}
+	return advised.ReplaceAllStringFunc(text, func(command string) string {
+		if strings.Contains(command, "--dir") {
+			return command
+		}
+		return strings.TrimSuffix(command, "`") + " --dir " + node.ShellWord(a.dir) + "`"
+	})
+}
+
 // complain says on standard error what went wrong: one line an error, and one below it for each single fault.
 func (a *app) complain(err error) {
 	if err == nil {
@@ -136,6 +153,7 @@ func (a *app) complain(err error) {
 		if text == "" {
 			continue
 		}
+		text = a.runnable(text)
 		if row, ok := rowOf(e); ok && row.fix != "" && !errors.As(e, new(*fixError)) {
 			text += "; " + row.fix
 		}

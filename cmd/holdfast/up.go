@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,6 +65,10 @@ func (a *app) up(ctx context.Context, dir, listen, paused string) error {
 	receipts, err := c.Receipts()
 	if err != nil {
 		return err
+	}
+	if slices.ContainsFunc(storages(c), func(s node.Storage) bool { return s.Name == registry.DefaultStorage }) {
+		return usage("HOLDFAST_STORAGE_URL: up keeps objects in a storage of its own, called " + registry.DefaultStorage + ", in the folder of --dir; give the other one" +
+			" another name, as in second=s3://BUCKET/PREFIX, and name it in the collections that are to use it, or leave the variable out")
 	}
 	begun := time.Now()
 	c.Listen = listen

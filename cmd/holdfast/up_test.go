@@ -186,6 +186,13 @@ func TestEndToEnd(t *testing.T) {
 		}
 	}
 	in("health").wants(t, exitOK)
+	in("item", "list", "batch:"+s.BatchID[:7]).wants(t, exitUsage).says(t, "first 8 characters")
+	kept := writeFile(t, filepath.Join(t.TempDir(), "kept"), "kept")
+	in("object", "receipt", ark, "--out", kept).wants(t, exitUsage).says(t, kept, "another name")
+	if r := in("object", "receipt", ark, "--out", "-").wants(t, exitOK); len(r.out) < 100 {
+		t.Errorf("a receipt to standard output: %q", r.out)
+	}
+	in("item", "hold", s.Jobs[0].ItemID).wants(t, exitRefused).says(t, "it is Completed and cannot be held; nothing is left to be done with it; state change")
 
 	t.Run("short ids", func(t *testing.T) { shortIDs(t, in, s) })
 	t.Run("identical rows", func(t *testing.T) { identicalRows(t, in) })
@@ -208,6 +215,8 @@ func shortIDs(t *testing.T, in func(...string) result, s summary) {
 		{"item", "why", job[:shownID]},
 		{"item", "list", "--batch", batch[:shownID]},
 		{"item", "list", "batch:" + batch[:shownID]},
+		{"item", "list", "batch:" + strings.ToUpper(batch)},
+		{"item", "show", strings.ToUpper(batch)},
 		{"events", "--item", batch[:shownID]},
 		{"watch", job[:shownID]},
 	} {
@@ -422,6 +431,10 @@ func TestUp_Refuses(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, node.ClientFile)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a client file of an `up` that does not run: %v", err)
 	}
+	t.Run("a storage without a name", func(t *testing.T) {
+		t.Setenv("HOLDFAST_STORAGE_URL", "s3://bucket/prefix")
+		holdfast(t, "up", "--dir", dir, "--listen", taken.Addr().String()).wants(t, exitUsage).says(t, "HOLDFAST_STORAGE_URL", "second=s3://BUCKET/PREFIX")
+	})
 	file := writeFile(t, filepath.Join(t.TempDir(), "file"), "")
 	r := holdfast(t, "up", "--dir", filepath.Join(file, "data"), "--listen", "127.0.0.1:0").says(t, file)
 	if r.code == 0 {

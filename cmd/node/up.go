@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 
 	interimsql "github.com/holdfast/holdfast/interim/sqlstore"
 	"github.com/holdfast/holdfast/periodic/forward"
@@ -29,8 +28,8 @@ type UpOptions struct {
 	Dir string // made when it is missing; everything of this Holdfast lies in it, but what goes to Storages
 	// Paused, unless it is "", pauses everything for this reason before any step begins.
 	Paused string
-	// Storages are preservation storages beside the folder's own, which is called registry.DefaultStorage: one of that name
-	// here is not looked at.
+	// Storages are preservation storages beside the folder's own, which is called registry.DefaultStorage: none here may be
+	// called so.
 	Storages []Storage
 	// NSQ is where events go that are for topics. Wake-ups never do. Without it there are none: nobody else would find the
 	// broker in this process, which keeps what nobody reads in memory.
@@ -173,8 +172,7 @@ func (n *Node) openUp(ctx context.Context, o UpOptions, d *desk, c *crew) error 
 	if err := os.MkdirAll(own, 0o755); err != nil {
 		return fmt.Errorf("make the folder of preservation storage: %w", err)
 	}
-	others := slices.DeleteFunc(slices.Clone(o.Storages), func(s Storage) bool { return s.Name == registry.DefaultStorage })
-	all := append([]Storage{{Name: registry.DefaultStorage, Address: (&url.URL{Scheme: "file", Path: own}).String()}}, others...)
+	all := append([]Storage{{Name: registry.DefaultStorage, Address: (&url.URL{Scheme: "file", Path: own}).String()}}, o.Storages...)
 	var found foundRoots
 	if err := n.meet(ctx, found.find(n, all)); err != nil {
 		return err

@@ -157,17 +157,18 @@ func (t *tx) consequencesForJobs(batch registry.WorkItem, act registry.Act) (out
 		reach, ended = `j.status NOT IN ('completed', 'deleted')`, "deleted"
 	}
 	goes := reach + ` AND NOT (j.commitment = 'announced' OR j.commitment = 'preserved' AND ` + open + `)`
-	var gone, stopped, carried, finishing, untold, kept, failed, staged, bytes int64
+	var gone, stopped, carried, finishing, untold, kept, failed, undelivered, staged, bytes int64
 	err = t.get(`SELECT COUNT(CASE WHEN `+goes+` THEN 1 END), COUNT(CASE WHEN `+goes+` AND `+open+` THEN 1 END),
 			COUNT(CASE WHEN `+reach+` AND j.commitment = 'announced' THEN 1 END),
 			COUNT(CASE WHEN j.commitment = 'preserved' AND `+open+` THEN 1 END),
 			COUNT(CASE WHEN j.commitment = 'preserved' AND `+reach+` AND NOT `+open+` THEN 1 END),
 			COUNT(CASE WHEN j.status = 'completed' THEN 1 END),
-			COUNT(CASE WHEN j.status IN ('failed', 'cancelled') THEN 1 END),
+			COUNT(CASE WHEN j.status IN ('failed', 'cancelled') AND j.commitment <> 'preserved' THEN 1 END),
+			COUNT(CASE WHEN j.status IN ('failed', 'cancelled') AND j.commitment = 'preserved' THEN 1 END),
 			COUNT(CASE WHEN `+goes+` AND j.status <> 'aborted' AND j.done_bytes > 0 THEN 1 END),
 			COALESCE(SUM(CASE WHEN `+goes+` AND j.status <> 'aborted' THEN j.done_bytes ELSE 0 END), 0)
 		FROM (SELECT i.status, i.done_bytes, `+commitment+` AS commitment FROM work_item i WHERE i.parent_id = $1) j`, []any{batch.ID},
-		&gone, &stopped, &carried, &finishing, &untold, &kept, &failed, &staged, &bytes)
+		&gone, &stopped, &carried, &finishing, &untold, &kept, &failed, &undelivered, &staged, &bytes)
 	if err != nil {
 		return nil, err
 	}
@@ -186,6 +187,10 @@ func (t *tx) consequencesForJobs(batch registry.WorkItem, act registry.Act) (out
 	}
 	if failed > 0 && act == registry.ActAbort {
 		out = append(out, either(failed, "1 job that failed or was cancelled stays as it is", "%d jobs that failed or were cancelled stay as they are"))
+	}
+	if undelivered > 0 && act == registry.ActAbort {
+		out = append(out, either(undelivered, "1 job whose object is preserved, but whose callback was not delivered, stays as it is",
+			"%d jobs whose objects are preserved, but whose callbacks were not delivered, stay as they are"))
 	}
 	if untold > 0 {
 		out = append(out, either(untold, "the object of 1 job that did not complete is preserved and stays",

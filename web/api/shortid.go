@@ -53,7 +53,10 @@ func ambiguous(location, text string, meant []candidate) error {
 // looks only at what the request's token may see, so that nobody learns of others' ids, and leaves what begins none of them as it
 // is: the operation says that there is no such thing. The error is an *ambiguity for what could be several.
 func (s *server) whole(ctx context.Context, kind, location, text string) (string, error) {
-	if len(text) < leastID || len(text) >= wholeID || reads[kind] == "" {
+	if len(text) == wholeID && reads[kind] != "" {
+		return strings.ToLower(text), nil // as those in short are: all ids are in small letters
+	}
+	if len(text) < leastID || len(text) > wholeID || reads[kind] == "" {
 		return text, nil
 	}
 	meant, err := s.meant(ctx, kind, strings.ToLower(text))
@@ -81,6 +84,11 @@ func (s *server) wholeQuery(ctx context.Context, location, text string) (string,
 		}
 		values := t.Values()
 		for n, v := range values {
+			if len(v) < leastID {
+				return text, wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid, "correct what the errors name", wire.Fault{
+					Location: location, Found: v, Message: fmt.Sprintf("batch:%s is too short to tell which batch is meant; give its first %d characters or more", v, leastID),
+				})
+			}
 			if values[n], err = s.whole(ctx, "batches", location, v); err != nil {
 				return text, err
 			}

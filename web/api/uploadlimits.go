@@ -125,7 +125,7 @@ func (s *server) roomFor(ctx context.Context, size int64) error {
 // overQuota is the problem of an upload that would exceed a quota.
 func overQuota(e *registry.QuotaError) *wire.Problem {
 	if e.Never() {
-		return wire.NewProblem(http.StatusRequestEntityTooLarge, wire.CodeTooLarge, e.Error())
+		return wire.NewProblem(http.StatusRequestEntityTooLarge, wire.CodeQuota, e.Error())
 	}
 	return wire.NewProblem(http.StatusInsufficientStorage, wire.CodeQuota, e.Error())
 }

@@ -50,7 +50,7 @@ func TestUploadQuota_BeforeTheFirstByte(t *testing.T) {
 	}
 	must(t, send(registry.RoleDepositor, 60))
 	wantRefusal(t, send(registry.RoleDepositor, 41), http.StatusInsufficientStorage, wire.CodeQuota, "41 bytes", "60 bytes", "100 bytes", "upload list")
-	wantRefusal(t, send(registry.RoleDepositor, 101), http.StatusRequestEntityTooLarge, wire.CodeTooLarge, "101 bytes", "100 bytes")
+	wantRefusal(t, send(registry.RoleDepositor, 101), http.StatusRequestEntityTooLarge, wire.CodeQuota, "101 bytes", "100 bytes")
 	must(t, send(registry.RoleDepositor, 40))
 	must(t, send(registry.RoleAdmin, 500)) // who may change the quota is not bound by a token's
 	all, err := b.as(t, registry.RoleAdmin).AllUploads(t.Context())
@@ -125,7 +125,7 @@ func TestUploadQuota_OfTheCollectionSubmittedTo(t *testing.T) {
 	must(t, submit(send(30)))
 	second := send(21)
 	wantRefusal(t, submit(second), http.StatusInsufficientStorage, wire.CodeQuota, "collection default", "30 bytes", "50 bytes")
-	wantRefusal(t, submit(send(51)), http.StatusRequestEntityTooLarge, wire.CodeTooLarge, "51 bytes", "50 bytes")
+	wantRefusal(t, submit(send(51)), http.StatusRequestEntityTooLarge, wire.CodeQuota, "51 bytes", "50 bytes")
 	c, err := b.store.Collection(t.Context(), "default")
 	must(t, err)
 	raised := int64(51)
@@ -143,6 +143,6 @@ func TestUploads_ObeyTheThreshold(t *testing.T) {
 		return err
 	}
 	wantRefusal(t, send(601), http.StatusInsufficientStorage, wire.CodeNoSpace, "600 bytes left")
-	wantRefusal(t, send(351), http.StatusRequestEntityTooLarge, wire.CodeTooLarge, "350 bytes") // half of what uploads may fill
+	wantRefusal(t, send(351), http.StatusRequestEntityTooLarge, wire.CodeQuota, "350 bytes") // half of what uploads may fill
 	must(t, send(350))
 }

@@ -18,8 +18,8 @@ type BulkRequest struct {
 
 // HoldRequest keeps items of a scope from starting.
 type HoldRequest struct {
-	Scope  string `json:"scope" doc:"all, stage, collection, volume, batch, item or worker" example:"collection"`
-	Key    string `json:"key,omitempty" id:"scope" doc:"Which stage, collection, volume, batch, item or worker (its id or its host); empty for all" example:"maps"`
+	Scope  string `json:"scope" doc:"all, ingest, stage, collection, volume, batch, item or worker" example:"collection"`
+	Key    string `json:"key,omitempty" id:"scope" doc:"Which stage, collection, volume, batch, item or worker (its id or its host); empty for all and ingest" example:"maps"`
 	Reason string `json:"reason" doc:"Why; items show it as what they wait for" example:"stock-taking"`
 }
 

@@ -52,7 +52,7 @@ const (
 	CodeUnavailable      Code = "unavailable"                 // 503: later
 	CodeNotAccepting     Code = "not-accepting"               // 503: no submissions are taken for the time being
 	CodeJudging          Code = "judging"                     // 503: the payload is still being judged; ask again in a moment
-	CodeQuota            Code = "quota-exceeded"              // 507: a quota for uploads is used up; the detail says which
+	CodeQuota            Code = "quota-exceeded"              // 507: a quota for uploads is used up; 413: the upload alone exceeds it; the detail says which
 	CodeNoSpace          Code = "no-space"                    // 507: the volume is full
 )
 
