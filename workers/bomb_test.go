@@ -2,9 +2,11 @@ package workers_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 	"github.com/holdfast/holdfast/intake"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source/unpack"
+	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/workers"
 )
 
@@ -47,7 +50,10 @@ func TestProcess_WindowsAreBounded(t *testing.T) {
 	t.Parallel()
 	const window = 1 << 20
 	g := gate.New(gate.Options{UnpackMemory: 2 * window})
-	r := newRig(t, func(d *workers.Deps) { d.Gate, d.Unpack = g, unpack.Limits{Window: window} })
+	var broken atomic.Bool
+	r := newRig(t, func(d *workers.Deps) {
+		d.Gate, d.Unpack, d.Staging = g, unpack.Limits{Window: window}, panicking{d.Staging, &broken}
+	})
 	files := map[string]string{"a.txt": "alpha"}
 	tarred := tarOf(t, files)
 	job := func(name, data string) string {
@@ -82,7 +88,30 @@ func TestProcess_WindowsAreBounded(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
+	broken.Store(true)
+	panics := job("panics.tar.xz", xzOf(t, tarred)) // whose unpacking fails by a fault of ours
+	if _, err := r.run(panics); err == nil || !strings.Contains(err.Error(), "panic") {
+		t.Fatalf("unpacked by %v, want a panic", err)
+	}
+	broken.Store(false)
+	leave, err := g.Unpack(t.Context(), gate.Work{Collection: "other", Memory: window}) // it has given back what it had
+	must(t, err)
+	leave()
 	leaves[1]()
+}
+
+// panicking is a store that has a fault while broken is true.
+type panicking struct {
+	storage.Store
+	broken *atomic.Bool
+}
+
+// Create implements storage.Store.
+func (s panicking) Create(ctx context.Context, key string) (storage.Writer, error) {
+	if s.broken.Load() && strings.Contains(key, "unpacked/") && !strings.HasSuffix(key, ".jsonl") {
+		panic("a fault of ours")
+	}
+	return s.Store.Create(ctx, key)
 }
 
 // A decompression bomb is the deposit's fault, told as such, and nothing of what came out of it stays on disk: only what was

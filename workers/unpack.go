@@ -29,8 +29,10 @@ func (w *Process) unpack(ctx context.Context, item *base.Item, container staging
 	if err != nil {
 		return c, err
 	}
-	err = u.walk(ctx)
-	leave()
+	err = func() error {
+		defer leave() // however it ends: a panic fails this step alone, and the process goes on
+		return u.walk(ctx)
+	}()
 	if err != nil {
 		return c, fmt.Errorf("unpack %s: %w", container.Name, err)
 	}
