@@ -9,10 +9,12 @@
 // Memory is bounded. What would take topics, channels and messages beyond Options.MaxMemory is refused, and the
 // publisher keeps it: of what the Registry's relay rings for nothing is lost, since it rings again. Each of at most
 // Options.MaxClients connections has some buffers besides: 256 KiB and one message. A client that does not read is given
-// nothing more, and is disconnected when a write to it times out.
+// nothing more, and is disconnected when a write to it times out. With Options.AuthSecret one that does not say it is
+// disconnected after Options.AuthTime, and before that where another one needs its place.
 package broker
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -37,6 +39,7 @@ type Broker struct {
 	mu        sync.Mutex
 	listeners []net.Listener
 	conns     map[*conn]struct{}
+	turn      int64 // of the last connection
 	closed    bool
 
 	stop chan struct{}  // closed by Close
@@ -137,18 +140,24 @@ func (b *Broker) accept(l net.Listener) {
 	}
 }
 
-// serve starts the goroutines of a connection, unless the broker is closing.
+// serve starts the goroutines of a connection, unless the broker is closing. Where all places are taken, the client that has been
+// here for longest without saying the secret gives way: who does not know it keeps nobody out who does.
 func (b *Broker) serve(nc net.Conn) {
 	c := newConn(b, nc)
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if !b.closed && len(b.conns) >= b.opts.MaxClients {
+		c := cmp.Or(b.oldestStranger(), c)
+		b.log.Warn("NSQ client is turned away: there are as many as there may be", "client", c.client.remote, "most", b.opts.MaxClients)
+		c.close()
+		delete(b.conns, c)
+	}
 	if b.closed || len(b.conns) >= b.opts.MaxClients {
-		if !b.closed {
-			b.log.Warn("NSQ client is turned away: there are as many as there may be", "client", c.client.remote, "most", b.opts.MaxClients)
-		}
 		c.close()
 		return
 	}
+	b.turn++
+	c.turn = b.turn
 	b.conns[c] = struct{}{}
 	b.wg.Go(func() {
 		c.run()
@@ -156,6 +165,16 @@ func (b *Broker) serve(nc net.Conn) {
 		delete(b.conns, c)
 		b.mu.Unlock()
 	})
+}
+
+// oldestStranger is the connection that has been here for longest without saying the secret; nil: there is none.
+func (b *Broker) oldestStranger() (oldest *conn) {
+	for c := range b.conns {
+		if c.stranger() && (oldest == nil || c.turn < oldest.turn) {
+			oldest = c
+		}
+	}
+	return oldest
 }
 
 // runClock delivers again what timed out and delivers what was deferred, when it is due.

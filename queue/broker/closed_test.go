@@ -106,6 +106,35 @@ func TestAuth(t *testing.T) {
 	}
 }
 
+// Who does not know the secret keeps nobody out who does: its connections end soon, and before that when their places are needed.
+// Who has said it stays.
+func TestAuth_Strangers(t *testing.T) {
+	b := open(t, broker.Options{AuthSecret: secret, AuthTime: time.Minute, MaxClients: 3})
+	known := func() *queuetest.Client {
+		t.Helper()
+		c, _ := queuetest.Dial(t, b.Addr(), nil)
+		c.Send(auth(secret))
+		c.Next()
+		c.Publish("topic", "item")
+		return c
+	}
+	first := known()
+	strangers := []*queuetest.Client{queuetest.DialBare(t, b.Addr()), queuetest.DialBare(t, b.Addr())}
+	second := known()
+	strangers[0].ExpectClosed()
+	third := known()
+	strangers[1].ExpectClosed()
+	queuetest.DialBare(t, b.Addr()).ExpectClosed()
+	for _, c := range []*queuetest.Client{first, second, third} {
+		c.Publish("topic", "item")
+	}
+
+	quick := open(t, broker.Options{AuthSecret: secret, AuthTime: 50 * time.Millisecond})
+	identified, _ := queuetest.Dial(t, quick.Addr(), nil)
+	identified.ExpectClosed()
+	queuetest.DialBare(t, quick.Addr()).ExpectClosed()
+}
+
 // heap is how many bytes are in use.
 func heap() int64 {
 	runtime.GC()

@@ -68,13 +68,13 @@ func (c *conn) authenticate() (string, error) {
 		c.broker.log.Warn("NSQ client is refused: it has another secret", "client", c.client.remote)
 		return "", refuse(codeAuthFailed, "AUTH the secret is another one")
 	}
-	c.known = true
+	c.known.Store(true)
 	return `{"identity":"holdfast","identity_url":"","permission_count":1}`, nil
 }
 
 // mayUse refuses a client that has not said the secret, where there is one.
 func (c *conn) mayUse(command string) error {
-	if c.broker.opts.AuthSecret != "" && !c.known {
+	if c.stranger() {
 		return refuse(codeAuthFirst, "AUTH required before %s", command)
 	}
 	return nil

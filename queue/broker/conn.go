@@ -42,9 +42,11 @@ type conn struct {
 	heartbeat   atomic.Int64
 	rescheduled chan struct{} // has a token when heartbeat changed
 
+	turn  int64       // counts connections in the order in which they came; the broker's lock guards it
+	known atomic.Bool // it has said the secret
+
 	// Of the reading goroutine alone.
 	state state
-	known bool // it has said the secret
 }
 
 func newConn(b *Broker, nc net.Conn) *conn {
@@ -62,6 +64,9 @@ func newConn(b *Broker, nc net.Conn) *conn {
 	return c
 }
 
+// stranger says whether the client has yet to say the secret that the broker asks for.
+func (c *conn) stranger() bool { return c.broker.opts.AuthSecret != "" && !c.known.Load() }
+
 // close ends the connection at once. It may be called from anywhere, several times.
 func (c *conn) close() {
 	c.closeOnce.Do(func() {
@@ -74,6 +79,14 @@ func (c *conn) close() {
 // client held is back in its channel.
 func (c *conn) run() {
 	defer c.close()
+	if c.stranger() {
+		late := time.AfterFunc(c.broker.opts.AuthTime, func() {
+			if c.stranger() {
+				c.close()
+			}
+		})
+		defer late.Stop()
+	}
 	var writer sync.WaitGroup
 	writer.Go(c.write)
 	err := c.read()

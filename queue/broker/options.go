@@ -45,6 +45,7 @@ type Options struct {
 	MaxClients           int           // connections at a time; 1000
 	Remote               bool          // others than this machine may be served; otherwise Listen takes loopback only
 	AuthSecret           string        // what clients say by AUTH before they publish or subscribe; "": nothing
+	AuthTime             time.Duration // how long a client may take to say AuthSecret, before it is disconnected; 5 s
 	BroadcastAddress     string        // the host that the lookup answers; "": the one listened on, or the one asked for when that is a wildcard
 	Log                  *slog.Logger  // nil: nothing is logged
 }
@@ -60,6 +61,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.MaxBodySize, 5<<20)
 	setDefault(&o.MaxMemory, 64<<20)
 	setDefault(&o.MaxClients, 1000)
+	setDefault(&o.AuthTime, 5*time.Second)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -90,6 +92,7 @@ func (o Options) check() error {
 	positive("MaxBodySize", o.MaxBodySize)
 	positive("MaxMemory", o.MaxMemory)
 	positive("MaxClients", int64(o.MaxClients))
+	positive("AuthTime", int64(o.AuthTime))
 	if o.MsgTimeout > o.MaxMsgTimeout {
 		errs = append(errs, fmt.Errorf("MsgTimeout %s is longer than MaxMsgTimeout %s", o.MsgTimeout, o.MaxMsgTimeout))
 	}
