@@ -38,3 +38,11 @@ func SizeText(n int64) string {
 	}
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", v), ".0") + fmt.Sprintf(" %ciB", units[unit])
 }
+
+// sizeTexts are two sizes for people who are to see which is larger: in bytes where rounding makes them alike.
+func sizeTexts(a, b int64) (string, string) {
+	if a != b && SizeText(a) == SizeText(b) {
+		return fmt.Sprintf("%d bytes", a), fmt.Sprintf("%d bytes", b)
+	}
+	return SizeText(a), SizeText(b)
+}

@@ -63,9 +63,10 @@ func (e *QuotaError) Error() string {
 	case e.TooMany():
 		return fmt.Sprintf("%s has %d uploads on their way, and may have %d; finish or remove some (holdfast upload list)", whose, e.Uploads, e.Open)
 	case e.Never():
-		return fmt.Sprintf("the upload has %s, and all uploads of %s together may have %s; send less, or have an admin raise the quota",
-			SizeText(e.Need), whose, SizeText(e.Bytes))
+		need, most := sizeTexts(e.Need, e.Bytes)
+		return fmt.Sprintf("the upload has %s, and all uploads of %s together may have %s; send less, or have an admin raise the quota", need, whose, most)
 	}
+	held, most := sizeTexts(e.Held, e.Bytes)
 	return fmt.Sprintf("the upload needs %s, and the uploads of %s have %s of the %s that they may have; submit or remove some (holdfast upload list), "+
-		"and wait until their batches are completed", SizeText(e.Need), whose, SizeText(e.Held), SizeText(e.Bytes))
+		"and wait until their batches are completed", SizeText(e.Need), whose, held, most)
 }
