@@ -161,9 +161,16 @@ func (e *MailRefusedError) Error() string {
 	for i, address := range e.Addresses {
 		masked[i] = MaskAddress(address)
 	}
+	return e.naming(masked)
+}
+
+// InFull is Error for whoever named the addresses: it tells them apart. It is for the answer alone, which nobody keeps.
+func (e *MailRefusedError) InFull() string { return e.naming(e.Addresses) }
+
+func (e *MailRefusedError) naming(addresses []string) string {
 	return fmt.Sprintf("mails about collection %s may not go to %s: an address must be the submitter's own, stand in the collection's profile (mail.to or "+
 		"mail.allow), or be in a domain that the service allows (HOLDFAST_MAIL_DOMAINS); leave it out, or have an admin allow it",
-		e.Collection, strings.Join(masked, ", "))
+		e.Collection, strings.Join(addresses, ", "))
 }
 
 // MailLimitError says that a token's submissions have named as many addresses of others as they may in a day.

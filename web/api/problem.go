@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/holdfast/holdfast/intake"
@@ -176,6 +177,9 @@ func (s *server) problem(r *http.Request, err error) *wire.Problem {
 	}
 	if s.notable(r, &answer) {
 		s.refused(r, &answer)
+	}
+	if refused := (*registry.MailRefusedError)(nil); errors.As(err, &refused) {
+		answer.Detail = strings.Replace(answer.Detail, refused.Error(), refused.InFull(), 1)
 	}
 	return &answer
 }
