@@ -118,6 +118,6 @@ func decodeResult(name string, value json.RawMessage, out any) error {
 func final(err error) bool {
 	var refused *registry.NotClaimable
 	var transition *registry.TransitionError
-	return err == nil || errors.Is(err, errLost) || errors.Is(err, registry.ErrNotFound) ||
+	return err == nil || errors.Is(err, errLost) || errors.Is(err, registry.ErrInvalid) || errors.Is(err, registry.ErrNotFound) ||
 		errors.As(err, &refused) || errors.As(err, &transition)
 }

@@ -14,6 +14,9 @@ var (
 	ErrClaimLost = errors.New("claim lost")
 	// ErrIdempotencyConflict: the idempotency key was used before with other arguments.
 	ErrIdempotencyConflict = errors.New("idempotency key was used with other arguments")
+	// ErrWorkerTaken: the worker's id was announced by another token, whose process lives.
+	ErrWorkerTaken = errors.New("the worker's id belongs to another token")
+
 	// ErrTaken: the proposed identifier belongs to another object; propose another one.
 	ErrTaken = errors.New("identifier is taken")
 	// ErrUnavailable: the Registry's database does not answer, or not in time. Whoever asked asks again; what came of a

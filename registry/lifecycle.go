@@ -2,6 +2,7 @@ package registry
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 )
 
@@ -16,7 +17,8 @@ type Lease struct {
 
 // WorkerInfo is a live worker process and what it serves, renewed with its leases.
 type WorkerInfo struct {
-	ID       string        `json:"id"` // unique per process start (R9)
+	// ID is unique per process start (R9). It belongs to the token that announced it first, while it is alive.
+	ID       string        `json:"id"`
 	Version  string        `json:"version"`
 	Capacity map[Stage]int `json:"capacity"` // slots per stage
 	Free     map[Stage]int `json:"free"`
@@ -38,6 +40,47 @@ type ClaimRequest struct {
 	MaxAttempts int           `json:"max_attempts"` // counted failures after which a lost attempt fails the item
 	StuckAfter  time.Duration `json:"stuck_after"`  // no progress for this long: the step is taken away (R29)
 	Token       string        `json:"-"`            // the id of the token that asks, as in [Lease]
+}
+
+// Bounds of what a worker asks for. Configuration stays below them.
+const (
+	MostLease = 24 * time.Hour      // how long a claim may outlive the last news of its process
+	MostStuck = 30 * 24 * time.Hour // how long a step may go without progress
+
+	MostResult  = 4 << 20 // bytes of one durable result, its name included
+	MostResults = 8 << 20 // bytes of all results of an item
+)
+
+// CheckLease returns ErrInvalid for a lease that is longer than any worker needs: an item must not stay with a process that is gone.
+func CheckLease(lease time.Duration) error {
+	if lease < 0 || lease > MostLease {
+		return fmt.Errorf("%w: a lease of %s; it may last up to %s", ErrInvalid, lease, MostLease)
+	}
+	return nil
+}
+
+// Check returns ErrInvalid when a claim asks for more than it may.
+func (r ClaimRequest) Check() error {
+	if r.StuckAfter < 0 || r.StuckAfter > MostStuck {
+		return fmt.Errorf("%w: %s without progress; a step may go up to %s", ErrInvalid, r.StuckAfter, MostStuck)
+	}
+	return CheckLease(r.Lease)
+}
+
+// CheckResults returns ErrInvalid when an item's results take more than they may. They are read and written as a whole, again and again: what is
+// larger belongs into staging.
+func CheckResults(results map[string]json.RawMessage) error {
+	sum := 0
+	for name, value := range results {
+		size := len(name) + len(value)
+		if sum += size; size > MostResult {
+			return fmt.Errorf("%w: result %.100q takes %s; one may take up to %s", ErrInvalid, name, SizeText(int64(size)), SizeText(MostResult))
+		}
+	}
+	if sum > MostResults {
+		return fmt.Errorf("%w: the item's results take %s; all together may take up to %s", ErrInvalid, SizeText(int64(sum)), SizeText(MostResults))
+	}
+	return nil
 }
 
 // Claim is an item that is now running under Lease.
@@ -66,6 +109,7 @@ type RenewRequest struct {
 	Worker WorkerInfo    `json:"worker"`
 	Lease  time.Duration `json:"lease"`
 	Beats  []Beat        `json:"beats"`
+	Token  string        `json:"-"` // the id of the token that asks, as in [Lease]
 }
 
 // Renewal answers a renewal.

@@ -87,11 +87,13 @@ type Working interface {
 	// everything (a priority below 0), then the collection that was served longest ago in the stage, and of that the item
 	// that comes first by age and priority. A repeated RequestID returns the same claim while that attempt is live. A
 	// worker that is held gets nothing, for the reason held, and the hinted item is rung for again a moment later, for
-	// another worker.
+	// another worker. ErrInvalid when [ClaimRequest.Check] refuses it; ErrWorkerTaken when another token has announced r.Worker;
+	// ErrClaimLost when the token that asks was revoked.
 	Claim(ctx context.Context, r ClaimRequest) (Claim, error)
 	// Renew extends the named attempts by r.Lease from now, notes their progress and the worker's capacity, and
 	// returns those that are no longer live: their work must stop and write nothing more. It also says whether a hold
-	// keeps the worker from being given anything; the capacity of such a worker counts as 0.
+	// keeps the worker from being given anything; the capacity of such a worker counts as 0. ErrInvalid for a lease that
+	// [CheckLease] refuses; ErrWorkerTaken, and nothing is renewed, when another token has announced the worker's id.
 	Renew(ctx context.Context, r RenewRequest) (Renewal, error)
 	// Withdrawn returns the attempts of a worker that admins have taken away since a cursor, 0 at first, and the cursor to
 	// go on with. It waits for one until ctx ends, and then returns none and no error; an attempt may be told twice.
@@ -99,7 +101,8 @@ type Working interface {
 	// Settle closes an attempt and decides in the same transaction what comes next. A repeat with the same outcome
 	// returns the recorded verdict (R9); ErrClaimLost when somebody else closed it.
 	Settle(ctx context.Context, s Settlement) (Verdict, error)
-	// SaveResult sets results[name] = value unless it is set already, and returns the value that holds.
+	// SaveResult sets results[name] = value unless it is set already, and returns the value that holds. ErrInvalid when
+	// [CheckResults] refuses what the item would have.
 	SaveResult(ctx context.Context, l Lease, name string, value json.RawMessage) (json.RawMessage, error)
 	// AddJobs adds rows of a batch as jobs, at most 500 a call and in ascending order over all calls; rows that are there
 	// already are left as they are (R22). results[ResultExpanded] tells how far it has come, in the same transaction. It

@@ -135,9 +135,9 @@ type Config struct {
 
 // Policy is how a stage's worker works; zero means the worker's own default.
 type Policy struct {
-	MaxAttempts Count    `envconfig:"MAX_ATTEMPTS" subject:"Workers" for:"up worker" desc:"Counted failures after which an item fails and needs a person." otherwise:"5" want:"a whole number from 1 to 1000"`
-	Concurrency Count    `envconfig:"CONCURRENCY" for:"up worker" desc:"Items that a worker has under way at once. Workers that wait for sources have spare slots besides (docs/security.md#slow-sources)." otherwise:"the worker's own" want:"a whole number from 1 to 1000"`
-	Lease       Duration `envconfig:"LEASE" for:"registry up worker" desc:"How long a claim outlives the last heartbeat of its process; the Registry waits as long after an outage of its own. The same for the Registry and its workers." otherwise:"30s" want:"a duration above 0, such as 30s"`
+	MaxAttempts Count     `envconfig:"MAX_ATTEMPTS" subject:"Workers" for:"up worker" desc:"Counted failures after which an item fails and needs a person." otherwise:"5" want:"a whole number from 1 to 1000"`
+	Concurrency Count     `envconfig:"CONCURRENCY" for:"up worker" desc:"Items that a worker has under way at once. Workers that wait for sources have spare slots besides (docs/security.md#slow-sources)." otherwise:"the worker's own" want:"a whole number from 1 to 1000"`
+	Lease       LeaseTime `envconfig:"LEASE" for:"registry up worker" desc:"How long a claim outlives the last heartbeat of its process, up to 24 h; the Registry waits as long after an outage of its own. The same for the Registry and its workers." otherwise:"30s" want:"a duration above 0 and up to 24h, such as 30s"`
 }
 
 // The defaults that are not a worker's own.
@@ -225,7 +225,7 @@ func (c Config) Template() (mint.Template, error) {
 }
 
 // first returns the first value that is set.
-func first[T Count | Duration](values ...T) T {
+func first[T Count | LeaseTime](values ...T) T {
 	for _, v := range values {
 		if v > 0 {
 			return v

@@ -110,6 +110,7 @@ func TestLoad_AllFaultsAtOnce(t *testing.T) {
 		"HOLDFAST_TEMP_DIR":                 "/nowhere/at/all",
 		"HOLDFAST_MAX_ATTEMPTS":             "0",
 		"HOLDFAST_DOWNLOAD_LEASE":           "soon",
+		"HOLDFAST_PROCESS_LEASE":            "25h",
 		"HOLDFAST_STAGING_FULL":             "NaN",
 		"HOLDFAST_LISTEN":                   "8080",
 		"HOLDFAST_URL":                      "registry:8080",

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/holdfast/holdfast/registry"
 )
 
 // errForm says no more than that a value does not have the form that its variable's description asks for.
@@ -37,6 +39,19 @@ func (d *Duration) Decode(text string) error {
 		return errForm
 	}
 	*d = Duration(v)
+	return nil
+}
+
+// LeaseTime is a duration above 0 that a lease may last; 0 when it is not set.
+type LeaseTime time.Duration
+
+// Decode implements envconfig.Decoder.
+func (d *LeaseTime) Decode(text string) error {
+	var v Duration
+	if err := v.Decode(text); err != nil || time.Duration(v) > registry.MostLease {
+		return errForm
+	}
+	*d = LeaseTime(v)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package registrytest
 
 import (
+	"errors"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,6 +16,7 @@ func renewTests() []test {
 		{"R15_an_expired_lease_lives_until_it_is_taken", expiredLives},
 		{"progress", renewProgress},
 		{"workers", renewWorkers},
+		{"what_a_worker_asks_for_has_bounds", leaseBounds},
 	}
 }
 
@@ -111,4 +113,29 @@ func renewWorkers(f *fixture) {
 	if got := workers(); len(got) != 0 {
 		f.Errorf("a silent worker is listed: %+v", got)
 	}
+}
+
+// leaseBounds: no worker gets an item for longer than it may, however it asks.
+func leaseBounds(f *fixture) {
+	id := f.submit()
+	for name, change := range map[string]func(*registry.ClaimRequest){
+		"lease":          func(r *registry.ClaimRequest) { r.Lease = registry.MostLease + 1 },
+		"negative lease": func(r *registry.ClaimRequest) { r.Lease = -1 },
+		"stuck":          func(r *registry.ClaimRequest) { r.StuckAfter = 9e18 },
+	} {
+		r := f.request(registry.Expand, id)
+		change(&r)
+		if _, err := f.Claim(f.Context(), r); !errors.Is(err, registry.ErrInvalid) {
+			f.Errorf("%s: %v, want ErrInvalid", name, err)
+		}
+	}
+	c := f.take(registry.Expand, id)
+	want := f.attemptsOf(id)[0].LeaseUntil
+	_, err := f.Renew(f.Context(), registry.RenewRequest{Worker: registry.WorkerInfo{ID: "worker-1"}, Lease: 9e18, Beats: []registry.Beat{beat(c.Lease)}})
+	f.is(err, registry.ErrInvalid)
+	if got := f.attemptsOf(id)[0].LeaseUntil; !got.Equal(want) {
+		f.Errorf("lease until %v, want %v as before", got, want)
+	}
+	_, err = f.Renew(f.Context(), registry.RenewRequest{Lease: registry.MostLease, Beats: []registry.Beat{beat(c.Lease)}})
+	f.must(err)
 }

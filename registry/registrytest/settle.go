@@ -3,6 +3,9 @@ package registrytest
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,6 +30,7 @@ func settleTests() []test {
 		{"R06_what_was_spoilt_goes_back_and_comes_to_an_end", sentBack},
 		{"results_are_merged", resultsMerged},
 		{"SaveResult_sets_once", saveResultOnce},
+		{"results_have_bounds", resultBounds},
 		{"what_happened_is_written", settleEvents},
 		{"a_worker_cannot_lose_an_item_itself", onlyRegistryLoses},
 	}
@@ -389,6 +393,30 @@ func saveResultOnce(f *fixture) {
 	f.must(err)
 	if string(holds) != `"first"` {
 		f.Errorf("the next attempt reads %s", holds)
+	}
+}
+
+// resultBounds: neither one result nor all of an item grow beyond what the Registry reads with each look at it.
+func resultBounds(f *fixture) {
+	id := f.submit()
+	l := f.take(registry.Expand, id).Lease
+	large := func(n int) json.RawMessage { return raw(`"` + strings.Repeat("x", n-2) + `"`) }
+	_, err := f.SaveResult(f.Context(), l, "a", large(registry.MostResult))
+	f.is(err, registry.ErrInvalid)
+	for _, name := range []string{"b", "c"} {
+		_, err = f.SaveResult(f.Context(), l, name, large(registry.MostResults/3))
+		f.must(err)
+	}
+	_, err = f.SaveResult(f.Context(), l, "d", large(registry.MostResults/3))
+	f.is(err, registry.ErrInvalid)
+	_, err = f.Settle(f.Context(), registry.Settlement{
+		Lease: l, Outcome: registry.OutcomeReleased, Results: map[string]json.RawMessage{"e": large(registry.MostResults / 3)},
+	})
+	f.is(err, registry.ErrInvalid)
+	_, err = f.SaveResult(f.Context(), l, "d", large(100)) // what fits goes on
+	f.must(err)
+	if got := slices.Sorted(maps.Keys(f.item(id).Results)); !slices.Equal(got, []string{"b", "c", "d"}) {
+		f.Errorf("results %v, want b, c and d", got)
 	}
 }
 

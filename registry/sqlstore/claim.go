@@ -23,6 +23,9 @@ type claiming struct {
 
 // Claim implements registry.Working.
 func (s *Store) Claim(ctx context.Context, r registry.ClaimRequest) (registry.Claim, error) {
+	if err := r.Check(); err != nil {
+		return registry.Claim{}, fmt.Errorf("claim for %s: %w", r.Stage, err)
+	}
 	w := &write{ctx: ctx, kind: claims, claim: &claiming{ClaimRequest: r}}
 	err := s.queue(w)
 	if err == nil && w.claim.refused != nil {
@@ -42,6 +45,10 @@ func (t *tx) claimAll(ws []*write) error {
 	if err != nil {
 		return err
 	}
+	strangers, err := t.strangers(ws)
+	if err != nil {
+		return err
+	}
 	turns := map[registry.Stage][]*claiming{}
 	var again []*write
 	for _, w := range ws {
@@ -54,6 +61,8 @@ func (t *tx) claimAll(ws []*write) error {
 			return err
 		case c.RequestID == "":
 			w.err = errNoRequestID
+		case strangers[w] != nil:
+			w.err = strangers[w]
 		case repeated && former == nil: // asked for by another claim of this group
 			again = append(again, w)
 		case repeated:
@@ -335,4 +344,41 @@ func (s *Store) Claimed(ctx context.Context, tokenID string) ([]registry.WorkIte
 		return nil, fmt.Errorf("list what token %s claimed: %w", tokenID, err)
 	}
 	return items, nil
+}
+
+// strangers are the claims that get nothing whatever there is: in the name of a worker that another token has announced, or by a token
+// that was revoked since it was looked at.
+func (t *tx) strangers(ws []*write) (map[*write]error, error) {
+	var workers, tokens []string
+	for _, w := range ws {
+		workers = append(workers, w.claim.Worker)
+		if w.claim.Token != "" {
+			tokens = append(tokens, w.claim.Token)
+		}
+	}
+	owners, err := t.owners(workers)
+	if err != nil {
+		return nil, err
+	}
+	revoked := map[string]bool{}
+	if len(tokens) > 0 {
+		ids, err := t.strings(`SELECT id FROM token WHERE `+t.among("id")+` AND revoked_at IS NOT NULL`, t.list(tokens))
+		if err != nil {
+			return nil, fmt.Errorf("look for revoked tokens: %w", err)
+		}
+		for _, id := range ids {
+			revoked[id] = true
+		}
+	}
+	out := map[*write]error{}
+	for _, w := range ws {
+		owner := owners[w.claim.Worker]
+		switch {
+		case revoked[w.claim.Token]:
+			out[w] = fmt.Errorf("the token was revoked: %w", registry.ErrClaimLost)
+		case owner.Valid && owner.String != w.claim.Token:
+			out[w] = registry.ErrWorkerTaken
+		}
+	}
+	return out, nil
 }

@@ -448,3 +448,39 @@ func (p *proxy) carry(client net.Conn) {
 	server.Close()
 	up.Wait()
 }
+
+// TestRevokeToken_GivesBack: on PostgreSQL, too, whose driver knows the types of parameters, a token's items are free when it is revoked.
+func TestRevokeToken_GivesBack(t *testing.T) {
+	for name, address := range map[string]string{"PostgreSQL": migrated(t), "SQLite": sqlstoretest.SQLite(t)} {
+		t.Run(name, func(t *testing.T) {
+			must := func(err error) {
+				t.Helper()
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			s, err := sqlstore.Open(t.Context(), sqlstore.Options{URL: address})
+			must(err)
+			defer s.Close()
+			must(s.PutCollection(t.Context(), registry.Collection{Mnemonic: "c"}, "admin"))
+			must(s.AddToken(t.Context(), registry.Token{ID: "t", Hash: "h", Name: "t", Role: registry.RoleWorker}))
+			for i := range 3 {
+				_, err := s.Submit(t.Context(), registry.Submission{Collection: "c"})
+				must(err)
+				_, err = s.Claim(t.Context(), registry.ClaimRequest{RequestID: fmt.Sprint(i), Stage: registry.Expand, Worker: "w", Lease: time.Hour, Token: "t"})
+				must(err)
+			}
+			_, err = s.Renew(t.Context(), registry.RenewRequest{Worker: registry.WorkerInfo{ID: "w", Capacity: map[registry.Stage]int{registry.Expand: 1}}, Token: "t"})
+			must(err)
+			must(s.RevokeToken(t.Context(), "t", "admin"))
+			page, err := s.Items(t.Context(), registry.ItemQuery{Status: registry.Pending})
+			must(err)
+			if len(page.Rows) != 3 {
+				t.Errorf("%d of 3 items wait", len(page.Rows))
+			}
+			if alive, err := s.Workers(t.Context()); err != nil || len(alive) != 0 {
+				t.Errorf("workers %+v (%v), want none", alive, err)
+			}
+		})
+	}
+}

@@ -2,9 +2,10 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"time"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -12,6 +13,9 @@ import (
 // Renew implements registry.Working.
 func (s *Store) Renew(ctx context.Context, r registry.RenewRequest) (registry.Renewal, error) {
 	var out registry.Renewal
+	if err := registry.CheckLease(r.Lease); err != nil {
+		return out, fmt.Errorf("renew leases of worker %s: %w", r.Worker.ID, err)
+	}
 	err := s.queue(&write{ctx: ctx, kind: renews, fn: func(t *tx) error {
 		out = registry.Renewal{}
 		held, err := t.heldWorker(r.Worker.ID)
@@ -19,7 +23,7 @@ func (s *Store) Renew(ctx context.Context, r registry.RenewRequest) (registry.Re
 			return err
 		}
 		out.Held = held
-		if err := t.seen(r.Worker, r.Lease, held); err != nil {
+		if err := t.seen(r, held); err != nil {
 			return err
 		}
 		for _, b := range r.Beats {
@@ -83,23 +87,26 @@ func (t *tx) progress(l registry.Lease, p []registry.Progress) error {
 }
 
 // seen notes a living worker and what it can take, which is the relay's window, and for how long its leases are.
-func (t *tx) seen(w registry.WorkerInfo, lease time.Duration, held bool) error {
+func (t *tx) seen(r registry.RenewRequest, held bool) error {
+	w, lease := r.Worker, r.Lease
 	if w.ID == "" {
 		return nil
+	}
+	owners, err := t.owners([]string{w.ID})
+	if err != nil {
+		return err
+	}
+	owner, known := owners[w.ID]
+	if known && owner.Valid && owner.String != r.Token {
+		return registry.ErrWorkerTaken
 	}
 	slots, err := json.Marshal(map[string]any{"capacity": w.Capacity, "free": w.Free})
 	if err != nil {
 		return fmt.Errorf("encode worker: %w", err)
 	}
-	var known bool
-	err = t.get(`SELECT EXISTS (SELECT 1 FROM worker WHERE id = $1 AND seen_at > $2)`,
-		[]any{w.ID, t.now - workerAlive.Microseconds()}, &known)
-	if err != nil {
-		return err
-	}
-	err = t.do(`INSERT INTO worker (id, version, slots, draining, seen_at) VALUES ($1, $2, $3, $4, $5)
-		ON CONFLICT (id) DO UPDATE SET version = $2, slots = $3, draining = $4, seen_at = $5`,
-		w.ID, w.Version, string(slots), bit(w.Draining), t.now)
+	err = t.do(`INSERT INTO worker (id, version, slots, draining, seen_at, token) VALUES ($1, $2, $3, $4, $5, $6)
+		ON CONFLICT (id) DO UPDATE SET version = $2, slots = $3, draining = $4, seen_at = $5, token = $6`,
+		w.ID, w.Version, string(slots), bit(w.Draining), t.now, r.Token)
 	if err != nil {
 		return err
 	}
@@ -128,4 +135,24 @@ func (t *tx) seen(w registry.WorkerInfo, lease time.Duration, held bool) error {
 	}
 	t.wake = true // free slots may let the relay offer more
 	return nil
+}
+
+// owners are the tokens by which those of some workers that live were announced: "" for a process that has the Registry in itself, NULL
+// for one that a program of the version before has noted.
+func (t *tx) owners(workers []string) (owners map[string]sql.NullString, err error) {
+	rows, err := t.query(`SELECT id, token FROM worker WHERE `+t.among("id")+` AND seen_at > $2`, t.list(workers), t.now-workerAlive.Microseconds())
+	if err != nil {
+		return nil, fmt.Errorf("look whose workers announce themselves: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	owners = map[string]sql.NullString{}
+	for rows.Next() {
+		var id string
+		var owner sql.NullString
+		if err := rows.Scan(&id, &owner); err != nil {
+			return nil, fmt.Errorf("look whose workers announce themselves: %w", err)
+		}
+		owners[id] = owner
+	}
+	return owners, rows.Err()
 }

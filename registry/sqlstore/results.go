@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -19,6 +20,13 @@ func (s *Store) SaveResult(ctx context.Context, l registry.Lease, name string, v
 		if first, ok := it.Results[name]; ok {
 			holds = first
 			return nil
+		}
+		after := maps.Clone(it.Results)
+		if after == nil {
+			after = map[string]json.RawMessage{}
+		}
+		if after[name] = value; registry.CheckResults(after) != nil {
+			return registry.CheckResults(after)
 		}
 		holds = value
 		return t.setResult(it, name, value)

@@ -140,6 +140,11 @@ func (t *tx) learn(it *registry.WorkItem, se registry.Settlement) error {
 		}
 		it.Results[name] = value
 	}
+	if len(se.Results) > 0 {
+		if err := registry.CheckResults(it.Results); err != nil {
+			return err
+		}
+	}
 	if len(se.Results) == 0 && se.SizeBytes == nil && se.Files == nil && se.DoneBytes == nil && se.DoneFiles == nil && se.PriorityAdd == 0 {
 		return t.tell(*it, se)
 	}

@@ -82,7 +82,7 @@ func recording(t *testing.T, s *sqlstore.Store, ark string) registry.Lease {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := s.Claim(ctx, registry.ClaimRequest{Stage: registry.Expand, Worker: "w", RequestID: "r", Lease: 1000 * time.Hour})
+	c, err := s.Claim(ctx, registry.ClaimRequest{Stage: registry.Expand, Worker: "w", RequestID: "r", Lease: 24 * time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}

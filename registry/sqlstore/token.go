@@ -169,5 +169,40 @@ func (t *tx) revoke(id, actor string) error {
 	if err := t.do(`UPDATE token SET revoked_at = $2 WHERE id = $1`, id, t.now); err != nil {
 		return err
 	}
+	if err := t.disown(tok, actor); err != nil {
+		return err
+	}
 	return t.event(id, 0, registry.EventTokenRevoked, actor, tokenNote{tok.Name, tok.Role, tok.Collections, tok.Stages, tok.ExpiresAt})
+}
+
+// disown takes from a token that is revoked what it has claimed, uncounted, so that other workers have it at once; and forgets the workers
+// that it has announced.
+func (t *tx) disown(tok registry.Token, actor string) error {
+	// Items are locked by ascending id everywhere (R11).
+	items, err := scanItems(t.query(selectItem+`JOIN attempt a ON a.item_id = i.id AND a.n = i.attempt
+		WHERE i.status = 'running' AND a.finished_at IS NULL AND a.token = $1 ORDER BY i.id`, tok.ID))
+	if err != nil {
+		return fmt.Errorf("list what token %s has claimed: %w", tok.Name, err)
+	}
+	why := clean("token " + tok.Name + " was revoked")
+	for _, it := range items {
+		c, err := t.decide(it, registry.Settlement{Lease: registry.Lease{ItemID: it.ID, N: it.Attempt}, Outcome: registry.OutcomeReleased, Error: why})
+		if err != nil {
+			return err
+		}
+		c.actor = actor
+		if err := t.withdraw(it, why, c.status); err != nil {
+			return err
+		}
+		if err := t.move(it, c); err != nil {
+			return fmt.Errorf("give item %s back: %w", it.ID, err)
+		}
+	}
+	if err := t.do(`DELETE FROM worker_stage WHERE worker_id IN (SELECT id FROM worker WHERE token = $1)`, tok.ID); err != nil {
+		return fmt.Errorf("forget the workers of token %s: %w", tok.Name, err)
+	}
+	if err := t.do(`DELETE FROM worker WHERE token = $1`, tok.ID); err != nil {
+		return fmt.Errorf("forget the workers of token %s: %w", tok.Name, err)
+	}
+	return nil
 }

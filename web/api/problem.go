@@ -44,6 +44,7 @@ func sentinels() []sentinel {
 		{registry.ErrAsked, http.StatusConflict, wire.CodeConflict, "approve that one, or withdraw it first"},
 		{registry.ErrNoCallback, http.StatusConflict, wire.CodeConflict, "give its profile a callback first"},
 		{registry.ErrNoMail, http.StatusConflict, wire.CodeConflict, "give its profile addresses, and the service a mail server (docs/mail.md)"},
+		{registry.ErrWorkerTaken, http.StatusConflict, wire.CodeConflict, "use an id of your own, such as a new UUID at each start"},
 		{registry.ErrTaken, http.StatusConflict, wire.CodeConflict, "use another identifier"},
 		{registry.ErrClaimLost, http.StatusConflict, wire.CodeConflict, "the attempt is over; write nothing more"},
 		{registry.ErrSubscriptionLost, http.StatusConflict, wire.CodeConflict, "take it again; send nothing more of what is in hand"},

@@ -155,6 +155,87 @@ func TestWorkers_OnlyTheirOwn(t *testing.T) {
 	lost("learn how it was settled", err)
 }
 
+// TestWorkers_Ids: the id of a worker belongs to the token that announced it, while that worker lives; one of a process that has the Registry in
+// itself to that.
+func TestWorkers_Ids(t *testing.T) {
+	b := newBench(t)
+	batch, err := b.as(t, registry.RoleDepositor).Submit(t.Context(), wire.SubmitRequest{URL: "http://h.test/a"}, "")
+	must(t, err)
+	mine, other := b.worker(t, "mine", registry.Expand), b.worker(t, "other", registry.Expand)
+	beat := func(s registry.Working, id string, slots int) error {
+		_, err := s.Renew(t.Context(), registry.RenewRequest{Lease: time.Minute, Worker: registry.WorkerInfo{
+			ID: id, Capacity: map[registry.Stage]int{registry.Expand: slots}, Draining: slots == 0,
+		}})
+		return err
+	}
+	must(t, beat(mine, "w", 3))
+	must(t, beat(b.store, "own", 3))
+	for _, id := range []string{"w", "own"} {
+		if err := beat(other, id, 0); !errors.Is(err, registry.ErrWorkerTaken) {
+			t.Errorf("another token announces %s: %v", id, err)
+		}
+		_, err = other.Claim(t.Context(), registry.ClaimRequest{RequestID: id, Stage: registry.Expand, Hint: batch.BatchID, Worker: id, Lease: time.Minute, MaxAttempts: 5})
+		if !errors.Is(err, registry.ErrWorkerTaken) {
+			t.Errorf("another token claims as %s: %v", id, err)
+		}
+	}
+	alive, err := b.store.Workers(t.Context())
+	must(t, err)
+	if len(alive) != 2 || alive[0].Draining || alive[1].Draining || alive[1].Capacity[registry.Expand] != 3 {
+		t.Errorf("workers %+v, want both as they said", alive)
+	}
+	must(t, beat(mine, "w", 2))
+	must(t, beat(b.store, "own", 2))
+	b.pass(2 * time.Minute) // it is gone
+	must(t, beat(other, "w", 1))
+}
+
+// TestWorkers_Revoked: what a token has claimed is another one's to do as soon as it is revoked, whatever it asked for, and uncounted.
+func TestWorkers_Revoked(t *testing.T) {
+	b := newBench(t)
+	batch, err := b.as(t, registry.RoleDepositor).Submit(t.Context(), wire.SubmitRequest{URL: "http://h.test/a"}, "")
+	must(t, err)
+	leaked, other := b.worker(t, "leaked", registry.Expand), b.worker(t, "other", registry.Expand)
+	announce := registry.RenewRequest{Lease: time.Hour, Worker: registry.WorkerInfo{ID: "w", Capacity: map[registry.Stage]int{registry.Expand: 100}}}
+	_, err = leaked.Renew(t.Context(), announce)
+	must(t, err)
+	ask := registry.ClaimRequest{RequestID: "r1", Stage: registry.Expand, Hint: batch.BatchID, Worker: "w", Lease: registry.MostLease, MaxAttempts: 5}
+	c, err := leaked.Claim(t.Context(), ask)
+	must(t, err)
+	tokens, err := b.store.Tokens(t.Context())
+	must(t, err)
+	id := tokens[slices.IndexFunc(tokens, func(tok registry.Token) bool { return tok.Name == "leaked" })].ID
+	must(t, b.as(t, registry.RoleAdmin).RevokeToken(t.Context(), id, ""))
+	it, err := b.store.Item(t.Context(), batch.BatchID)
+	must(t, err)
+	past, err := b.store.Attempts(t.Context(), batch.BatchID)
+	must(t, err)
+	if it.Status != registry.Pending || it.Tries != 0 || len(past) != 1 || past[0].Outcome != registry.OutcomeWithdrawn || !strings.Contains(past[0].Error, "token leaked was revoked") {
+		t.Errorf("%s after %d tries, attempts %+v; want that it waits, uncounted", it.Status, it.Tries, past)
+	}
+	taken, _, err := b.store.Withdrawn(t.Context(), "w", 0)
+	must(t, err)
+	if len(taken) != 1 || taken[0] != c.Lease {
+		t.Errorf("its worker hears of %+v, want %+v", taken, c.Lease)
+	}
+	if alive, err := b.store.Workers(t.Context()); err != nil || len(alive) != 0 {
+		t.Errorf("workers %+v (%v), want that its are forgotten", alive, err)
+	}
+	// A claim that was let in before, and comes to the Registry after.
+	late := ask
+	late.RequestID, late.Token = "r2", id
+	if _, err := b.store.Claim(t.Context(), late); !errors.Is(err, registry.ErrClaimLost) {
+		t.Errorf("claim by the revoked token: %v", err)
+	}
+	ask.RequestID, ask.Worker = "r3", "v"
+	_, err = other.Claim(t.Context(), ask)
+	must(t, err)
+	must(t, b.as(t, registry.RoleAdmin).RevokeToken(t.Context(), id, "")) // a repeat takes nothing away
+	if it, err := b.store.Item(t.Context(), batch.BatchID); err != nil || it.Status != registry.Running {
+		t.Errorf("%s (%v), want that the other token's attempt goes on", it.Status, err)
+	}
+}
+
 // TestWorkers_ReadWhatTheyClaimed: a worker asks about uploads, and for the secrets of collections, while it works at an item that concerns
 // them and no longer.
 func TestWorkers_ReadWhatTheyClaimed(t *testing.T) {

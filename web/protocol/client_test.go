@@ -60,6 +60,7 @@ func TestStore_ErrorsCrossTheWire(t *testing.T) {
 		{registry.ErrClaimLost, nil},
 		{registry.ErrIdempotencyConflict, nil},
 		{registry.ErrTaken, nil},
+		{registry.ErrWorkerTaken, nil},
 		{registry.ErrIntentOpen, nil},
 		{registry.ErrJobsOpen, nil},
 		{registry.ErrInvalid, nil},

@@ -145,6 +145,7 @@ func (s *Server) renewAttempts(ctx context.Context, in registry.RenewRequest) (r
 	for i := range in.Beats {
 		in.Beats[i].Lease.Token = s.worker(ctx)
 	}
+	in.Token = s.worker(ctx)
 	return s.Registry.Renew(ctx, in)
 }
 

@@ -52,6 +52,7 @@ func kinds() []kind {
 		sentinel("name-taken", registry.ErrNameTaken),
 		sentinel("last-admin", registry.ErrLastAdmin),
 		sentinel("taken", registry.ErrTaken),
+		sentinel("worker-taken", registry.ErrWorkerTaken),
 		sentinel("intent-open", registry.ErrIntentOpen),
 		sentinel("jobs-open", registry.ErrJobsOpen),
 		sentinel("invalid", registry.ErrInvalid),
