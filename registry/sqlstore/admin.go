@@ -85,26 +85,21 @@ func (s *Store) ProfileVersions(ctx context.Context, mnemonic string, before, li
 	if before > 0 {
 		w.add("version < ?", before)
 	}
-	rows, err := s.read.QueryContext(ctx, `SELECT mnemonic, version, profile, actor, created_at FROM collection_version `+w.String()+
+	ask := s.read.ask(ctx, `SELECT mnemonic, version, profile, actor, created_at FROM collection_version `+w.String()+
 		fmt.Sprintf(" ORDER BY version DESC LIMIT %d", pageSize(limit)), w.args...)
-	if err != nil {
-		return nil, fmt.Errorf("list versions of the profile of %s: %w", mnemonic, err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
+	return collect(ask, "list versions of the profile of "+mnemonic, func(row scanner) (registry.ProfileVersion, error) {
 		var v registry.ProfileVersion
 		var profile string
 		var at int64
-		if err := rows.Scan(&v.Collection, &v.Version, &profile, &v.Actor, &at); err != nil {
-			return nil, fmt.Errorf("list versions of the profile of %s: %w", mnemonic, err)
+		if err := row.Scan(&v.Collection, &v.Version, &profile, &v.Actor, &at); err != nil {
+			return v, err
 		}
 		v.CreatedAt = fromMicros(at)
 		if err := json.Unmarshal([]byte(profile), &v.Profile); err != nil {
-			return nil, fmt.Errorf("decode version %d of the profile of %s: %w", v.Version, mnemonic, err)
+			return v, fmt.Errorf("decode version %d of the profile of %s: %w", v.Version, mnemonic, err)
 		}
-		out = append(out, v)
-	}
-	return out, rows.Err()
+		return v, nil
+	})
 }
 
 // Collection implements registry.Reading.
@@ -120,41 +115,23 @@ func (s *Store) Collection(ctx context.Context, mnemonic string) (registry.Colle
 
 // Collections implements registry.Reading.
 func (s *Store) Collections(ctx context.Context) (out []registry.Collection, err error) {
-	rows, err := s.read.QueryContext(ctx, selectCollection+`ORDER BY mnemonic`)
-	if err != nil {
-		return nil, fmt.Errorf("list collections: %w", err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		c, err := scanCollection(rows)
-		if err != nil {
-			return nil, fmt.Errorf("list collections: %w", err)
-		}
-		out = append(out, c)
-	}
-	return out, rows.Err()
+	return collect(s.read.ask(ctx, selectCollection+`ORDER BY mnemonic`), "list collections", scanCollection)
 }
 
 // Workers implements registry.Reading.
 func (s *Store) Workers(ctx context.Context) (out []registry.WorkerInfo, err error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT id, version, slots, draining, seen_at FROM worker WHERE seen_at > $1
-		ORDER BY id`, micros(s.now().Add(-workerAlive)))
-	if err != nil {
-		return nil, fmt.Errorf("list workers: %w", err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
+	return collect(s.read.ask(ctx, `SELECT id, version, slots, draining, seen_at FROM worker WHERE seen_at > $1
+		ORDER BY id`, micros(s.now().Add(-workerAlive))), "list workers", func(row scanner) (registry.WorkerInfo, error) {
 		var w registry.WorkerInfo
 		var slots string
 		var at int64
-		if err := rows.Scan(&w.ID, &w.Version, &slots, &w.Draining, &at); err != nil {
-			return nil, fmt.Errorf("list workers: %w", err)
+		if err := row.Scan(&w.ID, &w.Version, &slots, &w.Draining, &at); err != nil {
+			return w, err
 		}
 		w.SeenAt = fromMicros(at)
 		if err := json.Unmarshal([]byte(slots), &w); err != nil {
-			return nil, fmt.Errorf("decode worker %s: %w", w.ID, err)
+			return w, fmt.Errorf("decode worker %s: %w", w.ID, err)
 		}
-		out = append(out, w)
-	}
-	return out, rows.Err()
+		return w, nil
+	})
 }

@@ -111,20 +111,12 @@ func (s *Store) nextOf(ctx context.Context, bulkID string, spec registry.BulkSpe
 	if err := s.addText(ctx, w, registry.ItemQuery{Match: spec.Match, Within: spec.Within}); err != nil {
 		return nil, err
 	}
-	rows, err := s.read.QueryContext(ctx, `SELECT i.id, i.seq FROM work_item i`+w.String()+
-		` ORDER BY i.seq LIMIT `+strconv.Itoa(applyChunk), w.args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
+	return collect(s.read.ask(ctx, `SELECT i.id, i.seq FROM work_item i`+w.String()+
+		` ORDER BY i.seq LIMIT `+strconv.Itoa(applyChunk), w.args...), "", func(row scanner) (found, error) {
 		var f found
-		if err := rows.Scan(&f.id, &f.seq); err != nil {
-			return nil, err
-		}
-		out = append(out, f)
-	}
-	return out, rows.Err()
+		err := row.Scan(&f.id, &f.seq)
+		return f, err
+	})
 }
 
 // applyTo carries the act out on each item that still matches, and notes how far it is in the same transaction.

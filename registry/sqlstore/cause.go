@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -57,21 +56,17 @@ func (t *tx) nameCauses() error {
 
 // causeless returns failed items without a cause, by the cause that they are found to have.
 func (t *tx) causeless() (found groups[cause], err error) {
-	rows, err := t.query(`SELECT i.id, i.stage, i.error_class, i.note FROM work_item i
-		WHERE i.status = 'failed' AND i.cause = '' LIMIT ` + strconv.Itoa(causesAtOnce))
-	if err != nil {
-		return found, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
 	found = groups[cause]{}
-	for rows.Next() {
+	err = each(t.ask(`SELECT i.id, i.stage, i.error_class, i.note FROM work_item i
+		WHERE i.status = 'failed' AND i.cause = '' LIMIT `+strconv.Itoa(causesAtOnce)), "", func(row scanner) error {
 		var id, note string
 		var stage registry.Stage
 		var class registry.ErrorClass
-		if err := rows.Scan(&id, &stage, &class, &note); err != nil {
-			return found, err
+		if err := row.Scan(&id, &stage, &class, &note); err != nil {
+			return err
 		}
 		found.add(causeOf(stage, class, "", "", note), id)
-	}
-	return found, rows.Err()
+		return nil
+	})
+	return found, err
 }

@@ -157,26 +157,22 @@ func (t *tx) claimed(ws []*write) (known map[string]*former, kept map[string]str
 	for i, w := range ws {
 		ids[i] = w.claim.RequestID
 	}
-	rows, err := t.query(`SELECT request_id, item_id, n, finished_at IS NOT NULL FROM attempt WHERE `+t.among("request_id")+`
-		UNION ALL SELECT worker, item_id, 0, FALSE FROM alone`, t.list(ids))
-	if err != nil {
-		return nil, nil, fmt.Errorf("look for repeated requests: %w", err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
 	known, kept = map[string]*former{}, map[string]string{}
-	for rows.Next() {
+	err = each(t.ask(`SELECT request_id, item_id, n, finished_at IS NOT NULL FROM attempt WHERE `+t.among("request_id")+`
+		UNION ALL SELECT worker, item_id, 0, FALSE FROM alone`, t.list(ids)), "look for repeated requests", func(row scanner) error {
 		var id string
 		var f former
-		if err := rows.Scan(&id, &f.ItemID, &f.N, &f.over); err != nil {
-			return nil, nil, fmt.Errorf("look for repeated requests: %w", err)
+		if err := row.Scan(&id, &f.ItemID, &f.N, &f.over); err != nil {
+			return err
 		}
 		if f.N == 0 {
 			kept[id] = f.ItemID
 		} else {
 			known[id] = &f
 		}
-	}
-	return known, kept, rows.Err()
+		return nil
+	})
+	return known, kept, err
 }
 
 // repeat answers a repeated request with the attempt it got the first time, while that lives (R9). A late repeat must not
@@ -338,12 +334,8 @@ func (t *tx) waitsFor(it registry.WorkItem) (registry.Reason, error) {
 
 // Claimed implements registry.Working.
 func (s *Store) Claimed(ctx context.Context, tokenID string) ([]registry.WorkItem, error) {
-	items, err := scanItems(s.read.QueryContext(ctx, selectItem+`JOIN attempt a ON a.item_id = i.id AND a.n = i.attempt
-		WHERE i.status = 'running' AND a.finished_at IS NULL AND a.token = $1`, clean(tokenID)))
-	if err != nil {
-		return nil, fmt.Errorf("list what token %s claimed: %w", tokenID, err)
-	}
-	return items, nil
+	return collect(s.read.ask(ctx, selectItem+`JOIN attempt a ON a.item_id = i.id AND a.n = i.attempt
+		WHERE i.status = 'running' AND a.finished_at IS NULL AND a.token = $1`, clean(tokenID)), "list what token "+tokenID+" claimed", scanItem)
 }
 
 // strangers are the claims that get nothing whatever there is: in the name of a worker that another token has announced, or by a token

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -90,23 +89,19 @@ func decisive(p place) (bits int) {
 
 // addUp adds up rows of stage, status, bits and how many items have them.
 func (s *Store) addUp(ctx context.Context, query string, args []any) (counts map[registry.State]int64, err error) {
-	rows, err := s.read.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
 	counts = map[registry.State]int64{}
-	for rows.Next() {
+	err = each(s.read.ask(ctx, query, args...), "", func(row scanner) error {
 		var at place
 		var bits int
 		var n int64
-		if err := rows.Scan(&at.stage, &at.status, &bits, &n); err != nil {
-			return nil, err
+		if err := row.Scan(&at.stage, &at.status, &bits, &n); err != nil {
+			return err
 		}
 		if n > 0 {
 			action, _ := registry.ActionOf(at.stage)
 			counts[registry.StateOf(positionOf(action, at.stage, at.status, bits))] += n
 		}
-	}
-	return counts, rows.Err()
+		return nil
+	})
+	return counts, err
 }

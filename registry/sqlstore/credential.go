@@ -71,19 +71,7 @@ func scanCredential(row scanner) (registry.Credential, error) {
 
 // Credentials implements registry.Administering.
 func (s *Store) Credentials(ctx context.Context, collection string) (out []registry.Credential, err error) {
-	rows, err := s.read.QueryContext(ctx, selectCredential+`WHERE collection = $1 ORDER BY origin`, collection)
-	if err != nil {
-		return nil, fmt.Errorf("list credentials of collection %s: %w", collection, err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		c, err := scanCredential(rows)
-		if err != nil {
-			return nil, fmt.Errorf("list credentials of collection %s: %w", collection, err)
-		}
-		out = append(out, c)
-	}
-	return out, rows.Err()
+	return collect(s.read.ask(ctx, selectCredential+`WHERE collection = $1 ORDER BY origin`, collection), "list credentials of collection "+collection, scanCredential)
 }
 
 // RemoveCredential implements registry.Administering.

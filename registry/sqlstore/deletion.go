@@ -94,24 +94,12 @@ func (s *Store) Deletions(ctx context.Context, q registry.DeletionQuery) (page r
 		}
 		w.add("(asked_at, object_id) > (?, ?)", n, id)
 	}
-	rows, err := s.read.QueryContext(ctx, selectDeletion+w.String()+" ORDER BY asked_at, object_id LIMIT "+strconv.Itoa(limit+1), w.args...)
-	if err != nil {
-		return page, fmt.Errorf("list deletions: %w", err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		d, err := scanDeletion(rows, now)
-		if err != nil {
-			return page, fmt.Errorf("list deletions: %w", err)
-		}
-		if len(page.Rows) == limit {
-			last := page.Rows[limit-1]
-			page.Next = cursor(micros(last.AskedAt), last.ObjectID)
-			break
-		}
-		page.Rows = append(page.Rows, d.Deletion)
-	}
-	return page, rows.Err()
+	query := selectDeletion + w.String() + " ORDER BY asked_at, object_id LIMIT " + strconv.Itoa(limit+1)
+	rows, err := collect(s.read.ask(ctx, query, w.args...), "list deletions", func(row scanner) (registry.Deletion, error) {
+		d, err := scanDeletion(row, now)
+		return d.Deletion, err
+	})
+	return pageOf(rows, limit, func(last registry.Deletion) string { return cursor(micros(last.AskedAt), last.ObjectID) }), err
 }
 
 // notGone returns a *registry.GoneError for an object that is deleted, or being deleted.

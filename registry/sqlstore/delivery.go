@@ -305,10 +305,7 @@ func scanDelivery(row scanner) (d registry.Delivery, err error) {
 }
 
 // Deliveries implements registry.Reading.
-func (s *Store) Deliveries(ctx context.Context, itemID string) (out []registry.Delivery, err error) {
-	out, err = scanAll(scanDelivery)(s.read.QueryContext(ctx, `SELECT `+deliveryColumns+` FROM delivery WHERE subject = $1 ORDER BY created_at, id`, clean(itemID))) //nolint:rowserrcheck // scanAll does
-	if err != nil {
-		return nil, fmt.Errorf("list deliveries of item %s: %w", itemID, err)
-	}
-	return out, nil
+func (s *Store) Deliveries(ctx context.Context, itemID string) ([]registry.Delivery, error) {
+	return collect(s.read.ask(ctx, `SELECT `+deliveryColumns+` FROM delivery WHERE subject = $1 ORDER BY created_at, id`, clean(itemID)),
+		"list deliveries of item "+itemID, scanDelivery)
 }

@@ -155,19 +155,14 @@ func (s *Store) DepositReceipt(ctx context.Context, objectID string, version int
 
 // ReceiptKeys implements registry.Attesting.
 func (s *Store) ReceiptKeys(ctx context.Context) (out []registry.ReceiptKey, err error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT id, public_key, first_used_at FROM receipt_key ORDER BY first_used_at, id`)
-	if err != nil {
-		return nil, fmt.Errorf("list receipt keys: %w", err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
+	ask := s.read.ask(ctx, `SELECT id, public_key, first_used_at FROM receipt_key ORDER BY first_used_at, id`)
+	return collect(ask, "list receipt keys", func(row scanner) (registry.ReceiptKey, error) {
 		var k registry.ReceiptKey
 		var at int64
-		if err := rows.Scan(&k.ID, &k.PublicKey, &at); err != nil {
-			return nil, fmt.Errorf("list receipt keys: %w", err)
+		if err := row.Scan(&k.ID, &k.PublicKey, &at); err != nil {
+			return k, err
 		}
 		k.FirstUsedAt = fromMicros(at)
-		out = append(out, k)
-	}
-	return out, rows.Err()
+		return k, nil
+	})
 }

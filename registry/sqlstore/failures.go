@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -23,24 +22,8 @@ func (s *Store) Failures(ctx context.Context, q registry.ItemQuery) (page regist
 	if len(r.places) == 0 {
 		return page, nil // it asks for what has not failed
 	}
-	rows, err := s.read.QueryContext(ctx, statement, w.args...)
-	if err != nil {
-		return page, fmt.Errorf("group failures: %w", err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		g, err := scanFailures(rows)
-		if err != nil {
-			return page, fmt.Errorf("group failures: %w", err)
-		}
-		if len(page.Rows) == limit {
-			last := page.Rows[limit-1]
-			page.Next = cursor(last.Count, last.Fingerprint)
-			break
-		}
-		page.Rows = append(page.Rows, g)
-	}
-	return page, rows.Err()
+	rows, err := collect(s.read.ask(ctx, statement, w.args...), "group failures", scanFailures)
+	return pageOf(rows, limit, func(last registry.FailureGroup) string { return cursor(last.Count, last.Fingerprint) }), err
 }
 
 func scanFailures(row scanner) (g registry.FailureGroup, err error) {

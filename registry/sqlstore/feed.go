@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -66,23 +65,16 @@ func (s *Store) feedBetween(ctx context.Context, q registry.FeedQuery, upTo int6
 }
 
 func (s *Store) events(ctx context.Context, query string, args ...any) (out []registry.Event, err error) {
-	rows, err := s.read.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, fmt.Errorf("list events: %w", err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
+	return collect(s.read.ask(ctx, query, args...), "list events", func(row scanner) (registry.Event, error) {
 		var e registry.Event
 		var at int64
 		var data string
-		err := rows.Scan(&e.ID, &e.Seq, &e.ItemID, &e.Collection, &e.Attempt, &e.Type, &e.Actor, &e.AuditID, &at, &data)
-		if err != nil {
-			return nil, fmt.Errorf("list events: %w", err)
+		if err := row.Scan(&e.ID, &e.Seq, &e.ItemID, &e.Collection, &e.Attempt, &e.Type, &e.Actor, &e.AuditID, &at, &data); err != nil {
+			return e, err
 		}
 		e.At, e.Data = fromMicros(at), []byte(data)
-		out = append(out, e)
-	}
-	return out, rows.Err()
+		return e, nil
+	})
 }
 
 // FeedEnd implements registry.Reading.

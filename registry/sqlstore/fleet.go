@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/holdfast/holdfast/registry"
@@ -25,11 +24,7 @@ func (s *Store) fleet(ctx context.Context) (f fleet, err error) {
 	if f.workers, err = s.Workers(ctx); err != nil {
 		return f, err
 	}
-	rows, err := s.read.QueryContext(ctx, selectHold+`WHERE scope = 'worker' ORDER BY created_at, key`)
-	if err != nil {
-		return f, fmt.Errorf("look up holds on workers: %w", err)
-	}
-	f.holds, err = scanHolds(rows)
+	f.holds, err = collect(s.read.ask(ctx, selectHold+`WHERE scope = 'worker' ORDER BY created_at, key`), "look up holds on workers", scanHold)
 	return f, err
 }
 

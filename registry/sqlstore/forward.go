@@ -40,11 +40,7 @@ func (t *tx) takeSubscriptions(owner string, lease time.Duration) (out []registr
 	if err := t.get(selectSource, nil, &source); err != nil {
 		return nil, fmt.Errorf("read what this Registry is called: %w", err)
 	}
-	rows, err := t.query(selectSubscription+`WHERE owner = $1 ORDER BY name`, owner)
-	if err != nil {
-		return nil, err
-	}
-	all, err := scanSubscriptions(rows)
+	all, err := collect(t.ask(selectSubscription+`WHERE owner = $1 ORDER BY name`, owner), "", scanSubscription)
 	for _, b := range all {
 		turn := registry.SubscriptionTurn{Subscription: b, Source: source}
 		if b.NextTry != nil {

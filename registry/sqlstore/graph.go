@@ -98,20 +98,17 @@ func (t *tx) prepared(graphID string, g registry.Graph) (registry.PreparedGraph,
 
 // nodes returns the items of a graph by key.
 func (t *tx) nodes(graphID string) (items map[string]string, err error) {
-	rows, err := t.query(`SELECT key, item_id FROM graph_node WHERE graph_id = $1`, graphID)
-	if err != nil {
-		return nil, fmt.Errorf("list nodes of graph %s: %w", graphID, err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
 	items = map[string]string{}
-	for rows.Next() {
+	ask := t.ask(`SELECT key, item_id FROM graph_node WHERE graph_id = $1`, graphID)
+	err = each(ask, "list nodes of graph "+graphID, func(row scanner) error {
 		var key, item string
-		if err := rows.Scan(&key, &item); err != nil {
-			return nil, fmt.Errorf("list nodes of graph %s: %w", graphID, err)
+		if err := row.Scan(&key, &item); err != nil {
+			return err
 		}
 		items[key] = item
-	}
-	return items, rows.Err()
+		return nil
+	})
+	return items, err
 }
 
 // isSealed tells whether a graph is sealed; ErrNotFound when there is none.

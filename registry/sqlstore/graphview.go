@@ -33,19 +33,14 @@ func (s *Store) Graph(ctx context.Context, id string) (registry.GraphView, error
 }
 
 func (s *Store) graphKeys(ctx context.Context, g *registry.GraphView) (err error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT item_id, key FROM graph_node WHERE graph_id = $1`, g.ID)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
+	return each(s.read.ask(ctx, `SELECT item_id, key FROM graph_node WHERE graph_id = $1`, g.ID), "", func(row scanner) error {
 		var item, key string
-		if err := rows.Scan(&item, &key); err != nil {
+		if err := row.Scan(&item, &key); err != nil {
 			return err
 		}
 		g.Keys[item] = key
-	}
-	return rows.Err()
+		return nil
+	})
 }
 
 // Edges implements registry.Reading.
@@ -66,22 +61,16 @@ func (s *Store) Edges(ctx context.Context, itemID string) (requires, required []
 const edgeColumns = `d.item_id, d.requires_id, d.wait_for, d.satisfied_at`
 
 func (s *Store) edges(ctx context.Context, query, id string) (out []registry.Edge, err error) {
-	rows, err := s.read.QueryContext(ctx, query, id)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
+	return collect(s.read.ask(ctx, query, id), "", func(row scanner) (registry.Edge, error) {
 		var e registry.Edge
 		var satisfied sql.NullInt64
-		if err := rows.Scan(&e.ItemID, &e.RequiresID, &e.WaitFor, &satisfied); err != nil {
-			return nil, err
+		if err := row.Scan(&e.ItemID, &e.RequiresID, &e.WaitFor, &satisfied); err != nil {
+			return e, err
 		}
 		if satisfied.Valid {
 			at := fromMicros(satisfied.Int64)
 			e.SatisfiedAt = &at
 		}
-		out = append(out, e)
-	}
-	return out, rows.Err()
+		return e, nil
+	})
 }

@@ -2,8 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,12 +11,12 @@ import (
 
 // nameHolds is the function of that name on the reading connections.
 func (s *Store) nameHolds(ctx context.Context, items ...*registry.WorkItem) error {
-	return nameHolds(func(query string, args ...any) (*sql.Rows, error) { return s.read.QueryContext(ctx, query, args...) }, items...)
+	return nameHolds(func(query string, args ...any) asking { return s.read.ask(ctx, query, args...) }, items...)
 }
 
 // nameHolds says of each item that is held by which hold: the oldest that covers it. A hold that was released since the
 // item was read holds it no more. Items that are not held cost nothing.
-func nameHolds(query func(string, ...any) (*sql.Rows, error), items ...*registry.WorkItem) error {
+func nameHolds(ask func(string, ...any) asking, items ...*registry.WorkItem) error {
 	var held []*registry.WorkItem
 	var keys []any
 	for _, it := range items {
@@ -40,14 +38,10 @@ func nameHolds(query func(string, ...any) (*sql.Rows, error), items ...*registry
 		marks[i] = "$" + strconv.Itoa(i+1)
 	}
 	// There may be many holds on single items, so only those of these items are read.
-	rows, err := query(selectHold+`WHERE scope IN ('all', 'ingest', 'stage', 'collection', 'volume')
-		OR (scope IN ('batch', 'item') AND key IN (`+strings.Join(marks, ", ")+`)) ORDER BY created_at, scope, key`, keys...)
+	holds, err := collect(ask(selectHold+`WHERE scope IN ('all', 'ingest', 'stage', 'collection', 'volume')
+		OR (scope IN ('batch', 'item') AND key IN (`+strings.Join(marks, ", ")+`)) ORDER BY created_at, scope, key`, keys...), "look up holds", scanHold)
 	if err != nil {
-		return fmt.Errorf("look up holds: %w", err)
-	}
-	holds, err := scanHolds(rows)
-	if err != nil {
-		return fmt.Errorf("look up holds: %w", err)
+		return err
 	}
 	for _, it := range held {
 		it.HeldBy = nil

@@ -23,11 +23,7 @@ func (t *tx) workerHolds() ([]registry.Hold, error) {
 	if t.onWorkers != nil {
 		return t.onWorkers, nil
 	}
-	rows, err := t.query(selectHold + `WHERE scope = 'worker'`)
-	if err != nil {
-		return nil, fmt.Errorf("look up holds on workers: %w", err)
-	}
-	holds, err := scanHolds(rows)
+	holds, err := collect(t.ask(selectHold+`WHERE scope = 'worker'`), "look up holds on workers", scanHold)
 	if err != nil {
 		return nil, err
 	}

@@ -163,25 +163,13 @@ func (t *tx) holdApart(h registry.Hold) (int64, error) {
 const selectHold = `SELECT scope, key, reason, actor, created_at FROM hold `
 
 // Holds implements registry.Administering.
-func (s *Store) Holds(ctx context.Context) (out []registry.Hold, err error) {
-	rows, err := s.read.QueryContext(ctx, selectHold+`ORDER BY scope, key`)
-	if err != nil {
-		return nil, fmt.Errorf("list holds: %w", err)
-	}
-	return scanHolds(rows)
+func (s *Store) Holds(ctx context.Context) ([]registry.Hold, error) {
+	return collect(s.read.ask(ctx, selectHold+`ORDER BY scope, key`), "list holds", scanHold)
 }
 
-// scanHolds reads rows of selectHold to their end and closes them.
-func scanHolds(rows *sql.Rows) (out []registry.Hold, err error) {
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var h registry.Hold
-		var at int64
-		if err := rows.Scan(&h.Scope, &h.Key, &h.Reason, &h.Actor, &at); err != nil {
-			return nil, fmt.Errorf("read hold: %w", err)
-		}
-		h.CreatedAt = fromMicros(at)
-		out = append(out, h)
-	}
-	return out, rows.Err()
+func scanHold(row scanner) (h registry.Hold, err error) {
+	var at int64
+	err = row.Scan(&h.Scope, &h.Key, &h.Reason, &h.Actor, &at)
+	h.CreatedAt = fromMicros(at)
+	return h, err
 }

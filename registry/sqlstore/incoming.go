@@ -100,19 +100,7 @@ func (s *Store) IncomingOf(ctx context.Context, createdBy string) (out []registr
 		query += `AND created_by = $3 `
 		args = append(args, createdBy)
 	}
-	rows, err := s.read.QueryContext(ctx, query+`ORDER BY created_at DESC, id DESC LIMIT $2`, args...)
-	if err != nil {
-		return nil, fmt.Errorf("list uploads on their way: %w", err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		in, err := scanIncoming(rows)
-		if err != nil {
-			return nil, fmt.Errorf("list uploads on their way: %w", err)
-		}
-		out = append(out, in)
-	}
-	return out, rows.Err()
+	return collect(s.read.ask(ctx, query+`ORDER BY created_at DESC, id DESC LIMIT $2`, args...), "list uploads on their way", scanIncoming)
 }
 
 // TakeUpload implements registry.Receiving.
@@ -185,21 +173,17 @@ func (s *Store) DroppedUploads(ctx context.Context) (out []registry.DroppedUploa
 		if err := t.do(`UPDATE incoming SET dropped_at = $1 WHERE dropped_at IS NULL AND expires_at <= $1`, t.now); err != nil {
 			return err
 		}
-		rows, err := t.query(`SELECT id, dropped_at FROM incoming WHERE dropped_at IS NOT NULL ORDER BY dropped_at LIMIT $1`, mostIncoming)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, rows.Close()) }()
-		for rows.Next() {
+		ask := t.ask(`SELECT id, dropped_at FROM incoming WHERE dropped_at IS NOT NULL ORDER BY dropped_at LIMIT $1`, mostIncoming)
+		return each(ask, "", func(row scanner) error {
 			var d registry.DroppedUpload
 			var at int64
-			if err := rows.Scan(&d.ID, &at); err != nil {
+			if err := row.Scan(&d.ID, &at); err != nil {
 				return err
 			}
 			d.Over = t.now-at >= droppedFor.Microseconds()
 			out = append(out, d)
-		}
-		return rows.Err()
+			return nil
+		})
 	})
 	if err == nil {
 		var retired []string

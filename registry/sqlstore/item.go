@@ -195,44 +195,21 @@ func (t *tx) item(id string) (registry.WorkItem, error) {
 	} else if err != nil {
 		return it, err
 	}
-	return it, nameHolds(t.query, &it)
-}
-
-// scanAll returns what reads the rows that a query gave, each by scan, and closes them: the next statement may come at once.
-func scanAll[T any](scan func(scanner) (T, error)) func(*sql.Rows, error) ([]T, error) {
-	return func(rows *sql.Rows, failed error) (out []T, err error) {
-		if failed != nil {
-			return nil, failed
-		}
-		defer func() { err = errors.Join(err, rows.Close()) }()
-		for rows.Next() {
-			one, err := scan(rows)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, one)
-		}
-		return out, rows.Err()
-	}
-}
-
-// scanItems reads the rows of itemColumns that a query gave, and closes them.
-func scanItems(rows *sql.Rows, err error) ([]registry.WorkItem, error) {
-	return scanAll(scanItem)(rows, err)
+	return it, nameHolds(t.ask, &it)
 }
 
 // items reads the items that a query of itemColumns selects, with their holds.
 func (t *tx) items(query string, args ...any) ([]registry.WorkItem, error) {
-	out, err := scanItems(t.query(query, args...))
+	out, err := collect(t.ask(query, args...), "", scanItem)
 	if err != nil {
 		return nil, err
 	}
-	return out, nameHolds(t.query, pointers(out)...)
+	return out, nameHolds(t.ask, pointers(out)...)
 }
 
 // readItems is items on the reading connections.
 func (s *Store) readItems(ctx context.Context, query string, args ...any) ([]registry.WorkItem, error) {
-	out, err := scanItems(s.read.QueryContext(ctx, query, args...))
+	out, err := collect(s.read.ask(ctx, query, args...), "", scanItem)
 	if err != nil {
 		return nil, err
 	}
@@ -248,5 +225,5 @@ func (t *tx) live(l registry.Lease) (registry.WorkItem, error) {
 	} else if err != nil {
 		return registry.WorkItem{}, fmt.Errorf("check lease %s/%d: %w", l.ItemID, l.N, err)
 	}
-	return it, nameHolds(t.query, &it)
+	return it, nameHolds(t.ask, &it)
 }

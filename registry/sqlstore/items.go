@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -46,27 +45,16 @@ func (s *Store) Items(ctx context.Context, q registry.ItemQuery) (page registry.
 }
 
 // page reads a page of a list.
-func (s *Store) page(ctx context.Context, l itemList, statement string) (page registry.Page[registry.WorkItem], err error) {
+func (s *Store) page(ctx context.Context, l itemList, statement string) (registry.Page[registry.WorkItem], error) {
 	limit := l.limit - 1
-	rows, err := s.read.QueryContext(ctx, statement, l.w.args...)
-	if err != nil {
-		return page, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	var seq int64
-	for rows.Next() {
-		before := seq
-		it, err := scanItem(withMore{rows, []any{&seq}})
-		if err != nil {
-			return page, err
-		}
-		if len(page.Rows) == limit {
-			page.Next = l.cursor(page.Rows[limit-1], before)
-			break
-		}
-		page.Rows = append(page.Rows, it)
-	}
-	return page, rows.Err()
+	var seqs []int64
+	rows, err := collect(s.read.ask(ctx, statement, l.w.args...), "", func(row scanner) (registry.WorkItem, error) {
+		var seq int64
+		it, err := scanItem(withMore{row, []any{&seq}})
+		seqs = append(seqs, seq)
+		return it, err
+	})
+	return pageOf(rows, limit, func(last registry.WorkItem) string { return l.cursor(last, seqs[limit-1]) }), err
 }
 
 // withMore scans a row of itemColumns and what stands behind them.

@@ -154,18 +154,14 @@ func (t *tx) rowsCounted(batch string) (counted bool, err error) {
 func (t *tx) rowsThere(batch string, jobs []registry.NewJob) (there map[int64]bool, err error) {
 	there = map[int64]bool{}
 	byLine := func(a, b registry.NewJob) int { return cmp.Compare(a.Line, b.Line) }
-	rows, err := t.query(`SELECT row_no FROM work_item WHERE parent_id = $1 AND row_no BETWEEN $2 AND $3`,
-		batch, slices.MinFunc(jobs, byLine).Line, slices.MaxFunc(jobs, byLine).Line)
-	if err != nil {
-		return nil, fmt.Errorf("look for rows that are jobs: %w", err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
+	err = each(t.ask(`SELECT row_no FROM work_item WHERE parent_id = $1 AND row_no BETWEEN $2 AND $3`,
+		batch, slices.MinFunc(jobs, byLine).Line, slices.MaxFunc(jobs, byLine).Line), "look for rows that are jobs", func(row scanner) error {
 		var line int64
-		if err := rows.Scan(&line); err != nil {
-			return nil, err
+		if err := row.Scan(&line); err != nil {
+			return err
 		}
 		there[line] = true
-	}
-	return there, rows.Err()
+		return nil
+	})
+	return there, err
 }

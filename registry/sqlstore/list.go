@@ -41,19 +41,7 @@ func parseCursor(s string) (n int64, id string, err error) {
 
 // column reads a query's single text column.
 func (s *Store) column(ctx context.Context, query string, args ...any) (out []string, err error) {
-	rows, err := s.read.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var text string
-		if err := rows.Scan(&text); err != nil {
-			return nil, err
-		}
-		out = append(out, text)
-	}
-	return out, rows.Err()
+	return collect(s.read.ask(ctx, query, args...), "", value[string])
 }
 
 // Item implements registry.Reading.
@@ -69,17 +57,5 @@ func (s *Store) Item(ctx context.Context, id string) (registry.WorkItem, error) 
 
 // Attempts implements registry.Reading.
 func (s *Store) Attempts(ctx context.Context, itemID string) (out []registry.Attempt, err error) {
-	rows, err := s.read.QueryContext(ctx, selectAttempt+`WHERE item_id = $1 ORDER BY n`, itemID)
-	if err != nil {
-		return nil, fmt.Errorf("list attempts of %s: %w", itemID, err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		a, err := scanAttempt(rows)
-		if err != nil {
-			return nil, fmt.Errorf("list attempts of %s: %w", itemID, err)
-		}
-		out = append(out, a)
-	}
-	return out, rows.Err()
+	return collect(s.read.ask(ctx, selectAttempt+`WHERE item_id = $1 ORDER BY n`, itemID), "list attempts of "+itemID, scanAttempt)
 }

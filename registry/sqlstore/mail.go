@@ -281,9 +281,10 @@ func (s *Store) Attention(ctx context.Context) (a registry.Attention, err error)
 	if err := s.read.QueryRowContext(ctx, `SELECT COUNT(*)`+untold).Scan(&a.Undelivered); err != nil {
 		return a, fmt.Errorf("count what was not delivered: %w", err)
 	}
-	a.Messages, err = scanAll(scanDelivery)(s.read.QueryContext(ctx, `SELECT `+deliveryColumns+untold+` ORDER BY tried_at DESC, id`+limit(most))) //nolint:rowserrcheck // scanAll does
+	a.Messages, err = collect(s.read.ask(ctx, `SELECT `+deliveryColumns+untold+` ORDER BY tried_at DESC, id`+limit(most)),
+		"list what was not delivered", scanDelivery)
 	if err != nil {
-		return a, fmt.Errorf("list what was not delivered: %w", err)
+		return a, err
 	}
 	var id string
 	err = s.read.QueryRowContext(ctx, `SELECT COALESCE((SELECT id FROM work_item WHERE status = 'pending' AND action IN ('batch', 'ingest')

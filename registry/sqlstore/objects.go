@@ -69,16 +69,12 @@ func (s *Store) addInventories(ctx context.Context, o *registry.Object) (err err
 	var w where
 	w.add("object_id = ?", o.ID)
 	w.add("content_path IN (?"+strings.Repeat(", ?", len(paths)-1)+")", paths...)
-	rows, err := s.read.QueryContext(ctx, `SELECT content_path, digests FROM stored_file`+w.String(), w.args...)
-	if err != nil {
-		return fmt.Errorf("look up the inventories of %s: %w", o.ID, err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
+	ask := s.read.ask(ctx, `SELECT content_path, digests FROM stored_file`+w.String(), w.args...)
+	return each(ask, "look up the inventories of "+o.ID, func(row scanner) error {
 		var path []byte
 		var text string
-		if err := rows.Scan(&path, &text); err != nil {
-			return fmt.Errorf("look up the inventories of %s: %w", o.ID, err)
+		if err := row.Scan(&path, &text); err != nil {
+			return err
 		}
 		digests, err := decodeDigests(text)
 		if err != nil {
@@ -87,8 +83,8 @@ func (s *Store) addInventories(ctx context.Context, o *registry.Object) (err err
 		for algorithm, digest := range digests {
 			versions[string(path)].Inventory = algorithm + ":" + digest
 		}
-	}
-	return rows.Err()
+		return nil
+	})
 }
 
 // addLocalIDs fills in the local ids of objects, sorted.
@@ -104,37 +100,28 @@ func (s *Store) addLocalIDs(ctx context.Context, objects []registry.Object) (err
 	}
 	var w where
 	w.add("ark IN (?"+strings.Repeat(", ?", len(args)-1)+")", args...)
-	rows, err := s.read.QueryContext(ctx, `SELECT ark, local_id FROM identifier`+w.String()+` ORDER BY ark, local_id`, w.args...)
-	if err != nil {
-		return fmt.Errorf("look up local ids: %w", err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
+	ask := s.read.ask(ctx, `SELECT ark, local_id FROM identifier`+w.String()+` ORDER BY ark, local_id`, w.args...)
+	return each(ask, "look up local ids", func(row scanner) error {
 		var ark, local string
-		if err := rows.Scan(&ark, &local); err != nil {
-			return fmt.Errorf("look up local ids: %w", err)
+		if err := row.Scan(&ark, &local); err != nil {
+			return err
 		}
 		byARK[ark].LocalIDs = append(byARK[ark].LocalIDs, local)
-	}
-	return rows.Err()
+		return nil
+	})
 }
 
 func (s *Store) versions(ctx context.Context, id string) (out []registry.ObjectVersion, err error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT v.version, v.item_id, v.files, v.size_bytes, v.created_at, v.recorded_at,
+	err = each(s.read.ask(ctx, `SELECT v.version, v.item_id, v.files, v.size_bytes, v.created_at, v.recorded_at,
 			COALESCE(r.storage, ''), COALESCE(r.verified_at, 0)
 		FROM object_version v LEFT JOIN replica r ON r.object_id = v.object_id AND r.version = v.version
-		WHERE v.object_id = $1 AND v.status = 'recorded' ORDER BY v.version, r.storage`, id)
-	if err != nil {
-		return nil, fmt.Errorf("read versions of %s: %w", id, err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
+		WHERE v.object_id = $1 AND v.status = 'recorded' ORDER BY v.version, r.storage`, id), "read versions of "+id, func(row scanner) error {
 		var v registry.ObjectVersion
 		var r registry.Replica
 		var created, recorded, verified int64
-		err := rows.Scan(&v.Version, &v.ItemID, &v.Files, &v.SizeBytes, &created, &recorded, &r.Storage, &verified)
+		err := row.Scan(&v.Version, &v.ItemID, &v.Files, &v.SizeBytes, &created, &recorded, &r.Storage, &verified)
 		if err != nil {
-			return nil, fmt.Errorf("read versions of %s: %w", id, err)
+			return err
 		}
 		if len(out) == 0 || out[len(out)-1].Version != v.Version {
 			v.CreatedAt, v.RecordedAt = fromMicros(created), fromMicros(recorded)
@@ -145,8 +132,9 @@ func (s *Store) versions(ctx context.Context, id string) (out []registry.ObjectV
 			last := &out[len(out)-1]
 			last.Replicas = append(last.Replicas, r)
 		}
-	}
-	return out, rows.Err()
+		return nil
+	})
+	return out, err
 }
 
 // Objects implements registry.Reading.
@@ -178,26 +166,10 @@ func (s *Store) Objects(ctx context.Context, q registry.ObjectQuery) (page regis
 	return page, s.addLocalIDs(ctx, page.Rows)
 }
 
-func (s *Store) objectPage(ctx context.Context, w where, limit int) (page registry.Page[registry.Object], err error) {
-	rows, err := s.read.QueryContext(ctx, selectObject+w.String()+" ORDER BY o.created_at DESC, o.id DESC LIMIT "+
-		strconv.Itoa(limit+1), w.args...)
-	if err != nil {
-		return page, fmt.Errorf("list objects: %w", err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		o, err := scanObject(rows)
-		if err != nil {
-			return page, fmt.Errorf("list objects: %w", err)
-		}
-		if len(page.Rows) == limit {
-			last := page.Rows[limit-1]
-			page.Next = cursor(micros(last.CreatedAt), last.ID)
-			break
-		}
-		page.Rows = append(page.Rows, o)
-	}
-	return page, rows.Err()
+func (s *Store) objectPage(ctx context.Context, w where, limit int) (registry.Page[registry.Object], error) {
+	query := selectObject + w.String() + " ORDER BY o.created_at DESC, o.id DESC LIMIT " + strconv.Itoa(limit+1)
+	rows, err := collect(s.read.ask(ctx, query, w.args...), "list objects", scanObject)
+	return pageOf(rows, limit, func(last registry.Object) string { return cursor(micros(last.CreatedAt), last.ID) }), err
 }
 
 // Files implements registry.Reading. A path's row is the newest one that is not after the version asked for.
@@ -239,32 +211,26 @@ func (s *Store) FileHistory(ctx context.Context, objectID string, after registry
 }
 
 func (s *Store) fileRows(ctx context.Context, objectID, query string, args ...any) (out []registry.File, err error) {
-	rows, err := s.read.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, fmt.Errorf("list files of %s: %w", objectID, err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
+	return collect(s.read.ask(ctx, query, args...), "list files of "+objectID, func(row scanner) (registry.File, error) {
 		var f registry.File
 		var path, content []byte
 		var digests, format string
 		var modified sql.NullInt64
-		if err := rows.Scan(&path, &f.Version, &content, &f.SizeBytes, &digests, &f.MIMEType, &format, &f.Deleted, &modified); err != nil {
-			return nil, fmt.Errorf("list files of %s: %w", objectID, err)
+		if err := row.Scan(&path, &f.Version, &content, &f.SizeBytes, &digests, &f.MIMEType, &format, &f.Deleted, &modified); err != nil {
+			return f, err
 		}
 		if modified.Valid {
 			f.Modified = fromMicros(modified.Int64)
 		}
 		f.Path, f.ContentPath = string(path), string(content)
 		if f.Digests, err = decodeDigests(digests); err != nil {
-			return nil, fmt.Errorf("file %q: %w", f.Path, err)
+			return f, fmt.Errorf("file %q: %w", f.Path, err)
 		}
 		if f.Format, err = decodeFormat(format); err != nil {
-			return nil, fmt.Errorf("file %q: %w", f.Path, err)
+			return f, fmt.Errorf("file %q: %w", f.Path, err)
 		}
-		out = append(out, f)
-	}
-	return out, rows.Err()
+		return f, nil
+	})
 }
 
 // addChecks fills in what is known of the checks of an object's files.

@@ -81,29 +81,18 @@ func (s *Store) PremisEvents(ctx context.Context, objectID, after string, limit 
 		}
 	}
 	limit = pageSize(limit)
-	rows, err := s.read.QueryContext(ctx, `SELECT id, object_id, version, item_id, type, at, agent, outcome, detail, seq, hash
+	ask := s.read.ask(ctx, `SELECT id, object_id, version, item_id, type, at, agent, outcome, detail, seq, hash
 		FROM premis_event WHERE object_id = $1 AND (seq, at, id) > ($2, $3, $4) ORDER BY seq, at, id LIMIT $5`,
 		objectID, seq, at, id, limit+1)
-	if err != nil {
-		return page, fmt.Errorf("list events of %s: %w", objectID, err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var p registry.Premis
-		var at int64
-		err := rows.Scan(&p.ID, &p.ObjectID, &p.Version, &p.ItemID, &p.Type, &at, &p.Agent, &p.Outcome, &p.Detail, &p.Seq, &p.Hash)
-		if err != nil {
-			return page, fmt.Errorf("list events of %s: %w", objectID, err)
-		}
-		p.At = fromMicros(at)
-		if len(page.Rows) == limit {
-			last := page.Rows[limit-1]
-			page.Next = registry.EventCursor(last.Seq, micros(last.At), last.ID)
-			break
-		}
-		page.Rows = append(page.Rows, p)
-	}
-	return page, rows.Err()
+	rows, err := collect(ask, "list events of "+objectID, scanPremis)
+	return pageOf(rows, limit, func(last registry.Premis) string { return registry.EventCursor(last.Seq, micros(last.At), last.ID) }), err
+}
+
+func scanPremis(row scanner) (p registry.Premis, err error) {
+	var at int64
+	err = row.Scan(&p.ID, &p.ObjectID, &p.Version, &p.ItemID, &p.Type, &at, &p.Agent, &p.Outcome, &p.Detail, &p.Seq, &p.Hash)
+	p.At = fromMicros(at)
+	return p, err
 }
 
 func parseEventCursor(text string) (seq, at int64, id string, err error) {

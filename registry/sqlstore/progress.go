@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/holdfast/holdfast/registry"
@@ -61,21 +60,16 @@ type jobSum struct{ held, sizeless int64 }
 // addRows adds up the jobs of a batch's rows from first to last.
 func (s *Store) addRows(ctx context.Context, p *registry.BatchProgress, sum *jobSum, first, last int64) (err error) {
 	// A bad row never had a size: it does not keep the total from being known.
-	rows, err := s.read.QueryContext(ctx, `SELECT i.action, i.stage, i.status, i.error_class, CASE WHEN i.attempt > 0 THEN 1 ELSE 0 END,
+	return each(s.read.ask(ctx, `SELECT i.action, i.stage, i.status, i.error_class, CASE WHEN i.attempt > 0 THEN 1 ELSE 0 END,
 			i.status = 'pending' AND `+heldBy+`, CASE WHEN i.status IN ('failed', 'deleted') THEN `+commitment+` ELSE '' END, COUNT(*),
 			SUM(CASE WHEN i.files > 0 THEN i.files ELSE 0 END), SUM(i.done_files),
 			SUM(CASE WHEN i.size_bytes > 0 THEN i.size_bytes ELSE 0 END), SUM(i.done_bytes),
 			COUNT(CASE WHEN i.size_bytes < 0 AND i.status IN ('pending', 'running') THEN 1 END)
-		FROM work_item i WHERE i.parent_id = $1 AND i.row_no BETWEEN $2 AND $3 GROUP BY 1, 2, 3, 4, 5, 6, 7`, p.BatchID, first, last)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
+		FROM work_item i WHERE i.parent_id = $1 AND i.row_no BETWEEN $2 AND $3 GROUP BY 1, 2, 3, 4, 5, 6, 7`, p.BatchID, first, last), "", func(row scanner) error {
 		var pos registry.Position
 		var class registry.ErrorClass
 		var n, files, doneFiles, bytes, doneBytes, sizeless int64
-		err := rows.Scan(&pos.Action, &pos.Stage, &pos.Status, &class, &pos.Attempt, &pos.Held, &pos.Commitment, &n,
+		err := row.Scan(&pos.Action, &pos.Stage, &pos.Status, &class, &pos.Attempt, &pos.Held, &pos.Commitment, &n,
 			&files, &doneFiles, &bytes, &doneBytes, &sizeless)
 		if err != nil {
 			return err
@@ -102,8 +96,8 @@ func (s *Store) addRows(ctx context.Context, p *registry.BatchProgress, sum *job
 				sum.held += n
 			}
 		}
-	}
-	return rows.Err()
+		return nil
+	})
 }
 
 // running names a few jobs that run now.

@@ -74,11 +74,7 @@ func (s *Store) paused(ctx context.Context) (*registry.Hold, int, error) {
 	if err := s.read.QueryRowContext(ctx, `SELECT COUNT(*) FROM hold`).Scan(&n); err != nil {
 		return nil, 0, err
 	}
-	rows, err := s.read.QueryContext(ctx, selectHold+`WHERE scope IN ('all', 'ingest') ORDER BY scope`)
-	if err != nil {
-		return nil, 0, err
-	}
-	holds, err := scanHolds(rows)
+	holds, err := collect(s.read.ask(ctx, selectHold+`WHERE scope IN ('all', 'ingest') ORDER BY scope`), "", scanHold)
 	if err != nil || len(holds) == 0 {
 		return nil, n, err
 	}
@@ -101,29 +97,21 @@ const heldApart = `CASE WHEN i.id IN (SELECT key FROM hold WHERE scope IN ('item
 
 // sharedHolds are the holds that cover groups of rows alike.
 func (s *Store) sharedHolds(ctx context.Context) ([]registry.Hold, error) {
-	rows, err := s.read.QueryContext(ctx, selectHold+`WHERE scope IN ('all', 'ingest', 'stage', 'collection', 'volume')`)
-	if err != nil {
-		return nil, fmt.Errorf("look up holds: %w", err)
-	}
-	return scanHolds(rows)
+	return collect(s.read.ask(ctx, selectHold+`WHERE scope IN ('all', 'ingest', 'stage', 'collection', 'volume')`), "look up holds", scanHold)
 }
 
 // holdScopes are the scopes of the holds that there are.
 func (s *Store) holdScopes(ctx context.Context) (scopes map[registry.HoldScope]bool, err error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT DISTINCT scope FROM hold`)
-	if err != nil {
-		return nil, fmt.Errorf("look up holds: %w", err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
 	scopes = map[registry.HoldScope]bool{}
-	for rows.Next() {
+	err = each(s.read.ask(ctx, `SELECT DISTINCT scope FROM hold`), "look up holds", func(row scanner) error {
 		var scope registry.HoldScope
-		if err := rows.Scan(&scope); err != nil {
-			return nil, fmt.Errorf("look up holds: %w", err)
+		if err := row.Scan(&scope); err != nil {
+			return err
 		}
 		scopes[scope] = true
-	}
-	return scopes, rows.Err()
+		return nil
+	})
+	return scopes, err
 }
 
 // What keeps the pending rows i from starting beside holds, by their readiness: each has an index that the count can be
@@ -177,31 +165,26 @@ func (s *Store) addWaiting(ctx context.Context, q *registry.QueueStatus) error {
 
 // addGroups adds up the rows of a waitingQuery.
 func (s *Store) addGroups(ctx context.Context, q *registry.QueueStatus, holds []registry.Hold, query string, args ...any) (err error) {
-	rows, err := s.read.QueryContext(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
+	return each(s.read.ask(ctx, query, args...), "", func(row scanner) error {
 		group := registry.WorkItem{Status: registry.Pending}
 		var apart, n, waits, oldest int64
 		var first, others string
-		if err := rows.Scan(&group.Stage, &group.Collection, &first, &others, &apart, &n, &waits, &oldest); err != nil {
+		if err := row.Scan(&group.Stage, &group.Collection, &first, &others, &apart, &n, &waits, &oldest); err != nil {
 			return err
 		}
 		group.Storages = append([]string{first}, wordsOf[string](others)...)
 		line := stageOf(q, group.Stage)
 		if apart == 1 || slices.ContainsFunc(holds, func(h registry.Hold) bool { return h.Covers(group) }) {
 			line.Held += n
-			continue
+			return nil
 		}
 		line.Waiting += waits
 		line.Ready += n - waits
 		if at := fromMicros(oldest); n > waits && (line.OldestReady == nil || at.Before(*line.OldestReady)) {
 			line.OldestReady = &at
 		}
-	}
-	return rows.Err()
+		return nil
+	})
 }
 
 // addRung counts the messages that are waited for (R19), as the relay does.
@@ -221,20 +204,15 @@ func (s *Store) addRunning(ctx context.Context, q *registry.QueueStatus) error {
 
 // addByStage notes what a query counts for each stage.
 func (s *Store) addByStage(ctx context.Context, q *registry.QueueStatus, query string, args []any, note func(*registry.StageQueue, int64)) (err error) {
-	rows, err := s.read.QueryContext(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
+	return each(s.read.ask(ctx, query, args...), "", func(row scanner) error {
 		var stage registry.Stage
 		var n int64
-		if err := rows.Scan(&stage, &n); err != nil {
+		if err := row.Scan(&stage, &n); err != nil {
 			return err
 		}
 		note(stageOf(q, stage), n)
-	}
-	return rows.Err()
+		return nil
+	})
 }
 
 // oneCopy counts the collections whose objects are kept in one storage only. Of a profile, which may be long, no more is read than that.

@@ -69,24 +69,14 @@ func (t *tx) promote() error {
 // and collection.
 func (t *tx) enter(query string, args ...any) (ids []string, err error) {
 	lanes := map[lane]bool{}
-	collect := func() (err error) {
-		rows, err := t.query(query, args...)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, rows.Close()) }()
-		for rows.Next() {
-			var id string
-			var l lane
-			if err := rows.Scan(&id, &l.stage, &l.collection); err != nil {
-				return err
-			}
-			ids = append(ids, id)
-			lanes[l] = true
-		}
-		return rows.Err()
-	}
-	if err := collect(); err != nil {
+	err = each(t.ask(query, args...), "", func(row scanner) error {
+		var id string
+		var l lane
+		err := row.Scan(&id, &l.stage, &l.collection)
+		ids, lanes[l] = append(ids, id), true
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	for l := range lanes {

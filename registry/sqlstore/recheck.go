@@ -109,19 +109,11 @@ func (t *tx) addChecks(due []registry.ObjectSpec) error {
 
 // dueFiles lists files as what is to be asked about them.
 func (t *tx) dueFiles(reason, query string, args ...any) (out []registry.ObjectSpec, err error) {
-	rows, err := t.query(query, args...)
-	if err != nil {
-		return nil, fmt.Errorf("look for files to check: %w", err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
+	return collect(t.ask(query, args...), "look for files to check", func(row scanner) (registry.ObjectSpec, error) {
 		spec := registry.ObjectSpec{Reason: reason}
-		if err := rows.Scan(&spec.ObjectID, &spec.File, &spec.Version); err != nil {
-			return nil, fmt.Errorf("look for files to check: %w", err)
-		}
-		out = append(out, spec)
-	}
-	return out, rows.Err()
+		err := row.Scan(&spec.ObjectID, &spec.File, &spec.Version)
+		return spec, err
+	})
 }
 
 // addCheck makes the item that checks a stored file, which has none that waits, runs or failed.

@@ -40,20 +40,8 @@ func (s *Store) ReportOf(ctx context.Context, batchID string, closing int64) (re
 
 // Reports implements registry.Reading.
 func (s *Store) Reports(ctx context.Context, batchID string, before int64, most int) (out []registry.BatchReport, err error) {
-	rows, err := s.read.QueryContext(ctx, selectReport+`WHERE batch_id = $1 AND ($2 = 0 OR closing < $2)
-		ORDER BY closing DESC LIMIT $3`, clean(batchID), before, pageSize(most))
-	if err != nil {
-		return nil, fmt.Errorf("list reports of batch %s: %w", batchID, err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		r, err := scanReport(rows)
-		if err != nil {
-			return nil, fmt.Errorf("list reports of batch %s: %w", batchID, err)
-		}
-		out = append(out, r)
-	}
-	return out, rows.Err()
+	return collect(s.read.ask(ctx, selectReport+`WHERE batch_id = $1 AND ($2 = 0 OR closing < $2)
+		ORDER BY closing DESC LIMIT $3`, clean(batchID), before, pageSize(most)), "list reports of batch "+batchID, scanReport)
 }
 
 // ReportJobs implements registry.Reading.
@@ -88,20 +76,8 @@ func (s *Store) ReportJobs(ctx context.Context, q registry.ReportQuery) (out []r
 		}
 		w.addIn("change", changes)
 	}
-	rows, err := s.read.QueryContext(ctx, `SELECT row_no, ordinal, item_id, name, status, stage, state, spec, error, error_class, cause, code, remedy, change, preserved
-		FROM report_job`+w.String()+` ORDER BY row_no`+limit(pageSize(q.Limit)), w.args...)
-	if err != nil {
-		return nil, fmt.Errorf("read report of batch %s: %w", q.BatchID, err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		j, err := scanReportJob(rows)
-		if err != nil {
-			return nil, fmt.Errorf("read report of batch %s: %w", q.BatchID, err)
-		}
-		out = append(out, j)
-	}
-	return out, rows.Err()
+	return collect(s.read.ask(ctx, `SELECT row_no, ordinal, item_id, name, status, stage, state, spec, error, error_class, cause, code, remedy, change, preserved
+		FROM report_job`+w.String()+` ORDER BY row_no`+limit(pageSize(q.Limit)), w.args...), "read report of batch "+q.BatchID, scanReportJob)
 }
 
 func scanReportJob(row scanner) (registry.JobResult, error) {

@@ -127,19 +127,10 @@ func (s *Store) Restorations(ctx context.Context, objectID string, before, limit
 	if before > 0 {
 		w.add("r.n < ?", before)
 	}
-	rows, err := s.read.QueryContext(ctx, selectRestoration+w.String()+fmt.Sprintf(" ORDER BY r.n DESC LIMIT %d", pageSize(limit)), w.args...)
-	if err != nil {
-		return nil, fmt.Errorf("list restores of %s: %w", objectID, err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		r, err := scanRestoration(rows, micros(s.now()))
-		if err != nil {
-			return nil, fmt.Errorf("list restores of %s: %w", objectID, err)
-		}
-		out = append(out, r)
-	}
-	return out, rows.Err()
+	query := selectRestoration + w.String() + fmt.Sprintf(" ORDER BY r.n DESC LIMIT %d", pageSize(limit))
+	return collect(s.read.ask(ctx, query, w.args...), "list restores of "+objectID, func(row scanner) (registry.Restoration, error) {
+		return scanRestoration(row, micros(s.now()))
+	})
 }
 
 // RestorationOf implements registry.Reading.

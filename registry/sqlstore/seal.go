@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/holdfast/holdfast/registry"
@@ -66,19 +65,11 @@ func (t *tx) acyclic(graphID string) error {
 }
 
 func (t *tx) edgePairs(query string, args ...any) (pairs [][2]string, err error) {
-	rows, err := t.query(query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
+	return collect(t.ask(query, args...), "", func(row scanner) ([2]string, error) {
 		var p [2]string
-		if err := rows.Scan(&p[0], &p[1]); err != nil {
-			return nil, err
-		}
-		pairs = append(pairs, p)
-	}
-	return pairs, rows.Err()
+		err := row.Scan(&p[0], &p[1])
+		return p, err
+	})
 }
 
 // findCycle returns the items of one cycle, each requiring the next and the last the first, or nil.

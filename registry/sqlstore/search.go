@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -95,25 +94,15 @@ func (s *search) read(q registry.ItemQuery) {
 }
 
 // nameCollections puts SQLite's names for collections in their place. One without an item has none.
-func (s *Store) nameCollections(ctx context.Context, words *search) (err error) {
+func (s *Store) nameCollections(ctx context.Context, words *search) error {
 	if words.collections == nil {
 		return nil
 	}
 	var w where
-	rows, err := s.read.QueryContext(ctx, `SELECT token FROM item_text_collection WHERE `+w.in("name", words.collections), w.args...)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	words.collections = []string{}
-	for rows.Next() {
-		var token string
-		if err := rows.Scan(&token); err != nil {
-			return err
-		}
-		words.collections = append(words.collections, token)
-	}
-	return rows.Err()
+	query := `SELECT token FROM item_text_collection WHERE ` + w.in("name", words.collections)
+	tokens, err := s.column(ctx, query, w.args...)
+	words.collections = append([]string{}, tokens...)
+	return err
 }
 
 // from makes a statement begin with the text index.

@@ -222,20 +222,12 @@ func (s *Store) SessionByHash(ctx context.Context, hash string, active bool) (re
 
 // Sessions implements registry.Signing.
 func (s *Store) Sessions(ctx context.Context) (out []registry.Session, err error) {
-	rows, err := s.read.QueryContext(ctx, selectSession+`WHERE `+goodSession+`ORDER BY s.seen_at DESC, s.created_at DESC, s.id`, micros(s.now()))
-	if err != nil {
-		return nil, fmt.Errorf("list sessions: %w", err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		found, err := scanSession(rows)
-		if err != nil {
-			return nil, fmt.Errorf("list sessions: %w", err)
-		}
+	ask := s.read.ask(ctx, selectSession+`WHERE `+goodSession+`ORDER BY s.seen_at DESC, s.created_at DESC, s.id`, micros(s.now()))
+	return collect(ask, "list sessions", func(row scanner) (registry.Session, error) {
+		found, err := scanSession(row)
 		found.Hash = "" // nobody who lists sessions needs it
-		out = append(out, found)
-	}
-	return out, rows.Err()
+		return found, err
+	})
 }
 
 // EndSession implements registry.Signing.

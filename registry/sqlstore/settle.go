@@ -80,10 +80,10 @@ func (t *tx) liveAll(ws []*write) (map[registry.Lease]registry.WorkItem, error) 
 	for i, w := range ws {
 		ids[i] = w.settle.Lease.ItemID
 	}
-	found, err := scanItems(t.query(selectItem+`JOIN attempt a ON a.item_id = i.id AND a.n = i.attempt
-		WHERE `+t.among("i.id")+` AND i.status = 'running' AND a.finished_at IS NULL`, t.list(ids)))
+	found, err := collect(t.ask(selectItem+`JOIN attempt a ON a.item_id = i.id AND a.n = i.attempt
+		WHERE `+t.among("i.id")+` AND i.status = 'running' AND a.finished_at IS NULL`, t.list(ids)), "check leases", scanItem)
 	if err != nil {
-		return nil, fmt.Errorf("check leases: %w", err)
+		return nil, err
 	}
 	items := map[registry.Lease]registry.WorkItem{}
 	for _, it := range found {

@@ -54,11 +54,7 @@ func (s *Store) Subscriptions(ctx context.Context) ([]registry.Subscription, err
 
 // subscriptions lists some subscriptions, with how far they are behind.
 func (s *Store) subscriptions(ctx context.Context, which string) ([]registry.Subscription, error) {
-	rows, err := s.read.QueryContext(ctx, selectSubscription+which)
-	if err != nil {
-		return nil, err
-	}
-	all, err := scanSubscriptions(rows)
+	all, err := collect(s.read.ask(ctx, selectSubscription+which), "", scanSubscription)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
@@ -81,19 +77,6 @@ func (s *Store) subscriptions(ctx context.Context, which string) ([]registry.Sub
 		}
 	}
 	return all, nil
-}
-
-// scanSubscriptions reads rows of selectSubscription to their end and closes them.
-func scanSubscriptions(rows *sql.Rows) (all []registry.Subscription, err error) {
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		b, err := scanSubscription(rows)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, b)
-	}
-	return all, rows.Err()
 }
 
 // changeSubscription carries out what a person asks of a subscription, and returns it as it is then.

@@ -134,19 +134,11 @@ func (t *tx) takeAway(condition string, each func(*tx, registry.WorkItem) error)
 }
 
 func (t *tx) lapsed(query string, args ...any) (out []lapsed, err error) {
-	rows, err := t.query(query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
+	return collect(t.ask(query, args...), "", func(row scanner) (lapsed, error) {
 		var l lapsed
-		if err := rows.Scan(&l.lease.ItemID, &l.lease.N, &l.worker, &l.max, &l.advanced, &l.stuck, &l.alone, &l.losses, &l.started); err != nil {
-			return nil, err
-		}
-		out = append(out, l)
-	}
-	return out, rows.Err()
+		err := row.Scan(&l.lease.ItemID, &l.lease.N, &l.worker, &l.max, &l.advanced, &l.stuck, &l.alone, &l.losses, &l.started)
+		return l, err
+	})
 }
 
 // lose ends one attempt without its worker. A loss after progress, or in the company of other items, is not charged

@@ -121,20 +121,11 @@ func (s *Store) TokenByHash(ctx context.Context, hash string) (registry.Token, e
 
 // Tokens implements registry.Administering.
 func (s *Store) Tokens(ctx context.Context) (out []registry.Token, err error) {
-	rows, err := s.read.QueryContext(ctx, selectToken+`ORDER BY created_at, id`)
-	if err != nil {
-		return nil, fmt.Errorf("list tokens: %w", err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		tok, err := scanToken(rows)
-		if err != nil {
-			return nil, fmt.Errorf("list tokens: %w", err)
-		}
+	return collect(s.read.ask(ctx, selectToken+`ORDER BY created_at, id`), "list tokens", func(row scanner) (registry.Token, error) {
+		tok, err := scanToken(row)
 		tok.Hash = "" // nobody who lists tokens needs it
-		out = append(out, tok)
-	}
-	return out, rows.Err()
+		return tok, err
+	})
 }
 
 // RevokeToken implements registry.Administering.

@@ -323,42 +323,25 @@ func (t *tx) query(query string, args ...any) (*sql.Rows, error) {
 
 // strings collects a query's single text column.
 func (t *tx) strings(query string, args ...any) (out []string, err error) {
-	rows, err := t.query(query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var s string
-		if err := rows.Scan(&s); err != nil {
-			return nil, err
-		}
-		out = append(out, s)
-	}
-	return out, rows.Err()
+	return collect(t.ask(query, args...), "", value[string])
 }
 
 // numbers collects a query's rows of a text and a number.
 func (t *tx) numbers(query string, args ...any) (map[string]int64, error) {
-	return scanNumbers(t.query(query, args...))
+	return numbers(t.ask(query, args...))
 }
 
-// scanNumbers reads the rows of a query: a name and a number each.
-func scanNumbers(rows *sql.Rows, failed error) (out map[string]int64, err error) {
-	if failed != nil {
-		return nil, failed
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	out = map[string]int64{}
-	for rows.Next() {
+// numbers collects a query's rows of a text and a number.
+func numbers(ask asking) (map[string]int64, error) {
+	out := map[string]int64{}
+	err := each(ask, "", func(row scanner) error {
 		var name string
 		var n int64
-		if err := rows.Scan(&name, &n); err != nil {
-			return nil, err
-		}
+		err := row.Scan(&name, &n)
 		out[name] = n
-	}
-	return out, rows.Err()
+		return err
+	})
+	return out, err
 }
 
 // close gives the connection back.

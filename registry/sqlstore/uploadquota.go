@@ -98,15 +98,11 @@ func counts(size, acked int64) int64 {
 
 // UploadUse implements registry.Receiving.
 func (s *Store) UploadUse(ctx context.Context, createdBy string) (out []registry.UploadUse, err error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT created_by, collection, SUM(coming), COUNT(*) - SUM(coming), SUM(bytes) FROM (
+	ask := s.read.ask(ctx, `SELECT created_by, collection, SUM(coming), COUNT(*) - SUM(coming), SUM(bytes) FROM (
 			SELECT created_by, collection, 1 AS coming, CASE WHEN size_bytes >= 0 THEN size_bytes ELSE acked END AS bytes
 				FROM incoming WHERE dropped_at IS NULL
 			UNION ALL SELECT created_by, collection, 0, held FROM upload WHERE held > 0 AND retired_at IS NULL) u
 		WHERE $1 = '' OR created_by = $1 GROUP BY created_by, collection`, clean(createdBy))
-	if err != nil {
-		return nil, fmt.Errorf("count uploads: %w", err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
 	tenant := registry.UploadLimit{Scope: registry.UploadsOfTenant}
 	token := registry.UploadLimit{Scope: registry.UploadsOfToken, Key: createdBy}
 	sums := map[registry.UploadLimit]*registry.UploadUse{}
@@ -123,19 +119,23 @@ func (s *Store) UploadUse(ctx context.Context, createdBy string) (out []registry
 	} else {
 		add(token, registry.UploadUse{})
 	}
-	for rows.Next() {
+	err = each(ask, "count uploads", func(row scanner) error {
 		var part registry.UploadUse
 		var by, collection string
-		if err := rows.Scan(&by, &collection, &part.Uploads, &part.Stored, &part.Held); err != nil {
-			return nil, fmt.Errorf("count uploads: %w", err)
+		if err := row.Scan(&by, &collection, &part.Uploads, &part.Stored, &part.Held); err != nil {
+			return err
 		}
 		if createdBy != "" {
 			add(token, part)
-			continue
+			return nil
 		}
 		add(tenant, part)
 		add(registry.UploadLimit{Scope: registry.UploadsOfToken, Key: by}, part)
 		add(registry.UploadLimit{Scope: registry.UploadsOfCollection, Key: collection}, part)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	for _, sum := range sums {
 		out = append(out, *sum)
@@ -144,7 +144,7 @@ func (s *Store) UploadUse(ctx context.Context, createdBy string) (out []registry
 	slices.SortFunc(out, func(a, b registry.UploadUse) int {
 		return cmp.Or(cmp.Compare(slices.Index(order, a.Scope), slices.Index(order, b.Scope)), cmp.Compare(b.Held, a.Held), cmp.Compare(a.Key, b.Key))
 	})
-	return out, rows.Err()
+	return out, nil
 }
 
 // StoredUploads implements registry.Receiving.
@@ -164,22 +164,9 @@ func (s *Store) StoredUploads(ctx context.Context, createdBy, after string) (pag
 		args = append(args, n, id)
 		query += fmt.Sprintf(` AND (created_at < $%d OR created_at = $%d AND id < $%d)`, k+1, k+1, k+2)
 	}
-	rows, err := s.read.QueryContext(ctx, query+` ORDER BY created_at DESC, id DESC`+limit(most+1), args...)
-	if err != nil {
-		return page, fmt.Errorf("list stored uploads: %w", err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		u, err := scanUpload("", rows)
-		if err != nil {
-			return page, err
-		}
-		if len(page.Rows) == most {
-			last := page.Rows[most-1]
-			page.Next = cursor(micros(last.CreatedAt), last.ID)
-			break
-		}
-		page.Rows = append(page.Rows, u)
-	}
-	return page, rows.Err()
+	query += ` ORDER BY created_at DESC, id DESC` + limit(most+1)
+	rows, err := collect(s.read.ask(ctx, query, args...), "list stored uploads", func(row scanner) (registry.Upload, error) {
+		return scanUpload("", row)
+	})
+	return pageOf(rows, most, func(last registry.Upload) string { return cursor(micros(last.CreatedAt), last.ID) }), err
 }

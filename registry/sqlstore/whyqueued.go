@@ -108,7 +108,7 @@ func (s *Store) whyQueued(ctx context.Context, it registry.WorkItem, w *registry
 // whyCrowded says of a queued item that its collection has all the slots that it may have, and how many these are.
 func (s *Store) whyCrowded(ctx context.Context, it registry.WorkItem, w *registry.Why) error {
 	c, err := crowdAt(it.Stage, micros(s.now()), func(query string, args ...any) (map[string]int64, error) {
-		return scanNumbers(s.read.QueryContext(ctx, query, args...))
+		return numbers(s.read.ask(ctx, query, args...))
 	})
 	if err != nil {
 		return err

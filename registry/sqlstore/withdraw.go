@@ -66,21 +66,17 @@ func (s *Store) Withdrawn(ctx context.Context, worker string, after int64) ([]re
 }
 
 func (s *Store) withdrawn(ctx context.Context, worker string, after int64) (out []registry.Lease, next int64, err error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT item_id, n, finished_at FROM attempt
-		WHERE worker = $1 AND outcome = 'withdrawn' AND finished_at > $2 ORDER BY finished_at LIMIT 500`, worker, after)
-	if err != nil {
-		return nil, after, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
 	next = after
-	for rows.Next() {
+	err = each(s.read.ask(ctx, `SELECT item_id, n, finished_at FROM attempt
+		WHERE worker = $1 AND outcome = 'withdrawn' AND finished_at > $2 ORDER BY finished_at LIMIT 500`, worker, after), "", func(row scanner) error {
 		var l registry.Lease
-		if err := rows.Scan(&l.ItemID, &l.N, &next); err != nil {
-			return nil, after, err
+		if err := row.Scan(&l.ItemID, &l.N, &next); err != nil {
+			return err
 		}
 		out = append(out, l)
-	}
-	return out, next, rows.Err()
+		return nil
+	})
+	return out, next, err
 }
 
 // may returns nil when an act may be asked of an item. Of one that could be asked if it had not announced a version, or begun to delete an
