@@ -2,6 +2,8 @@
 // and disk, and prints one table. It tests nothing: compare a figure only with those of the same
 // run.
 //
+// `bench seed` fills a database with a million items, and `bench registry` measures a Registry on it.
+//
 // It works in a folder of its own, which it removes, uses free ports of 127.0.0.1, and ends every
 // process that it starts.
 package main
@@ -93,6 +95,12 @@ func parse(args []string, stderr io.Writer) (options, error) {
 }
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (err error) {
+	if len(args) > 0 && args[0] == "seed" {
+		return seed(ctx, args[1:], stdout, stderr)
+	}
+	if len(args) > 0 && args[0] == "registry" {
+		return measureRegistry(ctx, args[1:], stdout, stderr)
+	}
 	o, err := parse(args, stderr)
 	if err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -47,22 +46,6 @@ func TestList_Query(t *testing.T) {
 			t.Errorf("the help does not explain %s:\n%s", f.Name, help)
 		}
 	}
-}
-
-// A small database is filled and measured; what comes of the figures is for people to judge.
-func TestBench(t *testing.T) {
-	dir := t.TempDir()
-	database := "sqlite:" + filepath.Join(dir, "registry.db")
-	r := holdfast(t, "bench", "seed", "--database", database, "--items", "600", "--jobs", "20", "--collections", "3").wants(t, exitOK)
-	if !strings.Contains(r.out, "600 items") {
-		t.Errorf("stdout=%q, want how many there are", r.out)
-	}
-	r = holdfast(t, "bench", "registry", "--database", database, "--runs", "1", "--jobs", "2", "--json").wants(t, exitOK)
-	if !strings.Contains(r.out, `{"name":"count","rows":600,`) || !strings.Contains(r.out, `"name":"settle, empty, round 3"`) {
-		t.Errorf("stdout does not have the count of all and the last settles:\n%s", r.out)
-	}
-	holdfast(t, "bench", "seed").wants(t, exitUsage).says(t, "--database")
-	holdfast(t, "bench", "seed", "--database", "mysql:x").wants(t, exitFailed).says(t, "sqlite:PATH")
 }
 
 // Whoever sends a token to another machine by plain HTTP is told once, unless this is meant.

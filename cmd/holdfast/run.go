@@ -77,7 +77,7 @@ func (a *app) root() *cobra.Command {
 		a.upCommand(), a.registryCommand(), a.workerCommand(), a.brokerCommand(), a.submitCommand(), a.checkCommand(), a.receiptKeysCommand(), a.watchCommand(),
 		a.batchCommand(), a.itemCommand(), a.objectCommand(), a.collectionCommand(), a.holdCommand(), a.queueCommand(), a.feedCommand(),
 		a.graphCommand(), a.eventsCommand(), a.auditCommand(), a.tokenCommand(), a.uploadCommand(), a.loginCommand(), a.sessionCommand(),
-		a.healthCommand(), a.migrateCommand(), a.storageCommand(), a.versionCommand(), a.benchCommand(), basics(),
+		a.healthCommand(), a.migrateCommand(), a.storageCommand(), a.versionCommand(), basics(),
 	)
 	addHelp(root)
 	return root

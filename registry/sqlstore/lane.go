@@ -202,6 +202,12 @@ func (l *lineup) take(collection string, first ...turn) error {
 	return l.served(l.stage, collection)
 }
 
+// lane is named by its stage and collection.
+type lane struct {
+	stage      registry.Stage
+	collection string
+}
+
 // openLane gives a collection its turns in a stage, where it has a ready item now. One that is new comes next; one that
 // was there before keeps its place, so that nobody gains by coming and going.
 func (t *tx) openLane(stage registry.Stage, collection string) error {

@@ -14,6 +14,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/registrybench"
 	"github.com/holdfast/holdfast/registry/sqlstore"
 )
 
@@ -43,7 +44,7 @@ func TestQueryPlans_PostgreSQL(t *testing.T) {
 	if _, err := onlooker.ExecContext(t.Context(), `SELECT pg_current_xact_id()`); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.s.Seed(t.Context(), sqlstore.Seeding{Items: 20_000, Collections: 30, Jobs: 50, History: true, Seed: 1}); err != nil {
+	if err := registrybench.Seed(t.Context(), address, registrybench.Seeding{Items: 20_000, Collections: 30, Jobs: 50, History: true, Seed: 1}); err != nil {
 		t.Fatal(err)
 	}
 

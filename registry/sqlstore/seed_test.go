@@ -6,17 +6,20 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/registrybench"
 	"github.com/holdfast/holdfast/registry/sqlstore"
 )
 
 // seeded fills a database with some items.
 func seeded(t *testing.T, url string, items int) *sqlstore.Store {
 	t.Helper()
-	s := openURL(t, url, nil)
-	if err := s.Seed(t.Context(), sqlstore.Seeding{Items: items, Collections: 5, Jobs: 20, History: true, Seed: 1}); err != nil {
+	if _, _, err := sqlstore.Migrate(t.Context(), url); err != nil {
 		t.Fatal(err)
 	}
-	return s
+	if err := registrybench.Seed(t.Context(), url, registrybench.Seeding{Items: items, Collections: 5, Jobs: 20, History: true, Seed: 1}); err != nil {
+		t.Fatal(err)
+	}
+	return openURL(t, url, nil)
 }
 
 // databases are empty ones of each kind.

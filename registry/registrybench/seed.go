@@ -1,13 +1,19 @@
-package sqlstore
+package registrybench
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/url"
+	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqlstore"
 )
 
 // Seeding says how many items a database is to be filled with, for measuring. The same seed makes the same items.
@@ -21,29 +27,58 @@ type Seeding struct {
 	Told func(items int)
 }
 
-// Seed fills the database with items as years of work leave them: 85 in 100 are completed, 8 failed with notes of many
+// Seed fills a database with items as years of work leave them: 85 in 100 are completed, 8 failed with notes of many
 // kinds, the others cancelled, waiting for their turn, for a time or for other items. What is kept beside the facts for
-// claims is true of them. It writes past the state machine and the feed and is for databases that are measured and thrown
-// away; it may be called while nothing else writes. PostgreSQL has looked through the tables when it returns, as its
-// housekeeping would have by and by; SQLite works without statistics.
-func (s *Store) Seed(ctx context.Context, o Seeding) error {
+// claims is true of them. It writes into the tables, past the Registry, its state machine and its feed, and is for databases
+// that are measured and thrown away; nothing else may write meanwhile. A PostgreSQL database has its schema already, and has
+// been looked through when Seed returns, as its housekeeping would have done by and by; SQLite works without statistics.
+func Seed(ctx context.Context, address string, o Seeding) (err error) {
 	o.Collections, o.Jobs = max(o.Collections, 1), max(o.Jobs, 1)
-	g := &seeder{Seeding: o, now: micros(s.now()), items: sheetOfItems(), events: sheetOfEvents(), attempts: sheetOfAttempts(), deps: sheetOfDeps()}
-	err := s.seedCollections(ctx, g)
+	if err := seedCollections(ctx, address, o.Collections); err != nil {
+		return fmt.Errorf("seed collections: %w", err)
+	}
+	driver, source := "pgx", address
+	path, embedded := strings.CutPrefix(address, "sqlite:")
+	if embedded {
+		driver, source = "sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=cache_size(-262144)"
+	}
+	db, err := sql.Open(driver, source)
+	if err != nil {
+		return fmt.Errorf("open database: %w", err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	db.SetMaxOpenConns(1)
+	g := &seeder{
+		Seeding: o, db: db, now: time.Now().UnixMicro(),
+		items: sheetOfItems(), events: sheetOfEvents(), attempts: sheetOfAttempts(), deps: sheetOfDeps(),
+	}
+	if embedded {
+		return g.withoutIndexes(ctx)
+	}
+	if err := g.fill(ctx); err != nil {
+		return err
+	}
+	return g.run(ctx, "VACUUM (ANALYZE)")
+}
+
+func seedCollections(ctx context.Context, address string, n int) (err error) {
+	s, err := sqlstore.Open(ctx, sqlstore.Options{URL: address})
 	if err != nil {
 		return err
 	}
-	if s.dialect.name() == "sqlite" {
-		return s.withoutIndexes(ctx, func() error { return s.seedItems(ctx, g) })
+	defer func() { err = errors.Join(err, s.Close()) }()
+	for i := range n {
+		c := registry.Collection{Mnemonic: seedCollection(i), Profile: registry.Profile{Name: fmt.Sprintf("Collection %d", i), Owner: "ark:/99999/seed"}}
+		if err := s.PutCollection(ctx, c, "seed"); err != nil {
+			return err
+		}
 	}
-	if err := s.seedItems(ctx, g); err != nil {
-		return err
-	}
-	return s.lookThrough(ctx)
+	return nil
 }
 
-func (s *Store) seedItems(ctx context.Context, g *seeder) error {
-	err := s.read.QueryRowContext(ctx, `SELECT COALESCE((SELECT MAX(seq) FROM work_item), 0), COALESCE((SELECT MAX(feed_seq) FROM event), 0)`).
+// fill makes the items and writes them, some thousands in a transaction.
+func (g *seeder) fill(ctx context.Context) error {
+	err := g.db.QueryRowContext(ctx, `SELECT COALESCE((SELECT MAX(seq) FROM work_item), 0), COALESCE((SELECT MAX(feed_seq) FROM event), 0)`).
 		Scan(&g.seq, &g.feed)
 	if err != nil {
 		return fmt.Errorf("seed items: %w", err)
@@ -54,7 +89,7 @@ func (s *Store) seedItems(ctx context.Context, g *seeder) error {
 		for range min(5000, g.Items-g.made) {
 			g.item()
 		}
-		if err := s.write(ctx, g.write); err != nil {
+		if err := g.write(ctx); err != nil {
 			return fmt.Errorf("seed items: %w", err)
 		}
 		if g.Told != nil {
@@ -64,69 +99,52 @@ func (s *Store) seedItems(ctx context.Context, g *seeder) error {
 	return nil
 }
 
-// lookThrough does what PostgreSQL's housekeeping does after many changes.
-func (s *Store) lookThrough(ctx context.Context) (err error) {
-	conn, err := s.db.Conn(ctx)
+// withoutIndexes fills an SQLite database while its items have neither indexes nor triggers: it is several times as fast to
+// make those afterwards. A database in which that was cut short is of no use.
+func (g *seeder) withoutIndexes(ctx context.Context) error {
+	const those = ` FROM sqlite_master WHERE tbl_name = 'work_item' AND type IN ('index', 'trigger') AND sql IS NOT NULL ORDER BY type, name`
+	drops, err := g.column(ctx, `SELECT 'DROP ' || type || ' ' || name`+those)
 	if err != nil {
-		return fmt.Errorf("look through the tables: %w", err)
+		return fmt.Errorf("list indexes: %w", err)
 	}
-	defer func() { err = errors.Join(err, conn.Close()) }()
-	for _, statement := range []string{"SET statement_timeout = 0", "VACUUM (ANALYZE)", "RESET statement_timeout"} {
-		if _, err := conn.ExecContext(ctx, statement); err != nil {
+	again, err := g.column(ctx, `SELECT sql`+those)
+	if err != nil {
+		return fmt.Errorf("list indexes: %w", err)
+	}
+	if err := g.run(ctx, drops...); err != nil {
+		return err
+	}
+	if err := g.fill(ctx); err != nil {
+		return err
+	}
+	return g.run(ctx, append(again, `INSERT INTO item_text_collection (name) SELECT DISTINCT collection FROM work_item
+		WHERE collection NOT IN (SELECT name FROM item_text_collection)`, `INSERT INTO item_text (item_text) VALUES ('rebuild')`)...)
+}
+
+func (g *seeder) run(ctx context.Context, statements ...string) error {
+	for _, statement := range statements {
+		if _, err := g.db.ExecContext(ctx, statement); err != nil {
 			return fmt.Errorf("%s: %w", statement, err)
 		}
 	}
 	return nil
 }
 
-// withoutIndexes fills the items of an SQLite database while they have neither indexes nor triggers: it is several times
-// as fast to make those afterwards. A database in which that was cut short is of no use.
-func (s *Store) withoutIndexes(ctx context.Context, fill func() error) error {
-	var again []string
-	err := s.write(ctx, func(t *tx) error {
-		again = nil
-		if err := t.do(`PRAGMA cache_size = -262144`); err != nil {
-			return err
-		}
-		drops, err := t.strings(`SELECT 'DROP ' || type || ' ' || name FROM sqlite_master
-			WHERE tbl_name = 'work_item' AND type IN ('index', 'trigger') AND sql IS NOT NULL ORDER BY name`)
-		if err != nil {
-			return err
-		}
-		again, err = t.strings(`SELECT sql FROM sqlite_master
-			WHERE tbl_name = 'work_item' AND type IN ('index', 'trigger') AND sql IS NOT NULL ORDER BY type, name`)
-		for i := 0; i < len(drops) && err == nil; i++ {
-			err = t.do(drops[i])
-		}
-		return err
-	})
+// column reads a query's single text column.
+func (g *seeder) column(ctx context.Context, query string) (out []string, err error) {
+	rows, err := g.db.QueryContext(ctx, query)
 	if err != nil {
-		return fmt.Errorf("drop indexes: %w", err)
+		return nil, err
 	}
-	if err := fill(); err != nil {
-		return err
-	}
-	for _, statement := range append(again, `INSERT INTO item_text_collection (name) SELECT DISTINCT collection FROM work_item
-		WHERE collection NOT IN (SELECT name FROM item_text_collection)`, `INSERT INTO item_text (item_text) VALUES ('rebuild')`) {
-		err := s.write(ctx, func(t *tx) error {
-			err := t.do(statement)
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("%s: %w", statement, err)
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return nil, err
 		}
+		out = append(out, text)
 	}
-	return nil
-}
-
-func (s *Store) seedCollections(ctx context.Context, g *seeder) error {
-	for i := range g.Collections {
-		c := registry.Collection{Mnemonic: seedCollection(i), Profile: registry.Profile{Name: fmt.Sprintf("Collection %d", i), Owner: "ark:/99999/seed"}}
-		if err := s.PutCollection(ctx, c, "seed"); err != nil {
-			return fmt.Errorf("seed collections: %w", err)
-		}
-	}
-	return nil
+	return out, rows.Err()
 }
 
 // seedApart is a collection with a title of its own.
@@ -137,6 +155,7 @@ func seedCollection(i int) string { return fmt.Sprintf("collection_%02d", i) }
 // seeder makes one item after another.
 type seeder struct {
 	Seeding
+	db   *sql.DB
 	rand *rand.Rand
 	now  int64
 
@@ -158,6 +177,12 @@ type lane struct {
 	collection string
 }
 
+// place is where an item is on its route.
+type place struct {
+	stage  registry.Stage
+	status registry.Status
+}
+
 // seeded is an item as it is written.
 type seeded struct {
 	id, parent, name, note string
@@ -171,7 +196,7 @@ type seeded struct {
 }
 
 func (g *seeder) item() {
-	it := seeded{id: newID(), action: registry.Ingest}
+	it := seeded{id: uuid.Must(uuid.NewV7()).String(), action: registry.Ingest}
 	if g.left == 0 {
 		// The first collections get more than the last ones, as in life.
 		g.collection = int(float64(g.Collections) * g.rand.Float64() * g.rand.Float64())
@@ -254,21 +279,23 @@ func (g *seeder) add(it seeded, at int64) {
 	if finished == nil {
 		g.open = it.id
 	}
-	var why cause
+	var why registry.Cause
+	var fingerprint string
 	if it.place.status == registry.Failed {
-		why = causeOf(it.place.stage, it.class, "", "", it.note)
+		why = registry.CauseOf(it.place.stage, it.class, "", "", it.note)
+		fingerprint = why.Fingerprint()
 	}
 	g.seq++
 	priority := 5 + g.rand.IntN(3)
-	g.items.add(g.seq, it.id, Tenant, collection, parent, it.row, it.action, it.place.stage, it.place.status, priority,
-		rank(at, priority), it.name, spec, it.class, it.note, runAt, nudge, g.by, at, at, finished, it.attempt, it.retries,
+	g.items.add(g.seq, it.id, sqlstore.Tenant, collection, parent, it.row, it.action, it.place.stage, it.place.status, priority,
+		at+int64(priority)*time.Minute.Microseconds(), it.name, spec, it.class, it.note, runAt, nudge, g.by, at, at, finished, it.attempt, it.retries,
 		blockers, g.rand.Int64N(1<<30), registry.DefaultStorage, ready,
-		why.fingerprint, why.code, why.host)
+		fingerprint, why.Code, why.Host)
 	if !g.History {
 		return
 	}
 	g.feed++
-	g.events.add(newID(), g.feed, it.id, 0, registry.ActSubmit, g.by, at, "{}", collection)
+	g.events.add(uuid.Must(uuid.NewV7()).String(), g.feed, it.id, 0, registry.ActSubmit, g.by, at, "{}", collection)
 	if it.attempt > 0 {
 		g.attempts.add(it.id, it.attempt, "seed "+it.id, it.place.stage, "worker", "seed", at, at, 0, at, 5, at, registry.OutcomeDone, "{}")
 	}
@@ -283,19 +310,26 @@ func (g *seeder) clear() {
 
 func (g *seeder) sheets() []*sheet { return []*sheet{&g.items, &g.events, &g.attempts, &g.deps} }
 
-// write writes what is on the sheets.
-func (g *seeder) write(t *tx) error {
+// write writes what is on the sheets, and opens the lanes of what is ready.
+func (g *seeder) write(ctx context.Context) error {
+	tx, err := g.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
 	for _, s := range g.sheets() {
-		if err := s.write(t); err != nil {
+		if err := s.write(ctx, tx); err != nil {
 			return err
 		}
 	}
 	for l := range g.lanes {
-		if err := t.openLane(l.stage, l.collection); err != nil {
-			return err
+		_, err := tx.ExecContext(ctx, `INSERT INTO lane (stage, collection, served, active) VALUES ($1, $2, 0, 1)
+			ON CONFLICT (stage, collection) DO UPDATE SET active = 1`, l.stage, l.collection)
+		if err != nil {
+			return fmt.Errorf("open the lane of %s at %s: %w", l.collection, l.stage, err)
 		}
 	}
-	return nil
+	return tx.Commit()
 }
 
 var (

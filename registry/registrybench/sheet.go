@@ -1,6 +1,8 @@
-package sqlstore
+package registrybench
 
 import (
+	"context"
+	"database/sql"
 	"fmt"
 	"strconv"
 	"strings"
@@ -40,7 +42,7 @@ func sheetOfDeps() sheet {
 func (s *sheet) add(values ...any) { s.rows = append(s.rows, values) }
 
 // write writes all rows, some in one statement. SQLite takes time by the square of how many values one has.
-func (s *sheet) write(t *tx) error {
+func (s *sheet) write(ctx context.Context, tx *sql.Tx) error {
 	most := 1000 / len(s.columns)
 	for begin := 0; begin < len(s.rows); begin += most {
 		rows := s.rows[begin:min(begin+most, len(s.rows))]
@@ -48,7 +50,7 @@ func (s *sheet) write(t *tx) error {
 		for _, r := range rows {
 			args = append(args, r...)
 		}
-		if _, err := t.exec(s.statement(len(rows)), args...); err != nil {
+		if _, err := tx.ExecContext(ctx, s.statement(len(rows)), args...); err != nil {
 			return fmt.Errorf("write rows of %s: %w", s.table, err)
 		}
 	}
