@@ -29,6 +29,7 @@ type modelled struct {
 	until   time.Time // of its lease, when it runs
 	action  registry.Action
 	parent  string
+	jobs    bool // it failed because its jobs did
 }
 
 // model is a store beside a small picture of what must be in it.
@@ -246,7 +247,7 @@ func (m *model) settle(t *rapid.T) {
 	case registry.OutcomeSnooze:
 		it.runAt = it.runAt.Add(s.Delay)
 	case registry.OutcomeFailed:
-		it.Status = registry.Failed
+		it.Status, it.jobs = registry.Failed, false
 	case registry.OutcomeReleased, registry.OutcomeLost, registry.OutcomeWithdrawn:
 	}
 	if v.Stage != it.Stage || v.Status != it.Status || v.Tries != it.Tries {
@@ -268,7 +269,7 @@ func (m *model) usedUp(id string) {
 		it.runAt = m.clock.now()
 		m.advance(id)
 	default:
-		it.Status = registry.Failed
+		it.Status, it.jobs = registry.Failed, false
 	}
 }
 
@@ -284,7 +285,7 @@ func (m *model) advance(id string) {
 	it.Status = registry.Completed
 	for _, job := range m.items {
 		if job.parent == id && job.Status != registry.Completed {
-			it.Status = registry.Failed
+			it.Status, it.jobs = registry.Failed, true
 		}
 	}
 }
@@ -348,9 +349,9 @@ func (m *model) command(t *rapid.T, id string, act registry.Act, from registry.S
 }
 
 func (m *model) requeue(t *rapid.T) {
-	// What failed before a worker had it is a row that was refused, which never runs.
+	// What failed before a worker had it is a row that was refused, which never runs. Of a batch whose jobs failed, these are requeued.
 	id := m.some(t, func(it *modelled) bool {
-		return it.Status == registry.Failed && it.Attempt > 0 || it.Status == registry.Cancelled
+		return it.Status == registry.Failed && it.Attempt > 0 && !it.jobs || it.Status == registry.Cancelled
 	})
 	it := m.items[id]
 	route, _ := registry.RouteOf(it.action)
