@@ -3,6 +3,7 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -98,7 +99,7 @@ func TestAudit(t *testing.T) {
 	// Two people accept it, with or without a kill between; every audit tells of it from then on.
 	ann, _ := h.token("--name", "ann", "--role", "admin")
 	ben, _ := h.token("--name", "ben", "--role", "admin")
-	if r := h.as(ann, "object", "accept-older", "--reason", "the disk died"); r.code != 0 || !strings.Contains(r.stdout, "older than storage ") || !strings.Contains(r.stderr, "--approve") {
+	if r := h.as(ann, "object", "accept-older", "--reason", "the disk died"); r.code != 0 || !strings.Contains(r.stdout, "older than checkpoint ") || !strings.Contains(r.stdout, ark+"  events ") || !strings.Contains(r.stderr, "--approve") {
 		t.Fatalf("asked: %d %s%s", r.code, r.stdout, r.stderr)
 	}
 	_ = h.signal(syscall.SIGKILL)
@@ -107,7 +108,13 @@ func TestAudit(t *testing.T) {
 		t.Errorf("her own approval: %d %s", r.code, r.stderr)
 	}
 	audit(1, "OLDER")
-	if r := h.as(ben, "object", "accept-older", "--approve"); r.code != 0 || !strings.Contains(r.stdout, "checkpoint written in storage") {
+	unseen := h.as(ben, "object", "accept-older", "--approve")
+	request := regexp.MustCompile(`--agrees-to ([0-9a-f]{32})`).FindStringSubmatch(unseen.stderr)
+	if unseen.code == 0 || request == nil || !strings.Contains(unseen.stderr, ark+"  events ") || !strings.Contains(unseen.stderr, "ann asked for it") {
+		t.Fatalf("approved unseen: %d %s%s", unseen.code, unseen.stdout, unseen.stderr)
+	}
+	audit(1, "OLDER")
+	if r := h.as(ben, "object", "accept-older", "--approve", "--agrees-to", request[1]); r.code != 0 || !strings.Contains(r.stdout, "checkpoint written in storage") {
 		t.Fatalf("approved: %d %s%s", r.code, r.stdout, r.stderr)
 	}
 	_ = h.signal(syscall.SIGKILL)

@@ -6,7 +6,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
+
+	"github.com/holdfast/holdfast/registry"
 )
 
 // TestEmptyDatabase_StorageHoldsObjects: with its database lost, Holdfast does not begin a new one in silence beside what is preserved.
@@ -80,4 +83,42 @@ func TestEmptyDatabase_StorageHoldsObjects(t *testing.T) {
 		h.stop()
 	}
 	says(t, "the storage", h.runIn("", "check", filepath.Join(h.dir, "storage")).stdout, "valid")
+}
+
+// TestRestoredDatabase_NewStorage: a backup from before a storage had its first object is not called an empty database, and the way on leads to where two
+// people accept what is lost.
+func TestRestoredDatabase_NewStorage(t *testing.T) {
+	t.Parallel()
+	second := t.TempDir()
+	h := up(t, "HOLDFAST_STORAGE_URL=second=file://"+second)
+	path := filepath.Join(t.TempDir(), "a.txt")
+	if err := os.WriteFile(path, []byte("alpha"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.storedIn("kept", registry.DefaultStorage, "second")
+	if _, code := h.submit(path); code != 0 {
+		t.Fatalf("a submission ended with %d", code)
+	}
+	h.stop()
+	backup := read(t, filepath.Join(h.dir, "registry.db"))
+	h.start()
+	s, code := h.submit(path, "--collection", "kept", "--force")
+	if code != 0 || len(s.Jobs) != 1 {
+		t.Fatalf("exit=%d summary=%+v", code, s)
+	}
+	h.stop()
+	restore(t, filepath.Join(h.dir, "registry.db"), backup)
+	cmd := exec.Command(binary, "up", "--dir", h.dir, "--listen", "127.0.0.1:0")
+	cmd.Env = h.environment()
+	refused := h.finish(cmd)
+	says(t, "the start", refused.stderr, `storage "second"`, s.Jobs[0].ObjectID, "After a backup was restored")
+	accept := regexp.MustCompile(`storage accept (\S+) --registry (urn:uuid:[0-9a-f-]{36})`).FindStringSubmatch(refused.stderr)
+	if refused.code != 2 || strings.Contains(refused.stderr, "empty database") || accept == nil {
+		t.Fatalf("up ended with %d: %s", refused.code, refused.stderr)
+	}
+	if said := h.runIn("", "storage", "accept", accept[1], "--registry", accept[2]); said.code != 0 {
+		t.Fatalf("storage accept ended with %d: %s", said.code, said.stderr)
+	}
+	h.start("--paused", "restored from a backup")
+	says(t, "the restored queue", h.must(0, "queue", "status").stdout, "restored from a backup")
 }

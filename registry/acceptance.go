@@ -1,6 +1,8 @@
 package registry
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,11 +13,14 @@ import (
 // Acceptance is who asked, and who agreed, that the record of events is right although it is older than signed checkpoints, as after a
 // backup was restored.
 type Acceptance struct {
-	// Of names the checkpoints, each by its storage, its name and what was signed of it.
+	// Of names the checkpoints, each by its storage, its name, what was signed of it, and the digest of what is lost. So a consent ends when
+	// anything more is missing.
 	Of      []string  `json:"of"`
 	Reason  string    `json:"reason"`
 	AskedBy string    `json:"asked_by"`
 	AskedAt time.Time `json:"asked_at"`
+	// Replaces is whose asking, which still waited, this one took the place of; "" when none did.
+	Replaces string `json:"replaces,omitempty"`
 	// ApprovedBy is another person than AskedBy; "" while nobody has agreed.
 	ApprovedBy string     `json:"approved_by,omitempty"`
 	ApprovedAt *time.Time `json:"approved_at,omitempty"`
@@ -29,6 +34,12 @@ func (a Acceptance) Covers(of []string) bool {
 // Waits says whether another person can still agree at a time: what was asked for expires after [AskingLasts].
 func (a Acceptance) Waits(now time.Time) bool {
 	return a.ApprovedBy == "" && now.Before(a.AskedAt.Add(AskingLasts))
+}
+
+// Request names what was asked for, as who agrees was shown it: another asking has another one.
+func (a Acceptance) Request() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %d", a.Of, a.Reason, a.AskedBy, a.AskedAt.UnixMicro()))
+	return hex.EncodeToString(sum[:16])
 }
 
 // Text says for people who asked for it, and why.

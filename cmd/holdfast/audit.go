@@ -26,17 +26,18 @@ func (a *app) objectAuditCommand() *cobra.Command {
 func (a *app) objectAcceptOlderCommand() *cobra.Command {
 	var r wire.AcceptanceRequest
 	cmd := &cobra.Command{
-		Use: "accept-older --reason TEXT|--approve", Short: "Accept a record that is older than its checkpoints (needs two people)",
+		Use: "accept-older --reason TEXT|--approve [--agrees-to REQUEST]", Short: "Accept a record that is older than its checkpoints (needs two people)",
 		Args: needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.acceptOlder(cmd.Context(), r) },
 	}
 	cmd.Flags().StringVar(&r.Reason, "reason", "", "make the request, with this reason; it is kept for ever")
 	cmd.Flags().BoolVar(&r.Approve, "approve", false, "approve another person's request; it cannot be undone")
+	cmd.Flags().StringVar(&r.AgreesTo, "agrees-to", "", "with --approve: agree to this `REQUEST`, as the command has shown it")
 	return a.clientFlags(cmd)
 }
 
 func (a *app) acceptOlder(ctx context.Context, r wire.AcceptanceRequest) error {
-	if (r.Reason != "") == r.Approve {
+	if (r.Reason != "") == r.Approve || r.AgreesTo != "" && !r.Approve {
 		return usage("give either --reason TEXT or --approve")
 	}
 	c, err := a.connect()
@@ -44,6 +45,19 @@ func (a *app) acceptOlder(ctx context.Context, r wire.AcceptanceRequest) error {
 		return err
 	}
 	done, err := c.AcceptOlder(ctx, r)
+	if p := new(wire.Problem); r.AgreesTo == "" && errors.As(err, &p) && p.Code == wire.CodeConfirm {
+		for _, text := range p.Consequences {
+			a.note("%s", clean(text))
+		}
+		err = a.decide("accept that this is lost?", false)
+		if undecided := new(undecidedError); errors.As(err, &undecided) {
+			undecided.how = "--agrees-to " + p.AgreesTo
+		}
+		if err == nil {
+			r.AgreesTo = p.AgreesTo
+			done, err = c.AcceptOlder(ctx, r)
+		}
+	}
 	switch {
 	case errors.Is(err, registry.ErrSamePerson):
 		return fix(err, "`holdfast object accept-older --approve` is for another person, with a token of their own")
@@ -52,10 +66,15 @@ func (a *app) acceptOlder(ctx context.Context, r wire.AcceptanceRequest) error {
 	case a.json:
 		return a.printJSON(done)
 	case done.ApprovedBy == "":
-		for _, c := range done.Of {
-			if _, err := fmt.Fprintf(a.out, "older than %s\n", clean(c)); err != nil {
-				return err
+		for _, l := range done.Lost {
+			for _, text := range l.Text() {
+				if _, err := fmt.Fprintln(a.out, clean(text)); err != nil {
+					return err
+				}
 			}
+		}
+		if done.Replaces != "" {
+			a.note("this takes the place of what %s had asked for and nobody had approved", clean(done.Replaces))
 		}
 		a.note("asked to accept it; another admin has until %s to approve it by `%s`", timeText(done.ExpiresAt), a.commandLine("object", "accept-older", "--approve"))
 		return nil

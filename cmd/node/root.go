@@ -114,12 +114,22 @@ func (f *foundRoots) complete(ctx context.Context, n *Node, known func(ctx conte
 // records is what the Registry's own database tells of storages.
 type records interface {
 	HadReplicas(ctx context.Context, storage string) (bool, error)
+	HadObjects(ctx context.Context) (bool, error)
 	KnowsObject(ctx context.Context, id string) (bool, error)
 	Source(ctx context.Context) (string, error)
 }
 
 // errStrangeStorage says that a storage holds what a Registry does not know.
 var errStrangeStorage = errors.New("it holds objects that the Registry does not know")
+
+// What to do about a storage with strange objects; the command that accepts it follows.
+const (
+	fixEmptyDatabase = "restore the Registry's database from its backup, or correct the addresses; an empty database never learns of these objects: " +
+		"to begin with one beside them all the same, run: "
+	fixOlderDatabase = "this database knows objects, but none in this storage: is it another Registry's storage, then correct the address; was the database restored from a " +
+		"backup that is older than the first object in this storage, then take a newer backup if there is one, and otherwise start with --paused after the command below, and " +
+		"have two admins accept what is lost (docs/receipt.md, \"After a backup was restored\"): "
+)
 
 // judge refuses storages that hold objects of which this Registry, which never recorded anything there, knows nothing: its
 // database is new, or another's, and what is preserved there would be unknown to it for ever.
@@ -131,14 +141,21 @@ func (f *foundRoots) judge(ctx context.Context, n *Node, known records) error {
 	if err != nil {
 		return err
 	}
+	knowsAny, err := known.HadObjects(ctx)
+	if err != nil {
+		return err
+	}
 	var needs []need
 	for i, s := range f.storages {
 		root := f.roots[i].Root
 		if root == nil {
 			continue
 		}
-		fix := "restore the Registry's database from its backup, or correct the addresses; an empty database never learns of these objects: " +
-			"to begin with one beside them all the same, run: holdfast storage accept " + ShellWord(s.Address) + " --registry " + source
+		fix := fixEmptyDatabase
+		if knowsAny {
+			fix = fixOlderDatabase
+		}
+		fix += "holdfast storage accept " + ShellWord(s.Address) + " --registry " + source
 		needs = append(needs, need{settingStorage, s.Address, s.what(), fix, func(ctx context.Context) error {
 			had, err := known.HadReplicas(ctx, s.Name)
 			if had || err != nil {

@@ -104,6 +104,7 @@ func TestOpenRoot_NotMounted(t *testing.T) {
 // told is what a Registry's database knows.
 type told struct {
 	had     bool
+	other   bool // it knows objects in another storage
 	objects []string
 	err     error
 }
@@ -112,6 +113,8 @@ const testSource = "urn:uuid:6f1d1bb2-96a5-4c46-a30a-7a5e0a1d6a11"
 
 func (k told) HadReplicas(context.Context, string) (bool, error) { return k.had, k.err }
 func (k told) Source(context.Context) (string, error)            { return testSource, nil }
+
+func (k told) HadObjects(context.Context) (bool, error) { return k.had || k.other, k.err }
 
 func (k told) KnowsObject(_ context.Context, id string) (bool, error) {
 	return slices.Contains(k.objects, id), k.err
@@ -169,6 +172,11 @@ func TestStorageOfAnother(t *testing.T) {
 	if !errors.Is(err, errStrangeStorage) || !errors.As(err, &refused) || !strings.Contains(err.Error(), `"second"`) || strings.Contains(err.Error(), `"storage"`) ||
 		!strings.Contains(err.Error(), id) || !strings.Contains(refused.Fix, "backup") || !strings.Contains(refused.Fix, "holdfast storage accept "+all[1].Address+" --registry "+testSource) {
 		t.Errorf("a strange object: %v, want which storage, which object and what to do", err)
+	}
+	err = judge(told{other: true})
+	if !errors.Is(err, errStrangeStorage) || !errors.As(err, &refused) || strings.Contains(refused.Fix, "empty database") ||
+		!strings.Contains(refused.Fix, "accept what is lost") || !strings.HasSuffix(refused.Fix, "holdfast storage accept "+all[1].Address+" --registry "+testSource) {
+		t.Errorf("a database that knows objects elsewhere: %v, %+v, want words that fit", err, refused)
 	}
 	for name, known := range map[string]told{"announced": {objects: []string{id}}, "recorded": {had: true}} {
 		if err := judge(known); err != nil {

@@ -43,10 +43,11 @@ const (
 )
 
 // AcceptOlder notes that somebody asks to take the record for right although it is older than the checkpoints a.Of, with a.Reason, or with approve that
-// another person agrees: registry.ErrNoAcceptance when nobody asks about these, registry.ErrSamePerson. A repeat returns what is noted, and so
-// does everything that is asked after two people have agreed: whoever goes on after a kill finds that they did. Another reason is another asking, which takes the
-// place of the one before.
-func (s *Store) AcceptOlder(ctx context.Context, a registry.Acceptance, approve bool, actor string) (out registry.Acceptance, err error) {
+// another person agrees to what is named by agreesTo, its [registry.Acceptance.Request]: registry.ErrNoAcceptance when nobody asks about these,
+// registry.ErrSamePerson. When agreesTo names something else, nothing is noted, and what is asked for comes back without a consent, to be shown. A repeat
+// returns what is noted, and so does everything that is asked of the same after two people have agreed: whoever goes on after a kill finds that they did. Another
+// reason, person or gap is another asking, which takes the place of the one before and says so.
+func (s *Store) AcceptOlder(ctx context.Context, a registry.Acceptance, approve bool, agreesTo, actor string) (out registry.Acceptance, err error) {
 	const name = "acceptance"
 	actor = clean(actor)
 	err = s.write(ctx, func(t *tx) error {
@@ -74,13 +75,20 @@ func (s *Store) AcceptOlder(ctx context.Context, a registry.Acceptance, approve 
 			if err := t.twoPeople(out.AskedBy, actor); err != nil {
 				return err
 			}
+			if out.Request() != agreesTo {
+				return nil
+			}
 			out.ApprovedBy, out.ApprovedAt, kind = actor, &now, eventAcceptanceApproved
 		case strings.TrimSpace(a.Reason) == "":
 			return fmt.Errorf("%w: who is to agree must be told the reason", registry.ErrInvalid)
 		case waits && out.AskedBy == actor && out.Reason == clean(a.Reason):
 			return nil
 		default:
+			before := out
 			out = registry.Acceptance{Of: a.Of, Reason: clean(a.Reason), AskedBy: actor, AskedAt: now}
+			if before.Waits(now) {
+				out.Replaces = before.AskedBy
+			}
 		}
 		value, err := json.Marshal(out)
 		if err != nil {

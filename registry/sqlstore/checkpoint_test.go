@@ -82,6 +82,9 @@ func acceptOlder(t *testing.T, s *sqlstore.Store) {
 		actor   string
 		want    error
 		by, and string // who asked, and who approved
+		// shows: the approver has not seen it; replaces: whose asking goes.
+		shows    bool
+		replaces string
 	}{
 		{of: both, approve: true, actor: "ben", want: registry.ErrNoAcceptance},
 		{of: both, reason: " ", actor: "ann", want: registry.ErrInvalid},
@@ -91,14 +94,23 @@ func acceptOlder(t *testing.T, s *sqlstore.Store) {
 		{of: both, approve: true, actor: "ann's second", want: registry.ErrSamePerson},
 		{of: other, approve: true, actor: "ben", want: registry.ErrNoAcceptance},
 		{of: nil, approve: true, actor: "ben", want: registry.ErrNoAcceptance},
-		{of: both, reason: "another reason", actor: "cat", by: "cat"}, // who asked before has not agreed to this
-		{of: both[1:], approve: true, actor: "ann", by: "cat", and: "ann"},
-		{of: both[:1], approve: true, actor: "cat", by: "cat", and: "ann"}, // the repeat after a kill, by whomever
-		{of: both, reason: "once more", actor: "ben", by: "cat", and: "ann"},
+		{of: both, reason: "another reason", actor: "cat", by: "cat", replaces: "ann"}, // who asked before has not agreed to this
+		{of: both[1:], approve: true, actor: "ann", by: "cat", and: "ann", shows: true, replaces: "ann"},
+		{of: both[:1], approve: true, actor: "cat", by: "cat", and: "ann", replaces: "ann"}, // the repeat after a kill, by whomever
+		{of: both, reason: "once more", actor: "ben", by: "cat", and: "ann", replaces: "ann"},
 		{of: other, reason: "the next backup", actor: "ben", by: "ben"},
 		{of: both, approve: true, actor: "ann", want: registry.ErrNoAcceptance},
 	} {
-		a, err := s.AcceptOlder(ctx, registry.Acceptance{Of: step.of, Reason: step.reason}, step.approve, step.actor)
+		a, err := s.AcceptOlder(ctx, registry.Acceptance{Of: step.of, Reason: step.reason}, step.approve, "", step.actor)
+		if step.shows {
+			if a.ApprovedBy != "" {
+				t.Errorf("step %d: approved unseen: %+v", i, a)
+			}
+			a, err = s.AcceptOlder(ctx, registry.Acceptance{Of: step.of}, true, a.Request(), step.actor)
+		}
+		if a.Replaces != step.replaces {
+			t.Errorf("step %d: in place of %q, want %q", i, a.Replaces, step.replaces)
+		}
 		if !errors.Is(err, step.want) || a.AskedBy != step.by || a.ApprovedBy != step.and {
 			t.Errorf("step %d: %+v, %v; want %q and %q, %v", i, a, err, step.by, step.and, step.want)
 		}

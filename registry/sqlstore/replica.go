@@ -26,6 +26,15 @@ func (s *Store) HadReplicas(ctx context.Context, storage string) (had bool, err 
 	return had, nil
 }
 
+// HadObjects says whether an object was ever recorded, whether it was deleted since or not.
+func (s *Store) HadObjects(ctx context.Context) (had bool, err error) {
+	err = s.read.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM object WHERE head > 0 OR gone <> '')`).Scan(&had)
+	if err != nil {
+		return false, fmt.Errorf("look for recorded objects: %w", err)
+	}
+	return had, nil
+}
+
 // Source is what this Registry is called, for ever: urn:uuid: and a UUID, which its database was given when it was made.
 func (s *Store) Source(ctx context.Context) (source string, err error) {
 	if err = s.read.QueryRowContext(ctx, selectSource).Scan(&source); err != nil {

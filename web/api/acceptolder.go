@@ -2,6 +2,8 @@ package api
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -18,7 +20,7 @@ import (
 // errRewritten says that a record is not only older than what was signed, and can never be accepted.
 func errRewritten(object, what string) error {
 	return wire.NewProblem(http.StatusConflict, wire.CodeConflict, fmt.Sprintf(
-		"the record of %s was rewritten, and not only cut off: %s; this is never accepted: restore a backup that holds, and accept that one before anything is written to it",
+		"the record of %s was rewritten or cut off in the database, which no restored backup explains: %s; this is never accepted: restore a backup that holds, and accept that one before anything is written to it",
 		object, what))
 }
 
@@ -45,11 +47,21 @@ func (s *server) acceptOlder(ctx context.Context, in *acceptInput) (*output[wire
 	if err != nil {
 		return nil, err
 	}
-	decided, err := s.chains.AcceptOlder(ctx, registry.Acceptance{Of: of, Reason: strings.TrimSpace(in.Body.Reason)}, in.Body.Approve, actor(ctx))
+	if err := s.allWhole(ctx); err != nil {
+		return nil, err
+	}
+	asks := registry.Acceptance{Of: of, Reason: strings.TrimSpace(in.Body.Reason)}
+	decided, err := s.chains.AcceptOlder(ctx, asks, in.Body.Approve, in.Body.AgreesTo, actor(ctx))
 	if err != nil {
 		return nil, err
 	}
-	out := wire.Acceptance{Acceptance: decided, Written: []string{}}
+	out := wire.Acceptance{Acceptance: decided, Lost: []wire.Lost{}, Written: []string{}}
+	for _, c := range older {
+		out.Lost = append(out.Lost, c.lost)
+	}
+	if in.Body.Approve && decided.ApprovedBy == "" {
+		return nil, showLost(decided, out.Lost)
+	}
 	s.log.WarnContext(ctx, "the record is to be accepted although it is older than its checkpoints", "checkpoints", of, "asked_by", decided.AskedBy,
 		"approved_by", decided.ApprovedBy, "reason", decided.Reason)
 	if decided.ApprovedBy == "" {
@@ -96,13 +108,84 @@ func (s *server) olderThan(ctx context.Context) (older []*checkpointing, of []st
 		if acceptedName(now) <= a.Name { // it would not be the newest
 			return nil, nil, errNotOlder(fmt.Sprintf("the newest checkpoint in storage %s, %s, is of a later time than it is now: see to the clock", root.Name, a.Name))
 		}
-		older = append(older, &checkpointing{Chains: s.chains, root: root, from: a.Name, accept: &receipt.Accepted{At: now, Checkpoint: a.Name, Heads: a.Heads}})
-		of = append(of, root.Name+" "+a.Name+" "+a.Heads)
+		lost, err := lostSince(ctx, s.chains, root, a.Name, func(receipt.Gap) error { return nil })
+		if err != nil {
+			return nil, nil, err
+		}
+		older = append(older, &checkpointing{Chains: s.chains, root: root, from: a.Name, accept: &receipt.Accepted{At: now, Checkpoint: a.Name, Heads: a.Heads}, lost: lost})
+		of = append(of, root.Name+" "+a.Name+" "+a.Heads+" lost "+lost.Digest)
 	}
 	if len(older) == 0 {
 		return nil, nil, errNotOlder("the record is not older than any checkpoint: there is nothing to accept")
 	}
 	return older, of, nil
+}
+
+// showLost says what an approval agrees to: who approves has to see it first.
+func showLost(asked registry.Acceptance, lost []wire.Lost) error {
+	p := wire.NewProblem(http.StatusConflict, wire.CodeConfirm, "what was asked for cannot be undone once it is approved: look at what is lost, and confirm it to go on")
+	p.AgreesTo = asked.Request()
+	p.Consequences = []string{fmt.Sprintf("%s asked for it at %s: %s", asked.AskedBy, asked.AskedAt.UTC().Format(time.DateTime), asked.Reason)}
+	if asked.Replaces != "" {
+		p.Consequences = append(p.Consequences, "this took the place of what "+asked.Replaces+" had asked for")
+	}
+	for _, l := range lost {
+		p.Consequences = append(p.Consequences, l.Text()...)
+	}
+	return p
+}
+
+// allWhole looks at every chain, also at those that end as the newest checkpoint says. One that does not hold by itself, or does not reach what a receipt in
+// the same database says, was changed in that database: a backup has whole chains, with their receipts.
+func (s *server) allWhole(ctx context.Context) error {
+	for after := ""; ; {
+		page, err := s.all.Objects(ctx, registry.ObjectQuery{After: after, Limit: pageOfLines})
+		if err != nil {
+			return err
+		}
+		for _, row := range page.Rows {
+			o, err := s.all.Object(ctx, row.ID)
+			if err != nil {
+				return err
+			}
+			switch report, err := s.auditChain(ctx, o); {
+			case err != nil:
+				return err
+			case !report.Valid:
+				return errRewritten(o.ID, fmt.Sprintf("event %d: %s", report.Faults[0].Event, report.Faults[0].Message))
+			}
+		}
+		if after = page.Next; after == "" {
+			return nil
+		}
+	}
+}
+
+// lostSince goes through what a record lacks of what the checkpoint of a name has, and hands each gap to one. The record is an error when it has another event
+// than was signed, or a chain that does not hold by itself.
+func lostSince(ctx context.Context, r chains, root ocfl.Named, name string, one func(receipt.Gap) error) (wire.Lost, error) {
+	lost, sum := wire.Lost{Storage: root.Name, Checkpoint: name, Gaps: []wire.Gap{}}, sha256.New()
+	_, err := readCheckpoint(ctx, r, root, name, receipt.CheckpointLines{End: func(e receipt.ChainEnd) error {
+		state, fault, err := compareEnd(ctx, r, e)
+		if err != nil || state == endSame {
+			return err
+		} else if state == endRewritten {
+			return errRewritten(e.Object, fault.Message)
+		}
+		last, err := wholeChain(ctx, r, e.Object)
+		if err != nil {
+			return err
+		}
+		gap := receipt.Gap{Object: e.Object, After: last, To: e.Seq, Hash: e.Hash}
+		lost.Objects, lost.Events = lost.Objects+1, lost.Events+gap.To-gap.After
+		if len(lost.Gaps) < mostCheckpointFaults {
+			lost.Gaps = append(lost.Gaps, wire.Gap{ObjectID: gap.Object, First: gap.After + 1, Last: gap.To})
+		}
+		_, _ = fmt.Fprintf(sum, "%q %d %d %s\n", gap.Object, gap.After, gap.To, gap.Hash)
+		return one(gap)
+	}})
+	lost.Digest = "sha256:" + hex.EncodeToString(sum.Sum(nil))
+	return lost, err
 }
 
 // prefixOfEarlier compares the record with the checkpoints before the newest one, back to the last one at which a gap was accepted: an event that

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -80,6 +82,18 @@ func (b *bench) addEvent(t *testing.T, ark string) {
 	b.settle(t, registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeDone})
 }
 
+// approve agrees to what the client is shown, and returns that, too.
+func approve(t *testing.T, c *client.Client) (wire.Acceptance, []string, error) {
+	t.Helper()
+	done, err := c.AcceptOlder(t.Context(), wire.AcceptanceRequest{Approve: true})
+	p := new(wire.Problem)
+	if !errors.As(err, &p) || p.Code != wire.CodeConfirm {
+		return done, nil, err
+	}
+	done, err = c.AcceptOlder(t.Context(), wire.AcceptanceRequest{Approve: true, AgreesTo: p.AgreesTo})
+	return done, p.Consequences, err
+}
+
 // older makes the database one that has lost all of one object's events, or with from those from this number on.
 func older(from int64) func(*registry.Premis) bool {
 	return func(e *registry.Premis) bool { return e.ObjectID != otherARK || e.Seq < from }
@@ -124,7 +138,10 @@ func TestAcceptOlder(t *testing.T) {
 			if asked.AskedBy != "ann" || asked.ApprovedBy != "" || len(asked.Of) != 2 || len(asked.Written) > 0 {
 				t.Errorf("asked: %+v", asked)
 			}
-			if _, err := ann.AcceptOlder(ctx, wire.AcceptanceRequest{Approve: true}); !errors.Is(err, registry.ErrSamePerson) {
+			if len(asked.Lost) != 2 || asked.Lost[0].Objects != 1 || asked.Lost[0].Events < 1 || len(asked.Lost[0].Gaps) != 1 || asked.Lost[0].Gaps[0].ObjectID != otherARK {
+				t.Errorf("shown who asks: %+v", asked.Lost)
+			}
+			if _, _, err := approve(t, ann); !errors.Is(err, registry.ErrSamePerson) {
 				t.Errorf("her own approval: %v", err)
 			}
 			if report, err := ann.AuditCheckpoints(ctx, ""); err != nil || report.Valid || report.Storages[0].Older != 1 {
@@ -134,8 +151,12 @@ func TestAcceptOlder(t *testing.T) {
 			// The first storage has its checkpoint when the process dies, the second has a part of one.
 			for i, after := range []int{0, 1, 200} {
 				x.second.after = after
-				if _, err = ben.AcceptOlder(ctx, wire.AcceptanceRequest{Approve: true}); err == nil {
+				_, shown, err := approve(t, ben)
+				if err == nil {
 					t.Fatal("it did not die")
+				}
+				if said := strings.Join(shown, "\n"); i == 0 && (!strings.Contains(said, "ann asked for it") || !strings.Contains(said, ask.Reason) || !strings.Contains(said, otherARK+"  events 1 to ")) {
+					t.Errorf("shown who approves: %q", said)
 				}
 				x.second.after = -1
 				report, err := ann.AuditCheckpoints(ctx, "")
@@ -188,6 +209,7 @@ func TestAcceptOlder(t *testing.T) {
 // that does not hold by itself, or a checkpoint that does not.
 func TestAcceptOlder_Rewritten(t *testing.T) {
 	t.Parallel()
+	receipts := map[string]bool{"cut off before its receipt": true}
 	for name, event := range map[string]func(*registry.Premis) bool{
 		"another event": func(e *registry.Premis) bool {
 			if e.ObjectID == objectARK {
@@ -196,7 +218,14 @@ func TestAcceptOlder_Rewritten(t *testing.T) {
 			return e.ObjectID != otherARK
 		},
 		"signed the day before": nil, // below
-		"a chain with a hole":   func(e *registry.Premis) bool { return e.ObjectID != otherARK || e.Seq == 2 },
+		"an event of an object that lost nothing, its hash left": func(e *registry.Premis) bool {
+			if e.ObjectID == objectARK && e.Seq == 1 {
+				e.Detail = "FORGED"
+			}
+			return e.ObjectID != otherARK
+		},
+		"cut off before its receipt": func(e *registry.Premis) bool { return e.ObjectID != otherARK },
+		"a chain with a hole":        func(e *registry.Premis) bool { return e.ObjectID != otherARK || e.Seq == 2 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -220,12 +249,9 @@ func TestAcceptOlder_Rewritten(t *testing.T) {
 				x.addEvent(t, otherARK)
 				must(t, x.checkpoint(3))
 			}
-			x.r.event = event
-			ann, ben := x.person(t, "ann"), x.person(t, "ben")
+			x.r.event, x.r.receipts = event, receipts[name]
+			ann := x.person(t, "ann")
 			_, err = ann.AcceptOlder(t.Context(), wire.AcceptanceRequest{Reason: "restored"})
-			if err == nil { // it is seen by the one who looks at each chain
-				_, err = ben.AcceptOlder(t.Context(), wire.AcceptanceRequest{Approve: true})
-			}
 			problemOf(t, err, http.StatusConflict, wire.CodeConflict)
 			if !strings.Contains(err.Error(), "rewritten") {
 				t.Errorf("refused: %v", err)
@@ -236,5 +262,54 @@ func TestAcceptOlder_Rewritten(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestAcceptOlder_MoreIsLost: what two people agreed to is what was lost then. When more is missing, after a kill and after the asking alike, it is asked
+// for anew, and who approves agrees to what they were shown, not to what took its place.
+func TestAcceptOlder_MoreIsLost(t *testing.T) {
+	t.Parallel()
+	store, err := dir.Create(t.TempDir())
+	must(t, err)
+	t.Cleanup(func() { _ = store.Close() })
+	x := newRestored(t, store)
+	ctx := t.Context()
+	ann, ben, cat := x.person(t, "ann"), x.person(t, "ben"), x.person(t, "cat")
+	more := func(*registry.Premis) bool { return false }
+
+	x.r.event = older(1)
+	_, err = ann.AcceptOlder(ctx, wire.AcceptanceRequest{Reason: "restored"})
+	must(t, err)
+	_, err = ben.AcceptOlder(ctx, wire.AcceptanceRequest{Approve: true})
+	shown := problemOf(t, err, http.StatusConflict, wire.CodeConfirm)
+	again, err := cat.AcceptOlder(ctx, wire.AcceptanceRequest{Reason: "something else"})
+	must(t, err)
+	if again.Replaces != "ann" {
+		t.Errorf("asked anew: %+v, want that it says whose asking went", again)
+	}
+	_, err = ben.AcceptOlder(ctx, wire.AcceptanceRequest{Approve: true, AgreesTo: shown.AgreesTo})
+	if p := problemOf(t, err, http.StatusConflict, wire.CodeConfirm); p.AgreesTo == shown.AgreesTo || !strings.Contains(strings.Join(p.Consequences, "\n"), "something else") {
+		t.Errorf("approved what was not shown: %+v", p)
+	}
+	x.r.event = more
+	if _, _, err = approve(t, ben); !errors.Is(err, registry.ErrNoAcceptance) {
+		t.Errorf("approved after more was lost: %v", err)
+	}
+
+	x.r.event, x.second.after = older(1), 0
+	if _, _, err = approve(t, ben); err == nil {
+		t.Fatal("it did not die")
+	}
+	x.second.after = -1
+	before := x.checkpoints(t)
+	file := filepath.Join(x.folder, "storage", "extensions", "holdfast-checkpoints", before[len(before)-1])
+	must(t, os.Remove(file))
+	x.r.event = more
+	third, err := ann.AcceptOlder(ctx, wire.AcceptanceRequest{Reason: "me only"})
+	if err != nil || third.ApprovedBy != "" || len(third.Written) > 0 {
+		t.Errorf("one person alone: %+v, %v", third, err)
+	}
+	if names := x.checkpoints(t); len(names) != len(before)-1 {
+		t.Errorf("there are %v", names)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -28,9 +27,9 @@ type Chains interface {
 	ChainEnds(ctx context.Context, after string, limit int) ([]receipt.ChainEnd, error)
 	// SignCheckpoint signs; nil: nothing can be signed here.
 	SignCheckpoint(ctx context.Context, c receipt.Checkpoint) ([]byte, error)
-	// AcceptOlder notes who asks, or with approve who agrees, that the record is right although it is older than checkpoints; see
+	// AcceptOlder notes who asks, or with approve who agrees to what, that the record is right although it is older than checkpoints; see
 	// sqlstore.Store.
-	AcceptOlder(ctx context.Context, a registry.Acceptance, approve bool, actor string) (registry.Acceptance, error)
+	AcceptOlder(ctx context.Context, a registry.Acceptance, approve bool, agreesTo, actor string) (registry.Acceptance, error)
 }
 
 // chains is the record of events as it is compared with a checkpoint.
@@ -103,6 +102,7 @@ type checkpointing struct {
 	root   ocfl.Named
 	from   string            // the newest one there; what was accepted before stands in it. "": there is none
 	accept *receipt.Accepted // not nil: the record is older than that one, and is to be taken for right
+	lost   wire.Lost         // with accept: what is accepted as lost
 }
 
 // write writes a checkpoint, which is there whole or not at all. Without chains there is nothing to write.
@@ -154,33 +154,17 @@ func (c *checkpointing) carry(ctx context.Context, w *receipt.CheckpointWriter) 
 	if c.from == "" {
 		return nil
 	}
-	first := c.accept != nil
-	_, err := readCheckpoint(ctx, c.Chains, c.root, c.from, receipt.CheckpointLines{
-		Accepted: w.Accept,
-		Gap:      w.Gap,
-		End: func(e receipt.ChainEnd) error {
-			if c.accept == nil {
-				return nil
-			}
-			if first {
-				first = false
-				if err := w.Accept(*c.accept); err != nil {
-					return err
-				}
-			}
-			state, _, err := compareEnd(ctx, c.Chains, e)
-			if err != nil || state == endSame {
-				return err
-			} else if state == endRewritten {
-				return errRewritten(e.Object, "event "+strconv.FormatInt(e.Seq, 10)+" is another one than "+c.from+" says")
-			}
-			last, err := wholeChain(ctx, c.Chains, e.Object)
-			if err != nil {
-				return err
-			}
-			return w.Gap(receipt.Gap{Object: e.Object, After: last, To: e.Seq, Hash: e.Hash})
-		},
-	})
+	_, err := readCheckpoint(ctx, c.Chains, c.root, c.from, receipt.CheckpointLines{Accepted: w.Accept, Gap: w.Gap})
+	if err != nil || c.accept == nil {
+		return err
+	}
+	if err := w.Accept(*c.accept); err != nil {
+		return err
+	}
+	lost, err := lostSince(ctx, c.Chains, c.root, c.from, w.Gap)
+	if err == nil && lost.Digest != c.lost.Digest {
+		err = errNotOlder("the record has changed since it was looked at, so nothing was accepted: see to it that nothing writes, and ask again")
+	}
 	return err
 }
 
@@ -373,18 +357,24 @@ func (s *server) auditObject(ctx context.Context, in *ObjectID) (*output[wire.Au
 	if err != nil {
 		return nil, err
 	}
+	report, err := s.auditChain(ctx, o)
+	if err == nil && !report.Valid {
+		s.log.ErrorContext(ctx, "a chain of events was tampered with", "object", o.ID, "faults", len(report.Faults), "first", report.Faults[0].Message)
+	}
+	return &output[wire.AuditReport]{Body: report}, err
+}
+
+// auditChain is auditObject of an object with its versions.
+func (s *server) auditChain(ctx context.Context, o registry.Object) (wire.AuditReport, error) {
 	a := &chainAudit{server: s, AuditReport: wire.AuditReport{ObjectID: o.ID, Faults: []wire.AuditFault{}}, ends: map[int64]map[string]int{}}
 	if err := a.receipts(ctx, o); err != nil {
-		return nil, err
+		return wire.AuditReport{}, err
 	}
 	if err := a.follow(ctx); err != nil {
-		return nil, err
+		return wire.AuditReport{}, err
 	}
 	a.Valid = len(a.Faults) == 0
-	if !a.Valid {
-		s.log.ErrorContext(ctx, "a chain of events was tampered with", "object", o.ID, "faults", len(a.Faults), "first", a.Faults[0].Message)
-	}
-	return &output[wire.AuditReport]{Body: a.AuditReport}, nil
+	return a.AuditReport, nil
 }
 
 type chainAudit struct {

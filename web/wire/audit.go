@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
@@ -60,17 +61,42 @@ type Gap struct {
 	Last     int64  `json:"last" doc:"Number of the last one that was signed"`
 }
 
+// Text says for people what is lost, a line each.
+func (l Lost) Text() []string {
+	lines := []string{fmt.Sprintf("older than checkpoint %s in storage %s: objects with lost events: %d, lost events: %d", l.Checkpoint, l.Storage, l.Objects, l.Events)}
+	for _, g := range l.Gaps {
+		lines = append(lines, fmt.Sprintf("  %s  events %d to %d", g.ObjectID, g.First, g.Last))
+	}
+	if more := l.Objects - int64(len(l.Gaps)); more > 0 {
+		lines = append(lines, fmt.Sprintf("  and %d more objects", more))
+	}
+	return lines
+}
+
 // AcceptanceRequest asks that the record be accepted although it is older than its checkpoints, or agrees.
 type AcceptanceRequest struct {
 	Reason  string `json:"reason,omitempty" maxLength:"2000" doc:"Asks, and says why; it is kept for ever"`
 	Approve bool   `json:"approve,omitempty" doc:"Agrees to what another person has asked for"`
+	// AgreesTo is what the approver was shown.
+	AgreesTo string `json:"agrees_to,omitempty" maxLength:"200" doc:"With approve: the agrees_to of the confirmation-needed problem that showed what is lost"`
 }
 
 // Acceptance is what was decided, and what was written.
 type Acceptance struct {
 	registry.Acceptance
 	ExpiresAt time.Time `json:"expires_at,omitzero" doc:"Until when another person can approve it"`
+	Lost      []Lost    `json:"lost" doc:"What is lost by the newest checkpoint of each storage that the record is older than"`
 	Written   []string  `json:"written" doc:"The checkpoints that were written, each by its storage and name"`
+}
+
+// Lost is what a record lacks of what a checkpoint has.
+type Lost struct {
+	Storage    string `json:"storage"`
+	Checkpoint string `json:"checkpoint" doc:"That the record is older than"`
+	Objects    int64  `json:"objects" doc:"Whose last events are lost"`
+	Events     int64  `json:"events" doc:"That are lost of them, at least: others may have come after the checkpoint"`
+	Gaps       []Gap  `json:"gaps" doc:"The first hundred"`
+	Digest     string `json:"digest" doc:"Of all gaps: sha256 and hex"`
 }
 
 // CheckpointFault is an object whose record is not what a checkpoint says.

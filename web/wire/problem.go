@@ -80,8 +80,8 @@ type Problem struct {
 	AllowedActs []registry.Act `json:"allowed_acts,omitempty" doc:"What may be asked of the item instead"`
 	// Consequences are what an act would take along, a sentence each, with CodeConfirm.
 	Consequences []string `json:"consequences,omitempty" doc:"What the act would take along; confirm it to go on"`
-	// AgreesTo is whose asking the confirmation agrees to, with CodeConfirm of act abandon.
-	AgreesTo string `json:"agrees_to,omitempty" doc:"abandon: the other admin's request that would be agreed to; send it back with the confirmation"`
+	// AgreesTo is whose asking the confirmation agrees to, with CodeConfirm of act abandon and of an older record.
+	AgreesTo string `json:"agrees_to,omitempty" doc:"abandon, and the acceptance of an older record: the other admin's request that would be agreed to; send it back with the confirmation"`
 	// Cycle are items that wait for each other, with CodeCycle.
 	Cycle []string `json:"cycle,omitempty" doc:"Ids of items, each waiting for the next, the last for the first"`
 	// Accepting says since when and why no submissions are taken, with CodeNotAccepting.
