@@ -126,6 +126,9 @@ func TestVersionAndHelp(t *testing.T) {
 	if r := holdfast(t, "submit", "--help").wants(t, exitOK); !strings.Contains(r.out, "--idempotency-key") {
 		t.Errorf("help of submit: %q", r.out)
 	}
+	if r := holdfast(t, "object", "--help").wants(t, exitOK); strings.Count(r.out, "\n  accept-older ") != 1 {
+		t.Errorf("help of object: %q, want each command once", r.out)
+	}
 }
 
 func TestEnvironment(t *testing.T) {
