@@ -76,8 +76,8 @@ func TestOnce_FirstWriterHolds(t *testing.T) {
 	id := submit(t, store)
 	w := &worker{work: func(ctx context.Context, it *base.Item) error {
 		var v string
-		err := it.Once(ctx, "ark", &v, func(ctx context.Context) (any, error) {
-			_, err := store.SaveResult(ctx, it.Lease(), "ark", []byte(`"theirs"`)) // faster
+		err := it.Once(ctx, "name", &v, func(ctx context.Context) (any, error) {
+			_, err := store.SaveResult(ctx, it.Lease(), "name", []byte(`"theirs"`)) // faster
 			return "ours", err
 		})
 		if v != "theirs" {

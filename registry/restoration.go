@@ -2,6 +2,7 @@ package registry
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -55,10 +56,14 @@ type RestorationRecord struct {
 	Events []Premis      `json:"events"`
 }
 
-// Check returns ErrInvalid for a record that no file can have.
-func (r RestorationRecord) Check() error {
+// Check returns ErrInvalid for a record that no file can have, and for a place that is not the attempt's own: what lies there can be
+// fetched by whoever reads the object.
+func (r RestorationRecord) Check(l Lease) error {
 	if r.Place == "" || r.Name == "" || r.SizeBytes <= 0 || len(r.SHA256) != 64 || r.Keep <= 0 {
 		return fmt.Errorf("%w: a restored parcel has a name, a place, a size, a SHA-256 and a time to be kept", ErrInvalid)
+	}
+	if strings.Contains(r.Name, "/") || r.Name == "." || r.Name == ".." || r.Place != RestoredKey(l, r.Name) {
+		return fmt.Errorf("%w: what attempt %d of item %s restored as %q lies at %s, not at %q", ErrInvalid, l.N, l.ItemID, r.Name, RestoredKey(l, r.Name), r.Place)
 	}
 	return nil
 }

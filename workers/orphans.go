@@ -193,7 +193,7 @@ func stagedAs(key string) registry.Orphan {
 	for _, kind := range []struct {
 		prefix string
 		kind   registry.OrphanKind
-	}{{staging.ItemsPrefix, registry.OrphanStaged}, {source.UploadsPrefix, registry.OrphanUpload}, {staging.RestoredPrefix, ""}} {
+	}{{staging.ItemsPrefix, registry.OrphanStaged}, {source.UploadsPrefix, registry.OrphanUpload}, {registry.RestoredPrefix, ""}} {
 		if rest, ok := strings.CutPrefix(key, kind.prefix); ok {
 			if id, _, inside := strings.Cut(rest, "/"); inside {
 				return registry.Orphan{Kind: kind.kind, Name: kind.prefix + id}

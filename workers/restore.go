@@ -17,7 +17,6 @@ import (
 	"github.com/holdfast/holdfast/parcel"
 	"github.com/holdfast/holdfast/premis"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/staging"
 	"github.com/holdfast/holdfast/storage"
 )
 
@@ -204,7 +203,7 @@ func (r *restoring) validate(ctx context.Context) (sum string, err error) {
 
 // publish gives the file, which was judged, its final name, of this attempt alone: what a superseded one may still write is told to nobody.
 func (r *restoring) publish(ctx context.Context) (place string, err error) {
-	place = staging.RestoredKey(r.item.Lease(), r.name())
+	place = registry.RestoredKey(r.item.Lease(), r.name())
 	if err := r.item.Writable(ctx); err != nil {
 		return "", err
 	}

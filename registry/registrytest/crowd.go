@@ -39,12 +39,20 @@ func (f *fixture) waitingAt(stage registry.Stage, collection string, n int, own 
 // waitingOf is waitingAt with jobs of a type.
 func (f *fixture) waitingOf(stage registry.Stage, collection string, n int, own bool, as registry.PayloadType) []string {
 	f.Helper()
-	id := f.submit(func(s *registry.Submission) { s.Collection = collection })
+	upload := f.unique("upload")
+	if own {
+		f.upload(upload, upload)
+	}
+	id := f.submit(func(s *registry.Submission) {
+		if s.Collection = collection; own {
+			s.Spec.URL = registry.UploadURL(upload)
+		}
+	})
 	c := f.takeItem(id)
 	jobs := newJobs(n)
 	for i := range jobs {
 		if jobs[i].Spec.Type = as; own {
-			jobs[i].Spec.URL = registry.UploadURL(f.unique("upload"))
+			jobs[i].Spec.URL = registry.UploadURL(upload)
 		}
 	}
 	_, err := f.AddJobs(f.Context(), c.Lease, jobs)

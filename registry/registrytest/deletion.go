@@ -245,7 +245,7 @@ func deletionCarriedOut(f *fixture) {
 	f.is(f.RecordDeletion(f.Context(), stale, ark, nil), registry.ErrClaimLost)
 	_, err = f.LockObject(f.Context(), c.Lease, ark) // a later attempt does so
 	f.must(err)
-	event := registry.Premis{ID: f.unique("premis"), ObjectID: ark, Version: 1, ItemID: it.ID, Type: "deletion", At: f.clock.now(), Agent: "test", Outcome: "success"}
+	event := registry.Premis{ID: f.unique("premis"), ObjectID: ark, ItemID: it.ID, Type: "deletion", At: f.clock.now(), Agent: agent, Outcome: "success"}
 	for range 2 {
 		f.must(f.RecordDeletion(f.Context(), c.Lease, ark, []registry.Premis{event}))
 	}

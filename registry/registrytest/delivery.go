@@ -30,14 +30,25 @@ func deliveryTests() []test {
 // receiver is a callback that nobody answers.
 func receiver() *registry.Callback { return &registry.Callback{URL: "https://receiver.test/mc/{job}"} }
 
+// submitTold makes a batch while its collection has a callback, which is taken from it again.
+func (f *fixture) submitTold(callback *registry.Callback) string {
+	f.Helper()
+	before, err := f.Collection(f.Context(), mnemonic)
+	f.must(err)
+	told := before.Profile
+	told.Callback = callback
+	f.collection(mnemonic, told)
+	id := f.submit()
+	f.collection(mnemonic, before.Profile)
+	return id
+}
+
 // toldJob is a job whose collection is told how it ends, at a stage.
 func (f *fixture) toldJob(callback *registry.Callback, at registry.Stage) string {
 	f.Helper()
-	id := f.submit()
+	id := f.submitTold(callback)
 	c := f.takeItem(id)
-	job := newJobs(1)
-	job[0].Spec.Profile.Callback = callback
-	_, err := f.AddJobs(f.Context(), c.Lease, job)
+	_, err := f.AddJobs(f.Context(), c.Lease, newJobs(1))
 	f.must(err)
 	f.done(c.Lease)
 	jobs := f.all(registry.ItemQuery{ParentID: id})
@@ -191,15 +202,24 @@ func failureTold(f *fixture) {
 func bornFailedTold(f *fixture) {
 	completedOnly := *receiver()
 	completedOnly.CompletedOnly = true
-	batch := f.submit()
+	for _, unasked := range []*registry.Callback{nil, &completedOnly} { // nobody is to be told, or wants to be
+		l := f.takeItem(f.submitTold(unasked)).Lease
+		jobs := newJobs(2)
+		jobs[0].Fault = "the line is wrong"
+		_, err := f.AddJobs(f.Context(), l, jobs)
+		f.must(err)
+		if all := f.carriers(); len(all) != 0 {
+			f.Errorf("%+v: items %+v", unasked, all)
+		}
+		f.done(l)
+	}
+	batch := f.submitTold(receiver())
 	l := f.takeItem(batch).Lease
 	jobs := newJobs(40)
 	for i := range jobs {
-		jobs[i].Fault, jobs[i].Spec.Profile.Callback = "the line is wrong", receiver()
+		jobs[i].Fault = "the line is wrong"
 	}
-	jobs[3].Fault = ""                             // good
-	jobs[5].Spec.Profile.Callback = nil            // nobody to be told
-	jobs[7].Spec.Profile.Callback = &completedOnly // nor wants to
+	jobs[3].Fault = "" // good
 	for range 2 {
 		_, err := f.AddJobs(f.Context(), l, jobs)
 		f.must(err)
@@ -213,14 +233,14 @@ func bornFailedTold(f *fixture) {
 		carriers[spec.Subject] = spec
 	}
 	for i, id := range f.children(batch) {
-		told := i != 3 && i != 5 && i != 7
+		told := i != 3
 		d := f.deliveries(id)
 		if (len(d) == 1) != told || told && (d[0].State != registry.StateFailed || d[0].ID != carriers[id].ID() || d[0].Tries != 0) {
 			f.Errorf("row %d: deliveries %+v", i+1, d)
 		}
 	}
-	if len(carriers) != 37 {
-		f.Errorf("%d messages, want 37", len(carriers))
+	if len(carriers) != 39 {
+		f.Errorf("%d messages, want 39", len(carriers))
 	}
 	f.done(l)
 	f.invariants()

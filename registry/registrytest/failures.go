@@ -197,7 +197,8 @@ func failuresOfRegistry(f *fixture) {
 // What was uploaded cannot come out otherwise, and no requeue of it is offered; what is mended at its address has to be fetched
 // again first. What the item itself is told, and what the group says, is one.
 func failuresOffered(f *fixture) {
-	id := f.submit()
+	f.upload("u1", "aa")
+	id := f.submit(func(s *registry.Submission) { s.Spec.URL = registry.UploadURL("u1") })
 	c := f.takeItem(id)
 	jobs := newJobs(2)
 	jobs[0].Spec.URL = registry.UploadURL("u1")

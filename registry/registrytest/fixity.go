@@ -249,7 +249,7 @@ func objectVerified(f *fixture) {
 		f.must(f.RecordCheck(f.Context(), l, registry.CheckRecord{
 			Replicas: []registry.ReplicaCheck{{Storage: storageOf, Outcome: registry.CheckGood}},
 			Events: []registry.Premis{{
-				ID: f.unique("check"), ObjectID: ark, Version: 1, ItemID: l.ItemID, Type: "fixity check", At: at[i], Outcome: "success", Detail: string(spec.File),
+				ID: f.unique("check"), ObjectID: ark, Version: 1, ItemID: l.ItemID, Type: "fixity check", At: at[i], Agent: agent, Outcome: "success", Detail: string(spec.File),
 			}},
 		}))
 		f.done(l)

@@ -16,6 +16,7 @@ const (
 	attempts = 5
 	mnemonic = "merritt_demo"
 	owner    = "ark:/99999/owner"
+	agent    = "Holdfast test" // of preservation events
 )
 
 // clock is the store's only source of time.

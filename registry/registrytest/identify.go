@@ -78,7 +78,11 @@ func localIDFinds(f *fixture) {
 }
 
 func localIDsOfOwner(f *fixture) {
-	c := f.processing(2)
+	var c []registry.Claim
+	for _, owner := range []string{"o:1", "o"} {
+		f.collection(mnemonic, registry.Profile{Owner: owner})
+		c = append(c, f.processing(1)...)
+	}
 	a := f.identify(c[0].Lease, registry.IdentifyRequest{Owner: "o:1", LocalIDs: []string{"2:x"}, Proposed: "ark:/99999/p1"})
 	b := f.identify(c[1].Lease, registry.IdentifyRequest{Owner: "o", LocalIDs: []string{"1:2:x"}, Proposed: "ark:/99999/p2"})
 	if a.ARK == b.ARK {
@@ -136,10 +140,12 @@ func mismatch(f *fixture) {
 }
 
 func otherOwner(f *fixture) {
-	c := f.processing(2)
+	c := f.processing(1)
 	f.identify(c[0].Lease, registry.IdentifyRequest{Owner: owner, Proposed: "ark:/99999/p1"})
 	f.done(c[0].Lease)
 	f.finish(c[0].Item.ID)
+	f.collection(mnemonic, registry.Profile{Owner: "ark:/99999/thief"})
+	c = append(c, f.processing(1)...)
 	_, err := f.Identify(f.Context(), c[1].Lease, registry.IdentifyRequest{Owner: "ark:/99999/thief", Supplied: "ark:/99999/p1"})
 	var m *registry.OwnerMismatch
 	if !errors.As(err, &m) || !m.ContentFault() || m.ARK != "ark:/99999/p1" {

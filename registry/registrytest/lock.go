@@ -134,7 +134,7 @@ func noOvertaking(f *fixture) {
 			batch := f.submit()
 			c := f.takeItem(batch)
 			job := newJobs(1)
-			job[0].Spec.LocalIDs, job[0].Spec.PrimaryID, job[0].Spec.Profile.Owner = named.LocalIDs, named.PrimaryID, owner
+			job[0].Spec.LocalIDs, job[0].Spec.PrimaryID = named.LocalIDs, named.PrimaryID
 			_, err := f.AddJobs(f.Context(), c.Lease, job)
 			f.must(err)
 			f.done(c.Lease)
@@ -160,7 +160,7 @@ func (f *fixture) expandRows(c registry.Claim, n int) (jobs []string) {
 	f.Helper()
 	rows := newJobs(n)
 	for i := range rows {
-		rows[i].Spec.LocalIDs, rows[i].Spec.Profile.Owner = []string{"x"}, owner
+		rows[i].Spec.LocalIDs = []string{"x"}
 	}
 	_, err := f.AddJobs(f.Context(), c.Lease, rows)
 	f.must(err)
@@ -301,7 +301,7 @@ func settleUnlocks(f *fixture) {
 func folderLock(f *fixture) {
 	c := f.processing(2)
 	ask := func(i int, ark string) error {
-		_, err := f.Identify(f.Context(), c[i].Lease, registry.IdentifyRequest{Owner: "o", Supplied: ark, Folders: []string{"folder:storage:X"}})
+		_, err := f.Identify(f.Context(), c[i].Lease, registry.IdentifyRequest{Owner: owner, Supplied: ark, Folders: []string{"folder:storage:X"}})
 		return err
 	}
 	f.must(ask(0, "ark:/99999/X"))

@@ -104,7 +104,7 @@ func eventsChained(f *fixture) {
 		v := versionRecord(f, c[i].Lease, ark, i+1, nil)
 		for n := range 3 {
 			v.Events = append(v.Events, registry.Premis{
-				ID: fmt.Sprintf("%d-%d", i, 3-n), ObjectID: ark, Version: i + 1, Type: "fixity check", Agent: "a\x00b",
+				ID: fmt.Sprintf("%d-%d", i, 3-n), ObjectID: ark, Version: i + 1, ItemID: c[i].Item.ID, Type: "fixity check", Agent: agent + "a\x00b",
 				At: f.clock.now().Add(-time.Duration(n)*time.Hour + 7), Outcome: "success", Detail: "\xff\n" + strings.Repeat("é", 2000),
 			})
 		}

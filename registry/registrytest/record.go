@@ -44,8 +44,8 @@ func versionRecord(f *fixture, l registry.Lease, object string, version int, fil
 		ObjectID: object, Version: version, Collection: mnemonic, Owner: owner, Title: fmt.Sprintf("title %d", version), Creator: "creator",
 		Date: "2026", Files: int64(len(files)), SizeBytes: 5 * int64(len(files)), CreatedAt: at, Replicas: []registry.Replica{{Storage: registry.DefaultStorage, VerifiedAt: at}},
 		Events: []registry.Premis{{
-			ID: fmt.Sprintf("%s-%d", object, version), ObjectID: object, Version: version, ItemID: l.ItemID, Type: "ingestion end", At: at,
-			Agent: "holdfast", Outcome: "success", Detail: "stored",
+			ID: fmt.Sprintf("%s-%d", object, version), ObjectID: object, Version: version, ItemID: l.ItemID, Type: "ingestion", At: at,
+			Agent: agent, Outcome: "success", Detail: "stored",
 		}},
 	}
 }
@@ -134,7 +134,7 @@ func recordRepeated(f *fixture) {
 	page, err := f.PremisEvents(f.Context(), ark, "", 0)
 	f.must(err)
 	premis := page.Rows
-	if len(premis) != 1 || premis[0].Type != "ingestion end" || premis[0].ItemID != c.Item.ID {
+	if len(premis) != 1 || premis[0].Type != "ingestion" || premis[0].ItemID != c.Item.ID {
 		f.Errorf("preservation events %+v", premis)
 	}
 	if got := f.paths(ark, 1); !slices.Equal(got, []string{"producer/a@1", "producer/b@1"}) {
@@ -260,7 +260,11 @@ func filesPaged(f *fixture) {
 }
 
 func objectsListed(f *fixture) {
-	c := f.processing(4)
+	f.collection("other", registry.Profile{Owner: owner})
+	var c []registry.Claim
+	for _, collection := range []string{mnemonic, "other", mnemonic, mnemonic} {
+		c = append(c, f.takeItem(f.waitingAt(registry.Process, collection, 1, false)[0]))
+	}
 	var arks []string
 	for i := range 3 {
 		f.clock.pass(time.Second)

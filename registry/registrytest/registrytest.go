@@ -81,6 +81,7 @@ func topics() []topic {
 		{"credential", credentialTests()},
 		{"feed", feedTests()},
 		{"subscription", subscriptionTests()},
+		{"own", ownTests()},
 	}
 }
 

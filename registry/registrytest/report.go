@@ -187,15 +187,17 @@ func reportJobs(f *fixture) {
 	f.must(err)
 	f.done(c.Lease)
 	ids := f.children(id)
-	f.bring(ids[0], registry.Notify)
-	f.settle(registry.Settlement{Lease: f.takeItem(ids[0]).Lease, Outcome: registry.OutcomeDone, Results: map[string]json.RawMessage{
-		"ark": raw(`{"ark":"ark:/99999/x","minted":true,"head":0}`), "version": raw(`1`),
-	}})
-	f.bring(ids[1], registry.Process)
+	named := func(i int, ark string) registry.Lease {
+		f.bring(ids[i], registry.Process)
+		l := f.takeItem(ids[i]).Lease
+		f.identify(l, registry.IdentifyRequest{Owner: owner, Proposed: ark})
+		return l
+	}
+	f.settle(registry.Settlement{Lease: named(0, "ark:/99999/x"), Outcome: registry.OutcomeDone, Results: map[string]json.RawMessage{"version": raw(`1`)}})
+	f.finish(ids[0])
 	f.settle(registry.Settlement{
-		Lease: f.takeItem(ids[1]).Lease, Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Error: "storage",
+		Lease: named(1, "ark:/99999/y"), Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Error: "storage",
 		Code: "http-503", Host: "s3.test", Remedy: "wait for it",
-		Results: map[string]json.RawMessage{"ark": raw(`{"ark":"ark:/99999/y","minted":true,"head":0}`)},
 	})
 	f.finish(ids[2])
 	f.command(ids[3], registry.ActCancel, "")

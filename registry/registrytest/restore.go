@@ -52,10 +52,10 @@ func (f *fixture) restoration(item string) registry.Restoration {
 func brought(l registry.Lease, ark string) registry.RestorationRecord {
 	return registry.RestorationRecord{
 		RestoredParcel: registry.RestoredParcel{
-			Name: "object-v1.tar", Place: "restores/" + l.ItemID + "/object-v1.tar", SizeBytes: 12_345, SHA256: strings.Repeat("0f", 32), Files: 7,
+			Name: "object-v1.tar", Place: registry.RestoredKey(l, "object-v1.tar"), SizeBytes: 12_345, SHA256: strings.Repeat("0f", 32), Files: 7,
 		},
 		Keep:   week,
-		Events: []registry.Premis{{ID: "restored by " + l.ItemID, ObjectID: ark, Version: 1, ItemID: l.ItemID, Type: "dissemination", Outcome: "success"}},
+		Events: []registry.Premis{{ID: "restored by " + l.ItemID, ObjectID: ark, Version: 1, ItemID: l.ItemID, Type: "dissemination", Agent: agent, Outcome: "success"}},
 	}
 }
 
@@ -195,7 +195,7 @@ func restoreRecordedOnce(f *fixture) {
 	f.clock.pass(time.Hour)
 	l = f.takeItem(r.ItemID).Lease
 	other := brought(l, ark)
-	other.Place, other.SHA256 = "elsewhere", strings.Repeat("ab", 32)
+	other.SHA256 = strings.Repeat("ab", 32) // its place is another, too
 	again, err := f.RecordRestoration(f.Context(), l, other)
 	f.must(err)
 	if diff := cmp.Diff(first, again); diff != "" {

@@ -125,9 +125,9 @@ func (f *fixture) refusedAtProcess(id string) {
 
 // seedOwners: the same local id of another owner is another lock.
 func seedOwners(f *fixture) {
-	c := f.processing(2)
-	for i, who := range []string{owner, "ark:/99999/other"} {
-		_, err := f.Identify(f.Context(), c[i].Lease, registry.IdentifyRequest{Owner: who, LocalIDs: []string{"x"}, Proposed: f.unique("ark:/99999/fk")})
+	for _, who := range []string{owner, "ark:/99999/other"} {
+		f.collection(mnemonic, registry.Profile{Owner: who})
+		_, err := f.Identify(f.Context(), f.processing(1)[0].Lease, registry.IdentifyRequest{Owner: who, LocalIDs: []string{"x"}, Proposed: f.unique("ark:/99999/fk")})
 		f.must(err)
 	}
 }

@@ -151,12 +151,9 @@ func remainsDeleted(f *fixture) {
 // untoldBatchDeleted: a delete of a batch says what becomes of jobs whose objects are preserved or announced, and does that; a purge names
 // the jobs that it waits for.
 func untoldBatchDeleted(f *fixture) {
-	batch := f.submit()
+	batch := f.submitTold(receiver())
 	c := f.takeItem(batch)
 	jobs := newJobs(4)
-	for i := range jobs {
-		jobs[i].Spec.Profile.Callback = receiver()
-	}
 	_, err := f.AddJobs(f.Context(), c.Lease, jobs)
 	f.must(err)
 	f.done(c.Lease)
@@ -193,10 +190,9 @@ func untoldBatchDeleted(f *fixture) {
 
 // reportPreserved: a job whose object is preserved is no failed preservation, in progress, report and lists; its batch says so.
 func reportPreserved(f *fixture) {
-	batch := f.submit()
+	batch := f.submitTold(receiver())
 	c := f.takeItem(batch)
 	jobs := newJobs(3)
-	jobs[1].Spec.Profile.Callback = receiver()
 	_, err := f.AddJobs(f.Context(), c.Lease, jobs)
 	f.must(err)
 	f.done(c.Lease)

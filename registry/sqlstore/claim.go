@@ -65,6 +65,8 @@ func (t *tx) claimAll(ws []*write) error {
 			w.err = strangers[w]
 		case repeated && former == nil: // asked for by another claim of this group
 			again = append(again, w)
+		case repeated && !former.of(c.ClaimRequest):
+			w.err = fmt.Errorf("%w: request id %q is of another claim, for another stage or with another token", registry.ErrInvalid, c.RequestID)
 		case repeated:
 			err = t.repeat(c, *former)
 		case held:
@@ -148,7 +150,13 @@ func (t *tx) ringAgain(taken registry.WorkItem, hint string) error {
 // former is an attempt that a request got before.
 type former struct {
 	registry.Lease
-	over bool
+	stage registry.Stage
+	over  bool
+}
+
+// of says whether a request may be the one that got the attempt: for the same stage, and with the same token, as in tx.live.
+func (f former) of(r registry.ClaimRequest) bool {
+	return f.stage == r.Stage && (r.Token == "" || f.Token == "" || r.Token == f.Token)
 }
 
 // claimed returns what requests got that were made before; and by worker the items that workers are kept free for.
@@ -158,11 +166,11 @@ func (t *tx) claimed(ws []*write) (known map[string]*former, kept map[string]str
 		ids[i] = w.claim.RequestID
 	}
 	known, kept = map[string]*former{}, map[string]string{}
-	err = each(t.ask(`SELECT request_id, item_id, n, finished_at IS NOT NULL FROM attempt WHERE `+t.among("request_id")+`
-		UNION ALL SELECT worker, item_id, 0, FALSE FROM alone`, t.list(ids)), "look for repeated requests", func(row scanner) error {
+	err = each(t.ask(`SELECT request_id, item_id, n, finished_at IS NOT NULL, stage, COALESCE(token, '') FROM attempt WHERE `+t.among("request_id")+`
+		UNION ALL SELECT worker, item_id, 0, FALSE, '', '' FROM alone`, t.list(ids)), "look for repeated requests", func(row scanner) error {
 		var id string
 		var f former
-		if err := row.Scan(&id, &f.ItemID, &f.N, &f.over); err != nil {
+		if err := row.Scan(&id, &f.ItemID, &f.N, &f.over, &f.stage, &f.Token); err != nil {
 			return err
 		}
 		if f.N == 0 {
@@ -182,7 +190,7 @@ func (t *tx) repeat(c *claiming, f former) (err error) {
 		c.refused, err = t.refuse(c.ClaimRequest, nil)
 		return err
 	}
-	c.got.Lease = f.Lease
+	c.got.Lease = registry.Lease{ItemID: f.ItemID, N: f.N}
 	c.got.Item, err = t.item(f.ItemID)
 	return err
 }

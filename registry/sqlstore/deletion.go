@@ -352,7 +352,11 @@ func (s *Store) RecordDeletion(ctx context.Context, l registry.Lease, objectID s
 		if err := t.do(`UPDATE deletion SET status = $2, deleted_at = $3 WHERE id = $1`, d.id, registry.DeletionDeleted, t.now); err != nil {
 			return err
 		}
-		if err := t.premis(events...); err != nil {
+		it, err := t.item(l.ItemID)
+		if err != nil {
+			return err
+		}
+		if err := t.premis(subject{it, objectID, 0, deleteEvents}, events...); err != nil { // of no one version: all are gone
 			return err
 		}
 		return t.event(l.ItemID, l.N, eventDeleted, "worker", map[string]any{"object_id": objectID, "version": d.Last.Version})

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -18,7 +17,7 @@ func (s *Store) NoteDelivery(ctx context.Context, l registry.Lease, try registry
 		if err != nil {
 			return err
 		}
-		if err := carries(it, try.Message); err != nil {
+		if try.Message, err = t.ownMessage(it, try.Message); err != nil {
 			return err
 		}
 		try.Error = clean(try.Error)
@@ -70,15 +69,6 @@ func (t *tx) noteTry(try registry.DeliveryTry) (d registry.Delivery, err error) 
 		return d, err
 	}
 	return scanDelivery(t.row(`SELECT `+deliveryColumns+` FROM delivery WHERE id = $1`, m.ID()))
-}
-
-// carries returns ErrInvalid unless an item may tell this message: it is the message's subject, or was made for it.
-func carries(it registry.WorkItem, m registry.DeliverySpec) error {
-	spec, ok := registry.DeliverySpecIn(it.Spec)
-	if it.Action == registry.DeliverMessage && ok && spec.ID() == m.ID() || it.ID == m.Subject {
-		return nil
-	}
-	return fmt.Errorf("%w: item %s does not tell of item %s", registry.ErrInvalid, it.ID, m.Subject)
 }
 
 // announce makes the row of a message, which is left as it is when it is there; carrier is the item that goes on with it.
@@ -150,6 +140,9 @@ func (s *Store) PassOn(ctx context.Context, l registry.Lease, m registry.Deliver
 		if it.ID != m.Subject {
 			return fmt.Errorf("%w: item %s does not tell of item %s", registry.ErrInvalid, it.ID, m.Subject)
 		}
+		if m, err = t.ownMessage(it, m); err != nil {
+			return err
+		}
 		var carrier string
 		err = t.get(`SELECT item_id FROM delivery WHERE id = $1`, []any{m.ID()}, &carrier)
 		if carrier != "" || err != nil && !errors.Is(err, sql.ErrNoRows) {
@@ -215,11 +208,8 @@ func (t *tx) tellBorn(jobs []newItem) error {
 
 // callbackOf is the callback that a job's collection had when it was submitted; nil: none.
 func callbackOf(it registry.WorkItem) (*registry.Callback, error) {
-	var spec registry.Spec
-	if err := json.Unmarshal(it.Spec, &spec); err != nil {
-		return nil, fmt.Errorf("decode spec of item %s: %w", it.ID, err)
-	}
-	return spec.Profile.Callback, nil
+	spec, err := specOf(it)
+	return spec.Profile.Callback, err
 }
 
 // Redeliver implements registry.Administering.

@@ -58,6 +58,9 @@ func (t *tx) identify(it registry.WorkItem, r registry.IdentifyRequest) (registr
 		id.Head, err = t.head(id.ARK)
 		return id, nil, err
 	}
+	if err := ownOwner(it, r.Owner); err != nil {
+		return id, nil, err
+	}
 	// Local ids first: what they name cannot change once they are ours.
 	if locked, err := t.lock(it, keys); err != nil || locked != nil {
 		return registry.Identity{}, locked, err

@@ -170,6 +170,13 @@ func (s *Store) RecordVersion(ctx context.Context, l registry.Lease, v registry.
 		if err != nil || recorded {
 			return err
 		}
+		it, err := t.item(l.ItemID)
+		if err != nil {
+			return err
+		}
+		if err := ownVersion(it, v); err != nil {
+			return err
+		}
 		err = t.do(`UPDATE object_version SET status = 'recorded', files = $3, size_bytes = $4, created_at = $5,
 			recorded_at = $6 WHERE object_id = $1 AND version = $2`,
 			v.ObjectID, v.Version, v.Files, v.SizeBytes, micros(v.CreatedAt), t.now)
@@ -182,13 +189,13 @@ func (s *Store) RecordVersion(ctx context.Context, l registry.Lease, v registry.
 		if err != nil {
 			return err
 		}
-		if err := t.replicas(l.ItemID, v); err != nil {
+		if err := t.replicas(it, v); err != nil {
 			return err
 		}
 		if err := t.noteInventory(v); err != nil {
 			return err
 		}
-		if err := t.premis(v.Events...); err != nil {
+		if err := t.premis(subject{it, v.ObjectID, v.Version, recordEvents}, v.Events...); err != nil {
 			return err
 		}
 		if manifest != nil {
@@ -206,11 +213,7 @@ func (s *Store) RecordVersion(ctx context.Context, l registry.Lease, v registry.
 
 // replicas notes where the version is, which must be wherever it is to be. A storage that has it has all the versions before it,
 // too: those that it lacked came with this one.
-func (t *tx) replicas(itemID string, v registry.VersionRecord) error {
-	it, err := t.item(itemID)
-	if err != nil {
-		return err
-	}
+func (t *tx) replicas(it registry.WorkItem, v registry.VersionRecord) error {
 	for _, name := range it.Storages {
 		if !slices.ContainsFunc(v.Replicas, func(r registry.Replica) bool { return r.Storage == name && !r.VerifiedAt.IsZero() }) {
 			return fmt.Errorf("%w: nobody has verified it in storage %q", registry.ErrInvalid, name)

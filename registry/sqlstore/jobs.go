@@ -59,6 +59,10 @@ func (t *tx) addJobs(batch registry.WorkItem, jobs []registry.NewJob) (added int
 	if err != nil {
 		return 0, err
 	}
+	submitted, err := specOf(batch)
+	if err != nil {
+		return 0, err
+	}
 	route, _ := registry.RouteOf(registry.Ingest)
 	open := 0
 	var items []newItem
@@ -71,6 +75,9 @@ func (t *tx) addJobs(batch registry.WorkItem, jobs []registry.NewJob) (added int
 			continue
 		}
 		there[j.Line] = true
+		if j, err = ownJob(batch, submitted, j); err != nil {
+			return 0, err
+		}
 		if !counted {
 			j.Row = 0
 		}

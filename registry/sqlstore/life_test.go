@@ -101,7 +101,7 @@ func (l *life) script() []call {
 	add := func(cs ...call) { all = append(all, cs...) }
 	add(l.beginning()...)
 	add(l.claim(registry.Expand), l.call("add jobs", func(ctx context.Context) error {
-		_, err := l.s.AddJobs(ctx, l.lease, []registry.NewJob{{Line: 1, Name: "a", Spec: told()}, {Line: 2, Name: "b", Spec: told()}, {Line: 3, Name: "c", Fault: "bad"}})
+		_, err := l.s.AddJobs(ctx, l.lease, []registry.NewJob{{Line: 1, Name: "a"}, {Line: 2, Name: "b"}, {Line: 3, Name: "c", Fault: "bad"}})
 		return err
 	}), l.done(), l.call("look", func(ctx context.Context) error {
 		page, err := l.s.Items(ctx, registry.ItemQuery{ParentID: l.batch})
@@ -214,7 +214,7 @@ func (l *life) deletion() []call {
 			return err
 		}),
 		{name: "record the deletion", portions: []string{"stored_file"}, run: func(ctx context.Context) error {
-			return l.s.RecordDeletion(ctx, l.lease, l.ark, []registry.Premis{{ID: "deletion", ObjectID: l.ark, Version: 1, Type: "deletion"}})
+			return l.s.RecordDeletion(ctx, l.lease, l.ark, []registry.Premis{{ID: "deletion", ObjectID: l.ark, ItemID: l.lease.ItemID, Type: "deletion", Agent: "Holdfast"}})
 		}},
 		l.done(),
 	}
@@ -250,9 +250,10 @@ func (l *life) retention() []call {
 	}
 }
 
-// told is the spec of a job whose collection has a callback.
-func told() registry.Spec {
-	return registry.Spec{Profile: registry.Profile{Callback: &registry.Callback{URL: "https://receiver.test/", GoesOn: true}}}
+// told is a profile of a collection that has a callback.
+func told(p registry.Profile) registry.Profile {
+	p.Callback = &registry.Callback{URL: "https://receiver.test/", GoesOn: true}
+	return p
 }
 
 // deliveries are of the job that failed, by its own item, and of the one that completes, which passes its message on.
@@ -270,9 +271,10 @@ func (l *life) deliveries() []call {
 		return err
 	})
 	return []call{
+		l.claim(registry.Deliver), read, note(200, ""), l.done(), // of the bad row
 		l.claim(registry.Deliver), read, note(503, "not now"), note(200, ""), l.done(),
 		l.claim(registry.Notify), l.call("think of a message", func(context.Context) error {
-			m = registry.DeliverySpec{Subject: l.lease.ItemID, State: registry.StateCompleted, Callback: *told().Profile.Callback}
+			m = registry.DeliverySpec{Subject: l.lease.ItemID, State: registry.StateCompleted, Callback: *told(registry.Profile{}).Callback}
 			return nil
 		}), note(503, "not now"), l.call("pass on", func(ctx context.Context) error { return l.s.PassOn(ctx, l.lease, m) }), l.done(),
 		l.claim(registry.Deliver), read, note(200, ""), l.done(),
@@ -300,7 +302,7 @@ func (l *life) checks() []call {
 		}), l.call("mended", func(ctx context.Context) error {
 			return l.s.RecordCheck(ctx, l.lease, registry.CheckRecord{
 				Replicas: []registry.ReplicaCheck{{Storage: "s", Outcome: registry.CheckRepaired}},
-				Events:   []registry.Premis{{ID: fmt.Sprint("check", l.lease.ItemID), ObjectID: l.ark, Type: "fixity check"}},
+				Events:   []registry.Premis{{ID: fmt.Sprint("check", l.lease.ItemID), ObjectID: l.ark, Version: 1, ItemID: l.lease.ItemID, Type: "fixity check", Agent: "Holdfast"}},
 			})
 		}), l.done()}
 	}
@@ -319,8 +321,8 @@ func (l *life) restores() []call {
 	})
 	return []call{ask, l.claim(registry.Restore), l.call("record what was restored", func(ctx context.Context) error {
 		_, err := l.s.RecordRestoration(ctx, l.lease, registry.RestorationRecord{
-			RestoredParcel: registry.RestoredParcel{Name: "n", Place: "p", SizeBytes: 1, SHA256: strings.Repeat("0", 64)}, Keep: time.Hour,
-			Events: []registry.Premis{{ID: "restored " + l.lease.ItemID, ObjectID: l.ark, Type: "dissemination"}},
+			RestoredParcel: registry.RestoredParcel{Name: "n", Place: registry.RestoredKey(l.lease, "n"), SizeBytes: 1, SHA256: strings.Repeat("0", 64)}, Keep: time.Hour,
+			Events: []registry.Premis{{ID: "restored " + l.lease.ItemID, ObjectID: l.ark, Version: 1, ItemID: l.lease.ItemID, Type: "dissemination", Agent: "Holdfast"}},
 		})
 		return err
 	}), l.done(), ask, l.call("list restores", func(ctx context.Context) error {
@@ -445,7 +447,7 @@ func (l *life) acts() []call {
 func (l *life) beginning() []call {
 	return []call{
 		l.call("collection", func(ctx context.Context) error {
-			return l.s.PutCollection(ctx, registry.Collection{Mnemonic: "c", Profile: registry.Profile{ReleaseOneByOne: true}}, "admin")
+			return l.s.PutCollection(ctx, registry.Collection{Mnemonic: "c", Profile: told(registry.Profile{ReleaseOneByOne: true, Owner: "o"})}, "admin")
 		}),
 		l.call("token", func(ctx context.Context) error {
 			return l.s.AddToken(ctx, registry.Token{ID: "t", Hash: "h", Name: "n", Role: registry.RoleWorker})
@@ -480,6 +482,9 @@ func (l *life) beginning() []call {
 			})
 			l.batch = r.BatchID
 			return err
+		}),
+		l.call("take the callback from later batches", func(ctx context.Context) error {
+			return l.s.PutCollection(ctx, registry.Collection{Mnemonic: "c", Profile: registry.Profile{ReleaseOneByOne: true, Owner: "o"}, Version: registry.AnyVersion}, "admin")
 		}),
 		l.call("hold", func(ctx context.Context) error {
 			return l.s.AddHold(ctx, registry.Hold{Scope: registry.HoldBatch, Key: l.batch, Actor: "admin"})
@@ -569,9 +574,9 @@ func (l *life) preserve() []call {
 		}),
 		l.call("record version", func(ctx context.Context) error {
 			return l.s.RecordVersion(ctx, l.lease, registry.VersionRecord{
-				ObjectID: l.ark, Version: 1, Collection: "c", Files: 2,
+				ObjectID: l.ark, Version: 1, Collection: "c", Owner: "o", Files: 2,
 				Replicas: []registry.Replica{{Storage: registry.DefaultStorage, VerifiedAt: time.Now()}},
-				Events:   []registry.Premis{{ID: "e", ObjectID: l.ark, Type: "ingestion"}},
+				Events:   []registry.Premis{{ID: "e", ObjectID: l.ark, Version: 1, ItemID: l.lease.ItemID, Type: "ingestion", Agent: "Holdfast"}},
 			})
 		}),
 		l.done(),

@@ -18,10 +18,13 @@ type chainEnd struct {
 	hash string
 }
 
-// premis writes preservation events, each chained to the one of its object before it. Those that are there are left.
-func (t *tx) premis(events ...registry.Premis) error {
+// premis writes preservation events of an item's object, each chained to the one before it. Those that are there are left.
+func (t *tx) premis(of subject, events ...registry.Premis) error {
 	if len(events) == 0 {
 		return nil
+	}
+	if err := of.tells(events); err != nil {
+		return err
 	}
 	ids := make([]string, len(events))
 	for i, e := range events {

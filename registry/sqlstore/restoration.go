@@ -81,7 +81,7 @@ func (t *tx) addRestoration(r registry.ObjectRequest) (id string, err error) {
 func (s *Store) RecordRestoration(ctx context.Context, l registry.Lease, r registry.RestorationRecord) (out registry.Restoration, err error) {
 	r.Name, r.Place, r.SHA256 = clean(r.Name), clean(r.Place), strings.ToLower(clean(r.SHA256))
 	err = s.write(ctx, func(t *tx) error {
-		if err := r.Check(); err != nil {
+		if err := r.Check(l); err != nil {
 			return err
 		}
 		it, err := t.live(l)
@@ -99,7 +99,8 @@ func (s *Store) RecordRestoration(ctx context.Context, l registry.Lease, r regis
 		if err != nil {
 			return err
 		}
-		if err := t.premis(r.Events...); err != nil {
+		about := subject{it, out.ObjectID, out.Version, restoreEvents}
+		if err := t.premis(about, r.Events...); err != nil {
 			return err
 		}
 		if out, err = t.restoration(it.ID); err != nil {

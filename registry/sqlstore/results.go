@@ -21,6 +21,9 @@ func (s *Store) SaveResult(ctx context.Context, l registry.Lease, name string, v
 			holds = first
 			return nil
 		}
+		if err := ownResult(name); err != nil {
+			return err
+		}
 		after := maps.Clone(it.Results)
 		if after == nil {
 			after = map[string]json.RawMessage{}

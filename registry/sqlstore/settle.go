@@ -47,6 +47,9 @@ func (t *tx) settleAll(ws []*write) error {
 			late = append(late, w)
 			continue
 		}
+		if w.err = ownResults(se.Results); w.err != nil {
+			continue
+		}
 		delete(items, at) // who comes a second time finds it settled
 		if err := t.learn(&it, se.Settlement); err != nil {
 			return err

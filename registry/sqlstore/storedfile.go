@@ -106,7 +106,7 @@ func (s *Store) RecordCheck(ctx context.Context, l registry.Lease, r registry.Ch
 		if err != nil {
 			return err
 		}
-		if err := t.premis(r.Events...); err != nil {
+		if err := t.premis(subject{it, f.ObjectID, f.Version, fixityEvents}, r.Events...); err != nil {
 			return err
 		}
 		if !r.Right() {

@@ -170,10 +170,10 @@ func (t *tx) revoke(id, actor string) error {
 // that it has announced.
 func (t *tx) disown(tok registry.Token, actor string) error {
 	// Items are locked by ascending id everywhere (R11).
-	items, err := scanItems(t.query(selectItem+`JOIN attempt a ON a.item_id = i.id AND a.n = i.attempt
-		WHERE i.status = 'running' AND a.finished_at IS NULL AND a.token = $1 ORDER BY i.id`, tok.ID))
+	items, err := collect(t.ask(selectItem+`JOIN attempt a ON a.item_id = i.id AND a.n = i.attempt
+		WHERE i.status = 'running' AND a.finished_at IS NULL AND a.token = $1 ORDER BY i.id`, tok.ID), "list what token "+tok.Name+" has claimed", scanItem)
 	if err != nil {
-		return fmt.Errorf("list what token %s has claimed: %w", tok.Name, err)
+		return err
 	}
 	why := clean("token " + tok.Name + " was revoked")
 	for _, it := range items {

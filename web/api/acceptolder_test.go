@@ -77,7 +77,7 @@ func (b *bench) addEvent(t *testing.T, ark string) {
 	c := b.claim(t, registry.Fixity)
 	must(t, b.store.RecordCheck(ctx, c.Lease, registry.CheckRecord{
 		Replicas: []registry.ReplicaCheck{{Storage: registry.DefaultStorage, Outcome: registry.CheckGood}},
-		Events:   []registry.Premis{{ID: c.Item.ID, ObjectID: ark, Version: 1, Type: "fixity check", At: time.Now()}},
+		Events:   []registry.Premis{{ID: c.Item.ID, ObjectID: ark, Version: 1, ItemID: c.Item.ID, Type: "fixity check", At: time.Now(), Agent: "Holdfast test"}},
 	}))
 	b.settle(t, registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeDone})
 }

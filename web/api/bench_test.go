@@ -284,7 +284,7 @@ func (b *bench) preserve(t testing.TB, ark string, files map[string]string) (bat
 	}
 	must(t, b.store.RecordVersion(ctx, c.Lease, registry.VersionRecord{
 		ObjectID: ark, Version: 1, Owner: "ark:/99999/o", Collection: cmp.Or(b.collection, "default"), Title: "A title" + b.mark, Files: int64(len(rows)), SizeBytes: size, CreatedAt: time.Now(),
-		Inventory: algorithm + ":" + digest, Replicas: b.replicas(), Events: []registry.Premis{{ID: "e1" + b.mark, ObjectID: ark, Version: 1, Type: "ingestion", At: time.Now()}},
+		Inventory: algorithm + ":" + digest, Replicas: b.replicas(), Events: []registry.Premis{{ID: "e1" + b.mark, ObjectID: ark, Version: 1, ItemID: c.Item.ID, Type: "ingestion", At: time.Now(), Agent: "Holdfast test"}},
 	}))
 	b.settle(t, registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeDone})
 	b.settle(t, registry.Settlement{Lease: b.claim(t, registry.Notify).Lease, Outcome: registry.OutcomeDone})

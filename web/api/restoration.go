@@ -148,6 +148,10 @@ func (s *server) restored(w http.ResponseWriter, r *http.Request) error {
 	if err := fetchable(restore); err != nil {
 		return err
 	}
+	if by := registry.RestoredBy(restore.Place); by == "" || restore.ItemID != "" && by != restore.ItemID { // whose id some may not see
+		return wire.NewProblem(http.StatusInternalServerError, wire.CodeDamaged, fmt.Sprintf(
+			"restore %d of %s is recorded at a place that is not its own; ask for another one", n, restore.ObjectID))
+	}
 	info, err := s.staging.Stat(ctx, restore.Place)
 	if errors.Is(err, storage.ErrNotFound) || err == nil && info.Size != restore.SizeBytes {
 		return wire.NewProblem(http.StatusInternalServerError, wire.CodeDamaged, fmt.Sprintf(

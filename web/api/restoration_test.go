@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/staging"
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/web/api"
 )
@@ -32,7 +31,7 @@ func (b *bench) restoring(t *testing.T, ark string) registry.Claim {
 func (b *bench) restored(t *testing.T, ark, text string) registry.Restoration {
 	t.Helper()
 	c := b.restoring(t, ark)
-	place := staging.RestoredKey(c.Lease, "bag.tar")
+	place := registry.RestoredKey(c.Lease, "bag.tar")
 	_, err := storage.Put(t.Context(), b.staging, place, []byte(text))
 	must(t, err)
 	sum := sha256.Sum256([]byte(text))
@@ -178,8 +177,8 @@ func TestRestore_Swept(t *testing.T) {
 	up := b.restoring(t, "ark:/99999/given-up")
 	_, err := b.store.Command(t.Context(), registry.Command{ItemID: up.Item.ID, Act: registry.ActAbort, Actor: "admin", Confirmed: true})
 	must(t, err)
-	keep := []string{ready.Place, staging.RestoredKey(running.Lease, "bag.tar"), staging.RestoredKey(registry.Lease{ItemID: "unknown", N: 1}, "young.tar")}
-	drop := []string{staging.RestoredKey(registry.Lease{ItemID: ready.ItemID, N: 99}, "bag.tar"), staging.RestoredKey(up.Lease, "bag.tar")}
+	keep := []string{ready.Place, registry.RestoredKey(running.Lease, "bag.tar"), registry.RestoredKey(registry.Lease{ItemID: "unknown", N: 1}, "young.tar")}
+	drop := []string{registry.RestoredKey(registry.Lease{ItemID: ready.ItemID, N: 99}, "bag.tar"), registry.RestoredKey(up.Lease, "bag.tar")}
 	for _, key := range slices.Concat(keep[1:], drop) {
 		_, err := storage.Put(t.Context(), b.staging, key, []byte("x"))
 		must(t, err)

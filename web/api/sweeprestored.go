@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/staging"
 	"github.com/holdfast/holdfast/storage"
 )
 
@@ -19,7 +18,7 @@ const unknownFor = 24 * time.Hour
 // to be needed meanwhile. Whoever is reading one goes on, where the store can keep a file for its readers.
 func (s *StagingSweeper) sweepRestored(ctx context.Context) error {
 	var found []storage.Info
-	for info, err := range s.Staging.List(ctx, staging.RestoredPrefix) {
+	for info, err := range s.Staging.List(ctx, registry.RestoredPrefix) {
 		if err != nil {
 			return fmt.Errorf("list what was restored: %w", err)
 		}
@@ -35,7 +34,7 @@ func (s *StagingSweeper) sweepRestored(ctx context.Context) error {
 }
 
 func (s *StagingSweeper) sweepParcel(ctx context.Context, info storage.Info) error {
-	r, err := s.Registry.RestorationOf(ctx, staging.RestoredBy(info.Key))
+	r, err := s.Registry.RestorationOf(ctx, registry.RestoredBy(info.Key))
 	switch {
 	case errors.Is(err, registry.ErrNotFound):
 		if time.Since(info.Modified) < unknownFor {

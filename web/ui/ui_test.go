@@ -129,7 +129,7 @@ func (s *site) fill(t testing.TB) (batchID string, jobs []registry.WorkItem) {
 	}
 	l = s.claim(t, registry.Process)
 	const ark = "ark:/99999/fk4"
-	_, err = s.store.Identify(ctx, l, registry.IdentifyRequest{Owner: "o", LocalIDs: []string{hostile}, Proposed: ark})
+	_, err = s.store.Identify(ctx, l, registry.IdentifyRequest{LocalIDs: []string{hostile}, Proposed: ark})
 	must(t, err)
 	_, err = s.store.Intend(ctx, l, registry.Intent{ObjectID: ark, Version: 1, Plan: json.RawMessage("{}")})
 	must(t, err)
@@ -141,7 +141,7 @@ func (s *site) fill(t testing.TB) (batchID string, jobs []registry.WorkItem) {
 	}))
 	must(t, s.store.RecordVersion(ctx, l, registry.VersionRecord{
 		ObjectID: ark, Version: 1, Collection: "default", Title: hostile, Creator: hostile, Files: 1, SizeBytes: 1536, CreatedAt: time.Now(),
-		Replicas: []registry.Replica{{Storage: registry.DefaultStorage, VerifiedAt: time.Now()}}, Events: []registry.Premis{{ID: "e", ObjectID: ark, Version: 1, Type: "ingestion", At: time.Now(), Agent: hostile, Detail: hostile}},
+		Replicas: []registry.Replica{{Storage: registry.DefaultStorage, VerifiedAt: time.Now()}}, Events: []registry.Premis{{ID: "e", ObjectID: ark, Version: 1, ItemID: l.ItemID, Type: "ingestion", At: time.Now(), Agent: "Holdfast " + hostile, Detail: hostile}},
 	}))
 	must(t, s.settleErr(t, registry.Settlement{
 		Lease: l, Outcome: registry.OutcomeRetry, Error: "again: " + hostile, Class: registry.SystemFault, MaxAttempts: 5, Delay: time.Hour,

@@ -1,18 +1,16 @@
-package staging
+package registry
 
 import (
 	"strconv"
 	"strings"
-
-	"github.com/holdfast/holdfast/registry"
 )
 
-// RestoredPrefix begins the keys of what was restored.
+// RestoredPrefix begins the keys of what was restored, on the staging volume.
 const RestoredPrefix = "restores/"
 
 // RestoredKey is the key of what an attempt of a restore came to. It is the attempt's own, as all its keys are, and lies apart from them: it
 // stays when the item has given back everything else.
-func RestoredKey(l registry.Lease, name string) string {
+func RestoredKey(l Lease, name string) string {
 	return RestoredPrefix + l.ItemID + "/" + strconv.FormatInt(l.N, 10) + "/" + name
 }
 
