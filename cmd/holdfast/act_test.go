@@ -156,7 +156,7 @@ func TestActs(t *testing.T) {
 	})
 	t.Run("cleanup", func(t *testing.T) {
 		in("batch", "cleanup", "--older", "30d").wants(t, exitNothing)
-		in("batch", "cleanup").wants(t, exitHeld).says(t, "3 completed of action batch", "1 deleted of action batch", "remove 6 items", "--yes")
+		in("batch", "cleanup").wants(t, exitHeld).says(t, "3 completed batches", "1 deleted batches", "remove 6 items", "--yes")
 		in("item", "show", batches[0]).wants(t, exitOK)
 		in("batch", "cleanup", "--yes").wants(t, exitOK)
 		for _, id := range append(batches, jobs...) {
