@@ -192,7 +192,7 @@ func TestEndToEnd(t *testing.T) {
 	if r := in("object", "receipt", ark, "--out", "-").wants(t, exitOK); len(r.out) < 100 {
 		t.Errorf("a receipt to standard output: %q", r.out)
 	}
-	in("item", "hold", s.Jobs[0].ItemID).wants(t, exitRefused).says(t, "it is Completed and cannot be held; nothing is left to be done with it; state change")
+	in("item", "hold", s.Jobs[0].ItemID, "--reason", "why").wants(t, exitRefused).says(t, "it is Completed and cannot be held; nothing is left to be done with it; state change")
 
 	t.Run("short ids", func(t *testing.T) { shortIDs(t, in, s) })
 	t.Run("identical rows", func(t *testing.T) { identicalRows(t, in) })
