@@ -32,7 +32,7 @@ func TestOnce_MintsOnceWhateverIsKilled(t *testing.T) {
 	var seen []string
 	w := &worker{work: func(ctx context.Context, it *base.Item) error {
 		var ark string
-		err := it.Once(ctx, "ark", &ark, func(context.Context) (any, error) {
+		err := it.Once(ctx, "minted", &ark, func(context.Context) (any, error) {
 			minted++
 			return "ark:/99999/x1", nil
 		})
@@ -46,7 +46,7 @@ func TestOnce_MintsOnceWhateverIsKilled(t *testing.T) {
 	if minted != 1 || !slices.Equal(seen, []string{"ark:/99999/x1", "ark:/99999/x1", "ark:/99999/x1"}) {
 		t.Errorf("minted %d times, seen %v", minted, seen)
 	}
-	if got := string(itemOf(t, store, id).Results["ark"]); got != `"ark:/99999/x1"` {
+	if got := string(itemOf(t, store, id).Results["minted"]); got != `"ark:/99999/x1"` {
 		t.Errorf("result ark = %s", got)
 	}
 }
@@ -122,15 +122,15 @@ func TestResult(t *testing.T) {
 		if err := it.SetResult("bad", func() {}); err == nil {
 			t.Error("SetResult of a func: no error")
 		}
-		if err := it.Once(ctx, "ark", nil, func(context.Context) (any, error) { return "a", nil }); err != nil {
+		if err := it.Once(ctx, "minted", nil, func(context.Context) (any, error) { return "a", nil }); err != nil {
 			return err
 		}
-		if err := it.SetResult("ark", "b"); err == nil {
+		if err := it.SetResult("minted", "b"); err == nil {
 			t.Error("SetResult of what was made once: no error")
 		}
 		return nil
 	})
-	if string(got.Results["list"]) != "[1,2]" || string(got.Results["ark"]) != `"a"` {
+	if string(got.Results["list"]) != "[1,2]" || string(got.Results["minted"]) != `"a"` {
 		t.Errorf("results %s", got.Results)
 	}
 }

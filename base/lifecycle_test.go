@@ -329,7 +329,7 @@ func TestR09_ZombieIsRefused(t *testing.T) {
 		close(working)
 		<-goOn
 		var v string
-		err := it.Once(ctx, "ark", &v, func(context.Context) (any, error) { return "the zombie's", nil })
+		err := it.Once(ctx, "minted", &v, func(context.Context) (any, error) { return "the zombie's", nil })
 		if !errors.Is(err, registry.ErrClaimLost) {
 			t.Errorf("Once: %v, want ErrClaimLost", err)
 		}
