@@ -155,7 +155,7 @@ func TestClientFileDamaged(t *testing.T) {
 	noEnvironment(t)
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "client.json"), `{"url":""`)
-	holdfast(t, "batch", "list", "--dir", dir).wants(t, exitFailed).says(t, "client.json is damaged", "start `holdfast up` again")
+	holdfast(t, "batch", "list", "--dir", dir).wants(t, exitFailed).says(t, "client.json is damaged", "start `holdfast up --dir "+dir+"` again")
 }
 
 func TestComplain(t *testing.T) {

@@ -136,7 +136,7 @@ func TestCollectionProfiles(t *testing.T) {
 	// What is sent counts for the collection's quota from its first byte on.
 	in("name: plans\nowner: ark:/99999/o\ncollections: [ark:/99999/plans]\nupload_bytes: 4\n", "update", "plans", "--profile", "-").wants(t, exitOK)
 	r := holdfast(t, "submit", payload, "--collection", "plans", "--dir", dir)
-	r.wants(t, exitUsage).says(t, "5 bytes", "all uploads of collection plans together may have 4 bytes")
+	r.wants(t, exitNoSpace).says(t, "5 bytes", "all uploads of collection plans together may have 4 bytes")
 	if !strings.Contains(r.err, "send ") {
 		t.Errorf("it was sent and then refused: %s", r.err)
 	}
