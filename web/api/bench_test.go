@@ -2,7 +2,6 @@ package api_test
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha512"
 	"encoding/hex"
@@ -101,6 +100,11 @@ func newBench(t testing.TB, change ...func(*bench, *api.Options)) *bench {
 	o.SignIn = signin.New(signin.Options{Store: b.store, Log: o.Log, Now: b.now})
 	for _, c := range change {
 		c(b, &o)
+	}
+	if len(b.alsoIn) > 0 {
+		must(t, b.store.PutCollection(ctx, registry.Collection{Mnemonic: "default", Version: registry.AnyVersion, Profile: registry.Profile{
+			Owner: "ark:/99999/o", Storages: append([]string{registry.DefaultStorage}, b.alsoIn...),
+		}}, "test"))
 	}
 	handler, err := api.New(o)
 	must(t, err)
@@ -268,12 +272,17 @@ func (b *bench) preserve(t testing.TB, ark string, files map[string]string) (bat
 		b.settle(t, registry.Settlement{Lease: b.claim(t, stage).Lease, Outcome: registry.OutcomeDone})
 	}
 	c := b.claim(t, registry.Process)
-	id, err := b.store.Identify(ctx, c.Lease, registry.IdentifyRequest{Owner: "ark:/99999/o", LocalIDs: []string{"local" + b.mark}, Proposed: ark})
+	in, err := b.store.Collection(ctx, c.Item.Collection)
+	must(t, err)
+	id, err := b.store.Identify(ctx, c.Lease, registry.IdentifyRequest{Owner: in.Profile.Owner, LocalIDs: []string{"local" + b.mark}, Proposed: ark})
 	must(t, err)
 	_, err = b.store.Intend(ctx, c.Lease, registry.Intent{ObjectID: id.ARK, Version: 1, Plan: json.RawMessage(`{}`)})
 	must(t, err)
 	rows := b.commit(t, ark, files)
 	b.settle(t, registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeDone, Results: map[string]json.RawMessage{"version": json.RawMessage("1")}})
+	if len(b.alsoIn) > 0 {
+		b.settle(t, registry.Settlement{Lease: b.claim(t, registry.Replicate).Lease, Outcome: registry.OutcomeDone})
+	}
 	c = b.claim(t, registry.Record)
 	must(t, b.store.RecordFiles(ctx, c.Lease, ark, 1, rows))
 	algorithm, digest, err := b.objects.Sidecar(ctx, ark, "v1/inventory.json")
@@ -283,7 +292,7 @@ func (b *bench) preserve(t testing.TB, ark string, files map[string]string) (bat
 		size += row.SizeBytes
 	}
 	must(t, b.store.RecordVersion(ctx, c.Lease, registry.VersionRecord{
-		ObjectID: ark, Version: 1, Owner: "ark:/99999/o", Collection: cmp.Or(b.collection, "default"), Title: "A title" + b.mark, Files: int64(len(rows)), SizeBytes: size, CreatedAt: time.Now(),
+		ObjectID: ark, Version: 1, Owner: in.Profile.Owner, Collection: in.Mnemonic, Title: "A title" + b.mark, Files: int64(len(rows)), SizeBytes: size, CreatedAt: time.Now(),
 		Inventory: algorithm + ":" + digest, Replicas: b.replicas(), Events: []registry.Premis{{ID: "e1" + b.mark, ObjectID: ark, Version: 1, ItemID: c.Item.ID, Type: "ingestion", At: time.Now(), Agent: "Holdfast test"}},
 	}))
 	b.settle(t, registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeDone})
