@@ -109,7 +109,6 @@ func TestMigrate_OwnItems(t *testing.T) {
 			_, err = s.BeginUpload(t.Context(), registry.NewUpload{ID: "u", Keep: time.Hour})
 			must(err)
 			must(s.FinishUpload(t.Context(), registry.Upload{ID: "u"}))
-			var lease registry.Lease
 			for i, address := range []string{registry.UploadURL("u"), "https://example.org/x"} {
 				made, err := s.Submit(t.Context(), registry.Submission{Collection: "own", Spec: registry.Spec{Type: registry.BatchManifest, URL: address}})
 				must(err)
@@ -117,17 +116,14 @@ func TestMigrate_OwnItems(t *testing.T) {
 					RequestID: fmt.Sprint(i), Stage: registry.Expand, Hint: made.BatchID, Worker: "w", Lease: time.Hour,
 				})
 				must(err)
-				lease = claimed.Lease
-			}
-			var jobs []registry.NewJob
-			for _, kind := range registry.PayloadTypes() {
-				for _, address := range []string{registry.UploadURL("u"), "https://example.org/x"} {
+				var jobs []registry.NewJob
+				for _, kind := range registry.PayloadTypes() {
 					n := int64(len(jobs) + 1)
 					jobs = append(jobs, registry.NewJob{Line: n, Row: n, Spec: registry.Spec{Type: kind, URL: address}})
 				}
+				_, err = s.AddJobs(t.Context(), claimed.Lease, jobs)
+				must(err)
 			}
-			_, err = s.AddJobs(t.Context(), lease, jobs)
-			must(err)
 			must(s.Close())
 			owned := func() (ids []string) {
 				db, err := sql.Open(driver, strings.TrimPrefix(at, "sqlite:"))
