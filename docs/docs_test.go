@@ -131,7 +131,10 @@ var load = sync.OnceValues(func() (*code, error) {
 			return err
 		}
 		rel = filepath.ToSlash(rel)
-		if e.IsDir() && (e.Name() == ".git" || e.Name() == "testdata" || e.Name() == "bin") {
+		if e.IsDir() && (rel == ".git" || rel == "bin") {
+			return filepath.SkipDir // bin is there once make has built it: documents are the same before and after
+		}
+		if e.IsDir() && e.Name() == "testdata" {
 			c.files[rel] = true
 			return filepath.SkipDir
 		}
