@@ -28,8 +28,9 @@ func (s *Store) SaveResult(ctx context.Context, l registry.Lease, name string, v
 		if after == nil {
 			after = map[string]json.RawMessage{}
 		}
-		if after[name] = value; registry.CheckResults(after) != nil {
-			return registry.CheckResults(after)
+		after[name] = value
+		if err := registry.CheckResults(after); err != nil {
+			return err
 		}
 		holds = value
 		return t.setResult(it, name, value)

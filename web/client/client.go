@@ -177,7 +177,7 @@ func (c *Client) ask(ctx context.Context, q request, in, out any) error {
 		defer cancel()
 	}
 	if in != nil {
-		text, err := encode(in)
+		text, err := wire.Encode(in)
 		if err != nil {
 			return err
 		}
@@ -217,15 +217,4 @@ func (c *Client) Post(ctx context.Context, path string, most time.Duration, in, 
 		defer cancel()
 	}
 	return c.ask(ctx, request{method: http.MethodPost, path: path, unbounded: most > 0}, in, out)
-}
-
-// encode is v as it travels: as JSON, which is not changed any further.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, fmt.Errorf("encode request: %w", err)
-	}
-	return b.Bytes(), nil
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+
+	"github.com/holdfast/holdfast/web/wire"
 )
 
 // mostGathered bounds the body of a request that brings several calls, in bytes; the server takes twice that.
@@ -49,7 +51,7 @@ func (g *gathering[I, O]) do(ctx context.Context, in I) (O, error) {
 	if ctx.Err() != nil {
 		return zero, context.Cause(ctx)
 	}
-	text, err := encode(in)
+	text, err := wire.Encode(in)
 	if err != nil {
 		return zero, err
 	}

@@ -59,7 +59,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, name string, argu
 		s.Fail(w, r, err)
 		return
 	}
-	text, err := encode(out)
+	text, err := wire.Encode(out)
 	if err != nil {
 		s.Fail(w, r, err)
 		return
@@ -69,17 +69,6 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, name string, argu
 }
 
 type requestKey struct{}
-
-// encode is v as it travels: as JSON, which is not changed any further.
-func encode(v any) ([]byte, error) {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, fmt.Errorf("encode: %w", err)
-	}
-	return []byte(b.String()), nil
-}
 
 // worker is the id of a worker's token, by which what it writes is fenced; "" for who is none.
 func (s *Server) worker(ctx context.Context) string {
