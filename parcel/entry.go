@@ -4,13 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/holdfast/holdfast/fixity"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/replica"
 )
 
 // Entry is one file of a parcel.
@@ -23,13 +22,13 @@ type Entry struct {
 	Modified time.Time
 
 	write func(ctx context.Context, w io.Writer, offset int64) error
-	from  *origin // nil of what the parcel adds
+	from  *replica.File // nil of what the parcel adds
 }
 
 // Folder says that it is an empty folder, which nothing is copied to.
 func (e Entry) Folder() bool { return strings.HasSuffix(e.Name, "/") }
 
-// RewriteError says that a file which was written is not what was recorded, ErrDamaged, and may be right when all of it is written again: the
+// RewriteError says that a file which was written is not what was recorded, replica.ErrDamaged, and may be right when all of it is written again: the
 // part that was there already may be at fault, or the storage that it was read in, and there may be another one. Written again and again it
 // comes to an end.
 type RewriteError struct {
@@ -45,14 +44,12 @@ func (e *RewriteError) Unwrap() error { return e.Err }
 
 // stored is a file of the object.
 func (p *Parcel) stored(name string, f registry.File) Entry {
-	from := &origin{parcel: p, file: f}
-	e := Entry{Name: name, Path: f.Path, Size: f.SizeBytes, Digests: f.Digests, Modified: f.Modified, from: from, write: from.write}
-	from.judge = e.judge
-	return e
+	from := p.reader.File(f)
+	return Entry{Name: name, Path: f.Path, Size: f.SizeBytes, Digests: f.Digests, Modified: f.Modified, from: from, write: from.Copy}
 }
 
 // Copy writes the file's bytes to w from offset on; those before, which are there already, are read from prior, and may be nil when
-// offset is 0. ErrDamaged says that the whole is not what was recorded: what was written is worth nothing then, and neither is what
+// offset is 0. replica.ErrDamaged says that the whole is not what was recorded: what was written is worth nothing then, and neither is what
 // prior gave; with *RewriteError it is worth while to write it again from 0. Any other error leaves what w has taken as good as it was.
 func (e Entry) Copy(ctx context.Context, w io.Writer, prior io.Reader, offset int64) error {
 	digester, err := e.digester()
@@ -60,7 +57,7 @@ func (e Entry) Copy(ctx context.Context, w io.Writer, prior io.Reader, offset in
 		return err
 	}
 	if offset > e.Size {
-		return fmt.Errorf("%s: %w: there are %d bytes, %d are recorded", e.name(), ErrDamaged, offset, e.Size)
+		return fmt.Errorf("%s: %w: there are %d bytes, %d are recorded", e.name(), replica.ErrDamaged, offset, e.Size)
 	}
 	if offset > 0 {
 		if _, err := io.CopyN(&watched{ctx: ctx, w: digester}, prior, offset); err != nil {
@@ -75,11 +72,11 @@ func (e Entry) rest(ctx context.Context, w io.Writer, digester *fixity.Digester,
 	if err := e.write(ctx, &watched{ctx: ctx, w: w}, offset); err != nil {
 		return fmt.Errorf("%s: %w", e.name(), err)
 	}
-	err := e.judge(digester)
+	err := replica.Judge(digester, e.Size, e.Digests)
 	if err == nil {
 		return nil
 	}
-	again := offset > 0 || e.from != nil && e.from.blame(err)
+	again := offset > 0 || e.from != nil && e.from.Blame(err)
 	err = fmt.Errorf("%s: %w", e.name(), err)
 	if again {
 		return &RewriteError{Err: err}
@@ -89,14 +86,14 @@ func (e Entry) rest(ctx context.Context, w io.Writer, digester *fixity.Digester,
 
 // digester takes the digests that are recorded of the file.
 func (e Entry) digester() (*fixity.Digester, error) {
-	d, err := fixity.NewDigester(slices.Sorted(maps.Keys(e.Digests))...)
+	d, err := replica.NewDigester(e.Digests)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", e.Name, err)
 	}
 	return d, nil
 }
 
-// Check reads a file that is there, and returns ErrDamaged when it is not the recorded one.
+// Check reads a file that is there, and returns replica.ErrDamaged when it is not the recorded one.
 func (e Entry) Check(ctx context.Context, r io.Reader) error {
 	digester, err := e.digester()
 	if err != nil {
@@ -105,21 +102,8 @@ func (e Entry) Check(ctx context.Context, r io.Reader) error {
 	if _, err := io.Copy(&watched{ctx: ctx, w: digester}, io.LimitReader(r, e.Size+1)); err != nil {
 		return fmt.Errorf("%s: read what is there: %w", e.name(), err)
 	}
-	if err := e.judge(digester); err != nil {
+	if err := replica.Judge(digester, e.Size, e.Digests); err != nil {
 		return fmt.Errorf("%s: %w", e.name(), err)
-	}
-	return nil
-}
-
-// judge returns ErrDamaged when what d has seen is not the recorded file.
-func (e Entry) judge(d *fixity.Digester) error {
-	if got := d.Size(); got != e.Size {
-		return fmt.Errorf("%w: %d bytes came, %d are recorded", ErrDamaged, got, e.Size)
-	}
-	for algorithm, got := range d.Sums() {
-		if want := e.Digests[algorithm]; !strings.EqualFold(got, want) {
-			return fmt.Errorf("%w: %s is %s, %s is recorded", ErrDamaged, algorithm, got, want)
-		}
 	}
 	return nil
 }

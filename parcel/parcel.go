@@ -7,28 +7,24 @@
 // Holdfast's own files.
 //
 // Every file is compared with its recorded digests while it is copied, and read from another
-// storage where one has wrong bytes.
+// storage where one has wrong bytes (package replica).
 package parcel
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"path"
 	"strings"
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/replica"
 )
 
-// Errors that are told apart by errors.Is. ErrDamaged and ErrName come with the file that they are about.
+// Errors that are told apart by errors.Is. They come with the file that they are about, as replica.ErrDamaged does.
 var (
-	// ErrDamaged says that the bytes of a file are not those that were recorded.
-	ErrDamaged = errors.New("the bytes are not those that were recorded")
-	// ErrNowhere is how a Source says that no other storage has a file.
-	ErrNowhere = errors.New("no other storage has the file")
 	// ErrName says that a name cannot be in a parcel: it would lead out of it, or a bag cannot hold it.
 	ErrName = errors.New("the name cannot be used")
 	// ErrTwice says that two files would have one name.
@@ -41,15 +37,8 @@ const (
 	SystemFolder   = "system/"
 )
 
-// Source is where the files of one version of an object come from.
-type Source interface {
-	// Files lists the files by path, some of those after a path; none at the end.
-	Files(ctx context.Context, after string) ([]registry.File, error)
-	// Open reads a file from an offset on, in a storage that is none of those in not, and names it, also with an error that is that
-	// storage's alone; ErrDamaged is that it has not the file, or not all of it. ErrNowhere when there is no other storage. An error
-	// without a storage ends the search.
-	Open(ctx context.Context, f registry.File, offset int64, not []string) (body io.ReadCloser, storage string, err error)
-}
+// List lists the files of one version of an object by path, some of those after a path; none at the end.
+type List func(ctx context.Context, after string) ([]registry.File, error)
 
 // Options say what a parcel is.
 type Options struct {
@@ -57,11 +46,6 @@ type Options struct {
 	System bool      // Holdfast's own files, too
 	At     time.Time // the date of everything in it: whoever goes on must give the same
 	Agent  string    // of a bag: what made it
-	// Ahead is up to how many bytes a file is held in memory and compared before its first byte is written: for writers that take nothing
-	// back. What is larger is compared on its way.
-	Ahead int64
-	// Elsewhere is told that a file (by its path) is read in a storage because of what was met in others; nil: nobody.
-	Elsewhere func(path, storage string, because error)
 	// Algorithms of a bag's manifests; none are sha256 and sha512, as far as they are recorded of every file.
 	Algorithms []string
 }
@@ -70,15 +54,16 @@ type Options struct {
 type Parcel struct {
 	object  registry.Object
 	version int
-	source  Source
+	list    List
+	reader  *replica.Reader
 	opts    Options
 	bag     *bag // what was found by looking at all files once; nil for what is no bag
-	doubts  map[string]*doubt
 }
 
-// New lays out version of an object. For a bag the inventory is read once, which refuses what a bag cannot hold: ErrName.
-func New(ctx context.Context, o registry.Object, version int, source Source, opts Options) (*Parcel, error) {
-	p := &Parcel{object: o, version: version, source: source, opts: opts, doubts: map[string]*doubt{}}
+// New lays out version of an object, whose files list names and reader reads. For a bag the inventory is read once, which refuses what a
+// bag cannot hold: ErrName.
+func New(ctx context.Context, o registry.Object, version int, list List, reader *replica.Reader, opts Options) (*Parcel, error) {
+	p := &Parcel{object: o, version: version, list: list, reader: reader, opts: opts}
 	if !opts.Bag {
 		return p, nil
 	}
@@ -132,7 +117,7 @@ func (p *Parcel) Entries(ctx context.Context) iter.Seq2[Entry, error] {
 func (p *Parcel) files(ctx context.Context) iter.Seq2[registry.File, error] {
 	return func(yield func(registry.File, error) bool) {
 		for after := ""; ; {
-			page, err := p.source.Files(ctx, after)
+			page, err := p.list(ctx, after)
 			if err != nil {
 				yield(registry.File{}, fmt.Errorf("list files of %s: %w", p.object.ID, err))
 				return

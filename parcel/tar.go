@@ -14,6 +14,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/holdfast/holdfast/fixity"
+	"github.com/holdfast/holdfast/replica"
 )
 
 // TarEnd is the number of zeros that end a tar file: two blocks.
@@ -32,7 +33,7 @@ func (p *Parcel) TarSize(ctx context.Context) (int64, error) {
 }
 
 // WriteTar writes the tar to w from the offset on; a bag lies in a folder of its own, Base. have gives the bytes before the offset, of
-// which those of a file that the offset lies in are read; it may be nil when from is 0. ErrDamaged says that a file is not what was recorded,
+// which those of a file that the offset lies in are read; it may be nil when from is 0. replica.ErrDamaged says that a file is not what was recorded,
 // *RewriteError that it may be right when the tar is written again from its Start on. The errors are those of the source and of w, and the cause of ctx, too; a tar is whole when there
 // was none.
 func (p *Parcel) WriteTar(ctx context.Context, w io.Writer, from int64, have io.ReaderAt) error {
@@ -144,7 +145,7 @@ func (p *Parcel) writeTar(ctx context.Context, w io.Writer, from int64, unjudged
 		}
 	}
 	if from > end+TarEnd {
-		return fmt.Errorf("write tar from byte %d: it has %d: %w", from, end+TarEnd, ErrDamaged)
+		return fmt.Errorf("write tar from byte %d: it has %d: %w", from, end+TarEnd, replica.ErrDamaged)
 	}
 	_, err := w.Write(make([]byte, TarEnd-max(from-end, 0)))
 	return err
@@ -201,7 +202,7 @@ func (at place) check(ctx context.Context, have io.ReaderAt, size int64) (bool, 
 		return true, nil
 	}
 	err := at.Check(ctx, io.NewSectionReader(have, at.content(), at.Size))
-	if errors.Is(err, ErrDamaged) {
+	if errors.Is(err, replica.ErrDamaged) {
 		return false, nil
 	} else if err != nil {
 		return false, err

@@ -87,7 +87,7 @@ func (w *Process) Work(ctx context.Context, item *base.Item) error {
 	}); err != nil {
 		return err
 	}
-	if err := item.SetResult(resultReplica(item.Storages[0]), replica{VerifiedAt: item.Now()}); err != nil {
+	if err := item.SetResult(resultReplica(item.Storages[0]), replicaResult{VerifiedAt: item.Now()}); err != nil {
 		return err
 	}
 	return item.SetResult(resultVersion, p.Version)

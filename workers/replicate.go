@@ -42,7 +42,7 @@ func (w *Replicate) Work(ctx context.Context, item *base.Item) error {
 				if err := w.copy(ctx, item, p, from, name); err != nil {
 					return nil, err
 				}
-				return replica{VerifiedAt: item.Now()}, nil
+				return replicaResult{VerifiedAt: item.Now()}, nil
 			})
 			if err != nil {
 				errs[i] = fmt.Errorf("copy version %d of %s to storage %q: %w", p.Version, p.ObjectID, name, err)
@@ -92,15 +92,15 @@ func (w *Replicate) copy(ctx context.Context, item *base.Item, p plan, from ocfl
 // resultReplica names the durable result that a storage has the item's version, every byte of it read back.
 func resultReplica(storage string) string { return "replica " + storage }
 
-// replica is that result.
-type replica struct {
+// replicaResult is that result.
+type replicaResult struct {
 	VerifiedAt time.Time `json:"verified_at"`
 }
 
 // replicas are those of an item's version. missing are the storages that do not have it yet.
 func replicas(item *base.Item) (all []registry.Replica, missing []string, err error) {
 	for _, name := range item.Storages {
-		var r replica
+		var r replicaResult
 		ok, err := item.Result(resultReplica(name), &r)
 		if err != nil {
 			return nil, nil, err

@@ -135,7 +135,7 @@ func (r *restoring) begin(ctx context.Context, o registry.Object, version int) (
 	if r.done.Agent == "" {
 		r.done.Agent = "Holdfast " + r.Version
 	}
-	r.parcel, err = parcel.New(ctx, o, version, r.source, parcel.Options{Bag: true, System: true, At: r.item.CreatedAt, Agent: r.done.Agent})
+	r.parcel, err = parcel.New(ctx, o, version, r.source.files, r.source.reader, parcel.Options{Bag: true, System: true, At: r.item.CreatedAt, Agent: r.done.Agent})
 	if errors.Is(err, parcel.ErrName) {
 		return base.Content(fmt.Errorf("%w; no bag can hold it: fetch the files by `holdfast object export`", err))
 	} else if err != nil {

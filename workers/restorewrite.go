@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast/holdfast/fixity"
 	"github.com/holdfast/holdfast/parcel"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/replica"
 	"github.com/holdfast/holdfast/staging"
 	"github.com/holdfast/holdfast/storage"
 )
@@ -63,16 +64,17 @@ func (r *restoring) write(ctx context.Context) error {
 		r.done = restoreNote{Agent: r.done.Agent}
 	}
 	for n := 0; ; n++ {
+		nowhere := new(replica.NowhereError)
 		err := r.writeOn(ctx, staging.Key(r.item.Lease(), fmt.Sprintf("restore-%d.tar", n)))
 		switch {
 		case err == nil:
 			return nil
-		case errors.Is(err, storage.ErrArchived):
-			return r.askThaw(ctx)
+		case errors.As(err, &nowhere) && errors.Is(err, storage.ErrArchived):
+			return r.askThaw(ctx, nowhere.Path)
 		case errors.Is(err, parcel.ErrPoint) && r.done.Last.offset() > r.done.Sound.offset():
-		case errors.Is(err, parcel.ErrDamaged) && r.source.again():
+		case errors.As(err, new(*parcel.RewriteError)):
 		default:
-			return err
+			return r.source.unreadable(ctx, err)
 		}
 		r.done.Last = r.done.Sound
 		if err := r.save(ctx); err != nil {

@@ -31,13 +31,13 @@ type thawing struct {
 	After []byte    `json:"after"`          // up to here all were asked for; or, once Asked, can be read
 }
 
-// askThaw has everything thawed that is still to be written, since a file was met that is archived, and lets the item wait. The room for what
+// askThaw has everything thawed that is still to be written, from the file of a path on, which is archived, and lets the item wait. The room for what
 // was not written is given back, since others can use it in the meantime.
-func (r *restoring) askThaw(ctx context.Context) error {
+func (r *restoring) askThaw(ctx context.Context, path string) error {
 	if err := r.shrink(ctx, r.done.Last.offset()); err != nil {
 		return err
 	}
-	return r.awaitThaw(ctx, thawing{Since: r.item.Now(), From: []byte(r.source.reading.file.Path)})
+	return r.awaitThaw(ctx, thawing{Since: r.item.Now(), From: []byte(path)})
 }
 
 // thaw lets the item wait while a thaw is under way.
@@ -54,7 +54,7 @@ func (r *restoring) awaitThaw(ctx context.Context, t thawing) error {
 	keep := func() error { return base.Put(ctx, r.item, noteThawing, t) }
 	looked := r.item.Progress("files looked at in the archive", "files")
 	for {
-		files, err := r.source.Files(ctx, string(t.After))
+		files, err := r.source.files(ctx, string(t.After))
 		if err != nil {
 			return err
 		}
@@ -104,8 +104,8 @@ func (s *copies) thaw(ctx context.Context, f registry.File) (readable bool, err 
 	frozen := -1
 	var errs []error
 	for i, root := range s.roots {
-		if t := s.found[fileCopy{f.Path, i}]; t.without && !t.frozen {
-			continue // it is of no use there
+		if fault := s.reader.Useless(f.Path, root.Name); fault != nil && !errors.Is(fault, storage.ErrArchived) {
+			continue
 		}
 		readable, err := root.Store().Thaw(ctx, s.key(i, f), 0)
 		switch {

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast/holdfast/cmd/node"
 	"github.com/holdfast/holdfast/parcel"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/replica"
 	"github.com/holdfast/holdfast/web/client"
 	"github.com/holdfast/holdfast/web/wire"
 )
@@ -98,7 +99,7 @@ func exitTable() []exitRow {
 		{need(false), exitUsage, ""},
 		{need(true), exitTemporary, ""},
 
-		{is(parcel.ErrDamaged), exitFailed, ""},
+		{is(replica.ErrDamaged), exitFailed, ""},
 		{is(parcel.ErrTwice), exitFailed, "export without --system, or with --bag"},
 		{is(parcel.ErrName), exitFailed, "a bag cannot hold every name: export without --bag"},
 		{is(errNameTaken), exitFailed, "export with --tar"},

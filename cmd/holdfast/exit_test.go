@@ -12,8 +12,8 @@ import (
 
 	"github.com/holdfast/holdfast/cmd/config"
 	"github.com/holdfast/holdfast/cmd/node"
-	"github.com/holdfast/holdfast/parcel"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/replica"
 	"github.com/holdfast/holdfast/web/client"
 	"github.com/holdfast/holdfast/web/wire"
 )
@@ -57,7 +57,7 @@ func TestCodeOf(t *testing.T) {
 		{"no file", &fs.PathError{Op: "open", Path: "x", Err: os.ErrNotExist}, exitNotFound},
 		{"not ours", &fs.PathError{Op: "open", Path: "x", Err: syscall.EACCES}, exitRefused},
 		{"disk full", &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}, exitNoSpace},
-		{"export damaged", fmt.Errorf("export: %w", parcel.ErrDamaged), exitFailed},
+		{"export damaged", fmt.Errorf("export: %w", replica.ErrDamaged), exitFailed},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := codeOf(tt.err); got != int(tt.want) {

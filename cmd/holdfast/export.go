@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast/holdfast/parcel"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/replica"
 	"github.com/holdfast/holdfast/web/client"
 	"github.com/holdfast/holdfast/web/wire"
 )
@@ -125,7 +126,7 @@ func (a *app) export(ctx context.Context, x export) error {
 
 // explained adds what to do about a file that cannot be had as it was recorded.
 func explained(err error, id string) error {
-	if errors.Is(err, parcel.ErrDamaged) {
+	if errors.Is(err, replica.ErrDamaged) {
 		return fix(err, "have an operator run `holdfast object verify "+id+"`")
 	}
 	return err
@@ -133,11 +134,12 @@ func explained(err error, id string) error {
 
 // parcel lays out what the note says.
 func (x *export) parcel(ctx context.Context, c *client.Client, o registry.Object, n exportNote) (*parcel.Parcel, error) {
-	opts := parcel.Options{Bag: n.Bag, System: n.System, At: n.At, Agent: n.Agent, Elsewhere: x.elsewhere}
+	from := &remote{c: c, object: o, version: n.Version}
+	reader := &replica.Reader{Source: from, Elsewhere: x.elsewhere}
 	if x.out == "-" {
-		opts.Ahead = ahead
+		reader.Ahead = ahead
 	}
-	return parcel.New(ctx, o, n.Version, &remote{c: c, object: o, version: n.Version}, opts)
+	return parcel.New(ctx, o, n.Version, from.files, reader, parcel.Options{Bag: n.Bag, System: n.System, At: n.At, Agent: n.Agent})
 }
 
 // ahead is up to what size a file is compared before its first byte goes where none can be taken back.
@@ -197,25 +199,25 @@ type remote struct {
 	version int
 }
 
-// Files implements parcel.Source.
-func (r *remote) Files(ctx context.Context, after string) ([]registry.File, error) {
+// files is the version's parcel.List.
+func (r *remote) files(ctx context.Context, after string) ([]registry.File, error) {
 	return r.c.Files(ctx, r.object.ID, r.version, after, mostRows)
 }
 
-// Open implements parcel.Source. Which storage is asked first is the service's choice.
+// Open implements replica.Source. Which storage is asked first is the service's choice.
 func (r *remote) Open(ctx context.Context, f registry.File, offset int64, not []string) (io.ReadCloser, string, error) {
 	from := ""
 	if len(not) > 0 {
 		storages := r.storages()
 		i := slices.IndexFunc(storages, func(s string) bool { return !slices.Contains(not, s) })
 		if i < 0 {
-			return nil, "", parcel.ErrNowhere
+			return nil, "", replica.ErrNowhere
 		}
 		from = storages[i]
 	}
 	body, err := r.c.Content(ctx, r.object.ID, r.version, f.Path, from, offset)
 	if problem := new(client.Problem); errors.As(err, &problem) && (problem.Code == wire.CodeDamaged || problem.Status == http.StatusNotFound) {
-		err = fmt.Errorf("%w: %w", parcel.ErrDamaged, err)
+		err = fmt.Errorf("%w: %w", replica.ErrDamaged, err)
 	}
 	if err != nil {
 		return nil, from, err

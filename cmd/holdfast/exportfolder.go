@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast/holdfast/bagit"
 	"github.com/holdfast/holdfast/parcel"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/replica"
 	"github.com/holdfast/holdfast/web/client"
 )
 
@@ -145,9 +146,9 @@ func stillRight(ctx context.Context, root *os.Root, e parcel.Entry) (err error) 
 	if err == nil && info.Mode().IsRegular() {
 		err = e.Check(ctx, file)
 	} else if err == nil {
-		err = parcel.ErrDamaged
+		err = replica.ErrDamaged
 	}
-	if errors.Is(err, parcel.ErrDamaged) {
+	if errors.Is(err, replica.ErrDamaged) {
 		return fix(fmt.Errorf("%s: %w", e.Name, errChangedIt), "move it away and run the export again, or give another place by --out")
 	}
 	return err
@@ -172,7 +173,7 @@ func bring(ctx context.Context, root *os.Root, part string, e parcel.Entry) (err
 	for as[*parcel.RewriteError](err) {
 		err = resumeAt(ctx, file, e, 0)
 	}
-	if errors.Is(err, parcel.ErrDamaged) {
+	if errors.Is(err, replica.ErrDamaged) {
 		return errors.Join(err, root.Remove(part))
 	}
 	if err != nil {
