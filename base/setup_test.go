@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast/holdfast/registry/sqldb"
+
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/interim"
 	interimsql "github.com/holdfast/holdfast/interim/sqlstore"
@@ -42,7 +44,7 @@ func openRegistry(t *testing.T) *sqlstore.Store {
 			t.Errorf("close registry: %v", err)
 		}
 	})
-	if err := s.PutCollection(t.Context(), registry.Collection{Mnemonic: "test", Tenant: sqlstore.Tenant}, "tester"); err != nil {
+	if err := s.PutCollection(t.Context(), registry.Collection{Mnemonic: "test", Tenant: sqldb.Tenant}, "tester"); err != nil {
 		t.Fatal(err)
 	}
 	return s

@@ -8,9 +8,9 @@ import (
 	"net/url"
 	"path/filepath"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+	"github.com/holdfast/holdfast/registry/sqldb"
 
-	"github.com/holdfast/holdfast/registry/sqlstore"
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 )
 
 // database makes an empty database for the Registry and returns its address, and what removes it.
@@ -43,7 +43,7 @@ func schemaOf(address string) database {
 		q := u.Query()
 		q.Set("search_path", schema+",public")
 		u.RawQuery = q.Encode()
-		if _, _, err := sqlstore.Migrate(ctx, u.String()); err != nil {
+		if _, _, err := sqldb.Migrate(ctx, u.String()); err != nil {
 			return "", nil, errors.Join(err, remove())
 		}
 		return u.String(), remove, nil

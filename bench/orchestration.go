@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/holdfast/holdfast/registry/sqldb"
+
 	"github.com/google/uuid"
 
 	"github.com/holdfast/holdfast/base"
@@ -158,7 +160,7 @@ func stagesOnly(ctx context.Context, folder, url string, n int64, slots int, obs
 
 // manyJobs makes a batch of n jobs, as expand does.
 func manyJobs(ctx context.Context, s registry.Store, n int64) (batch string, err error) {
-	err = s.PutCollection(ctx, registry.Collection{Mnemonic: "bench", Tenant: sqlstore.Tenant}, "bench")
+	err = s.PutCollection(ctx, registry.Collection{Mnemonic: "bench", Tenant: sqldb.Tenant}, "bench")
 	if err != nil {
 		return "", err
 	}

@@ -12,6 +12,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/holdfast/holdfast/registry/sqldb"
+
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/registrybench"
 	"github.com/holdfast/holdfast/registry/sqlstore"
@@ -37,7 +39,7 @@ func parseRegistry(f *flag.FlagSet, args []string, address *string) error {
 
 // openRegistry opens a database to be measured, which is made, or brought up to date, first.
 func openRegistry(ctx context.Context, address string) (*sqlstore.Store, error) {
-	if _, _, err := sqlstore.Migrate(ctx, address); err != nil {
+	if _, _, err := sqldb.Migrate(ctx, address); err != nil {
 		return nil, err
 	}
 	return sqlstore.Open(ctx, sqlstore.Options{URL: address})
@@ -55,7 +57,7 @@ func seed(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := parseRegistry(f, args, &address); err != nil {
 		return err
 	}
-	if _, _, err := sqlstore.Migrate(ctx, address); err != nil {
+	if _, _, err := sqldb.Migrate(ctx, address); err != nil {
 		return err
 	}
 	begun, told := time.Now(), 0

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast/holdfast/registry/sqldb"
+
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/interim"
 	interimsql "github.com/holdfast/holdfast/interim/sqlstore"
@@ -135,7 +137,7 @@ func must(t testing.TB, err error) {
 // profile makes a collection.
 func (r *rig) profile(name string, p registry.Profile) {
 	r.t.Helper()
-	must(r.t, r.registry.PutCollection(r.t.Context(), registry.Collection{Mnemonic: name, Tenant: sqlstore.Tenant, Profile: p}, "tester"))
+	must(r.t, r.registry.PutCollection(r.t.Context(), registry.Collection{Mnemonic: name, Tenant: sqldb.Tenant, Profile: p}, "tester"))
 }
 
 // submit makes a batch.

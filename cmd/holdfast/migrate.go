@@ -4,11 +4,12 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/holdfast/holdfast/registry/sqldb"
+
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast/holdfast/cmd/config"
 	"github.com/holdfast/holdfast/cmd/node"
-	"github.com/holdfast/holdfast/registry/sqlstore"
 )
 
 func (a *app) migrateCommand() *cobra.Command {
@@ -41,7 +42,7 @@ func (a *app) migrate(ctx context.Context, database string) error {
 		return usage("no database: give --database or HOLDFAST_DATABASE_URL")
 	}
 	node.TightenDatabase(ctx, a.common(c).Log, database)
-	from, to, err := sqlstore.Migrate(ctx, database)
+	from, to, err := sqldb.Migrate(ctx, database)
 	if err != nil {
 		return err
 	}

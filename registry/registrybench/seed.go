@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast/holdfast/registry/sqldb"
+
 	"github.com/google/uuid"
 
 	"github.com/holdfast/holdfast/registry"
@@ -287,7 +289,7 @@ func (g *seeder) add(it seeded, at int64) {
 	}
 	g.seq++
 	priority := 5 + g.rand.IntN(3)
-	g.items.add(g.seq, it.id, sqlstore.Tenant, collection, parent, it.row, it.action, it.place.stage, it.place.status, priority,
+	g.items.add(g.seq, it.id, sqldb.Tenant, collection, parent, it.row, it.action, it.place.stage, it.place.status, priority,
 		at+int64(priority)*time.Minute.Microseconds(), it.name, spec, it.class, it.note, runAt, nudge, g.by, at, at, finished, it.attempt, it.retries,
 		blockers, g.rand.Int64N(1<<30), registry.DefaultStorage, ready,
 		fingerprint, why.Code, why.Host)

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/holdfast/holdfast/registry/sqldb"
+
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqlstore"
 	"github.com/holdfast/holdfast/registry/sqlstore/postgrestest"
@@ -34,18 +36,18 @@ func TestR27_Credentials(t *testing.T) {
 					t.Errorf("collection %+v, %v", c, err)
 				}
 			}
-			_, _, err := sqlstore.Migrate(t.Context(), at)
+			_, _, err := sqldb.Migrate(t.Context(), at)
 			must(err)
 			s := openURL(t, at, nil)
 			must(s.PutCollection(t.Context(), registry.Collection{Mnemonic: "old", Profile: registry.Profile{Name: "Old"}}, "admin"))
 			must(s.Close())
-			must(sqlstore.MigrateTo(t.Context(), at, before))
+			must(sqldb.MigrateTo(t.Context(), at, before))
 			if name == "PostgreSQL" {
 				_, err := sqlstore.Open(t.Context(), sqlstore.Options{URL: at})
-				if old := new(sqlstore.SchemaError); !errors.As(err, &old) || old.Have != before {
+				if old := new(sqldb.SchemaError); !errors.As(err, &old) || old.Have != before {
 					t.Errorf("error %v, want one of schema %d", err, before)
 				}
-				_, _, err = sqlstore.Migrate(t.Context(), at)
+				_, _, err = sqldb.Migrate(t.Context(), at)
 				must(err)
 			}
 			s = openURL(t, at, nil)
@@ -57,8 +59,8 @@ func TestR27_Credentials(t *testing.T) {
 				t.Errorf("credentials %+v, %v", all, err)
 			}
 			must(s.Close())
-			must(sqlstore.MigrateTo(t.Context(), at, before))
-			_, _, err = sqlstore.Migrate(t.Context(), at)
+			must(sqldb.MigrateTo(t.Context(), at, before))
+			_, _, err = sqldb.Migrate(t.Context(), at)
 			must(err)
 			kept(openURL(t, at, nil))
 		})

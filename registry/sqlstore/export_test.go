@@ -3,33 +3,23 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"strconv"
+
+	"github.com/holdfast/holdfast/registry/sqldb"
+	"github.com/holdfast/holdfast/registry/work"
 )
 
 // SetFault makes the writer ask f before each of its statements. It must be called while no write is under way.
-func (s *Store) SetFault(f func(query string) error) { s.fault = f }
-
-// LookAt makes lists take fewer rows for many than they do, as in a database that is as many times larger. It returns what
-// undoes that.
-func LookAt(some, newest int) (undo func()) {
-	beforeSome, beforeLooked := someRows, looked
-	someRows, looked = some, newest
-	return func() { someRows, looked = beforeSome, beforeLooked }
-}
+func (s *Store) SetFault(f func(query string) error) { s.db.SetFault(f) }
 
 // SetReader replaces the pool that reads go through. It must be called before the first read.
-func (s *Store) SetReader(db *sql.DB) error {
-	old := s.read.DB
-	s.read.DB = db
-	return old.Close()
-}
+func (s *Store) SetReader(db *sql.DB) error { return s.db.SetReader(db) }
 
 // Exec changes rows behind the store's back.
 func (s *Store) Exec(ctx context.Context, query string, args ...any) error {
-	return s.write(ctx, func(t *tx) error {
-		_, err := t.exec(query, args...)
+	return s.Write(ctx, func(t *work.Tx) error {
+		_, err := t.Exec(query, args...)
 		return err
 	})
 }
@@ -37,19 +27,19 @@ func (s *Store) Exec(ctx context.Context, query string, args ...any) error {
 // Unready recounts from the facts what is kept beside them, and returns what is wrong: whether items are ready, whether
 // they are rung for, which lanes are open and how much room is promised.
 func (s *Store) Unready(ctx context.Context) (wrong []string, err error) {
-	now := strconv.FormatInt(micros(s.now()), 10)
+	now := strconv.FormatInt(sqldb.Micros(s.db.Now()), 10)
 	checks := []struct{ what, query string }{
-		{"ready, but it is not", `SELECT i.id FROM work_item i WHERE i.ready = 1 AND (i.status <> 'pending' OR ` + blocked + ` OR i.run_at > ` + now + `)`},
+		{"ready, but it is not", `SELECT i.id FROM work_item i WHERE i.ready = 1 AND (i.status <> 'pending' OR ` + work.Blocked + ` OR i.run_at > ` + now + `)`},
 		{"ready, but not rung for", `SELECT i.id FROM work_item i WHERE i.ready = 1 AND i.nudge_at IS NULL`},
 		{"ready, but its lane is closed", `SELECT i.id FROM work_item i WHERE i.ready = 1 AND NOT EXISTS (
 			SELECT 1 FROM lane l WHERE l.stage = i.stage AND l.collection = i.collection AND l.active = 1)`},
-		{"said to be blocked, but it is not", `SELECT i.id FROM work_item i WHERE i.ready = 2 AND NOT (i.status = 'pending' AND ` + blocked + `)`},
+		{"said to be blocked, but it is not", `SELECT i.id FROM work_item i WHERE i.ready = 2 AND NOT (i.status = 'pending' AND ` + work.Blocked + `)`},
 		{"set aside, but it is not pending, or nothing covers it", `SELECT i.id FROM work_item i WHERE i.ready = 3 AND (i.status <> 'pending'
-			OR ` + blocked + ` OR NOT (` + heldBy + ` OR ` + lockedOut + ` OR EXISTS (SELECT 1 FROM putback p WHERE p.key = i.parent_id OR p.key = i.volume OR ` + isOther("p.key") + `)))`},
-		{"set aside for a hold that is not its own", `SELECT i.id FROM work_item i WHERE i.ready = 3 AND NOT ` + lockedOut + ` AND NOT EXISTS (
+			OR ` + work.Blocked + ` OR NOT (` + work.HeldBy + ` OR ` + work.LockedOut + ` OR EXISTS (SELECT 1 FROM putback p WHERE p.key = i.parent_id OR p.key = i.volume OR ` + work.IsOther("p.key") + `)))`},
+		{"set aside for a hold that is not its own", `SELECT i.id FROM work_item i WHERE i.ready = 3 AND NOT ` + work.LockedOut + ` AND NOT EXISTS (
 			SELECT 1 FROM hold h WHERE h.scope = 'volume' OR h.key = i.id OR h.key = i.parent_id) AND NOT EXISTS (
-			SELECT 1 FROM putback p WHERE p.key = i.parent_id OR p.key = i.volume OR ` + isOther("p.key") + `)`},
-		{"pending and blocked, but not said to be", `SELECT i.id FROM work_item i WHERE i.status = 'pending' AND ` + blocked + ` AND i.ready <> 2`},
+			SELECT 1 FROM putback p WHERE p.key = i.parent_id OR p.key = i.volume OR ` + work.IsOther("p.key") + `)`},
+		{"pending and blocked, but not said to be", `SELECT i.id FROM work_item i WHERE i.status = 'pending' AND ` + work.Blocked + ` AND i.ready <> 2`},
 		{"pending and due, but nobody looks at it", `SELECT i.id FROM work_item i WHERE i.status = 'pending' AND i.ready = 0 AND i.run_at <= ` + now + `
 			AND i.updated_at = ` + now},
 		{"what is still to come of its reservation is wrong", `SELECT r.item_id FROM reservation r JOIN work_item i ON i.id = r.item_id
@@ -58,7 +48,7 @@ func (s *Store) Unready(ctx context.Context) (wrong []string, err error) {
 			SELECT SUM(r.remaining) FROM reservation r WHERE r.volume = p.volume), 0)`},
 	}
 	for _, c := range checks {
-		ids, err := s.column(ctx, c.query)
+		ids, err := s.db.Column(ctx, c.query)
 		if err != nil {
 			return nil, fmt.Errorf("check %q: %w", c.what, err)
 		}
@@ -71,10 +61,10 @@ func (s *Store) Unready(ctx context.Context) (wrong []string, err error) {
 
 // CheckText is an error unless the text index has what items say.
 func (s *Store) CheckText(ctx context.Context) error {
-	if s.dialect.name() == (sqlite{}).name() {
+	if s.db.Dialect.Name() == sqldb.SQLite {
 		return s.Exec(ctx, `INSERT INTO item_text (item_text, rank) VALUES ('integrity-check', 1)`)
 	}
-	wrong, err := s.column(ctx, `SELECT COALESCE(i.id, 'purged') FROM work_item i FULL JOIN item_text x ON x.seq = i.seq
+	wrong, err := s.db.Column(ctx, `SELECT COALESCE(i.id, 'purged') FROM work_item i FULL JOIN item_text x ON x.seq = i.seq
 		WHERE i.id IS NULL OR x.seq IS NULL OR (x.name, x.note, x.places) <> (i.name, i.note, item_text_places(i.collection, i.status, i.note))`)
 	if err == nil && len(wrong) > 0 {
 		err = fmt.Errorf("the text index is wrong about items %v", wrong)
@@ -82,53 +72,8 @@ func (s *Store) CheckText(ctx context.Context) error {
 	return err
 }
 
-// MigrateDown brings a database's schema down to a version.
-func MigrateDown(ctx context.Context, address string, version int64) error {
-	d, err := dialectOf(address)
-	if err != nil {
-		return err
-	}
-	write, read, err := d.open()
-	if err != nil {
-		return err
-	}
-	p, err := provider(d, write)
-	if err == nil {
-		_, err = p.DownTo(ctx, version)
-	}
-	return errors.Join(err, read.Close(), write.Close())
-}
-
 // StoredFiles lists the rows of stored files. Of inventories the digest is left out, which migrations do not know.
 func (s *Store) StoredFiles(ctx context.Context) ([]string, error) {
-	return s.column(ctx, `SELECT object_id || ' ' || content_path || ' ' || version || ' ' || size_bytes || ' ' ||
+	return s.db.Column(ctx, `SELECT object_id || ' ' || content_path || ' ' || version || ' ' || size_bytes || ' ' ||
 		CASE WHEN size_bytes < 0 THEN '' ELSE digests END || ' ' || checked_at || ' ' || item_id FROM stored_file ORDER BY content_path`)
 }
-
-// MigrateTo brings a database's schema to a version, up or down.
-func MigrateTo(ctx context.Context, address string, version int64) (err error) {
-	d, err := dialectOf(address)
-	if err != nil {
-		return err
-	}
-	write, read, err := d.open()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, write.Close(), read.Close()) }()
-	p, err := provider(d, write)
-	if err != nil {
-		return err
-	}
-	if _, err := p.UpTo(ctx, version); err != nil {
-		return err
-	}
-	_, err = p.DownTo(ctx, version)
-	return err
-}
-
-// WordList and WordsOf are what columns of a few words are written and read with.
-func WordList(words []string) string { return wordList(words) }
-
-// WordsOf is the inverse of WordList.
-func WordsOf(list string) []string { return wordsOf[string](list) }

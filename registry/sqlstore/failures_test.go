@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast/holdfast/registry/sqldb"
+
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqlstore"
 	"github.com/holdfast/holdfast/registry/sqlstore/postgrestest"
@@ -56,14 +58,14 @@ func TestR27_Causes(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_, _, err := sqlstore.Migrate(t.Context(), at)
+			_, _, err := sqldb.Migrate(t.Context(), at)
 			must(err)
 			s := openURL(t, at, nil)
 			must(s.PutCollection(t.Context(), registry.Collection{Mnemonic: "c"}, "admin"))
 			failedJobs(t, s, jobs)
 			must(s.Close())
-			must(sqlstore.MigrateTo(t.Context(), at, before))
-			_, _, err = sqlstore.Migrate(t.Context(), at)
+			must(sqldb.MigrateTo(t.Context(), at, before))
+			_, _, err = sqldb.Migrate(t.Context(), at)
 			must(err)
 			s = openURL(t, at, nil)
 			groups := func() []registry.FailureGroup {

@@ -7,10 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast/holdfast/registry/sqldb"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/registry/sqlstore"
 	"github.com/holdfast/holdfast/registry/sqlstore/postgrestest"
 	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
 )
@@ -32,9 +33,9 @@ func TestMigrate_FilledReports(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_, _, err := sqlstore.Migrate(t.Context(), at)
+			_, _, err := sqldb.Migrate(t.Context(), at)
 			must(err)
-			must(sqlstore.MigrateTo(t.Context(), at, 27))
+			must(sqldb.MigrateTo(t.Context(), at, 27))
 			const report = `INSERT INTO report (batch_id, closing, created_at, since, jobs, completed, failed, content, stopped, now_completed, still_failed, newly_failed, now_stopped, new_jobs)
 				VALUES ('b', %d, 1, 0, 4, 1, 3, 1, 1, 0, 0, 0, 0, 0)`
 			const job = `INSERT INTO report_job (batch_id, closing, row_no, item_id, name, status, stage, state, spec, error, error_class, cause, code, remedy, change)
@@ -47,7 +48,7 @@ func TestMigrate_FilledReports(t *testing.T) {
 					execute(t, driver, strings.TrimPrefix(at, "sqlite:"), fmt.Sprintf(job, closing, 5+2*i, fmt.Sprint("job-", i), j[0], j[1], j[2]))
 				}
 			}
-			_, _, err = sqlstore.Migrate(t.Context(), at)
+			_, _, err = sqldb.Migrate(t.Context(), at)
 			must(err)
 			s := openURL(t, at, nil)
 			for closing := int64(1); closing <= 2; closing++ {
@@ -76,8 +77,8 @@ func TestMigrate_FilledReports(t *testing.T) {
 				}
 			}
 			must(s.Close())
-			must(sqlstore.MigrateTo(t.Context(), at, 27))
-			_, _, err = sqlstore.Migrate(t.Context(), at)
+			must(sqldb.MigrateTo(t.Context(), at, 27))
+			_, _, err = sqldb.Migrate(t.Context(), at)
 			must(err)
 			if r, err := openURL(t, at, nil).ReportOf(t.Context(), "b", 1); err != nil || r.Failed != 2 || r.Preserved != 1 {
 				t.Errorf("there and back: %+v, %v", r, err)
@@ -102,7 +103,7 @@ func TestMigrate_OwnItems(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_, _, err := sqlstore.Migrate(t.Context(), at)
+			_, _, err := sqldb.Migrate(t.Context(), at)
 			must(err)
 			s := openURL(t, at, nil)
 			must(s.PutCollection(t.Context(), registry.Collection{Mnemonic: "own"}, "admin"))
@@ -135,8 +136,8 @@ func TestMigrate_OwnItems(t *testing.T) {
 			if len(want) != len(registry.PayloadTypes()) { // the batch, and the jobs of all types but one
 				t.Errorf("%d items are our own, want %d", len(want), len(registry.PayloadTypes()))
 			}
-			must(sqlstore.MigrateTo(t.Context(), at, 30))
-			_, _, err = sqlstore.Migrate(t.Context(), at)
+			must(sqldb.MigrateTo(t.Context(), at, 30))
+			_, _, err = sqldb.Migrate(t.Context(), at)
 			must(err)
 			if diff := cmp.Diff(want, owned()); diff != "" {
 				t.Errorf("(-new +migrated):\n%s", diff)

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast/holdfast/registry/sqldb"
+
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/registrytest"
 	"github.com/holdfast/holdfast/registry/sqlstore"
@@ -47,7 +49,7 @@ func TestR27_SchemaRange(t *testing.T) {
 		if err == nil {
 			s.Close()
 		}
-		var wrong *sqlstore.SchemaError
+		var wrong *sqldb.SchemaError
 		if !errors.As(err, &wrong) || wrong.Have != have || !strings.Contains(err.Error(), advice) {
 			t.Errorf("error %v, want one of schema %d with %q", err, have, advice)
 		}
@@ -59,7 +61,7 @@ func TestR27_SchemaRange(t *testing.T) {
 	var did atomic.Int64
 	for range 4 {
 		migrating.Go(func() {
-			from, to, err := sqlstore.Migrate(t.Context(), address)
+			from, to, err := sqldb.Migrate(t.Context(), address)
 			if err != nil || to < 2 {
 				t.Errorf("from %d to %d: %v", from, to, err)
 			}
@@ -76,7 +78,7 @@ func TestR27_SchemaRange(t *testing.T) {
 
 	execute(t, "pgx", address, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, true)`)
 	openURL(t, address, nil)
-	if _, to, err := sqlstore.Migrate(t.Context(), address); err != nil || to != 99 {
+	if _, to, err := sqldb.Migrate(t.Context(), address); err != nil || to != 99 {
 		t.Errorf("a newer schema that serves us: at %d, %v", to, err)
 	}
 	execute(t, "pgx", address, `UPDATE setting SET value = '99' WHERE name = 'schema-serves'`)
@@ -92,7 +94,7 @@ func TestR27_SQLite(t *testing.T) {
 	execute(t, "sqlite", path, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, true)`)
 	execute(t, "sqlite", path, `UPDATE setting SET value = '99' WHERE name = 'schema-serves'`)
 	_, err := sqlstore.Open(t.Context(), sqlstore.Options{URL: "sqlite:" + path})
-	var wrong *sqlstore.SchemaError
+	var wrong *sqldb.SchemaError
 	if !errors.As(err, &wrong) || wrong.Have != 99 {
 		t.Errorf("error %v, want one of schema 99", err)
 	}
@@ -259,7 +261,7 @@ func TestR16_SweepAgainstRenew(t *testing.T) {
 func TestServerKilled(t *testing.T) {
 	server := postgrestest.Start(t)
 	address := server.Schema(t)
-	if _, _, err := sqlstore.Migrate(t.Context(), address); err != nil {
+	if _, _, err := sqldb.Migrate(t.Context(), address); err != nil {
 		t.Fatal(err)
 	}
 	s := openURL(t, address, nil)

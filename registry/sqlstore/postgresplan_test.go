@@ -11,11 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast/holdfast/registry/search"
+
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/registrybench"
-	"github.com/holdfast/holdfast/registry/sqlstore"
 )
 
 var (
@@ -62,7 +63,7 @@ func TestQueryPlans_PostgreSQL(t *testing.T) {
 	if err := l.s.SetReader(sql.OpenDB(rec)); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(sqlstore.LookAt(100, 60))
+	t.Cleanup(search.LookAt(100, 60))
 	l.readLists(t)
 
 	conn, err := db.Conn(t.Context())

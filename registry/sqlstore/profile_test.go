@@ -5,8 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast/holdfast/registry/sqldb"
+
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/registry/sqlstore"
 	"github.com/holdfast/holdfast/registry/sqlstore/postgrestest"
 )
 
@@ -34,12 +35,12 @@ func TestR27_ProfileVersions(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_, _, err := sqlstore.Migrate(t.Context(), address)
+			_, _, err := sqldb.Migrate(t.Context(), address)
 			must(err)
-			must(sqlstore.MigrateTo(t.Context(), address, before))
+			must(sqldb.MigrateTo(t.Context(), address, before))
 			created := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 			execute(t, driver, source, `INSERT INTO collection (mnemonic, tenant, profile, created_at) VALUES ('old', 'default', '{"name":"Old","owner":"o"}', 1772366400000000)`)
-			_, _, err = sqlstore.Migrate(t.Context(), address)
+			_, _, err = sqldb.Migrate(t.Context(), address)
 			must(err)
 			s := openURL(t, address, nil)
 			is := func(mnemonic string, names ...string) []registry.ProfileVersion {
@@ -84,8 +85,8 @@ func TestR27_ProfileVersions(t *testing.T) {
 			}
 			must(s.Close())
 			// Back and forth, what is there now is what counts.
-			must(sqlstore.MigrateTo(t.Context(), address, before))
-			_, _, err = sqlstore.Migrate(t.Context(), address)
+			must(sqldb.MigrateTo(t.Context(), address, before))
+			_, _, err = sqldb.Migrate(t.Context(), address)
 			must(err)
 			s = openURL(t, address, nil)
 			is("old", "Ours")

@@ -5,8 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast/holdfast/registry/search"
+
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/registry/sqlstore"
 )
 
 // TestSample_SamePages: however few of the newest rows are looked at first, PostgreSQL's pages of a search have the same
@@ -53,7 +54,7 @@ func TestSample_SamePages(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, sizes := range [][2]int{{5000, 3000}, {20, 500}, {20, 60}, {1, 12}} {
-			undo := sqlstore.LookAt(sizes[0], sizes[1])
+			undo := search.LookAt(sizes[0], sizes[1])
 			var got []string
 			for after := ""; ; {
 				page, err := s.Items(t.Context(), registry.ItemQuery{Match: match, Limit: 7, After: after})

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast/holdfast/registry/sqldb"
+
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/registrybench"
 	"github.com/holdfast/holdfast/registry/sqlstore"
@@ -13,7 +15,7 @@ import (
 // seeded fills a database with some items.
 func seeded(t *testing.T, url string, items int) *sqlstore.Store {
 	t.Helper()
-	if _, _, err := sqlstore.Migrate(t.Context(), url); err != nil {
+	if _, _, err := sqldb.Migrate(t.Context(), url); err != nil {
 		t.Fatal(err)
 	}
 	if err := registrybench.Seed(t.Context(), url, registrybench.Seeding{Items: items, Collections: 5, Jobs: 20, History: true, Seed: 1}); err != nil {
@@ -38,10 +40,10 @@ func TestR27_TextApart(t *testing.T) {
 				t.Fatal(err)
 			}
 			const before = 2
-			if err := sqlstore.MigrateDown(t.Context(), address, before); err != nil {
+			if err := sqldb.MigrateTo(t.Context(), address, before); err != nil {
 				t.Fatal(err)
 			}
-			from, _, err := sqlstore.Migrate(t.Context(), address)
+			from, _, err := sqldb.Migrate(t.Context(), address)
 			if err != nil || from != before {
 				t.Fatalf("migrated from %d: %v", from, err)
 			}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast/holdfast/registry/sqldb"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast/holdfast/registry"
@@ -48,10 +50,10 @@ func TestR27_StoredFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			const before = 14
-			if err := sqlstore.MigrateDown(t.Context(), address, before); err != nil {
+			if err := sqldb.MigrateTo(t.Context(), address, before); err != nil {
 				t.Fatal(err)
 			}
-			if from, _, err := sqlstore.Migrate(t.Context(), address); err != nil || from != before {
+			if from, _, err := sqldb.Migrate(t.Context(), address); err != nil || from != before {
 				t.Fatalf("migrated from %d: %v", from, err)
 			}
 			s = openURL(t, address, now)

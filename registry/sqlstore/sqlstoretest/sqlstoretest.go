@@ -9,7 +9,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/holdfast/holdfast/registry/sqlstore"
+	"github.com/holdfast/holdfast/registry/sqldb"
+
 	"github.com/holdfast/holdfast/registry/sqlstore/postgrestest"
 )
 
@@ -40,7 +41,7 @@ var migrated = sync.OnceValues(func() ([]byte, error) {
 	}
 	defer os.RemoveAll(folder)
 	path := filepath.Join(folder, "registry.db")
-	if _, _, err := sqlstore.Migrate(context.Background(), "sqlite:"+path); err != nil {
+	if _, _, err := sqldb.Migrate(context.Background(), "sqlite:"+path); err != nil {
 		return nil, err
 	}
 	return os.ReadFile(path)
@@ -50,7 +51,7 @@ var migrated = sync.OnceValues(func() ([]byte, error) {
 func Postgres(t testing.TB) string {
 	t.Helper()
 	return postgrestest.Shared(t).Copy(t, func(address string) error {
-		_, _, err := sqlstore.Migrate(context.Background(), address)
+		_, _, err := sqldb.Migrate(context.Background(), address)
 		return err
 	})
 }

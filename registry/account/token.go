@@ -1,0 +1,193 @@
+package account
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqldb"
+	"github.com/holdfast/holdfast/registry/work"
+)
+
+const selectToken = `SELECT id, hash, name, role, collections, stages, created_by, created_at, expires_at, revoked_at FROM token `
+
+func scanToken(row sqldb.Scanner) (registry.Token, error) {
+	var tok registry.Token
+	var collections, stages string
+	var created int64
+	var expires, revoked sql.NullInt64
+	err := row.Scan(&tok.ID, &tok.Hash, &tok.Name, &tok.Role, &collections, &stages, &tok.CreatedBy, &created, &expires, &revoked)
+	if err != nil {
+		return tok, err
+	}
+	if err := json.Unmarshal([]byte(collections), &tok.Collections); err != nil {
+		return tok, fmt.Errorf("decode collections of token %s: %w", tok.ID, err)
+	}
+	if len(tok.Collections) == 0 {
+		tok.Collections = nil
+	}
+	tok.Stages = stagesOf(stages)
+	tok.CreatedAt, tok.ExpiresAt, tok.RevokedAt = sqldb.FromMicros(created), sqldb.Optional(expires), sqldb.Optional(revoked)
+	return tok, nil
+}
+
+// stagesOf are stages that stand in a column, with commas between them.
+func stagesOf(text string) (out []registry.Stage) {
+	for s := range strings.SplitSeq(text, ",") {
+		if s != "" {
+			out = append(out, registry.Stage(s))
+		}
+	}
+	return out
+}
+
+func stagesText(stages []registry.Stage) string {
+	words := make([]string, len(stages))
+	for i, s := range stages {
+		words[i] = string(s)
+	}
+	return strings.Join(words, ",")
+}
+
+// AddToken implements registry.Administering.
+func (s *Accounts) AddToken(ctx context.Context, tok registry.Token) error {
+	if tok.Collections == nil {
+		tok.Collections = []string{}
+	}
+	collections, err := json.Marshal(tok.Collections)
+	if err != nil {
+		return fmt.Errorf("encode collections of token %s: %w", tok.Name, err)
+	}
+	var expires sql.NullInt64
+	if tok.ExpiresAt != nil {
+		expires = sql.NullInt64{Int64: sqldb.Micros(*tok.ExpiresAt), Valid: true}
+	}
+	err = s.write(ctx, func(t *tx) error {
+		var there int
+		if err := t.Get(`SELECT COUNT(*) FROM token WHERE name = $1`, []any{sqldb.Clean(tok.Name)}, &there); err != nil {
+			return err
+		}
+		if there > 0 {
+			return registry.ErrNameTaken
+		}
+		n, err := t.Exec(`INSERT INTO token (id, hash, name, role, collections, stages, created_by, created_at, expires_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`,
+			tok.ID, tok.Hash, sqldb.Clean(tok.Name), tok.Role, string(collections), sqldb.Clean(stagesText(tok.Stages)), sqldb.Clean(tok.CreatedBy), t.Now, expires)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return registry.ErrTaken
+		}
+		return t.Event(tok.ID, 0, registry.EventTokenCreated, tok.CreatedBy, tokenNote{tok.Name, tok.Role, tok.Collections, tok.Stages, tok.ExpiresAt})
+	})
+	if err != nil {
+		return fmt.Errorf("add token %s: %w", tok.Name, err)
+	}
+	return nil
+}
+
+// tokenNote is what an event tells of a token: nothing by which it could be used.
+type tokenNote struct {
+	Name        string           `json:"name"`
+	Role        registry.Role    `json:"role"`
+	Collections []string         `json:"collections,omitempty"`
+	Stages      []registry.Stage `json:"stages,omitempty"`
+	ExpiresAt   *time.Time       `json:"expires_at,omitempty"`
+}
+
+// TokenByHash implements registry.Administering.
+func (s *Accounts) TokenByHash(ctx context.Context, hash string) (registry.Token, error) {
+	tok, err := scanToken(s.db.Read.QueryRowContext(ctx, selectToken+`WHERE hash = $1`, hash))
+	switch {
+	case errors.Is(err, sql.ErrNoRows) || err == nil && !tok.Good(s.db.Now()):
+		return registry.Token{}, fmt.Errorf("token: %w", registry.ErrNotFound)
+	case err != nil:
+		return registry.Token{}, fmt.Errorf("look up token: %w", err)
+	}
+	return tok, nil
+}
+
+// Tokens implements registry.Administering.
+func (s *Accounts) Tokens(ctx context.Context) (out []registry.Token, err error) {
+	return sqldb.Collect(s.db.Read.Ask(ctx, selectToken+`ORDER BY created_at, id`), "list tokens", func(row sqldb.Scanner) (registry.Token, error) {
+		tok, err := scanToken(row)
+		tok.Hash = "" // nobody who lists tokens needs it
+		return tok, err
+	})
+}
+
+// RevokeToken implements registry.Administering.
+func (s *Accounts) RevokeToken(ctx context.Context, id, actor string) error {
+	if err := s.write(ctx, func(t *tx) error { return t.revoke(id, actor) }); err != nil {
+		return fmt.Errorf("revoke token %s: %w", id, err)
+	}
+	return nil
+}
+
+func (t *tx) revoke(id, actor string) error {
+	tok, err := scanToken(t.Row(selectToken+`WHERE id = $1`, id))
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return registry.ErrNotFound
+	case err != nil:
+		return err
+	case tok.RevokedAt != nil:
+		return nil
+	}
+	if tok.Role == registry.RoleAdmin && tok.Good(sqldb.FromMicros(t.Now)) {
+		var others int
+		err := t.Get(`SELECT COUNT(*) FROM token WHERE role = $1 AND id <> $2 AND revoked_at IS NULL
+			AND (expires_at IS NULL OR expires_at > $3)`, []any{registry.RoleAdmin, id, t.Now}, &others)
+		if err != nil {
+			return err
+		}
+		if others == 0 {
+			return registry.ErrLastAdmin
+		}
+	}
+	if err := t.Do(`UPDATE token SET revoked_at = $2 WHERE id = $1`, id, t.Now); err != nil {
+		return err
+	}
+	if err := t.disown(tok, actor); err != nil {
+		return err
+	}
+	return t.Event(id, 0, registry.EventTokenRevoked, actor, tokenNote{tok.Name, tok.Role, tok.Collections, tok.Stages, tok.ExpiresAt})
+}
+
+// disown takes from a token that is revoked what it has claimed, uncounted, so that other workers have it at once; and forgets the workers
+// that it has announced.
+func (t *tx) disown(tok registry.Token, actor string) error {
+	// Items are locked by ascending id everywhere (R11).
+	items, err := sqldb.Collect(t.Ask(work.SelectItem+`JOIN attempt a ON a.item_id = i.id AND a.n = i.attempt
+		WHERE i.status = 'running' AND a.finished_at IS NULL AND a.token = $1 ORDER BY i.id`, tok.ID), "list what token "+tok.Name+" has claimed", work.ScanItem)
+	if err != nil {
+		return err
+	}
+	why := sqldb.Clean("token " + tok.Name + " was revoked")
+	for _, it := range items {
+		c, err := t.Decide(it, registry.Settlement{Lease: registry.Lease{ItemID: it.ID, N: it.Attempt}, Outcome: registry.OutcomeReleased, Error: why})
+		if err != nil {
+			return err
+		}
+		c.Actor = actor
+		if err := t.Withdraw(it, why, c.Status); err != nil {
+			return err
+		}
+		if err := t.Move(it, c); err != nil {
+			return fmt.Errorf("give item %s back: %w", it.ID, err)
+		}
+	}
+	if err := t.Do(`DELETE FROM worker_stage WHERE worker_id IN (SELECT id FROM worker WHERE token = $1)`, tok.ID); err != nil {
+		return fmt.Errorf("forget the workers of token %s: %w", tok.Name, err)
+	}
+	if err := t.Do(`DELETE FROM worker WHERE token = $1`, tok.ID); err != nil {
+		return fmt.Errorf("forget the workers of token %s: %w", tok.Name, err)
+	}
+	return nil
+}

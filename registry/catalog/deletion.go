@@ -1,0 +1,398 @@
+package catalog
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqldb"
+	"github.com/holdfast/holdfast/registry/work"
+)
+
+// Kinds of events about deletions, beside the item's own.
+const (
+	eventDeletionAsked     = "deletion-asked"
+	eventDeletionApproved  = "deletion-approved"
+	eventDeletionWithdrawn = "deletion-withdrawn"
+	eventDeleting          = "deleting"
+	eventDeleted           = "object-deleted"
+)
+
+const selectDeletion = `SELECT id, object_id, status, reason, asked_by, asked_at, expires_at, closed_by, closed_at, item_id, deleted_at,
+	head, inventory, files FROM deletion `
+
+// deletionRow is a deletion with its row's id.
+type deletionRow struct {
+	id string
+	registry.Deletion
+}
+
+func scanDeletion(row sqldb.Scanner, now int64) (deletionRow, error) {
+	var d deletionRow
+	var by string
+	var asked, expires, closed, deleted int64
+	err := row.Scan(&d.id, &d.ObjectID, &d.Status, &d.Reason, &d.AskedBy, &asked, &expires, &by, &closed, &d.ItemID, &deleted,
+		&d.Last.Version, &d.Last.Inventory, &d.Last.Files)
+	if err != nil {
+		return d, err
+	}
+	d.AskedAt, d.ExpiresAt = sqldb.FromMicros(asked), sqldb.FromMicros(expires)
+	at := sqldb.FromMicros(closed)
+	switch {
+	case d.Status == registry.DeletionAsked && expires <= now:
+		d.Status = registry.DeletionExpired
+	case d.Status == registry.DeletionAsked:
+	case d.Status == registry.DeletionWithdrawn:
+		d.WithdrawnBy, d.WithdrawnAt = by, &at
+	default:
+		d.ApprovedBy, d.ApprovedAt = by, &at
+	}
+	if deleted > 0 {
+		at := sqldb.FromMicros(deleted)
+		d.DeletedAt = &at
+	}
+	return d, nil
+}
+
+// deletion returns the last deletion that was asked for of an object; ok is false when there was none.
+func (t *tx) deletion(objectID string) (d deletionRow, ok bool, err error) {
+	d, err = scanDeletion(t.Row(selectDeletion+`WHERE object_id = $1 ORDER BY asked_at DESC, id DESC LIMIT 1`, objectID), t.Now)
+	if errors.Is(err, sql.ErrNoRows) {
+		return d, false, nil
+	} else if err != nil {
+		return d, false, fmt.Errorf("look up deletion of %s: %w", objectID, err)
+	}
+	return d, true, nil
+}
+
+// deletionOf returns what t.deletion does, to readers; nil when there was none.
+func (s *Catalog) deletionOf(ctx context.Context, objectID string) (*registry.Deletion, error) {
+	d, err := scanDeletion(s.db.Read.QueryRowContext(ctx, selectDeletion+`WHERE object_id = $1 ORDER BY asked_at DESC, id DESC LIMIT 1`, objectID), sqldb.Micros(s.db.Now()))
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil //nolint:nilnil // most objects have none
+	} else if err != nil {
+		return nil, fmt.Errorf("read deletion of %s: %w", objectID, err)
+	}
+	return &d.Deletion, nil
+}
+
+// Deletions implements registry.Reading.
+func (s *Catalog) Deletions(ctx context.Context, q registry.DeletionQuery) (page registry.Page[registry.Deletion], err error) {
+	now, limit := sqldb.Micros(s.db.Now()), sqldb.PageSize(q.Limit)
+	var w sqldb.Where
+	w.Add("status = ?", registry.DeletionAsked)
+	w.Add("expires_at > ?", now)
+	if q.Within != nil {
+		w.Conds = append(w.Conds, "object_id IN (SELECT o.id FROM object o WHERE "+w.In("o.collection", q.Within)+")")
+	}
+	if q.After != "" {
+		n, id, err := sqldb.ParseCursor(q.After)
+		if err != nil {
+			return page, err
+		}
+		w.Add("(asked_at, object_id) > (?, ?)", n, id)
+	}
+	query := selectDeletion + w.String() + " ORDER BY asked_at, object_id LIMIT " + strconv.Itoa(limit+1)
+	rows, err := sqldb.Collect(s.db.Read.Ask(ctx, query, w.Args...), "list deletions", func(row sqldb.Scanner) (registry.Deletion, error) {
+		d, err := scanDeletion(row, now)
+		return d.Deletion, err
+	})
+	return sqldb.PageOf(rows, limit, func(last registry.Deletion) string { return sqldb.Cursor(sqldb.Micros(last.AskedAt), last.ObjectID) }), err
+}
+
+// notGone returns a *registry.GoneError for an object that is deleted, or being deleted.
+func (t *tx) notGone(objectID string) error {
+	d, ok, err := t.deletion(objectID)
+	if err != nil || !ok || !d.Gone() {
+		return err
+	}
+	return &registry.GoneError{ObjectID: objectID, AskedBy: d.AskedBy, Approved: d.ApprovedBy, At: *d.ApprovedAt, Reason: d.Reason}
+}
+
+// AskDeletion implements registry.Deciding.
+func (s *Catalog) AskDeletion(ctx context.Context, objectID, reason, actor string) (out registry.Deletion, err error) {
+	reason, actor = sqldb.Clean(reason), sqldb.Clean(actor)
+	err = s.write(ctx, func(t *tx) error {
+		d, known, err := t.deletion(objectID)
+		if err != nil {
+			return err
+		}
+		if err := t.present(objectID); err != nil {
+			return err
+		}
+		if known {
+			open, err := t.openDeletion(d)
+			if err != nil {
+				return err
+			}
+			if open && d.Status == registry.DeletionAsked && d.AskedBy == actor && d.Reason == reason {
+				out = d.Deletion
+				return nil
+			}
+			if open {
+				return fmt.Errorf("%s; %w", d.Text(), registry.ErrAsked)
+			}
+		}
+		err = t.Do(`INSERT INTO deletion (id, object_id, status, reason, asked_by, asked_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+			sqldb.NewID(), objectID, registry.DeletionAsked, reason, actor, t.Now, t.Now+registry.AskingLasts.Microseconds())
+		if err != nil {
+			return err
+		}
+		if d, _, err = t.deletion(objectID); err != nil {
+			return err
+		}
+		out = d.Deletion
+		return t.deletionEvent(eventDeletionAsked, actor, out)
+	})
+	if err != nil {
+		return registry.Deletion{}, fmt.Errorf("ask to delete object %s: %w", objectID, err)
+	}
+	return out, nil
+}
+
+// present returns ErrNotFound for an object that is not recorded, and a *registry.GoneError for one that is deleted.
+func (t *tx) present(objectID string) error {
+	if sqldb.Clean(objectID) != objectID {
+		return registry.ErrNotFound // there can be none
+	}
+	if err := t.notGone(objectID); err != nil {
+		return err
+	}
+	head, err := t.head(objectID)
+	if err == nil && head == 0 {
+		err = registry.ErrNotFound
+	}
+	return err
+}
+
+// openDeletion says whether a deletion can still happen as it was asked for. One whose item was given up before it began cannot.
+func (t *tx) openDeletion(d deletionRow) (bool, error) {
+	switch d.Status {
+	case registry.DeletionAsked, registry.DeletionDeleting:
+		return true, nil
+	case registry.DeletionApproved:
+		it, err := t.Item(d.ItemID)
+		if errors.Is(err, registry.ErrNotFound) {
+			return false, nil // purged
+		}
+		return err == nil && !slices.Contains([]registry.Status{registry.Aborted, registry.Deleted, registry.Completed}, it.Status), err
+	case registry.DeletionWithdrawn, registry.DeletionExpired, registry.DeletionDeleted:
+	}
+	return false, nil
+}
+
+// ApproveDeletion implements registry.Deciding.
+func (s *Catalog) ApproveDeletion(ctx context.Context, objectID, actor string) (out registry.Deletion, err error) {
+	actor = sqldb.Clean(actor)
+	err = s.write(ctx, func(t *tx) error {
+		d, known, err := t.deletion(objectID)
+		switch {
+		case err != nil:
+			return err
+		case known && d.ApprovedBy == actor && actor != "":
+			out = d.Deletion // a repeat
+			return nil
+		}
+		if err := t.present(objectID); err != nil {
+			return err
+		}
+		if !known || d.Status != registry.DeletionAsked {
+			return registry.ErrNotAsked
+		}
+		if err := t.twoPeople(d.AskedBy, actor); err != nil {
+			return err
+		}
+		id, err := t.addObjectItem(registry.ObjectRequest{
+			Action: registry.DeleteObject, Spec: registry.ObjectSpec{ObjectID: objectID, Reason: d.Reason}, Actor: actor,
+		}, registry.DefaultPriority)
+		if err != nil {
+			return err
+		}
+		err = t.Do(`UPDATE deletion SET status = $2, closed_by = $3, closed_at = $4, item_id = $5 WHERE id = $1`,
+			d.id, registry.DeletionApproved, actor, t.Now, id)
+		if err != nil {
+			return err
+		}
+		if d, _, err = t.deletion(objectID); err != nil {
+			return err
+		}
+		out = d.Deletion
+		return t.deletionEvent(eventDeletionApproved, actor, out)
+	})
+	if err != nil {
+		return registry.Deletion{}, fmt.Errorf("approve the deletion of object %s: %w", objectID, err)
+	}
+	return out, nil
+}
+
+// twoPeople returns ErrSamePerson when two actors are one, or one of them holds a token that the other has made.
+func (t *tx) twoPeople(a, b string) error {
+	var made int
+	err := t.Get(`SELECT COUNT(*) FROM token WHERE (name = $1 AND created_by = $2) OR (name = $2 AND created_by = $1)`, []any{a, b}, &made)
+	switch {
+	case err != nil:
+		return fmt.Errorf("look up who made whose token: %w", err)
+	case a == b || b == "":
+		return fmt.Errorf("it was asked for by %s, too: %w", a, registry.ErrSamePerson)
+	case made > 0:
+		return fmt.Errorf("it was asked for by %s, and of %s and %s one has made the other's token: %w", a, a, b, registry.ErrSamePerson)
+	}
+	return nil
+}
+
+// WithdrawDeletion implements registry.Deciding.
+func (s *Catalog) WithdrawDeletion(ctx context.Context, objectID, actor string) (out registry.Deletion, err error) {
+	actor = sqldb.Clean(actor)
+	err = s.write(ctx, func(t *tx) error {
+		d, known, err := t.deletion(objectID)
+		switch {
+		case err != nil:
+			return err
+		case !known || d.Status == registry.DeletionExpired:
+			return registry.ErrNotAsked
+		case d.Status == registry.DeletionWithdrawn:
+			out = d.Deletion
+			return nil
+		case d.Status != registry.DeletionAsked:
+			return fmt.Errorf("%w: %s; its item is %s", registry.ErrNotAsked, d.Text(), d.ItemID)
+		}
+		err = t.Do(`UPDATE deletion SET status = $2, closed_by = $3, closed_at = $4 WHERE id = $1`, d.id, registry.DeletionWithdrawn, actor, t.Now)
+		if err != nil {
+			return err
+		}
+		if d, _, err = t.deletion(objectID); err != nil {
+			return err
+		}
+		out = d.Deletion
+		return t.deletionEvent(eventDeletionWithdrawn, actor, out)
+	})
+	if err != nil {
+		return registry.Deletion{}, fmt.Errorf("withdraw the deletion of object %s: %w", objectID, err)
+	}
+	return out, nil
+}
+
+// deletionEvent writes what somebody decided, in the object's collection.
+func (t *tx) deletionEvent(kind, actor string, d registry.Deletion) error {
+	var collection string
+	if err := t.Get(`SELECT collection FROM object WHERE id = $1`, []any{d.ObjectID}, &collection); err != nil {
+		return err
+	}
+	return t.Note(work.Entry{ItemID: d.ItemID, Kind: kind, Actor: actor, Collection: collection, Data: map[string]any{"object_id": d.ObjectID, "reason": d.Reason, "asked_by": d.AskedBy}})
+}
+
+// carriedOut returns the deletion that an attempt's item carries out.
+func (t *tx) carriedOut(l registry.Lease, objectID string) (deletionRow, error) {
+	if _, err := t.Live(l); err != nil {
+		return deletionRow{}, err
+	}
+	d, ok, err := t.deletion(objectID)
+	if err == nil && (!ok || d.ItemID != l.ItemID) {
+		err = fmt.Errorf("nobody has approved its deletion by item %s: %w", l.ItemID, registry.ErrNotFound)
+	}
+	return d, err
+}
+
+// MarkDeleting implements registry.Preserving.
+func (s *Catalog) MarkDeleting(ctx context.Context, l registry.Lease, objectID string, last registry.Remains) (out registry.Deletion, err error) {
+	err = s.write(ctx, func(t *tx) error {
+		d, err := t.carriedOut(l, objectID)
+		if err != nil {
+			return err
+		}
+		out = d.Deletion
+		if err := t.Get(`SELECT ezid_item FROM object WHERE id = $1`, []any{objectID}, &out.EZIDItem); err != nil {
+			return err
+		}
+		if d.Gone() {
+			return nil
+		}
+		if err := t.owns(l.ItemID, objectID); err != nil {
+			return err
+		}
+		var open bool
+		err = t.Get(`SELECT EXISTS (SELECT 1 FROM object_version WHERE object_id = $1 AND status = 'intended')`, []any{objectID}, &open)
+		if err != nil {
+			return err
+		} else if open {
+			return registry.ErrIntentOpen
+		}
+		if err := t.Do(`UPDATE object SET gone = $2, updated_at = $3 WHERE id = $1`, objectID, registry.DeletionDeleting, t.Now); err != nil {
+			return err
+		}
+		err = t.Do(`UPDATE deletion SET status = $2, head = $3, inventory = $4, files = $5 WHERE id = $1`,
+			d.id, registry.DeletionDeleting, last.Version, last.Inventory, last.Files)
+		if err != nil {
+			return err
+		}
+		out.Status, out.Last = registry.DeletionDeleting, last
+		return t.Event(l.ItemID, l.N, eventDeleting, "worker", map[string]any{"object_id": objectID, "version": last.Version})
+	})
+	if err != nil {
+		return registry.Deletion{}, fmt.Errorf("mark object %s as being deleted: %w", objectID, err)
+	}
+	return out, nil
+}
+
+// RecordDeletion implements registry.Preserving.
+func (s *Catalog) RecordDeletion(ctx context.Context, l registry.Lease, objectID string, events []registry.Premis) error {
+	if err := s.forgetStored(ctx, l, objectID); err != nil {
+		return fmt.Errorf("record that object %s is deleted: %w", objectID, err)
+	}
+	err := s.write(ctx, func(t *tx) error {
+		d, err := t.deleting(l, objectID)
+		if err != nil || d.Status == registry.DeletionDeleted {
+			return err
+		}
+		if err := t.Do(`UPDATE object SET gone = $2, updated_at = $3 WHERE id = $1`, objectID, registry.DeletionDeleted, t.Now); err != nil {
+			return err
+		}
+		if err := t.Do(`UPDATE deletion SET status = $2, deleted_at = $3 WHERE id = $1`, d.id, registry.DeletionDeleted, t.Now); err != nil {
+			return err
+		}
+		it, err := t.Item(l.ItemID)
+		if err != nil {
+			return err
+		}
+		if err := t.premis(subject{it, objectID, 0, deleteEvents}, events...); err != nil { // of no one version: all are gone
+			return err
+		}
+		return t.Event(l.ItemID, l.N, eventDeleted, "worker", map[string]any{"object_id": objectID, "version": d.Last.Version})
+	})
+	if err != nil {
+		return fmt.Errorf("record that object %s is deleted: %w", objectID, err)
+	}
+	return nil
+}
+
+// deleting is the deletion that an item carries out, which is marked, or done.
+func (t *tx) deleting(l registry.Lease, objectID string) (deletionRow, error) {
+	d, err := t.carriedOut(l, objectID)
+	if err == nil && d.Status != registry.DeletionDeleting && d.Status != registry.DeletionDeleted {
+		err = fmt.Errorf("it is not marked: %w", registry.ErrInvalid)
+	}
+	return d, err
+}
+
+// forgetStored removes what is known of an object's stored files, a few at a time (R25): none of them is checked any more.
+func (s *Catalog) forgetStored(ctx context.Context, l registry.Lease, objectID string) error {
+	for left := int64(1); left > 0; {
+		err := s.write(ctx, func(t *tx) error {
+			if _, err := t.deleting(l, objectID); err != nil {
+				return err
+			}
+			var err error
+			left, err = t.Exec(`DELETE FROM stored_file WHERE object_id = $1 AND content_path IN (
+				SELECT content_path FROM stored_file WHERE object_id = $1 ORDER BY content_path`+sqldb.Limit(sqldb.GroupWrites)+`)`, objectID)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("forget its stored files: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package catalog
+
+import (
+	"context"
+	"database/sql"
+	"encoding/base64"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast/holdfast/receipt"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqldb"
+)
+
+// manifest adds up the files of a version that is about to be recorded; nil when no receipt is to be signed. All its rows are in
+// by then, and nobody but the live attempt can add any. It reads them in portions: no snapshot stays open for long (R25).
+func (s *Catalog) manifest(ctx context.Context, l registry.Lease, v registry.VersionRecord) (*receipt.Manifest, error) {
+	if s.receiptKey == nil {
+		return nil, nil //nolint:nilnil // nil is no manifest
+	}
+	var open bool
+	err := s.db.Read.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM object_version
+		WHERE object_id = $1 AND version = $2 AND item_id = $3 AND status = 'intended')`, v.ObjectID, v.Version, l.ItemID).Scan(&open)
+	if err != nil || !open { // what the transaction will refuse, or has no more to do for
+		return nil, err
+	}
+	m, err := s.sumFiles(ctx, v.ObjectID, v.Version)
+	if err != nil {
+		return nil, err
+	}
+	if m.Files != v.Files || m.Bytes != v.SizeBytes {
+		return nil, fmt.Errorf("the inventory holds %d files of %d bytes, and the version has %d of %d: requeue the item at record, and if it fails again report it",
+			m.Files, m.Bytes, v.Files, v.SizeBytes)
+	}
+	return m, nil
+}
+
+// sumFiles adds up the files of a version, be it recorded or not, in the order of their paths, which is that of the rows: each is read
+// once, and none is sorted. A path's last row that is not after the version is the one that counts.
+func (s *Catalog) sumFiles(ctx context.Context, objectID string, version int) (*receipt.Manifest, error) {
+	m := &receipt.Manifest{}
+	var last fileRow
+	for {
+		n, err := s.addPortion(ctx, m, objectID, version, &last)
+		if err != nil {
+			return nil, fmt.Errorf("add up the files of %s: %w", objectID, err)
+		}
+		if n < mostFiles {
+			last.addTo(m)
+			return m, nil
+		}
+	}
+}
+
+// fileRow is what a receipt needs of a row; version 0: there is none.
+type fileRow struct {
+	receipt.File
+	version int
+	deleted bool
+}
+
+// addTo adds the row to the sum, since it is the last one of its path.
+func (r *fileRow) addTo(m *receipt.Manifest) {
+	if r.version > 0 && !r.deleted {
+		m.Add(r.File)
+	}
+}
+
+// addPortion reads the rows that come after last, the newest of which is left there, and adds the others.
+func (s *Catalog) addPortion(ctx context.Context, m *receipt.Manifest, objectID string, version int, last *fileRow) (n int, err error) {
+	rows, err := s.db.Read.QueryContext(ctx, `SELECT path, version, content_path, size_bytes, digests, deleted, modified_at FROM file
+		WHERE object_id = $1 AND (path, version) > ($2, $3) AND version <= $4 ORDER BY path, version`+sqldb.Limit(mostFiles),
+		objectID, []byte(last.Path), last.version, version)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	var path, content, digests sql.RawBytes
+	for ; rows.Next(); n++ {
+		var next fileRow
+		var modified sql.NullInt64
+		if err := rows.Scan(&path, &next.version, &content, &next.Size, &digests, &next.deleted, &modified); err != nil {
+			return n, err
+		}
+		if modified.Valid {
+			next.Modified = sqldb.FromMicros(modified.Int64)
+		}
+		next.Path, next.Content = string(path), string(content)
+		if next.Digests, err = decodeDigests(string(digests)); err != nil {
+			return n, fmt.Errorf("file %q: %w", next.Path, err)
+		}
+		if next.Path != last.Path {
+			last.addTo(m)
+		}
+		*last = next
+	}
+	return n, rows.Err()
+}
+
+// sign makes the version's receipt. It holds all events of the object's chain since the receipt before.
+func (t *tx) sign(v registry.VersionRecord, m *receipt.Manifest) error {
+	before := chainEnd{hash: receipt.Zero}
+	err := t.Get(`SELECT last_event, last_hash FROM receipt WHERE object_id = $1 ORDER BY version DESC LIMIT 1`,
+		[]any{v.ObjectID}, &before.seq, &before.hash)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return fmt.Errorf("find the receipt before: %w", err)
+	}
+	end, err := t.chainEnd(v.ObjectID)
+	if err != nil {
+		return err
+	}
+	replicas := make([]receipt.Replica, len(v.Replicas))
+	for i, r := range v.Replicas {
+		replicas[i] = receipt.Replica{Storage: r.Storage, Verified: r.VerifiedAt, Inventory: v.Inventory}
+	}
+	key := t.store.receiptKey
+	head, signature := key.Sign(receipt.Header{
+		Object: v.ObjectID, Version: v.Version, Owner: v.Owner, LocalIDs: v.LocalIDs,
+		Title: sqldb.Clean(v.Title), Creator: sqldb.Clean(v.Creator), Date: sqldb.Clean(v.Date),
+		Created: v.CreatedAt, Recorded: sqldb.FromMicros(t.Now), Files: m.Files, Bytes: m.Bytes, Manifest: m.Digest(),
+		Events:   receipt.Span{First: before.seq + 1, Count: end.seq - before.seq, Before: before.hash, After: end.hash},
+		Replicas: replicas,
+	})
+	if len(head) > receipt.MaxLine {
+		return fmt.Errorf("sign the receipt: its header would have %d bytes: %w", len(head), registry.ErrInvalid)
+	}
+	public := key.Public()
+	if err := t.noteReceiptKey(); err != nil {
+		return err
+	}
+	err = t.Do(`INSERT INTO receipt (object_id, version, key_id, head, signature, first_event, last_event, last_hash)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, v.ObjectID, v.Version, public.ID(), head,
+		base64.StdEncoding.EncodeToString(signature), before.seq+1, end.seq, end.hash)
+	if err != nil {
+		return fmt.Errorf("keep the receipt: %w", err)
+	}
+	return nil
+}
+
+// DepositReceipt implements registry.Attesting.
+func (s *Catalog) DepositReceipt(ctx context.Context, objectID string, version int) (registry.DepositReceipt, error) {
+	r := registry.DepositReceipt{ObjectID: objectID, Version: version}
+	var signature string
+	err := s.db.Read.QueryRowContext(ctx, `SELECT key_id, head, signature, first_event, last_event FROM receipt
+		WHERE object_id = $1 AND version = $2`, objectID, version).Scan(&r.KeyID, &r.Head, &signature, &r.FirstEvent, &r.LastEvent)
+	if errors.Is(err, sql.ErrNoRows) {
+		return r, fmt.Errorf("receipt of version %d of %s: %w", version, objectID, registry.ErrNotFound)
+	} else if err != nil {
+		return r, fmt.Errorf("read receipt of version %d of %s: %w", version, objectID, err)
+	}
+	if r.Signature, err = base64.StdEncoding.DecodeString(signature); err != nil {
+		return r, fmt.Errorf("decode receipt of version %d of %s: %w", version, objectID, err)
+	}
+	return r, nil
+}
+
+// ReceiptKeys implements registry.Attesting.
+func (s *Catalog) ReceiptKeys(ctx context.Context) (out []registry.ReceiptKey, err error) {
+	ask := s.db.Read.Ask(ctx, `SELECT id, public_key, first_used_at FROM receipt_key ORDER BY first_used_at, id`)
+	return sqldb.Collect(ask, "list receipt keys", func(row sqldb.Scanner) (registry.ReceiptKey, error) {
+		var k registry.ReceiptKey
+		var at int64
+		if err := row.Scan(&k.ID, &k.PublicKey, &at); err != nil {
+			return k, err
+		}
+		k.FirstUsedAt = sqldb.FromMicros(at)
+		return k, nil
+	})
+}

@@ -1,0 +1,246 @@
+package catalog
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// Identify implements registry.Preserving.
+func (s *Catalog) Identify(ctx context.Context, l registry.Lease, r registry.IdentifyRequest) (registry.Identity, error) {
+	var id registry.Identity
+	var locked *registry.LockedError
+	err := s.write(ctx, func(t *tx) error {
+		it, err := t.Live(l)
+		if err != nil {
+			return err
+		}
+		if it.CreatedAt, err = t.Submitted(it); err != nil {
+			return err
+		}
+		id, locked, err = t.identify(it, r)
+		return err
+	})
+	if err == nil && locked != nil {
+		err = locked
+	}
+	if err != nil {
+		return registry.Identity{}, fmt.Errorf("identify item %s: %w", l.ItemID, err)
+	}
+	return id, nil
+}
+
+// identify returns a lock's holder apart from an error, so that the item's place in the lock's queue is kept.
+func (t *tx) identify(it registry.WorkItem, r registry.IdentifyRequest) (registry.Identity, *registry.LockedError, error) {
+	keys := make([]string, 0, len(r.LocalIDs)+len(r.Folders)+1)
+	keys = append(keys, r.Folders...)
+	for _, local := range r.LocalIDs {
+		keys = append(keys, localKey(r.Owner, local))
+	}
+	id, ok, err := t.named(it, r.Refused)
+	if err != nil {
+		return id, nil, err
+	} else if ok {
+		// An item that failed gave its locks back, and the object may have a newer head by now.
+		locked, err := t.Lock(it, append(keys, ARKKey(id.ARK)))
+		if err != nil || locked != nil {
+			return registry.Identity{}, locked, err
+		}
+		if err := t.notGone(id.ARK); err != nil {
+			return registry.Identity{}, nil, err
+		}
+		id.Head, err = t.head(id.ARK)
+		return id, nil, err
+	}
+	if err := ownOwner(it, r.Owner); err != nil {
+		return id, nil, err
+	}
+	// Local ids first: what they name cannot change once they are ours.
+	if locked, err := t.Lock(it, keys); err != nil || locked != nil {
+		return registry.Identity{}, locked, err
+	}
+	if id, err = t.resolve(it, r); err != nil {
+		return id, nil, err
+	}
+	if locked, err := t.Lock(it, append(keys, ARKKey(id.ARK))); err != nil || locked != nil {
+		return registry.Identity{}, locked, err
+	}
+	if err := t.notGone(id.ARK); err != nil { // asked with the lock in hand
+		return registry.Identity{}, nil, err
+	}
+	return id, nil, t.bind(it, r, id)
+}
+
+// The keys of locks. An owner's length goes first, so that no two pairs share a key.
+func ARKKey(ark string) string { return "ark:" + ark }
+
+func localKey(owner, local string) string {
+	return fmt.Sprintf("localid:%d:%s:%s", len(owner), owner, local)
+}
+
+// named returns what an earlier attempt settled, while the name stands: not when it is the refused one, nor when another
+// item, which had the same local id and the same name, was refused it.
+func (t *tx) named(it registry.WorkItem, refused string) (id registry.Identity, ok bool, err error) {
+	raw, ok := it.Results[registry.ResultARK]
+	if !ok {
+		return id, false, nil
+	}
+	if err := json.Unmarshal(raw, &id); err != nil {
+		return id, false, fmt.Errorf("decode identity: %w", err)
+	}
+	if id.ARK == refused {
+		if err := t.unname(it, id.ARK); err != nil {
+			return id, false, err
+		}
+	}
+	err = t.Get(`SELECT EXISTS (SELECT 1 FROM object WHERE id = $1)`, []any{id.ARK}, &ok)
+	return id, ok, err
+}
+
+// unname takes a name out of the Registry that nothing was stored under.
+func (t *tx) unname(it registry.WorkItem, ark string) error {
+	if err := t.owns(it.ID, ark); err != nil {
+		return err
+	}
+	n, err := t.Exec(`DELETE FROM object WHERE id = $1 AND head = 0 AND ezid_item <> ''
+		AND NOT EXISTS (SELECT 1 FROM object_version WHERE object_id = $1)`, ark)
+	if err != nil || n == 0 {
+		return err
+	}
+	if err := t.Do(`DELETE FROM identifier WHERE ark = $1`, ark); err != nil {
+		return fmt.Errorf("unbind %s: %w", ark, err)
+	}
+	return t.Event(it.ID, it.Attempt, "identifier-refused", "worker", map[string]any{"ark": ark})
+}
+
+// resolve finds the object's name: supplied, else known by a local id, else the proposed one.
+func (t *tx) resolve(it registry.WorkItem, r registry.IdentifyRequest) (registry.Identity, error) {
+	id := registry.Identity{ARK: r.Supplied}
+	for _, local := range r.LocalIDs {
+		var known string
+		err := t.Get(`SELECT ark FROM identifier WHERE owner = $1 AND local_id = $2`, []any{r.Owner, local}, &known)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+		case err != nil:
+			return id, fmt.Errorf("look up local id %q: %w", local, err)
+		case id.ARK == "":
+			id.ARK = known
+		case id.ARK != known:
+			return id, &registry.IdentifierMismatch{LocalID: local, Known: known, Given: id.ARK}
+		}
+	}
+	switch {
+	case r.Existing:
+		if err := t.exists(r, id.ARK); err != nil {
+			return id, err
+		}
+	case id.ARK == "":
+		id.ARK, id.Minted = r.Proposed, true
+		if r.EZID {
+			id.EZIDItem = it.ID
+		}
+		var taken int
+		err := t.Get(`SELECT COUNT(*) FROM object WHERE id = $1 AND minted_for <> $2`, []any{id.ARK, it.ID}, &taken)
+		if err != nil {
+			return id, fmt.Errorf("look up %s: %w", id.ARK, err)
+		}
+		if taken > 0 {
+			return id, fmt.Errorf("%s: %w", id.ARK, registry.ErrTaken)
+		}
+	}
+	if err := t.owned(it, r, id.ARK); err != nil {
+		return id, err
+	}
+	return id, t.known(&id)
+}
+
+// known adds what the Registry has of an object by that name.
+func (t *tx) known(id *registry.Identity) error {
+	err := t.Get(`SELECT head, ezid_item FROM object WHERE id = $1`, []any{id.ARK}, &id.Head, &id.EZIDItem)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return fmt.Errorf("look up %s: %w", id.ARK, err)
+	}
+	return nil
+}
+
+// exists refuses a submission for an object that has no version, before anything is bound to its name.
+func (t *tx) exists(r registry.IdentifyRequest, ark string) error {
+	head, err := t.head(ark)
+	if err != nil || head > 0 {
+		return err
+	}
+	none := &registry.NoObject{ARK: r.Supplied}
+	if r.Supplied == "" && len(r.LocalIDs) > 0 {
+		none.LocalID = r.LocalIDs[0]
+	}
+	return none
+}
+
+// owned refuses to let a submission take over an object of another owner or tenant by naming it.
+func (t *tx) owned(it registry.WorkItem, r registry.IdentifyRequest, ark string) error {
+	var tenant, owner string
+	err := t.Get(`SELECT tenant, owner FROM object WHERE id = $1`, []any{ark}, &tenant, &owner)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("look up owner of %s: %w", ark, err)
+	}
+	if tenant != it.Tenant || owner != r.Owner {
+		return &registry.OwnerMismatch{ARK: ark, Owner: r.Owner}
+	}
+	return nil
+}
+
+// bind makes the name durable before anybody uses it (R8, I10).
+func (t *tx) bind(it registry.WorkItem, r registry.IdentifyRequest, id registry.Identity) error {
+	for _, local := range r.LocalIDs {
+		err := t.Do(`INSERT INTO identifier (owner, local_id, ark) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
+			r.Owner, local, id.ARK)
+		if err != nil {
+			return fmt.Errorf("bind local id %q: %w", local, err)
+		}
+	}
+	err := t.Do(`INSERT INTO object (id, minted_for, tenant, collection, owner, created_at, updated_at, ezid_item)
+		VALUES ($1, $2, $3, $4, $5, $6, $6, $7) ON CONFLICT DO NOTHING`,
+		id.ARK, it.ID, it.Tenant, it.Collection, r.Owner, t.Now, id.EZIDItem)
+	if err != nil {
+		return fmt.Errorf("bind %s: %w", id.ARK, err)
+	}
+	raw, err := json.Marshal(id)
+	if err != nil {
+		return fmt.Errorf("encode identity: %w", err)
+	}
+	if err := t.SetResult(it, registry.ResultARK, raw); err != nil {
+		return err
+	}
+	return t.Event(it.ID, it.Attempt, "identifier-assignment", "worker", id)
+}
+
+func (t *tx) head(ark string) (int, error) {
+	var head int
+	err := t.Get(`SELECT head FROM object WHERE id = $1`, []any{ark}, &head)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	} else if err != nil {
+		return 0, fmt.Errorf("look up head of %s: %w", ark, err)
+	}
+	return head, nil
+}
+
+// KeysOf are the locks that a job is known to need before anybody has looked into its payload, each once.
+func KeysOf(spec registry.Spec) []string {
+	var keys []string
+	for _, local := range spec.LocalIDs {
+		keys = append(keys, localKey(spec.Profile.Owner, local))
+	}
+	if spec.PrimaryID != "" {
+		keys = append(keys, ARKKey(spec.PrimaryID))
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}

@@ -1,0 +1,233 @@
+package catalog
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqldb"
+)
+
+// Intend implements registry.Preserving.
+func (s *Catalog) Intend(ctx context.Context, l registry.Lease, in registry.Intent) (registry.Intent, error) {
+	var out registry.Intent
+	if in.Abandon {
+		if err := s.abandonVersion(ctx, l, in); err != nil {
+			return out, fmt.Errorf("abandon version %d of %s: %w", in.Version, in.ObjectID, err)
+		}
+		return in, nil
+	}
+	err := s.write(ctx, func(t *tx) error {
+		out = in
+		if _, err := t.Live(l); err != nil {
+			return err
+		}
+		if err := t.owns(l.ItemID, in.ObjectID); err != nil {
+			return err
+		}
+		var owner, status, plan string
+		err := t.Get(`SELECT item_id, status, plan FROM object_version WHERE object_id = $1 AND version = $2`,
+			[]any{in.ObjectID, in.Version}, &owner, &status, &plan)
+		switch {
+		case err == nil && owner == l.ItemID:
+			out.Plan = json.RawMessage(plan)
+			return nil
+		case err == nil:
+			return fmt.Errorf("version %d is %s by item %s: %w", in.Version, status, owner, registry.ErrIntentOpen)
+		case !errors.Is(err, sql.ErrNoRows):
+			return err
+		}
+		head, err := t.head(in.ObjectID)
+		if err != nil {
+			return err
+		}
+		if in.Version != head+1 {
+			return fmt.Errorf("head is %d: %w", head, registry.ErrIntentOpen)
+		}
+		err = t.Do(`INSERT INTO object_version (object_id, version, item_id, status, plan, created_at)
+			VALUES ($1, $2, $3, 'intended', $4, $5)`, in.ObjectID, in.Version, l.ItemID, string(in.Plan), t.Now)
+		if err != nil {
+			return err
+		}
+		return t.Event(l.ItemID, l.N, "intend", "worker", map[string]any{"object_id": in.ObjectID, "version": in.Version})
+	})
+	if err != nil {
+		return registry.Intent{}, fmt.Errorf("intend version %d of %s: %w", in.Version, in.ObjectID, err)
+	}
+	return out, nil
+}
+
+// owns returns ErrNotFound unless the item holds the object's lock, which Identify gave it.
+func (t *tx) owns(itemID, objectID string) error {
+	var held bool
+	err := t.Get(`SELECT EXISTS (SELECT 1 FROM lock WHERE key = $1 AND item_id = $2)`, []any{ARKKey(objectID), itemID}, &held)
+	if err == nil && !held {
+		err = fmt.Errorf("object %s was not identified by item %s: %w", objectID, itemID, registry.ErrNotFound)
+	}
+	return err
+}
+
+// intended says whether the item itself announced the version, and whether it is recorded already.
+func (t *tx) intended(l registry.Lease, objectID string, version int) (recorded bool, err error) {
+	if _, err := t.Live(l); err != nil {
+		return false, err
+	}
+	var owner, status string
+	err = t.Get(`SELECT item_id, status FROM object_version WHERE object_id = $1 AND version = $2`,
+		[]any{objectID, version}, &owner, &status)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, fmt.Errorf("version %d of %s was not intended: %w", version, objectID, registry.ErrNotFound)
+	} else if err != nil {
+		return false, err
+	}
+	if owner != l.ItemID {
+		return false, fmt.Errorf("version %d of %s belongs to item %s: %w", version, objectID, owner, registry.ErrIntentOpen)
+	}
+	return status == "recorded", nil
+}
+
+// mostFiles bounds a call of RecordFiles, so that no transaction gets long (R25).
+const mostFiles = 1000
+
+// RecordFiles implements registry.Preserving.
+func (s *Catalog) RecordFiles(ctx context.Context, l registry.Lease, objectID string, version int, files []registry.File) error {
+	if len(files) > mostFiles {
+		return fmt.Errorf("record files of %s version %d: %w: %d rows in one call, at most %d are taken",
+			objectID, version, registry.ErrInvalid, len(files), mostFiles)
+	}
+	err := s.write(ctx, func(t *tx) error {
+		recorded, err := t.intended(l, objectID, version)
+		if err != nil || recorded {
+			return err
+		}
+		return errors.Join(t.recordFiles(objectID, version, files), t.noteStored(objectID, version, files...))
+	})
+	if err != nil {
+		return fmt.Errorf("record files of %s version %d: %w", objectID, version, err)
+	}
+	return nil
+}
+
+// insertFile is the statement that enters files. A portion that is sent twice counts once.
+var insertFile = sqldb.InsertNew(
+	`INSERT INTO file (object_id, path, version, content_path, size_bytes, digests, mime_type, format, deleted, modified_at)`,
+	`($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`)
+
+func (t *tx) recordFiles(objectID string, version int, files []registry.File) error {
+	rows := make([][]any, len(files))
+	for i, f := range files {
+		digests, err := json.Marshal(f.Digests)
+		if err != nil {
+			return fmt.Errorf("encode digests of %q: %w", f.Path, err)
+		}
+		format, err := encodeFormat(f.Format)
+		if err != nil {
+			return fmt.Errorf("file %q: %w", f.Path, err)
+		}
+		rows[i] = []any{
+			objectID, []byte(f.Path), version, []byte(f.ContentPath), f.SizeBytes, string(digests), f.MIMEType, format, sqldb.Bit(f.Deleted),
+			sql.NullInt64{Int64: sqldb.Micros(f.Modified), Valid: !f.Modified.IsZero()},
+		}
+	}
+	return t.InsertRows(insertFile, rows)
+}
+
+// encodeFormat is a format as its column has it.
+func encodeFormat(f *registry.Format) (string, error) {
+	if f == nil {
+		return "", nil
+	}
+	text, err := json.Marshal(f)
+	if err != nil {
+		return "", fmt.Errorf("encode format: %w", err)
+	}
+	return string(text), nil
+}
+
+// decodeFormat reads what encodeFormat has written.
+func decodeFormat(text string) (*registry.Format, error) {
+	if text == "" {
+		return nil, nil //nolint:nilnil // none is an answer
+	}
+	f := new(registry.Format)
+	if err := json.Unmarshal([]byte(text), f); err != nil {
+		return nil, fmt.Errorf("decode format: %w", err)
+	}
+	return f, nil
+}
+
+// RecordVersion implements registry.Preserving.
+func (s *Catalog) RecordVersion(ctx context.Context, l registry.Lease, v registry.VersionRecord) error {
+	manifest, err := s.manifest(ctx, l, v)
+	if err != nil {
+		return fmt.Errorf("record version %d of %s: %w", v.Version, v.ObjectID, err)
+	}
+	err = s.write(ctx, func(t *tx) error {
+		recorded, err := t.intended(l, v.ObjectID, v.Version)
+		if err != nil || recorded {
+			return err
+		}
+		it, err := t.Item(l.ItemID)
+		if err != nil {
+			return err
+		}
+		if err := ownVersion(it, v); err != nil {
+			return err
+		}
+		err = t.Do(`UPDATE object_version SET status = 'recorded', files = $3, size_bytes = $4, created_at = $5,
+			recorded_at = $6 WHERE object_id = $1 AND version = $2`,
+			v.ObjectID, v.Version, v.Files, v.SizeBytes, sqldb.Micros(v.CreatedAt), t.Now)
+		if err != nil {
+			return err
+		}
+		err = t.Do(`UPDATE object SET head = $2, collection = $3, owner = $4, title = $5, creator = $6, date = $7,
+			files = $8, size_bytes = $9, updated_at = $10 WHERE id = $1 AND head < $2`,
+			v.ObjectID, v.Version, v.Collection, v.Owner, sqldb.Clean(v.Title), sqldb.Clean(v.Creator), sqldb.Clean(v.Date), v.Files, v.SizeBytes, t.Now)
+		if err != nil {
+			return err
+		}
+		if err := t.replicas(it, v); err != nil {
+			return err
+		}
+		if err := t.noteInventory(v); err != nil {
+			return err
+		}
+		if err := t.premis(subject{it, v.ObjectID, v.Version, recordEvents}, v.Events...); err != nil {
+			return err
+		}
+		if manifest != nil {
+			if err := t.sign(v, manifest); err != nil {
+				return err
+			}
+		}
+		return t.Event(l.ItemID, l.N, "recorded", "worker", map[string]any{"object_id": v.ObjectID, "version": v.Version})
+	})
+	if err != nil {
+		return fmt.Errorf("record version %d of %s: %w", v.Version, v.ObjectID, err)
+	}
+	return nil
+}
+
+// replicas notes where the version is, which must be wherever it is to be. A storage that has it has all the versions before it,
+// too: those that it lacked came with this one.
+func (t *tx) replicas(it registry.WorkItem, v registry.VersionRecord) error {
+	for _, name := range it.Storages {
+		if !slices.ContainsFunc(v.Replicas, func(r registry.Replica) bool { return r.Storage == name && !r.VerifiedAt.IsZero() }) {
+			return fmt.Errorf("%w: nobody has verified it in storage %q", registry.ErrInvalid, name)
+		}
+	}
+	for _, r := range v.Replicas {
+		err := t.Do(`INSERT INTO replica (object_id, version, storage, verified_at)
+			SELECT object_id, version, CAST($3 AS TEXT), CAST($4 AS BIGINT) FROM object_version
+			WHERE object_id = $1 AND version <= $2 AND status = 'recorded' ON CONFLICT DO NOTHING`,
+			v.ObjectID, v.Version, r.Storage, sqldb.Micros(r.VerifiedAt))
+		if err != nil {
+			return fmt.Errorf("note the replica in %s: %w", r.Storage, err)
+		}
+	}
+	return nil
+}

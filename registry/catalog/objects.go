@@ -1,0 +1,260 @@
+package catalog
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqldb"
+)
+
+const selectObject = `SELECT o.id, o.tenant, o.collection, o.owner, o.title, o.creator, o.date, o.head, o.files,
+	o.size_bytes, o.created_at, o.updated_at, o.gone FROM object o`
+
+func scanObject(row sqldb.Scanner) (registry.Object, error) {
+	var o registry.Object
+	var created, updated int64
+	err := row.Scan(&o.ID, &o.Tenant, &o.Collection, &o.Owner, &o.Title, &o.Creator, &o.Date, &o.Head, &o.Files,
+		&o.SizeBytes, &created, &updated, &o.Gone)
+	if err != nil {
+		return o, err
+	}
+	o.ARK, o.CreatedAt, o.UpdatedAt = o.ID, sqldb.FromMicros(created), sqldb.FromMicros(updated)
+	return o, nil
+}
+
+// Object implements registry.Reading.
+func (s *Catalog) Object(ctx context.Context, id string) (registry.Object, error) {
+	o, err := scanObject(s.db.Read.QueryRowContext(ctx, selectObject+` WHERE o.id = $1 AND o.head > 0`, id))
+	if errors.Is(err, sql.ErrNoRows) {
+		return o, fmt.Errorf("object %s: %w", id, registry.ErrNotFound)
+	} else if err != nil {
+		return o, fmt.Errorf("read object %s: %w", id, err)
+	}
+	all := []registry.Object{o}
+	if err := s.addLocalIDs(ctx, all); err != nil {
+		return o, err
+	}
+	if all[0].Versions, err = s.versions(ctx, id); err != nil {
+		return o, err
+	}
+	if all[0].Deletion, err = s.deletionOf(ctx, id); err != nil {
+		return o, err
+	}
+	if err := s.addInventories(ctx, &all[0]); err != nil {
+		return o, err
+	}
+	return all[0], s.addChecks(ctx, &all[0])
+}
+
+// addInventories fills in the recorded digests of the versions' inventories, and which version is being written.
+func (s *Catalog) addInventories(ctx context.Context, o *registry.Object) (err error) {
+	err = s.db.Read.QueryRowContext(ctx, `SELECT COALESCE(MAX(version), 0) FROM object_version
+		WHERE object_id = $1 AND status = 'intended'`, o.ID).Scan(&o.Announced)
+	if err != nil {
+		return fmt.Errorf("look up what is announced of %s: %w", o.ID, err)
+	}
+	if len(o.Versions) == 0 {
+		return nil
+	}
+	paths := make([]any, len(o.Versions))
+	versions := map[string]*registry.ObjectVersion{}
+	for i := range o.Versions {
+		path := inventoryPath(o.Versions[i].Version)
+		versions[path], paths[i] = &o.Versions[i], []byte(path)
+	}
+	var w sqldb.Where
+	w.Add("object_id = ?", o.ID)
+	w.Add("content_path IN (?"+strings.Repeat(", ?", len(paths)-1)+")", paths...)
+	ask := s.db.Read.Ask(ctx, `SELECT content_path, digests FROM stored_file`+w.String(), w.Args...)
+	return sqldb.Each(ask, "look up the inventories of "+o.ID, func(row sqldb.Scanner) error {
+		var path []byte
+		var text string
+		if err := row.Scan(&path, &text); err != nil {
+			return err
+		}
+		digests, err := decodeDigests(text)
+		if err != nil {
+			return fmt.Errorf("%s of %s: %w", path, o.ID, err)
+		}
+		for algorithm, digest := range digests {
+			versions[string(path)].Inventory = algorithm + ":" + digest
+		}
+		return nil
+	})
+}
+
+// addLocalIDs fills in the local ids of objects, sorted.
+func (s *Catalog) addLocalIDs(ctx context.Context, objects []registry.Object) (err error) {
+	if len(objects) == 0 {
+		return nil
+	}
+	byARK := map[string]*registry.Object{}
+	args := make([]any, len(objects))
+	for i := range objects {
+		objects[i].LocalIDs = []string{}
+		byARK[objects[i].ARK], args[i] = &objects[i], objects[i].ARK
+	}
+	var w sqldb.Where
+	w.Add("ark IN (?"+strings.Repeat(", ?", len(args)-1)+")", args...)
+	ask := s.db.Read.Ask(ctx, `SELECT ark, local_id FROM identifier`+w.String()+` ORDER BY ark, local_id`, w.Args...)
+	return sqldb.Each(ask, "look up local ids", func(row sqldb.Scanner) error {
+		var ark, local string
+		if err := row.Scan(&ark, &local); err != nil {
+			return err
+		}
+		byARK[ark].LocalIDs = append(byARK[ark].LocalIDs, local)
+		return nil
+	})
+}
+
+func (s *Catalog) versions(ctx context.Context, id string) (out []registry.ObjectVersion, err error) {
+	err = sqldb.Each(s.db.Read.Ask(ctx, `SELECT v.version, v.item_id, v.files, v.size_bytes, v.created_at, v.recorded_at,
+			COALESCE(r.storage, ''), COALESCE(r.verified_at, 0)
+		FROM object_version v LEFT JOIN replica r ON r.object_id = v.object_id AND r.version = v.version
+		WHERE v.object_id = $1 AND v.status = 'recorded' ORDER BY v.version, r.storage`, id), "read versions of "+id, func(row sqldb.Scanner) error {
+		var v registry.ObjectVersion
+		var r registry.Replica
+		var created, recorded, verified int64
+		err := row.Scan(&v.Version, &v.ItemID, &v.Files, &v.SizeBytes, &created, &recorded, &r.Storage, &verified)
+		if err != nil {
+			return err
+		}
+		if len(out) == 0 || out[len(out)-1].Version != v.Version {
+			v.CreatedAt, v.RecordedAt = sqldb.FromMicros(created), sqldb.FromMicros(recorded)
+			out = append(out, v)
+		}
+		if r.Storage != "" {
+			r.VerifiedAt = sqldb.FromMicros(verified)
+			last := &out[len(out)-1]
+			last.Replicas = append(last.Replicas, r)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// Objects implements registry.Reading.
+func (s *Catalog) Objects(ctx context.Context, q registry.ObjectQuery) (page registry.Page[registry.Object], err error) {
+	var w sqldb.Where
+	w.Add("o.tenant = ?", sqldb.Tenant)
+	w.Add("o.head > 0")
+	if q.Collection != "" {
+		w.Add("o.collection = ?", q.Collection)
+	}
+	w.Within("o.collection", q.Within)
+	if q.LocalID != "" {
+		w.Add("o.id IN (SELECT ark FROM identifier WHERE local_id = ?)", q.LocalID)
+	}
+	if q.Text != "" {
+		p := sqldb.Contains(q.Text)
+		w.Add(`(LOWER(o.id) LIKE LOWER(?) ESCAPE '\' OR LOWER(o.title) LIKE LOWER(?) ESCAPE '\' OR LOWER(o.creator) LIKE LOWER(?) ESCAPE '\')`, p, p, p)
+	}
+	if q.After != "" {
+		n, id, err := sqldb.ParseCursor(q.After)
+		if err != nil {
+			return page, err
+		}
+		w.Add("(o.created_at, o.id) < (?, ?)", n, id)
+	}
+	if page, err = s.objectPage(ctx, w, sqldb.PageSize(q.Limit)); err != nil {
+		return page, err
+	}
+	return page, s.addLocalIDs(ctx, page.Rows)
+}
+
+func (s *Catalog) objectPage(ctx context.Context, w sqldb.Where, limit int) (registry.Page[registry.Object], error) {
+	query := selectObject + w.String() + " ORDER BY o.created_at DESC, o.id DESC LIMIT " + strconv.Itoa(limit+1)
+	rows, err := sqldb.Collect(s.db.Read.Ask(ctx, query, w.Args...), "list objects", scanObject)
+	return sqldb.PageOf(rows, limit, func(last registry.Object) string { return sqldb.Cursor(sqldb.Micros(last.CreatedAt), last.ID) }), err
+}
+
+// Files implements registry.Reading. A path's row is the newest one that is not after the version asked for.
+func (s *Catalog) Files(ctx context.Context, objectID string, version int, after string, limit int) ([]registry.File, error) {
+	var head int
+	err := s.db.Read.QueryRowContext(ctx, `SELECT head FROM object WHERE id = $1 AND head > 0`, objectID).Scan(&head)
+	switch {
+	case err != nil && !errors.Is(err, sql.ErrNoRows):
+		return nil, fmt.Errorf("read object %s: %w", objectID, err)
+	case err != nil || version > head || version < 0:
+		return nil, fmt.Errorf("version %d of object %s: %w", version, objectID, registry.ErrNotFound)
+	case version == 0:
+		version = head
+	}
+	// No version after the head is looked at, so rows of one that is not recorded yet are not seen.
+	return s.filesAt(ctx, objectID, version, after, sqldb.PageSize(limit))
+}
+
+// filesAt lists the state of a version by path, be it recorded or not.
+func (s *Catalog) filesAt(ctx context.Context, objectID string, version int, after string, limit int) ([]registry.File, error) {
+	return s.fileRows(ctx, objectID, `SELECT f.path, f.version, f.content_path, f.size_bytes, f.digests, f.mime_type, f.format, f.deleted, f.modified_at
+		FROM file f WHERE f.object_id = $1 AND f.path > $2 AND f.deleted = 0 AND f.version = (
+			SELECT MAX(g.version) FROM file g WHERE g.object_id = f.object_id AND g.path = f.path AND g.version <= $3)
+		ORDER BY f.path LIMIT $4`, objectID, []byte(after), version, limit)
+}
+
+// FileHistory implements registry.Attesting.
+func (s *Catalog) FileHistory(ctx context.Context, objectID string, after registry.FilePlace, limit int) ([]registry.File, error) {
+	var head int
+	err := s.db.Read.QueryRowContext(ctx, `SELECT head FROM object WHERE id = $1 AND head > 0`, objectID).Scan(&head)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, fmt.Errorf("object %s: %w", objectID, registry.ErrNotFound)
+	} else if err != nil {
+		return nil, fmt.Errorf("read object %s: %w", objectID, err)
+	}
+	return s.fileRows(ctx, objectID, `SELECT f.path, f.version, f.content_path, f.size_bytes, f.digests, f.mime_type, f.format, f.deleted, f.modified_at
+		FROM file f WHERE f.object_id = $1 AND (f.path, f.version) > ($2, $3) AND f.version <= $4
+		ORDER BY f.path, f.version LIMIT $5`, objectID, []byte(after.Path), after.Version, head, sqldb.PageSize(limit))
+}
+
+func (s *Catalog) fileRows(ctx context.Context, objectID, query string, args ...any) (out []registry.File, err error) {
+	return sqldb.Collect(s.db.Read.Ask(ctx, query, args...), "list files of "+objectID, func(row sqldb.Scanner) (registry.File, error) {
+		var f registry.File
+		var path, content []byte
+		var digests, format string
+		var modified sql.NullInt64
+		if err := row.Scan(&path, &f.Version, &content, &f.SizeBytes, &digests, &f.MIMEType, &format, &f.Deleted, &modified); err != nil {
+			return f, err
+		}
+		if modified.Valid {
+			f.Modified = sqldb.FromMicros(modified.Int64)
+		}
+		f.Path, f.ContentPath = string(path), string(content)
+		if f.Digests, err = decodeDigests(digests); err != nil {
+			return f, fmt.Errorf("file %q: %w", f.Path, err)
+		}
+		if f.Format, err = decodeFormat(format); err != nil {
+			return f, fmt.Errorf("file %q: %w", f.Path, err)
+		}
+		return f, nil
+	})
+}
+
+// addChecks fills in what is known of the checks of an object's files.
+func (s *Catalog) addChecks(ctx context.Context, o *registry.Object) error {
+	var asked sql.NullInt64
+	err := s.db.Read.QueryRowContext(ctx, `SELECT check_asked_at, (SELECT COUNT(*) FROM stored_file
+		WHERE object_id = $1 AND damaged_at IS NOT NULL) FROM object WHERE id = $1`, o.ID).Scan(&asked, &o.Damaged)
+	if err != nil {
+		return fmt.Errorf("look up the checks of %s: %w", o.ID, err)
+	}
+	if asked.Valid {
+		at := sqldb.FromMicros(asked.Int64)
+		o.CheckAsked = &at
+	}
+	var file []byte
+	var checked int64
+	err = s.db.Read.QueryRowContext(ctx, `SELECT content_path, checked_at FROM stored_file WHERE object_id = $1 AND version <= $2
+		ORDER BY checked_at LIMIT 1`, o.ID, o.Head).Scan(&file, &checked)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("look up the checks of %s: %w", o.ID, err)
+	}
+	o.CheckedAt, o.Unchecked = sqldb.FromMicros(checked), sqldb.Clean(string(file))
+	return nil
+}

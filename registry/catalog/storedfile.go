@@ -1,0 +1,171 @@
+package catalog
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqldb"
+	"github.com/holdfast/holdfast/registry/work"
+)
+
+// insertStored is the statement that notes files as they lie in storage.
+var insertStored = sqldb.InsertNew(
+	`INSERT INTO stored_file (object_id, content_path, version, size_bytes, digests, checked_at)`, `($1, $2, $3, $4, $5, $6)`)
+
+// noteStored notes files that a version brings, as read back just now. One that the object has already, under whatever names,
+// is left as it is.
+func (t *tx) noteStored(objectID string, version int, files ...registry.File) error {
+	var rows [][]any
+	for _, f := range files {
+		if f.Deleted || f.ContentPath == "" {
+			continue
+		}
+		digests, err := json.Marshal(f.Digests)
+		if err != nil {
+			return fmt.Errorf("encode digests of %q: %w", f.Path, err)
+		}
+		rows = append(rows, []any{objectID, []byte(f.ContentPath), version, f.SizeBytes, string(digests), t.Now})
+	}
+	return t.InsertRows(insertStored, rows)
+}
+
+// noteInventory notes the inventory that a version has of its own.
+func (t *tx) noteInventory(v registry.VersionRecord) error {
+	algorithm, digest, ok := strings.Cut(v.Inventory, ":")
+	if !ok {
+		return nil // not known: a store of the tests
+	}
+	return t.noteStored(v.ObjectID, v.Version, registry.File{
+		ContentPath: inventoryPath(v.Version), SizeBytes: -1, Digests: map[string]string{algorithm: digest},
+	})
+}
+
+// inventoryPath is where a version's own inventory lies, below the object's folder.
+func inventoryPath(version int) string { return fmt.Sprintf("v%d/inventory.json", version) }
+
+// StoredFile implements registry.Preserving.
+func (s *Catalog) StoredFile(ctx context.Context, l registry.Lease) (f registry.StoredFile, err error) {
+	err = s.write(ctx, func(t *tx) error {
+		it, err := t.Live(l)
+		if err == nil {
+			f, err = t.storedFile(it)
+		}
+		return err
+	})
+	if err != nil {
+		return f, fmt.Errorf("look up the file of item %s: %w", l.ItemID, err)
+	}
+	return f, nil
+}
+
+// storedFile is the file that an item is about.
+func (t *tx) storedFile(it registry.WorkItem) (registry.StoredFile, error) {
+	var f registry.StoredFile
+	spec, ok := registry.ObjectSpecIn(it.Spec)
+	if !ok || len(spec.File) == 0 {
+		return f, fmt.Errorf("%w: the item is not about a stored file", registry.ErrInvalid)
+	}
+	f.ObjectID, f.File = spec.ObjectID, spec.File
+	var digests string
+	var checked int64
+	var damaged sql.NullInt64
+	err := t.Get(`SELECT s.version, s.size_bytes, s.digests, s.checked_at, s.damaged_at, o.head
+		FROM stored_file s JOIN object o ON o.id = s.object_id
+		WHERE s.object_id = $1 AND s.content_path = $2 AND o.head >= s.version AND o.gone = ''`,
+		[]any{f.ObjectID, f.File}, &f.Version, &f.SizeBytes, &digests, &checked, &damaged, &f.Head)
+	if errors.Is(err, sql.ErrNoRows) {
+		return f, fmt.Errorf("file %q of object %s: %w", f.File, f.ObjectID, registry.ErrNotFound)
+	} else if err != nil {
+		return f, err
+	}
+	if f.Digests, err = decodeDigests(digests); err != nil {
+		return f, fmt.Errorf("file %q: %w", f.File, err)
+	}
+	f.CheckedAt = sqldb.FromMicros(checked)
+	if damaged.Valid {
+		at := sqldb.FromMicros(damaged.Int64)
+		f.DamagedAt = &at
+	}
+	f.Storages, err = t.Strings(`SELECT storage FROM replica WHERE object_id = $1 AND version = $2`, f.ObjectID, f.Version)
+	slices.Sort(f.Storages)
+	return f, err
+}
+
+// RecordCheck implements registry.Preserving.
+func (s *Catalog) RecordCheck(ctx context.Context, l registry.Lease, r registry.CheckRecord) error {
+	err := s.write(ctx, func(t *tx) error {
+		it, err := t.Live(l)
+		if err != nil {
+			return err
+		}
+		f, err := t.storedFile(it)
+		if err != nil {
+			return err
+		}
+		if err := t.premis(subject{it, f.ObjectID, f.Version, fixityEvents}, r.Events...); err != nil {
+			return err
+		}
+		if !r.Right() {
+			return t.damaged(it, f, r)
+		}
+		return t.right(it, f, r)
+	})
+	if err != nil {
+		return fmt.Errorf("record the check of item %s: %w", l.ItemID, err)
+	}
+	return nil
+}
+
+// checkedEvent is the data of an event about a stored file.
+type checkedEvent struct {
+	ObjectID string                  `json:"object_id"`
+	File     string                  `json:"file"`
+	Replicas []registry.ReplicaCheck `json:"replicas,omitempty"`
+}
+
+func (t *tx) damaged(it registry.WorkItem, f registry.StoredFile, r registry.CheckRecord) error {
+	err := t.Do(`UPDATE stored_file SET damaged_at = COALESCE(damaged_at, $3) WHERE object_id = $1 AND content_path = $2`,
+		f.ObjectID, f.File, t.Now)
+	if err != nil {
+		return err
+	}
+	return t.Event(it.ID, it.Attempt, registry.EventFileDamaged, work.ActorWorker, checkedEvent{f.ObjectID, sqldb.Clean(string(f.File)), r.Replicas})
+}
+
+// right notes that a file is as it was stored. When no other file of the object was last read longer ago, all of them
+// were read since then, and so were all versions in these storages.
+func (t *tx) right(it registry.WorkItem, f registry.StoredFile, r registry.CheckRecord) error {
+	err := t.Do(`UPDATE stored_file SET checked_at = $3, damaged_at = NULL WHERE object_id = $1 AND content_path = $2`,
+		f.ObjectID, f.File, t.Now)
+	if err != nil {
+		return err
+	}
+	for _, c := range r.Replicas {
+		err := t.Do(`UPDATE replica SET verified_at = (SELECT MIN(s.checked_at) FROM stored_file s WHERE s.object_id = $1)
+			WHERE object_id = $1 AND storage = $2
+			AND verified_at < (SELECT MIN(s.checked_at) FROM stored_file s WHERE s.object_id = $1)`, f.ObjectID, c.Storage)
+		if err != nil {
+			return err
+		}
+	}
+	if f.DamagedAt == nil {
+		return nil
+	}
+	return t.Event(it.ID, it.Attempt, registry.EventFileRight, work.ActorWorker, checkedEvent{f.ObjectID, sqldb.Clean(string(f.File)), r.Replicas})
+}
+
+// endCheck lets the file of a check that was settled be checked again. A failed check keeps it: whoever looks at it sends
+// it back or gives it up.
+func (t *tx) endCheck(s work.Shift) error {
+	if s.Item.Action != registry.FixityCheck || s.Status == registry.Failed {
+		return nil
+	}
+	err := t.Do(`UPDATE stored_file SET item_id = '' WHERE item_id = $1 AND item_id <> ''`, s.Item.ID)
+	return err
+}

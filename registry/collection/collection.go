@@ -1,0 +1,156 @@
+// Package collection keeps collections: what deposits go to, each with the versions of its profile. It knows nothing of what is
+// deposited: others read the profile that a collection has now, or the one that was frozen into a deposit.
+package collection
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqldb"
+	"github.com/holdfast/holdfast/registry/work"
+)
+
+// Profiles are the collections of a Registry and the versions of their profiles.
+type Profiles struct {
+	db   *sqldb.DB
+	work *work.Engine
+}
+
+// New returns the collections that an engine's items are in.
+func New(db *sqldb.DB, engine *work.Engine) *Profiles { return &Profiles{db, engine} }
+
+// Of returns a collection inside a transaction; ErrNotFound when there is none.
+func Of(t *work.Tx, mnemonic string) (registry.Collection, error) {
+	c, err := scan(t.Row(selectCollection+`WHERE mnemonic = $1`, mnemonic))
+	if errors.Is(err, sql.ErrNoRows) {
+		return c, fmt.Errorf("collection %q: %w", mnemonic, registry.ErrNotFound)
+	}
+	return c, err
+}
+
+// ProfileNow is the profile that a collection has now; none of one that is not there.
+func ProfileNow(t *work.Tx, collection string) (now registry.Profile, err error) {
+	c, err := Of(t, collection)
+	if errors.Is(err, registry.ErrNotFound) {
+		return now, nil
+	}
+	return c.Profile, err
+}
+
+// OneByOne says that a hold on a collection is released item by item.
+func OneByOne(t *work.Tx, mnemonic string) (bool, error) {
+	now, err := ProfileNow(t, mnemonic)
+	return now.ReleaseOneByOne, err
+}
+
+const selectCollection = `SELECT mnemonic, tenant, profile, version, created_at FROM collection `
+
+func scan(row sqldb.Scanner) (registry.Collection, error) {
+	var c registry.Collection
+	var profile string
+	var at int64
+	if err := row.Scan(&c.Mnemonic, &c.Tenant, &profile, &c.Version, &at); err != nil {
+		return c, err
+	}
+	c.CreatedAt = sqldb.FromMicros(at)
+	if err := json.Unmarshal([]byte(profile), &c.Profile); err != nil {
+		return c, fmt.Errorf("decode profile of %s: %w", c.Mnemonic, err)
+	}
+	return c, nil
+}
+
+// PutCollection implements registry.Administering.
+func (s *Profiles) PutCollection(ctx context.Context, c registry.Collection, actor string) error {
+	if err := registry.CheckPriority(c.Profile.Priority); err != nil {
+		return fmt.Errorf("save collection %s: %w", c.Mnemonic, err)
+	}
+	if err := registry.CheckStorages(c.Profile.Storages); err != nil {
+		return fmt.Errorf("save collection %s: %w", c.Mnemonic, err)
+	}
+	profile, err := json.Marshal(c.Profile)
+	if err != nil {
+		return fmt.Errorf("encode profile of %s: %w", c.Mnemonic, err)
+	}
+	err = s.work.Write(ctx, func(t *work.Tx) error {
+		have, err := Of(t, c.Mnemonic)
+		if err != nil && !errors.Is(err, registry.ErrNotFound) {
+			return err
+		}
+		version, err := have.Next(c.Mnemonic, c.Version, c.Profile)
+		if err != nil || version == have.Version {
+			return err
+		}
+		return putProfile(t, registry.ProfileVersion{Collection: c.Mnemonic, Version: version, Profile: c.Profile, Actor: actor}, string(profile))
+	})
+	if err != nil {
+		return fmt.Errorf("save collection %s: %w", c.Mnemonic, err)
+	}
+	return nil
+}
+
+// putProfile makes a version of a profile the collection's. Creating a collection has made its first version already, by a
+// trigger, for programs that know of none.
+func putProfile(t *work.Tx, v registry.ProfileVersion, profile string) error {
+	err := t.Do(`INSERT INTO collection (mnemonic, tenant, profile, version, created_at) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (mnemonic) DO UPDATE SET profile = $3, version = $4`, v.Collection, sqldb.Tenant, profile, v.Version, t.Now)
+	if err != nil {
+		return err
+	}
+	err = t.Do(`INSERT INTO collection_version (mnemonic, version, profile, actor, created_at) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (mnemonic, version) DO UPDATE SET actor = $4, created_at = $5`, v.Collection, v.Version, profile, sqldb.Clean(v.Actor), t.Now)
+	if err != nil {
+		return err
+	}
+	// Events are told to every subscription, and are there when the version's row is not.
+	return t.Note(work.Entry{ItemID: v.Collection, Kind: "collection", Actor: v.Actor, Collection: v.Collection, Data: struct {
+		registry.Profile
+		Version int `json:"version"`
+	}{v.Profile.Masked(), v.Version}})
+}
+
+// ProfileVersions implements registry.Reading.
+func (s *Profiles) ProfileVersions(ctx context.Context, mnemonic string, before, limit int) (out []registry.ProfileVersion, err error) {
+	if _, err := s.Collection(ctx, mnemonic); err != nil {
+		return nil, err
+	}
+	var w sqldb.Where
+	w.Add("mnemonic = ?", mnemonic)
+	if before > 0 {
+		w.Add("version < ?", before)
+	}
+	ask := s.db.Read.Ask(ctx, `SELECT mnemonic, version, profile, actor, created_at FROM collection_version `+w.String()+
+		fmt.Sprintf(" ORDER BY version DESC LIMIT %d", sqldb.PageSize(limit)), w.Args...)
+	return sqldb.Collect(ask, "list versions of the profile of "+mnemonic, func(row sqldb.Scanner) (registry.ProfileVersion, error) {
+		var v registry.ProfileVersion
+		var profile string
+		var at int64
+		if err := row.Scan(&v.Collection, &v.Version, &profile, &v.Actor, &at); err != nil {
+			return v, err
+		}
+		v.CreatedAt = sqldb.FromMicros(at)
+		if err := json.Unmarshal([]byte(profile), &v.Profile); err != nil {
+			return v, fmt.Errorf("decode version %d of the profile of %s: %w", v.Version, mnemonic, err)
+		}
+		return v, nil
+	})
+}
+
+// Collection implements registry.Reading.
+func (s *Profiles) Collection(ctx context.Context, mnemonic string) (registry.Collection, error) {
+	c, err := scan(s.db.Read.QueryRowContext(ctx, selectCollection+`WHERE mnemonic = $1`, mnemonic))
+	if errors.Is(err, sql.ErrNoRows) {
+		return c, fmt.Errorf("collection %q: %w", mnemonic, registry.ErrNotFound)
+	} else if err != nil {
+		return c, fmt.Errorf("read collection %q: %w", mnemonic, err)
+	}
+	return c, nil
+}
+
+// Collections implements registry.Reading.
+func (s *Profiles) Collections(ctx context.Context) (out []registry.Collection, err error) {
+	return sqldb.Collect(s.db.Read.Ask(ctx, selectCollection+`ORDER BY mnemonic`), "list collections", scan)
+}

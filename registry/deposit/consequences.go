@@ -1,0 +1,218 @@
+package deposit
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/work"
+)
+
+// consequences are what an act cannot take back, a sentence each.
+func (t *tx) consequences(it registry.WorkItem, act registry.Act) ([]string, error) {
+	if act == registry.ActAbort {
+		return t.consequencesOfAbort(it)
+	}
+	return t.consequencesOfDelete(it)
+}
+
+// consequencesOfAbort are what an abort cannot take back, a sentence each. That it is for good is one for every item.
+func (t *tx) consequencesOfAbort(it registry.WorkItem) (out []string, err error) {
+	switch it.Action {
+	case registry.Batch:
+		out = []string{"the batch ends for good: neither it nor what is aborted with it can be requeued; what is still wanted has to be submitted again"}
+		told, err := t.endToldTo(it, registry.Aborted)
+		if err != nil {
+			return nil, err
+		}
+		jobs, err := t.consequencesForJobs(it, registry.ActAbort)
+		if err != nil {
+			return nil, err
+		}
+		out = append(append(out, told), jobs...)
+	case registry.Ingest:
+		out = []string{"the job ends for good: it cannot be requeued; what is still wanted has to be submitted again"}
+		open, err := t.inOpenBatch(it)
+		if err != nil {
+			return nil, err
+		}
+		if open {
+			out = append(out, fmt.Sprintf("batch %s reports it as failed", it.ParentID))
+		}
+	default:
+		out = []string{"it ends for good: it cannot be requeued"}
+	}
+	if it.DoneBytes > 0 {
+		out = append(out, bytesText(it.DoneBytes)+" in staging go")
+	}
+	var waiting int64
+	if err := t.Get(work.WaitsFor+`SELECT COUNT(*) FROM gone g JOIN work_item i ON i.id = g.id WHERE `+work.Abortable, []any{it.ID}, &waiting); err != nil {
+		return nil, err
+	}
+	if waiting > 0 {
+		out = append(out, work.Either(waiting, "1 item that waits for its success is aborted, too", "%d items that wait for its success are aborted, too"))
+	}
+	return out, nil
+}
+
+// inOpenBatch says whether an item is a job of a batch that has still to report.
+func (t *tx) inOpenBatch(it registry.WorkItem) (bool, error) {
+	if it.ParentID == "" {
+		return false, nil
+	}
+	var status registry.Status
+	err := t.Get(`SELECT status FROM work_item WHERE id = $1`, []any{it.ParentID}, &status)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil && !status.Settled(), err
+}
+
+// consequencesOfDelete are what a delete cannot take back, a sentence each.
+func (t *tx) consequencesOfDelete(it registry.WorkItem) ([]string, error) {
+	if it.Action == registry.Batch {
+		told, err := t.endToldTo(it, registry.Deleted)
+		if err != nil {
+			return nil, err
+		}
+		jobs, err := t.consequencesForJobs(it, registry.ActDelete)
+		return append([]string{told}, jobs...), err
+	}
+	var out []string
+	open, err := t.inOpenBatch(it)
+	if err != nil {
+		return nil, err
+	}
+	if open {
+		out = append(out, fmt.Sprintf("batch %s is not completed: its depositor will not be told of this job", it.ParentID))
+	}
+	kept, err := t.keptOf(it)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, kept...)
+	if it.DoneBytes > 0 && it.Status != registry.Aborted {
+		out = append(out, bytesText(it.DoneBytes)+" in staging go")
+	}
+	return out, nil
+}
+
+// keptOf says what stays of a job whose object is preserved, and what of it nobody is told or does any more.
+func (t *tx) keptOf(it registry.WorkItem) (out []string, err error) {
+	if it.Commitment != registry.Preserved {
+		return nil, nil
+	}
+	var object string
+	var version int
+	err = t.Get(`SELECT object_id, version FROM object_version WHERE item_id = $1 AND status = 'recorded'`, []any{it.ID}, &object, &version)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, fmt.Sprintf("version %d of %s is preserved and stays", version, object))
+	to, err := it.Receiver()
+	if err != nil {
+		return nil, err
+	}
+	if to != nil {
+		out = append(out, to.Target()+" is not told that it is preserved")
+	}
+	if it.Stage != registry.Notify {
+		out = append(out, "what its job had still to do after that is not done, such as making its name public")
+	}
+	return out, nil
+}
+
+// endToldTo says who hears that a batch ends so.
+func (t *tx) endToldTo(batch registry.WorkItem, status registry.Status) (string, error) {
+	to, err := t.out.TellsEnd(batch, status)
+	if err != nil {
+		return "", err
+	}
+	reported, err := t.out.HasReport(batch.ID)
+	switch {
+	case err != nil:
+		return "", err
+	case len(to) > 0:
+		return "a mail tells " + strings.Join(to, ", ") + " that it was " + string(status) + ", and the reason given; no report will come", nil
+	case reported:
+		return "the depositor is told nothing more than what the last report said", nil
+	}
+	return "the depositor is not notified of this", nil
+}
+
+// consequencesForJobs are what becomes of a batch's jobs when it is aborted or deleted, a sentence each.
+func (t *tx) consequencesForJobs(batch registry.WorkItem, act registry.Act) (out []string, err error) {
+	const open = `j.status IN ('prepare', 'pending', 'running')`
+	// reach is what the act is asked of, besides what it leaves alone: what has begun to store its object is only carried on, and what
+	// is preserved completes when it is still at work.
+	reach, ended := open, "aborted"
+	if act == registry.ActDelete {
+		reach, ended = `j.status NOT IN ('completed', 'deleted')`, "deleted"
+	}
+	goes := reach + ` AND NOT (j.commitment = 'announced' OR j.commitment = 'preserved' AND ` + open + `)`
+	var gone, stopped, carried, finishing, untold, kept, failed, undelivered, staged, bytes int64
+	err = t.Get(`SELECT COUNT(CASE WHEN `+goes+` THEN 1 END), COUNT(CASE WHEN `+goes+` AND `+open+` THEN 1 END),
+			COUNT(CASE WHEN `+reach+` AND j.commitment = 'announced' THEN 1 END),
+			COUNT(CASE WHEN j.commitment = 'preserved' AND `+open+` THEN 1 END),
+			COUNT(CASE WHEN j.commitment = 'preserved' AND `+reach+` AND NOT `+open+` THEN 1 END),
+			COUNT(CASE WHEN j.status = 'completed' THEN 1 END),
+			COUNT(CASE WHEN j.status IN ('failed', 'cancelled') AND j.commitment <> 'preserved' THEN 1 END),
+			COUNT(CASE WHEN j.status IN ('failed', 'cancelled') AND j.commitment = 'preserved' THEN 1 END),
+			COUNT(CASE WHEN `+goes+` AND j.status <> 'aborted' AND j.done_bytes > 0 THEN 1 END),
+			COALESCE(SUM(CASE WHEN `+goes+` AND j.status <> 'aborted' THEN j.done_bytes ELSE 0 END), 0)
+		FROM (SELECT i.status, i.done_bytes, `+work.Commitment+` AS commitment FROM work_item i WHERE i.parent_id = $1) j`, []any{batch.ID},
+		&gone, &stopped, &carried, &finishing, &untold, &kept, &failed, &undelivered, &staged, &bytes)
+	if err != nil {
+		return nil, err
+	}
+	if gone > 0 {
+		text := work.Either(gone, "1 job is ", "%d jobs are ") + ended
+		if stopped > 0 && act == registry.ActDelete {
+			text += fmt.Sprintf(", %d of them stopped first", stopped)
+		}
+		out = append(out, text)
+	}
+	if staged > 0 {
+		out = append(out, fmt.Sprintf("%s in staging of %s go", bytesText(bytes), work.Count(staged, "job")))
+	}
+	if kept > 0 {
+		out = append(out, fmt.Sprintf("what %s stored stays", work.Count(kept, "completed job")))
+	}
+	if failed > 0 && act == registry.ActAbort {
+		out = append(out, work.Either(failed, "1 job that failed or was cancelled stays as it is", "%d jobs that failed or were cancelled stay as they are"))
+	}
+	if undelivered > 0 && act == registry.ActAbort {
+		out = append(out, work.Either(undelivered, "1 job whose object is preserved, but whose callback was not delivered, stays as it is",
+			"%d jobs whose objects are preserved, but whose callbacks were not delivered, stay as they are"))
+	}
+	if untold > 0 {
+		out = append(out, work.Either(untold, "the object of 1 job that did not complete is preserved and stays",
+			"the objects of %d jobs that did not complete are preserved and stay"))
+	}
+	if finishing > 0 && act == registry.ActDelete {
+		out = append(out, work.Either(finishing, "1 job whose object is preserved already completes; its receiver is not told",
+			"%d jobs whose objects are preserved already complete; their receivers are not told"))
+	}
+	if finishing > 0 && act == registry.ActAbort {
+		out = append(out, work.Either(finishing, "1 job whose object is preserved already completes", "%d jobs whose objects are preserved already complete"))
+	}
+	if carried > 0 {
+		out = append(out, work.Either(carried, "1 job is past the point of no return: it is not "+ended+", and its version is carried on",
+			"%d jobs are past the point of no return: they are not "+ended+", and their versions are carried on"))
+	}
+	return out, nil
+}
+
+// bytesText is a size for people.
+func bytesText(n int64) string {
+	v, unit := float64(n), 0
+	for units := len(" kMGTPE"); v >= 999.95 && unit < units-1; unit++ {
+		v /= 1000
+	}
+	if unit == 0 {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	return fmt.Sprintf("%.1f %cB", v, " kMGTPE"[unit])
+}

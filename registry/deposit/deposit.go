@@ -1,0 +1,72 @@
+// Package deposit keeps what depositors hand in: uploads and their quotas, submissions alone and in graphs, the jobs of a batch, how far
+// they have come, and the reports of what became of them. It makes the items that the engine carries through the pipeline.
+package deposit
+
+import (
+	"context"
+	"errors"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/outbound"
+	"github.com/holdfast/holdfast/registry/sqldb"
+	"github.com/holdfast/holdfast/registry/work"
+)
+
+// Deposits is what depositors hand in.
+type Deposits struct {
+	db   *sqldb.DB
+	work *work.Engine
+	out  *outbound.Outbound
+}
+
+// New returns the deposits that an engine's items are made of.
+func New(db *sqldb.DB, engine *work.Engine, out *outbound.Outbound) *Deposits {
+	return &Deposits{db: db, work: engine, out: out}
+}
+
+// tx is the open transaction.
+type tx struct {
+	*work.Tx
+	store *Deposits
+	out   *outbound.Tx
+}
+
+func (s *Deposits) in(t *work.Tx) *tx { return &tx{Tx: t, store: s, out: s.out.In(t)} }
+
+func (s *Deposits) write(ctx context.Context, fn func(*tx) error) error {
+	return s.work.Write(ctx, func(t *work.Tx) error { return fn(s.in(t)) })
+}
+
+// Join has the engine ask what its acts mean for deposits.
+func (s *Deposits) Join(h *work.Hooks) {
+	h.Settled = append(h.Settled, func(t *work.Tx, end work.Shift) error {
+		if end.Status != registry.Completed {
+			return nil
+		}
+		in := s.in(t)
+		return errors.Join(in.tidied(end.Item), in.tidyAgain(end.Item))
+	})
+	h.Stopped = func(t *work.Tx, it registry.WorkItem, actor string) error { return s.in(t).tidy(it, actor) }
+	h.Consequences = func(t *work.Tx, it registry.WorkItem, act registry.Act) ([]string, error) {
+		return s.in(t).consequences(it, act)
+	}
+	h.Purged = append(h.Purged, func(t *work.Tx, it registry.WorkItem) error { return s.in(t).purged(it) })
+}
+
+// purged takes away the reports of a batch whose rows go, or a job from those of its batch.
+func (t *tx) purged(it registry.WorkItem) error {
+	if it.ParentID != "" {
+		return t.Do(`DELETE FROM report_job WHERE batch_id = $1 AND row_no = $2
+			AND closing IN (SELECT closing FROM report WHERE batch_id = $1)`, it.ParentID, it.Line)
+	}
+	for _, query := range []string{
+		`DELETE FROM report_job WHERE batch_id = $1`,
+		`DELETE FROM report WHERE batch_id = $1`,
+		`DELETE FROM report_draft WHERE batch_id = $1`,
+	} {
+		if err := t.Do(query, it.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}

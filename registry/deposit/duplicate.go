@@ -1,0 +1,112 @@
+package deposit
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/outbound"
+	"github.com/holdfast/holdfast/registry/sqldb"
+	"github.com/holdfast/holdfast/registry/work"
+)
+
+// addressMark begins the fingerprint of a batch whose content is at an address and was not looked at yet: it equals none.
+const addressMark = "address:"
+
+// identityOf is the fingerprint of a batch: an upload's content is known, that of an address is known by its validator, once
+// somebody has asked for it.
+func identityOf(spec registry.Spec, description string) string {
+	if _, upload := registry.UploadID(spec.URL); upload {
+		return description
+	}
+	return addressMark + description
+}
+
+// sameUpload finds an earlier submission of the same uploaded bytes.
+func (t *tx) sameUpload(sub registry.Submission, c registry.Collection, content string) (id string, ok bool, err error) {
+	if _, upload := registry.UploadID(sub.Spec.URL); sub.Force || !upload {
+		return "", false, nil
+	}
+	id, err = t.firstWith(content, t.Now, c.Profile.DuplicateWindow(), "")
+	return id, id != "", err
+}
+
+// firstWith finds the oldest batch with a fingerprint that was submitted within a window before a moment, other than one
+// itself, and that completed or is under way. What failed in whole or in part, or was given up, is not here, nor is one with a job that
+// was deleted.
+func (t *tx) firstWith(fingerprint string, at int64, window time.Duration, itself string) (id string, err error) {
+	if window <= 0 {
+		return "", nil
+	}
+	err = t.Get(`SELECT i.id FROM work_item i WHERE i.fingerprint = $1 AND i.fingerprint <> '' AND i.id <> $2 AND i.created_at >= $3
+		AND i.status IN ('pending', 'running', 'completed') AND NOT `+outbound.JobDeleted+` ORDER BY i.created_at, i.id LIMIT 1`,
+		[]any{fingerprint, itself, at - window.Microseconds()}, &id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	} else if err != nil {
+		return "", fmt.Errorf("look for the same content: %w", err)
+	}
+	return id, nil
+}
+
+// FirstOf implements registry.Working.
+func (s *Deposits) FirstOf(ctx context.Context, l registry.Lease, validator string) (string, error) {
+	var first string
+	err := s.write(ctx, func(t *tx) error {
+		batch, err := t.expanding(l)
+		if err != nil {
+			return err
+		}
+		first, err = t.firstOf(batch, validator)
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("look what batch %s repeats: %w", l.ItemID, err)
+	}
+	return first, nil
+}
+
+func (t *tx) firstOf(batch registry.WorkItem, validator string) (first string, err error) {
+	if raw, ok := batch.Results[registry.ResultDuplicateOf]; ok {
+		return first, json.Unmarshal(raw, &first)
+	}
+	var known string
+	if err := t.Get(`SELECT fingerprint FROM work_item WHERE id = $1`, []any{batch.ID}, &known); err != nil {
+		return "", err
+	}
+	description, fresh := strings.CutPrefix(known, addressMark)
+	if !fresh || validator == "" {
+		return "", nil // an upload, or it was looked for before, and there was none
+	}
+	content, err := work.Fingerprint([]string{description, validator})
+	if err != nil {
+		return "", err
+	}
+	var spec registry.Spec
+	if err := json.Unmarshal(batch.Spec, &spec); err != nil {
+		return "", fmt.Errorf("decode spec of item %s: %w", batch.ID, err)
+	}
+	if !spec.Force {
+		first, err = t.firstWith(content, sqldb.Micros(batch.CreatedAt), spec.Profile.DuplicateWindow(), batch.ID)
+		if err != nil {
+			return "", err
+		}
+	}
+	if first == "" {
+		return "", t.Do(`UPDATE work_item SET fingerprint = $2 WHERE id = $1`, batch.ID, content)
+	}
+	raw, err := json.Marshal(first)
+	if err != nil {
+		return "", fmt.Errorf("encode %s: %w", registry.ResultDuplicateOf, err)
+	}
+	err = t.SetResult(batch, registry.ResultDuplicateOf, raw)
+	if err == nil {
+		err = t.Event(batch.ID, batch.Attempt, "duplicate", work.ActorWorker, map[string]string{registry.ResultDuplicateOf: first})
+	}
+	return first, err
+}

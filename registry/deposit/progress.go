@@ -1,0 +1,108 @@
+package deposit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqldb"
+	"github.com/holdfast/holdfast/registry/work"
+)
+
+// BatchProgress implements registry.Reading. Everything is added up from rows (I9).
+func (s *Deposits) BatchProgress(ctx context.Context, id string) (registry.BatchProgress, error) {
+	batch, err := s.work.Item(ctx, id)
+	if err != nil {
+		return registry.BatchProgress{}, err
+	}
+	p := registry.BatchProgress{
+		BatchID: id, State: batch.State, Settled: batch.Status.Settled(), Expanded: batch.Stage != registry.Expand,
+		States: map[registry.State]int64{}, Error: batch.Note, Class: batch.ErrorClass,
+		Held: batch.State == registry.StateHeld,
+	}
+	if raw, ok := batch.Results[registry.ResultDuplicateOf]; ok {
+		if err := json.Unmarshal(raw, &p.DuplicateOf); err != nil {
+			return p, fmt.Errorf("decode what batch %s repeats: %w", id, err)
+		}
+	}
+	if err := s.addJobs(ctx, &p); err != nil {
+		return p, fmt.Errorf("add up batch %s: %w", id, err)
+	}
+	if p.Current, err = s.running(ctx, id); err != nil {
+		return p, fmt.Errorf("list running jobs of batch %s: %w", id, err)
+	}
+	return p, nil
+}
+
+// atATime is how many rows of a manifest are added up by one statement. SQLite sorts what it groups in memory, and a reader
+// that takes long keeps the log from being taken back (R25). Each job has one row and is counted once, whatever happens meanwhile.
+const atATime = 20_000
+
+func (s *Deposits) addJobs(ctx context.Context, p *registry.BatchProgress) error {
+	var last int64
+	err := s.db.Read.QueryRowContext(ctx, `SELECT COALESCE(MAX(row_no), 0) FROM work_item WHERE parent_id = $1`, p.BatchID).Scan(&last)
+	if err != nil {
+		return err
+	}
+	var sum jobSum
+	for first := int64(0); first <= last; first += atATime {
+		if err := s.addRows(ctx, p, &sum, first, first+atATime-1); err != nil {
+			return err
+		}
+	}
+	p.SizeKnown = p.Expanded && sum.sizeless == 0
+	p.Held = p.Held || (p.Expanded && p.Open > 0 && sum.held == p.Open)
+	return nil
+}
+
+// jobSum is what jobs come to beside a batch's progress.
+type jobSum struct{ held, sizeless int64 }
+
+// addRows adds up the jobs of a batch's rows from first to last.
+func (s *Deposits) addRows(ctx context.Context, p *registry.BatchProgress, sum *jobSum, first, last int64) (err error) {
+	// A bad row never had a size: it does not keep the total from being known.
+	return sqldb.Each(s.db.Read.Ask(ctx, `SELECT i.action, i.stage, i.status, i.error_class, CASE WHEN i.attempt > 0 THEN 1 ELSE 0 END,
+			i.status = 'pending' AND `+work.HeldBy+`, CASE WHEN i.status IN ('failed', 'deleted') THEN `+work.Commitment+` ELSE '' END, COUNT(*),
+			SUM(CASE WHEN i.files > 0 THEN i.files ELSE 0 END), SUM(i.done_files),
+			SUM(CASE WHEN i.size_bytes > 0 THEN i.size_bytes ELSE 0 END), SUM(i.done_bytes),
+			COUNT(CASE WHEN i.size_bytes < 0 AND i.status IN ('pending', 'running') THEN 1 END)
+		FROM work_item i WHERE i.parent_id = $1 AND i.row_no BETWEEN $2 AND $3 GROUP BY 1, 2, 3, 4, 5, 6, 7`, p.BatchID, first, last), "", func(row sqldb.Scanner) error {
+		var pos registry.Position
+		var class registry.ErrorClass
+		var n, files, doneFiles, bytes, doneBytes, sizeless int64
+		err := row.Scan(&pos.Action, &pos.Stage, &pos.Status, &class, &pos.Attempt, &pos.Held, &pos.Commitment, &n,
+			&files, &doneFiles, &bytes, &doneBytes, &sizeless)
+		if err != nil {
+			return err
+		}
+		p.States[registry.StateOf(pos)] += n
+		p.Jobs += n
+		p.Files, p.DoneFiles = p.Files+files, p.DoneFiles+doneFiles
+		p.Bytes, p.DoneBytes = p.Bytes+bytes, p.DoneBytes+doneBytes
+		sum.sizeless += sizeless
+		switch {
+		case pos.Status == registry.Completed:
+			p.Completed += n
+		case pos.Commitment == registry.Preserved:
+			p.Preserved += n
+		case pos.Status == registry.Deleted: // nobody waits for it or asks what became of it
+		case pos.Status.Settled():
+			p.Failed += n
+			if class == registry.ContentFault {
+				p.Content += n
+			}
+		default:
+			p.Open += n
+			if pos.Held {
+				sum.held += n
+			}
+		}
+		return nil
+	})
+}
+
+// running names a few jobs that run now.
+func (s *Deposits) running(ctx context.Context, id string) ([]string, error) {
+	return s.db.Column(ctx, `SELECT name FROM work_item WHERE parent_id = $1 AND status = 'running' ORDER BY row_no LIMIT 3`, id)
+}

@@ -1,0 +1,87 @@
+package search
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqldb"
+	"github.com/holdfast/holdfast/registry/work"
+)
+
+// Failures implements registry.Reading. The groups are added up from an index of the failed items, by the database, so that it
+// takes no memory however many there are; one row of each group is read, in the same snapshot.
+func (s *Search) Failures(ctx context.Context, q registry.ItemQuery) (page registry.Page[registry.FailureGroup], err error) {
+	limit := sqldb.PageSize(q.Limit)
+	r := reachOf(q)
+	r.keep(func(p work.Place) bool { return p.Status == registry.Failed })
+	statement, w, err := s.planFailures(ctx, q, r, limit+1)
+	if err != nil {
+		return page, fmt.Errorf("group failures: %w", err)
+	}
+	if len(r.places) == 0 {
+		return page, nil // it asks for what has not failed
+	}
+	rows, err := sqldb.Collect(s.db.Read.Ask(ctx, statement, w.Args...), "group failures", scanFailures)
+	return sqldb.PageOf(rows, limit, func(last registry.FailureGroup) string { return sqldb.Cursor(last.Count, last.Fingerprint) }), err
+}
+
+func scanFailures(row sqldb.Scanner) (g registry.FailureGroup, err error) {
+	var first, last int64
+	var stage registry.Stage
+	var class registry.ErrorClass
+	var code, host, remedy string
+	var spec string
+	it := registry.WorkItem{Status: registry.Failed}
+	if err := row.Scan(&g.Fingerprint, &g.Count, &first, &last, &g.ItemID, &it.Action, &stage, &class, &code, &host, &g.Note, &it.Attempt, &spec, &remedy); err != nil {
+		return g, err
+	}
+	g.First, g.Last = sqldb.FromMicros(first), sqldb.FromMicros(last)
+	it.Stage, it.ErrorClass, it.Spec = stage, class, json.RawMessage(spec)
+	fix := registry.FixOf(it, code, remedy)
+	g.Cause, g.Act, g.Useless, g.From = registry.CauseOf(stage, class, code, host, g.Note), fix.Text, !fix.Requeue, fix.From
+	return g, nil
+}
+
+// planFailures returns the statement that groups failed items.
+func (s *Search) planFailures(ctx context.Context, q registry.ItemQuery, r reach, limit int) (statement string, w *sqldb.Where, err error) {
+	if w, err = ItemWhere(q, s.db.Dialect.Name(), sqldb.Micros(s.db.Now())); err != nil {
+		return "", w, err
+	}
+	w.Conds = append(w.Conds, "i.status = 'failed'")
+	if err := s.checkShort(ctx, q, r); err != nil {
+		return "", w, err
+	}
+	if err := s.AddText(ctx, w, q); err != nil {
+		return "", w, err
+	}
+	having := ""
+	if q.After != "" {
+		n, fingerprint, err := sqldb.ParseCursor(q.After)
+		if err != nil {
+			return "", w, err
+		}
+		having = w.Bind(" HAVING COUNT(*) < ? OR (COUNT(*) = ? AND i.cause > ?)", n, n, fingerprint)
+	}
+	var b strings.Builder
+	b.WriteString(`WITH g AS (SELECT i.cause AS cause, COUNT(*) AS n, MIN(i.finished_at) AS first, MAX(i.finished_at) AS last, MAX(i.seq) AS seq
+		FROM work_item i` + s.amongFailed(r) + w.String() + ` GROUP BY i.cause` + having)
+	fmt.Fprintf(&b, " ORDER BY n DESC, cause LIMIT %d)", limit)
+	b.WriteString(` SELECT g.cause, g.n, g.first, g.last, e.id, e.action, e.stage, e.error_class, e.cause_code, e.cause_host, e.note, e.attempt, e.spec, COALESCE(a.remedy, '')
+		FROM g JOIN work_item e ON e.seq = g.seq LEFT JOIN attempt a ON a.item_id = e.id AND a.n = e.attempt ORDER BY g.n DESC, g.cause`)
+	return b.String(), w, nil
+}
+
+// amongFailed names the index by which SQLite, which has no statistics, reads failed items: nothing else is as small. What
+// else is asked is compared on the way.
+func (s *Search) amongFailed(r reach) string {
+	switch {
+	case s.db.Dialect.Name() != sqldb.SQLite || r.ids != nil:
+		return ""
+	case r.batches != nil:
+		return " INDEXED BY work_item_batch_cause"
+	}
+	return " INDEXED BY work_item_cause"
+}

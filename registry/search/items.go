@@ -1,0 +1,243 @@
+package search
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqldb"
+	"github.com/holdfast/holdfast/registry/work"
+)
+
+// order is how the rows of a list follow each other. seq grows from item to item as created_at does, unless a clock was set
+// back.
+type order struct {
+	name string // in the cursor: a page goes on in the order in which the first one began
+	by   string
+}
+
+var (
+	byRow  = order{name: "row", by: "i.row_no, i.seq"}
+	byAge  = order{name: "age", by: "i.created_at DESC, i.seq DESC"}
+	byText = order{name: "seq", by: "i.seq DESC"} // as the text index has it
+)
+
+// Items implements registry.Reading.
+func (s *Search) Items(ctx context.Context, q registry.ItemQuery) (page registry.Page[registry.WorkItem], err error) {
+	limit := sqldb.PageSize(q.Limit)
+	l, err := s.planList(ctx, q, limit+1)
+	if err != nil {
+		return page, fmt.Errorf("list items: %w", err)
+	}
+	if len(l.spots) == 0 {
+		return page, nil
+	}
+	if l.sample != nil {
+		page, err = s.trySample(ctx, l.sample)
+	}
+	if err == nil && page.Next == "" {
+		page, err = s.page(ctx, l, l.statement())
+	}
+	if err != nil {
+		return page, fmt.Errorf("list items: %w", err)
+	}
+	return page, s.work.NameHolds(ctx, work.Pointers(page.Rows)...)
+}
+
+// page reads a page of a list.
+func (s *Search) page(ctx context.Context, l itemList, statement string) (registry.Page[registry.WorkItem], error) {
+	limit := l.limit - 1
+	var seqs []int64
+	rows, err := sqldb.Collect(s.db.Read.Ask(ctx, statement, l.w.Args...), "", func(row sqldb.Scanner) (registry.WorkItem, error) {
+		var seq int64
+		it, err := work.ScanItem(sqldb.WithMore(row, &seq))
+		seqs = append(seqs, seq)
+		return it, err
+	})
+	return sqldb.PageOf(rows, limit, func(last registry.WorkItem) string { return l.cursor(last, seqs[limit-1]) }), err
+}
+
+// itemList is how a page of items is read: at spots that together have every row of it.
+type itemList struct {
+	w      *sqldb.Where // the whole condition, which holds at every spot
+	order  order
+	limit  int
+	with   string  // what stands before the statement
+	sample *sample // what is looked at first; nil for none
+	spots  []spot  // none: no row is selected
+}
+
+// spot is a part of an index, in the order of the list.
+type spot struct {
+	from  string
+	cond  string
+	order string
+	text  bool // by way of SQLite's text index
+}
+
+// planList decides how a list is read.
+func (s *Search) planList(ctx context.Context, q registry.ItemQuery, limit int) (l itemList, err error) {
+	l = itemList{order: byAge, limit: limit}
+	if l.w, err = ItemWhere(q, s.db.Dialect.Name(), sqldb.Micros(s.db.Now())); err != nil {
+		return l, err
+	}
+	r := reachOf(q)
+	if len(r.batches) == 1 {
+		l.order = byRow
+	}
+	at, err := parseItemCursor(q.After)
+	if err != nil {
+		return l, err
+	}
+	if err := s.checkShort(ctx, q, r); err != nil {
+		return l, err
+	}
+	words, err := s.searchFor(ctx, q, r)
+	if err != nil {
+		return l, err
+	}
+	switch {
+	case words.none:
+		return l, nil
+	case words.tried() && r.batches == nil && r.graphs == nil:
+		many, empty, err := s.crowded(ctx, &r)
+		if err != nil || empty {
+			return l, err
+		}
+		if many {
+			return s.planText(ctx, q, l, words, &r, at)
+		}
+		conds, empty, err := s.narrow(ctx, &r, l.w)
+		if err != nil || empty {
+			return l, err
+		}
+		l.first(conds)
+	case !words.few:
+		conds, empty, err := s.narrow(ctx, &r, l.w)
+		if err != nil || empty {
+			return l, err
+		}
+		if l.order == byAge && at.order != byAge.name && len(words.terms) > 0 {
+			many, _, err := s.crowded(ctx, &r)
+			if err != nil {
+				return l, err
+			}
+			if many || at.order == byText.name {
+				l.order = byText
+			}
+		}
+		l.look(conds)
+	}
+	if words.few || l.order == byText {
+		l.read(words)
+	}
+	return l, l.goOn(at)
+}
+
+// look reads the list at some places, everywhere when there are none.
+func (l *itemList) look(conds []string) {
+	l.spots = nil
+	for _, c := range conds {
+		l.spots = append(l.spots, spot{from: "work_item i", cond: c, order: l.order.by})
+	}
+	if len(conds) == 0 {
+		l.spots = []spot{{from: "work_item i", order: l.order.by}}
+	}
+}
+
+// first reads all rows at some places, which are few, before their text is looked at. The planner takes words to be spread
+// evenly and would rather look for one where it is said to be common, which may be where it does not occur at all.
+func (l *itemList) first(conds []string) {
+	at := make([]string, len(conds))
+	for i, c := range conds {
+		at[i] = `SELECT i.* FROM work_item i WHERE i.tenant = '` + sqldb.Tenant + `' AND ` + c
+	}
+	l.with = `WITH few AS MATERIALIZED (` + strings.Join(at, ` UNION `) + `) `
+	l.spots = []spot{{from: "few i", order: l.order.by}}
+}
+
+// read reads the list by way of the text index, which has no ids.
+func (l *itemList) read(words search) {
+	by := l.order.by
+	if l.order == byText {
+		by = "x.rowid DESC"
+	}
+	l.spots = []spot{{
+		from: words.from(), cond: words.cond(l.w), order: by, text: true,
+	}}
+	for _, id := range words.ids {
+		l.spots = append(l.spots, spot{from: "work_item i", cond: idCond(l.w, id), order: l.order.by})
+	}
+}
+
+// statement is the list's SQL.
+func (l *itemList) statement() string {
+	columns := l.with + `SELECT ` + work.ItemColumns + `, i.seq FROM `
+	if len(l.spots) == 1 {
+		return columns + l.rows(l.spots[0])
+	}
+	parts := make([]string, len(l.spots))
+	for i, p := range l.spots {
+		parts[i] = `SELECT seq FROM (SELECT i.seq AS seq FROM ` + l.rows(p) + `) p`
+	}
+	return columns + `work_item i WHERE i.seq IN (` + strings.Join(parts, " UNION ALL ") + `) ORDER BY ` + l.order.by +
+		fmt.Sprintf(" LIMIT %d", l.limit)
+}
+
+func (l *itemList) rows(p spot) string {
+	return p.from + l.w.With(p.cond) + " ORDER BY " + p.order + fmt.Sprintf(" LIMIT %d", l.limit)
+}
+
+// itemCursor is the last row of a page, by its numbers in the order.
+type itemCursor struct {
+	order  string // "" for the first page
+	n, seq int64
+}
+
+// goOn makes the list begin behind a cursor.
+func (l *itemList) goOn(at itemCursor) error {
+	switch {
+	case at.order == "":
+		return nil
+	case at.order != l.order.name:
+		return fmt.Errorf("page cursor of another list: %w", registry.ErrNotFound)
+	}
+	switch l.order {
+	case byRow:
+		l.w.Add("i.row_no >= ? AND (i.row_no > ? OR i.seq > ?)", at.n, at.n, at.seq)
+	case byAge:
+		l.w.Add("i.created_at <= ? AND (i.created_at < ? OR i.seq < ?)", at.n, at.n, at.seq)
+	case byText:
+		l.w.Add("i.seq < ?", at.seq)
+		for i, p := range l.spots {
+			if p.text {
+				l.spots[i].cond += l.w.Bind(" AND x.rowid < ?", at.seq)
+			}
+		}
+	}
+	return nil
+}
+
+func (l *itemList) cursor(last registry.WorkItem, seq int64) string {
+	n := sqldb.Micros(last.CreatedAt)
+	if l.order == byRow {
+		n = last.Line
+	}
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%s %d %d", l.order.name, n, seq))
+}
+
+func parseItemCursor(text string) (c itemCursor, err error) {
+	if text == "" {
+		return c, nil
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil {
+		_, err = fmt.Sscanf(string(raw), "%s %d %d", &c.order, &c.n, &c.seq)
+	}
+	if err != nil || c.order == "" {
+		return c, fmt.Errorf("page cursor %q: %w", text, registry.ErrNotFound)
+	}
+	return c, nil
+}

@@ -1,0 +1,177 @@
+package search
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqldb"
+	"github.com/holdfast/holdfast/registry/work"
+)
+
+// ItemWhere is the whole condition that the rows i of work_item which a query selects fulfil, at the moment now. What
+// makes it fast is no part of it, so that lists, counts and bulk acts all mean the same. The error is a
+// *registry.QueryError, for a query that ParseQuery did not make.
+func ItemWhere(q registry.ItemQuery, dialect string, now int64) (*sqldb.Where, error) {
+	w := &sqldb.Where{}
+	w.Add("i.tenant = ?", sqldb.Tenant)
+	if q.ParentID != "" {
+		w.Add("i.parent_id = ?", q.ParentID)
+	}
+	if q.Action != "" {
+		w.Conds = append(w.Conds, actionCond(q.Action))
+	}
+	if q.Collection != "" {
+		w.Add("i.collection = ?", q.Collection)
+	}
+	if q.Status != "" {
+		w.Add("i.status = ?", string(q.Status))
+	}
+	if q.Stage != "" {
+		w.Add("i.stage = ?", string(q.Stage))
+	}
+	if q.Text != "" {
+		w.Conds = append(w.Conds, textCond(w, dialect, q.Text))
+	}
+	if q.Within != nil {
+		w.AddIn("i.collection", q.Within)
+	}
+	return w, addTerms(w, q.Match, dialect, now)
+}
+
+// addTerms adds the terms of a query.
+func addTerms(w *sqldb.Where, q registry.Query, dialect string, now int64) error {
+	for _, t := range q.Terms {
+		cond, err := termCond(w, t, dialect, now)
+		if err != nil {
+			return &registry.QueryError{Position: 1, Word: t.String(), Problem: err.Error()}
+		}
+		if t.Not {
+			cond = "NOT " + cond
+		}
+		w.Conds = append(w.Conds, cond)
+	}
+	return nil
+}
+
+// termCond is the condition of a term, in brackets and never NULL, so that it can be turned round.
+func termCond(w *sqldb.Where, t registry.Term, dialect string, now int64) (string, error) {
+	values := t.Values()
+	switch t.Field {
+	case "":
+		return textCond(w, dialect, t.Value), nil
+	case "name":
+		return "(" + likeCond(w, dialect, "i.name", t.Value) + ")", nil
+	case "error":
+		return "(" + likeCond(w, dialect, "i.note", t.Value) + ")", nil
+	case "state":
+		return work.StateCond(values), nil
+	case "status":
+		return w.In("i.status", values), nil
+	case "stage":
+		return w.In("i.stage", values), nil
+	case "action":
+		conds := make([]string, len(values))
+		for i, v := range values {
+			conds[i] = actionCond(registry.Action(v))
+		}
+		return "(" + strings.Join(conds, " OR ") + ")", nil
+	case "collection":
+		return w.In("i.collection", values), nil
+	case "batch":
+		return "(i.parent_id IS NOT NULL AND " + w.In("i.parent_id", values) + ")", nil
+	case "graph":
+		return startsCond(w, "i.graph_id", values), nil
+	case "class":
+		return w.In("i.error_class", values), nil
+	case "cause":
+		return "(i.status = 'failed' AND " + w.In("i.cause", values) + ")", nil
+	case "by":
+		return w.In("i.created_by", values), nil
+	case "id":
+		return startsCond(w, "i.id", values), nil
+	case "held":
+		if t.Value == "yes" {
+			return "(i.status = 'pending' AND " + work.HeldBy + ")", nil
+		}
+		return "(NOT (i.status = 'pending' AND " + work.HeldBy + "))", nil
+	case "delayed":
+		if t.Value == "yes" {
+			return work.Delayed, nil
+		}
+		return "(NOT " + work.Delayed + ")", nil
+	case "priority", "retries":
+		column := map[string]string{"priority": "i.priority", "retries": "i.retry_count"}[t.Field]
+		op, n, err := registry.CompareNumber(t.Value)
+		if err != nil {
+			return "", err
+		}
+		return w.Bind("("+column+" "+op+" ?)", n), nil
+	case "older", "newer":
+		d, err := registry.Age(t.Value)
+		if err != nil {
+			return "", err
+		}
+		op := map[string]string{"older": "<", "newer": ">="}[t.Field]
+		return w.Bind("(i.created_at "+op+" ?)", now-int64(d/time.Microsecond)), nil
+	}
+	return "", fmt.Errorf("%q is no field", t.Field)
+}
+
+// actionCond tells an action by its stages, which are on no other route: the indexes have the stage.
+func actionCond(a registry.Action) string {
+	route, ok := registry.RouteOf(a)
+	if !ok {
+		return "(1 = 0)"
+	}
+	var stages []registry.Stage
+	for _, s := range route.Steps {
+		stages = append(stages, s.Stage)
+	}
+	return "(i.stage IN " + sqldb.Names(stages) + ")"
+}
+
+// idCond finds an id, or those that begin with a part of one. The range is for the index; where the database's order of
+// text is another than that of bytes, LIKE has the last word.
+func idCond(w *sqldb.Where, id string) string { return startCond(w, "i.id", id) }
+
+// startCond is idCond for the ids in a column.
+func startCond(w *sqldb.Where, column, id string) string {
+	const whole = 36
+	if !registry.IDStart(id) {
+		return w.Bind("("+column+" = ?)", id)
+	}
+	id = strings.ToLower(id)
+	if len(id) == whole {
+		return w.Bind("("+column+" = ?)", id)
+	}
+	return w.Bind("("+column+" >= ? AND "+column+" < ? AND "+column+` LIKE ? ESCAPE '\')`, id, id+"g", sqldb.Literal(id)+"%")
+}
+
+// startsCond finds any of several.
+func startsCond(w *sqldb.Where, column string, ids []string) string {
+	conds := make([]string, len(ids))
+	for i, id := range ids {
+		conds[i] = startCond(w, column, id)
+	}
+	return "(" + strings.Join(conds, " OR ") + ")"
+}
+
+// textCond finds text in the name or the note, or as the beginning of the id.
+func textCond(w *sqldb.Where, dialect, text string) string {
+	cond := "(" + likeCond(w, dialect, "i.name", text) + " OR " + likeCond(w, dialect, "i.note", text)
+	if registry.IDStart(text) {
+		cond += " OR " + idCond(w, text)
+	}
+	return cond + ")"
+}
+
+// likeCond finds text as it is in a column, without regard to the case of letters (SQLite: of ASCII's).
+func likeCond(w *sqldb.Where, dialect, column, text string) string {
+	op := "LIKE"
+	if dialect == sqldb.PostgreSQL {
+		op = "ILIKE"
+	}
+	return w.Bind(column+" "+op+` ? ESCAPE '\'`, sqldb.Contains(text))
+}

@@ -1,0 +1,236 @@
+package search
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqldb"
+	"github.com/holdfast/holdfast/registry/work"
+)
+
+// QueueStatus implements registry.Reading. It reads an index entry for each item that waits or runs, however many are
+// settled; while single items or batches are held, it reads the rows of those that wait.
+func (s *Search) QueueStatus(ctx context.Context) (registry.QueueStatus, error) {
+	q, err := s.queueStatus(ctx)
+	if err != nil {
+		return q, fmt.Errorf("add up the queue: %w", err)
+	}
+	return q, nil
+}
+
+func (s *Search) queueStatus(ctx context.Context) (q registry.QueueStatus, err error) {
+	if q.Accepting, err = s.work.Accepting(ctx); err != nil {
+		return q, err
+	}
+	paused, holds, err := s.paused(ctx)
+	if err != nil {
+		return q, err
+	}
+	q.Paused, q.Holds = paused, holds
+	if err := s.db.Read.QueryRowContext(ctx, `SELECT COUNT(*) FROM stored_file WHERE damaged_at IS NOT NULL`).Scan(&q.Damaged); err != nil {
+		return q, err
+	}
+	err = s.db.Read.QueryRowContext(ctx, `SELECT s.value FROM setting s JOIN work_item i ON i.id = s.value
+		WHERE s.name = 'sweep' AND i.status = 'failed'`).Scan(&q.Strays)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return q, err
+	}
+	if q.Failing, err = s.out.AllSubscriptions(ctx, `WHERE failing_since IS NOT NULL AND paused_at IS NULL ORDER BY name`); err != nil {
+		return q, err
+	}
+	if q.OneCopy, err = s.oneCopy(ctx); err != nil {
+		return q, err
+	}
+	for _, stage := range registry.Stages() {
+		q.Stages = append(q.Stages, registry.StageQueue{Stage: stage})
+	}
+	if err := s.addWaiting(ctx, &q); err != nil {
+		return q, err
+	}
+	if err := s.addRunning(ctx, &q); err != nil {
+		return q, err
+	}
+	if err := s.addRung(ctx, &q); err != nil {
+		return q, err
+	}
+	f, err := s.work.Fleet(ctx)
+	if err != nil {
+		return q, err
+	}
+	for i := range q.Stages {
+		crew := f.Of(q.Stages[i].Stage)
+		q.Stages[i].Capacity, q.Stages[i].Free = crew.Capacity, crew.Free
+	}
+	return q, nil
+}
+
+// paused returns the hold on everything, else that on all deposits, nil when there is neither, and the number of holds of any scope.
+func (s *Search) paused(ctx context.Context) (*registry.Hold, int, error) {
+	var n int
+	if err := s.db.Read.QueryRowContext(ctx, `SELECT COUNT(*) FROM hold`).Scan(&n); err != nil {
+		return nil, 0, err
+	}
+	holds, err := sqldb.Collect(s.db.Read.Ask(ctx, work.SelectHold+`WHERE scope IN ('all', 'ingest') ORDER BY scope`), "", work.ScanHold)
+	if err != nil || len(holds) == 0 {
+		return nil, n, err
+	}
+	return &holds[0], n, nil
+}
+
+// stageOf is the line of a stage; a stage of an older route has none.
+func stageOf(q *registry.QueueStatus, stage registry.Stage) *registry.StageQueue {
+	i := slices.IndexFunc(q.Stages, func(s registry.StageQueue) bool { return s.Stage == stage })
+	if i < 0 {
+		return &registry.StageQueue{}
+	}
+	return &q.Stages[i]
+}
+
+// heldApart is 1 for the rows i that a hold on a batch or a single item covers. The other scopes cover groups of rows
+// alike, so that the aggregates ask registry.Hold.Covers once for each group instead of SQL for each row.
+const heldApart = `CASE WHEN i.id IN (SELECT key FROM hold WHERE scope IN ('item', 'batch'))
+	OR i.parent_id IN (SELECT key FROM hold WHERE scope = 'batch') THEN 1 ELSE 0 END`
+
+// sharedHolds are the holds that cover groups of rows alike.
+func (s *Search) sharedHolds(ctx context.Context) ([]registry.Hold, error) {
+	return sqldb.Collect(s.db.Read.Ask(ctx, work.SelectHold+`WHERE scope IN ('all', 'ingest', 'stage', 'collection', 'volume')`), "look up holds", work.ScanHold)
+}
+
+// HoldScopes are the scopes of the holds that there are.
+func (s *Search) HoldScopes(ctx context.Context) (scopes map[registry.HoldScope]bool, err error) {
+	scopes = map[registry.HoldScope]bool{}
+	err = sqldb.Each(s.db.Read.Ask(ctx, `SELECT DISTINCT scope FROM hold`), "look up holds", func(row sqldb.Scanner) error {
+		var scope registry.HoldScope
+		if err := row.Scan(&scope); err != nil {
+			return err
+		}
+		scopes[scope] = true
+		return nil
+	})
+	return scopes, err
+}
+
+// What keeps the pending rows i from starting beside holds, by their readiness: each has an index that the count can be
+// read from. An item that became due is ready although no claim has looked at it yet. Where the index is in another order
+// than the groups, an expression for the stage keeps SQLite from preferring another one, of all items, for its order.
+var waitingByReadiness = []struct{ readiness, waits, stage string }{
+	{"i.ready = 1", work.LockedOut, "i.stage"},
+	{"i.status = 'pending' AND i.ready = 0 AND i.run_at >= 0", "i.run_at > $1", "i.stage || ''"},
+	{"i.ready IN (2, 3)", "1 = 1", "i.stage"},
+}
+
+// waitingQuery counts the pending rows of a readiness by what shared holds look at, and by whether they are held apart;
+// columns that no hold makes a difference for are not read.
+func waitingQuery(readiness, waits, stage string, scopes map[registry.HoldScope]bool) string {
+	volume, others, apart, group := `''`, `''`, `0`, stage+`, i.collection`
+	if scopes[registry.HoldVolume] {
+		volume, others = `i.volume`, `i.other_storages`
+		group += `, 3, 4`
+	}
+	if scopes[registry.HoldItem] || scopes[registry.HoldBatch] {
+		apart = heldApart
+		group += `, 5`
+	}
+	return fmt.Sprintf(`SELECT %[6]s, i.collection, %[1]s, %[7]s, %[2]s, COUNT(*), SUM(CASE WHEN %[3]s THEN 1 ELSE 0 END),
+			COALESCE(MIN(CASE WHEN %[3]s THEN NULL ELSE i.run_at END), 0)
+		FROM work_item i WHERE %[4]s GROUP BY %[5]s`, volume, apart, waits, readiness, group, stage, others)
+}
+
+// addWaiting counts each waiting item once: as held, as waiting for something else, or as ready.
+func (s *Search) addWaiting(ctx context.Context, q *registry.QueueStatus) error {
+	holds, err := s.sharedHolds(ctx)
+	if err != nil {
+		return err
+	}
+	scopes, err := s.HoldScopes(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range waitingByReadiness {
+		query := waitingQuery(r.readiness, r.waits, r.stage, scopes)
+		var args []any
+		if strings.Contains(query, "$1") {
+			args = append(args, sqldb.Micros(s.db.Now()))
+		}
+		if err := s.addGroups(ctx, q, holds, query, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addGroups adds up the rows of a waitingQuery.
+func (s *Search) addGroups(ctx context.Context, q *registry.QueueStatus, holds []registry.Hold, query string, args ...any) (err error) {
+	return sqldb.Each(s.db.Read.Ask(ctx, query, args...), "", func(row sqldb.Scanner) error {
+		group := registry.WorkItem{Status: registry.Pending}
+		var apart, n, waits, oldest int64
+		var first, others string
+		if err := row.Scan(&group.Stage, &group.Collection, &first, &others, &apart, &n, &waits, &oldest); err != nil {
+			return err
+		}
+		group.Storages = append([]string{first}, sqldb.WordsOf[string](others)...)
+		line := stageOf(q, group.Stage)
+		if apart == 1 || slices.ContainsFunc(holds, func(h registry.Hold) bool { return h.Covers(group) }) {
+			line.Held += n
+			return nil
+		}
+		line.Waiting += waits
+		line.Ready += n - waits
+		if at := sqldb.FromMicros(oldest); n > waits && (line.OldestReady == nil || at.Before(*line.OldestReady)) {
+			line.OldestReady = &at
+		}
+		return nil
+	})
+}
+
+// addRung counts the messages that are waited for (R19), as the relay does.
+func (s *Search) addRung(ctx context.Context, q *registry.QueueStatus) error {
+	return s.addByStage(ctx, q, `SELECT stage, COUNT(*) FROM work_item WHERE tenant = $1 AND `+work.Rung+` GROUP BY stage`, []any{sqldb.Tenant, sqldb.Micros(s.db.Now())},
+		func(line *registry.StageQueue, n int64) { line.Rung = n })
+}
+
+func (s *Search) addRunning(ctx context.Context, q *registry.QueueStatus) error {
+	return s.addByStage(ctx, q, `SELECT stage, COUNT(*) FROM work_item
+		WHERE tenant = $1 AND status = 'running' AND stage IN `+sqldb.Names(registry.Stages())+` GROUP BY stage`, []any{sqldb.Tenant},
+		func(line *registry.StageQueue, n int64) {
+			line.Running = n
+			q.Running += n
+		})
+}
+
+// addByStage notes what a query counts for each stage.
+func (s *Search) addByStage(ctx context.Context, q *registry.QueueStatus, query string, args []any, note func(*registry.StageQueue, int64)) (err error) {
+	return sqldb.Each(s.db.Read.Ask(ctx, query, args...), "", func(row sqldb.Scanner) error {
+		var stage registry.Stage
+		var n int64
+		if err := row.Scan(&stage, &n); err != nil {
+			return err
+		}
+		note(stageOf(q, stage), n)
+		return nil
+	})
+}
+
+// oneCopy counts the collections whose objects are kept in one storage only. Of a profile, which may be long, no more is read than that.
+func (s *Search) oneCopy(ctx context.Context) (n int64, err error) {
+	texts, err := s.db.Column(ctx, `SELECT `+s.db.Dialect.Members("profile", "storages")+` FROM collection`)
+	if err != nil {
+		return 0, fmt.Errorf("read the storages of collections: %w", err)
+	}
+	for _, text := range texts {
+		var p registry.Profile
+		if err := json.Unmarshal([]byte(text), &p); err != nil {
+			return 0, fmt.Errorf("decode the storages of a collection: %w", err)
+		}
+		if len(p.StorageNames()) < 2 {
+			n++
+		}
+	}
+	return n, nil
+}

@@ -1,0 +1,170 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing/fstest"
+
+	"github.com/pressly/goose/v3"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+//go:embed migration/*.sql
+var migrations embed.FS
+
+// oldestSchema is the oldest version that this program works on.
+const oldestSchema = 38
+
+// SchemaError refuses a database whose schema this program does not work on (R27).
+type SchemaError struct {
+	Have           int64 // the database's version; 0: it has no schema
+	Oldest, Newest int64 // the versions that this program accepts
+}
+
+// Error says what to run.
+func (e *SchemaError) Error() string {
+	if e.Have > e.Newest {
+		return fmt.Sprintf("the database's schema is version %d and serves this program, which knows versions %d to %d, no more; run a newer holdfast",
+			e.Have, e.Oldest, e.Newest)
+	}
+	return fmt.Sprintf("the database's schema is version %d and this program works on versions %d to %d; run: holdfast migrate",
+		e.Have, e.Oldest, e.Newest)
+}
+
+// Migrate brings a database's schema up to the newest version and returns the versions before and after. Several
+// processes may call it at once: one does the work and the others wait for it.
+func Migrate(ctx context.Context, address string) (from, to int64, err error) {
+	d, err := dialectOf(address)
+	if err != nil {
+		return 0, 0, err
+	}
+	write, read, err := d.open()
+	if err != nil {
+		return 0, 0, fmt.Errorf("open database: %w", err)
+	}
+	defer func() { err = errors.Join(err, write.Close(), read.Close()) }()
+	return migrate(ctx, d, write)
+}
+
+func migrate(ctx context.Context, d Dialect, db *sql.DB) (from, to int64, err error) {
+	p, err := provider(d, db)
+	if err != nil {
+		return 0, 0, err
+	}
+	if from, err = p.GetDBVersion(ctx); err != nil {
+		return 0, 0, fmt.Errorf("read schema version: %w", err)
+	}
+	if from > newest(p) {
+		return from, from, serves(ctx, db, from, newest(p))
+	}
+	if _, err := p.Up(ctx); err != nil {
+		return from, 0, fmt.Errorf("migrate schema: %w", err)
+	}
+	if to, err = p.GetDBVersion(ctx); err != nil {
+		return from, 0, fmt.Errorf("read schema version: %w", err)
+	}
+	return from, to, nil
+}
+
+// checkSchema returns a *SchemaError unless this program works on the database as it is.
+func checkSchema(ctx context.Context, d Dialect, db *sql.DB) error {
+	p, err := provider(d, db)
+	if err != nil {
+		return err
+	}
+	have, err := p.GetDBVersion(ctx)
+	if err != nil {
+		return fmt.Errorf("read schema version: %w", err)
+	}
+	switch {
+	case have < oldestSchema:
+		return &SchemaError{Have: have, Oldest: oldestSchema, Newest: newest(p)}
+	case have > newest(p):
+		return serves(ctx, db, have, newest(p))
+	}
+	return nil
+}
+
+// serves asks a schema that is newer than this program whether it serves it still: a migration that only adds leaves
+// the setting as it is, one that takes away raises it.
+func serves(ctx context.Context, db *sql.DB, have, known int64) error {
+	var oldest int64
+	err := db.QueryRowContext(ctx, `SELECT CAST(value AS INTEGER) FROM setting WHERE name = 'schema-serves'`).Scan(&oldest)
+	if err != nil {
+		return fmt.Errorf("read which programs schema %d serves: %w", have, err)
+	}
+	if known < oldest {
+		return &SchemaError{Have: have, Oldest: oldestSchema, Newest: known}
+	}
+	return nil
+}
+
+func provider(d Dialect, db *sql.DB) (*goose.Provider, error) {
+	files, err := migrationsFor(d.Name())
+	if err != nil {
+		return nil, err
+	}
+	dialect, options, err := d.goose()
+	if err != nil {
+		return nil, err
+	}
+	p, err := goose.NewProvider(dialect, db, files, options...)
+	if err != nil {
+		return nil, fmt.Errorf("prepare migrations: %w", err)
+	}
+	return p, nil
+}
+
+func newest(p *goose.Provider) int64 {
+	sources := p.ListSources()
+	return sources[len(sources)-1].Version
+}
+
+// migrationsFor is the migrations as one dialect reads them.
+func migrationsFor(dialect string) (fs.FS, error) {
+	names, err := fs.Glob(migrations, "migration/*.sql")
+	if err != nil {
+		return nil, fmt.Errorf("list migrations: %w", err)
+	}
+	files := fstest.MapFS{}
+	for _, name := range names {
+		text, err := migrations.ReadFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("read migrations: %w", err)
+		}
+		files[strings.TrimPrefix(name, "migration/")] = &fstest.MapFile{Data: []byte(inDialect(string(text), dialect))}
+	}
+	return files, nil
+}
+
+// inDialect leaves out what stands between marker lines of other dialects, and uses the dialect's word for bytes.
+func inDialect(text, dialect string) string {
+	const marker = "-- +dialect "
+	var out []string
+	current := "all"
+	for line := range strings.Lines(text) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), marker); ok {
+			current = strings.TrimSpace(name)
+			continue
+		}
+		if current == "all" || current == dialect {
+			out = append(out, line)
+		}
+	}
+	text = strings.Join(out, "")
+	if dialect == "postgres" {
+		text = strings.ReplaceAll(text, " BLOB ", " BYTEA ")
+	}
+	return text
+}
+
+var _ error = (*SchemaError)(nil)
+
+// unavailable marks an error of the database's own: it does not answer, or not in time.
+func unavailable(err error) error { return fmt.Errorf("%w: %w", registry.ErrUnavailable, err) }

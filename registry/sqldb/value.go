@@ -1,0 +1,52 @@
+package sqldb
+
+import (
+	"database/sql"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+)
+
+// NewID returns a UUIDv7: unique, and sorted by time.
+func NewID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// Micros is a time as tables have it.
+func Micros(t time.Time) int64 { return t.UnixMicro() }
+
+// FromMicros is the inverse of Micros, in UTC.
+func FromMicros(us int64) time.Time { return time.UnixMicro(us).UTC() }
+
+// Clean makes text fit for every database and every reader: valid UTF-8, no NUL, at most 2,000 bytes (R10).
+func Clean(s string) string {
+	const limit = 2000
+	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+	if len(s) <= limit {
+		return s
+	}
+	s = s[:limit]
+	for !utf8.ValidString(s) {
+		s = s[:len(s)-1]
+	}
+	return s + "…"
+}
+
+// Optional is the time in a column that may be NULL, as nil then.
+func Optional(at sql.NullInt64) *time.Time {
+	if !at.Valid {
+		return nil
+	}
+	t := FromMicros(at.Int64)
+	return &t
+}
+
+// HumanCount groups the digits of a number.
+func HumanCount(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
+}

@@ -1,0 +1,48 @@
+package why
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/work"
+)
+
+// whyPrepared explains an item of a graph that is still being built.
+func whyPrepared(it registry.WorkItem, w *registry.Why) {
+	w.Reason, w.Act = registry.ReasonBlocked, "seal graph "+it.GraphID
+	w.Sentence = fmt.Sprintf("its graph %s is still being built; nothing of it starts before it is sealed", it.GraphID)
+}
+
+// whyBlocked names what an item requires, what needs a person first, and what would help it.
+func (s *Reasons) whyBlocked(ctx context.Context, it registry.WorkItem, w *registry.Why) error {
+	const named = 3
+	w.Reason = registry.ReasonBlocked
+	required, err := s.work.ReadItems(ctx, work.SelectItem+`JOIN work_dep d ON d.requires_id = i.id
+		WHERE d.item_id = $1 AND d.at_start = 1 AND d.satisfied_at IS NULL
+		ORDER BY CASE WHEN i.status IN ('failed', 'cancelled', 'prepare') THEN 0 ELSE 1 END, i.id`, it.ID)
+	if err != nil {
+		return err
+	}
+	if len(required) == 0 {
+		return s.whyJobsOpen(ctx, it, w)
+	}
+	var parts, acts []string
+	for i, r := range required {
+		if i == named {
+			parts = append(parts, work.Count(int64(len(required)-named), "other item"))
+			break
+		}
+		parts = append(parts, fmt.Sprintf("%s (%s), which is %s", r.ID, r.Name, r.State))
+		switch r.Status {
+		case registry.Failed, registry.Cancelled:
+			acts = append(acts, "requeue "+r.ID)
+		case registry.Prepare:
+			acts = append(acts, "seal graph "+r.GraphID)
+		case registry.Pending, registry.Running, registry.Completed, registry.Aborted, registry.Deleted:
+		}
+	}
+	w.Sentence, w.Act = "waits for "+strings.Join(parts, ", and for "), strings.Join(acts, "; ")
+	return nil
+}

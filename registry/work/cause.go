@@ -1,0 +1,73 @@
+package work
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqldb"
+)
+
+// cause is what a failed row keeps of its cause: the rest follows from the note.
+type cause struct{ fingerprint, code, host string }
+
+func causeOf(stage registry.Stage, class registry.ErrorClass, code, host, note string) cause {
+	c := registry.CauseOf(stage, class, code, host, note)
+	return cause{c.Fingerprint(), c.Code, c.Host}
+}
+
+// Bounds of nameCauses: of a transaction, and of a call.
+const (
+	causesAtOnce = 1000
+	causesTimes  = 10
+)
+
+// nameCauses finds the causes of failed items that have none: that failed before there were causes, or with a program that knows
+// of none. It does a bounded amount at a time, and nothing but look at an index where there is nothing to do.
+func (e *Engine) nameCauses(ctx context.Context) error {
+	for range causesTimes {
+		var some bool
+		err := e.db.Read.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM work_item i WHERE i.status = 'failed' AND i.cause = '')`).Scan(&some)
+		if err == nil && some {
+			err = e.Write(ctx, (*Tx).nameCauses)
+		}
+		if err != nil || !some {
+			return err
+		}
+	}
+	return nil
+}
+
+// nameCauses finds the causes of some of them.
+func (t *Tx) nameCauses() error {
+	found, err := t.causeless()
+	if err != nil {
+		return fmt.Errorf("look for failures without a cause: %w", err)
+	}
+	for c, seqs := range found.All() {
+		err := t.Do(`UPDATE work_item SET cause = $2, cause_code = $3, cause_host = $4 WHERE `+t.Among("id")+` AND status = 'failed'`,
+			t.List(seqs), c.fingerprint, c.code, c.host)
+		if err != nil {
+			return fmt.Errorf("write causes of failures: %w", err)
+		}
+	}
+	return nil
+}
+
+// causeless returns failed items without a cause, by the cause that they are found to have.
+func (t *Tx) causeless() (found sqldb.Groups[cause], err error) {
+	found = sqldb.Groups[cause]{}
+	err = sqldb.Each(t.Ask(`SELECT i.id, i.stage, i.error_class, i.note FROM work_item i
+		WHERE i.status = 'failed' AND i.cause = '' LIMIT `+strconv.Itoa(causesAtOnce)), "", func(row sqldb.Scanner) error {
+		var id, note string
+		var stage registry.Stage
+		var class registry.ErrorClass
+		if err := row.Scan(&id, &stage, &class, &note); err != nil {
+			return err
+		}
+		found.Add(causeOf(stage, class, "", "", note), id)
+		return nil
+	})
+	return found, err
+}

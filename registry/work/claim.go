@@ -1,0 +1,387 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqldb"
+)
+
+// errNoRequestID refuses a claim that could not be told from another one.
+var errNoRequestID = fmt.Errorf("%w: a claim needs a request id", registry.ErrInvalid)
+
+// claiming is a claim in a group.
+type claiming struct {
+	registry.ClaimRequest
+	got     registry.Claim
+	refused *registry.NotClaimable
+}
+
+func claimingOf(w *sqldb.Write) *claiming { return w.Of.(*claiming) }
+
+// Claim implements registry.Working.
+func (e *Engine) Claim(ctx context.Context, r registry.ClaimRequest) (registry.Claim, error) {
+	if err := r.Check(); err != nil {
+		return registry.Claim{}, fmt.Errorf("claim for %s: %w", r.Stage, err)
+	}
+	w := &sqldb.Write{Ctx: ctx, Kind: e.claims, Of: &claiming{ClaimRequest: r}}
+	err := e.db.Queue(w)
+	if err == nil && claimingOf(w).refused != nil {
+		err = claimingOf(w).refused
+	}
+	if err != nil {
+		return registry.Claim{}, fmt.Errorf("claim for %s: %w", r.Stage, err)
+	}
+	c := claimingOf(w).got
+	c.NoteKey = e.noteKey(c.Item.ID)
+	return c, nil
+}
+
+// claimAll answers several claims. A refusal is no error: what it writes (the freed place in the window) must stay.
+func (t *Tx) claimAll(ws []*sqldb.Write) error {
+	known, kept, err := t.claimed(ws)
+	if err != nil {
+		return err
+	}
+	strangers, err := t.strangers(ws)
+	if err != nil {
+		return err
+	}
+	turns := map[registry.Stage][]*claiming{}
+	var again []*sqldb.Write
+	for _, w := range ws {
+		c := claimingOf(w)
+		c.got, c.refused = registry.Claim{}, nil
+		former, repeated := known[c.RequestID]
+		held, err := t.heldWorker(c.Worker)
+		switch {
+		case err != nil:
+			return err
+		case c.RequestID == "":
+			w.Err = errNoRequestID
+		case strangers[w] != nil:
+			w.Err = strangers[w]
+		case repeated && former == nil: // asked for by another claim of this group
+			again = append(again, w)
+		case repeated && !former.of(c.ClaimRequest):
+			w.Err = fmt.Errorf("%w: request id %q is of another claim, for another stage or with another token", registry.ErrInvalid, c.RequestID)
+		case repeated:
+			err = t.repeat(c, *former)
+		case held:
+			c.refused, err = t.turnAway(c.ClaimRequest, registry.ReasonHeld)
+		default:
+			known[c.RequestID] = nil
+			var busy bool
+			if busy, err = t.claimAlone(c, kept[c.Worker]); !busy {
+				turns[c.Stage] = append(turns[c.Stage], c)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, stage := range slices.Sorted(maps.Keys(turns)) {
+		if err := t.claimTurns(stage, turns[stage]); err != nil {
+			return err
+		}
+	}
+	if len(again) > 0 {
+		return t.claimAll(again)
+	}
+	return nil
+}
+
+// claimTurns gives the items whose turn it is in a stage to those who ask there, each the one it has a hint of where that
+// is among them.
+func (t *Tx) claimTurns(stage registry.Stage, cs []*claiming) error {
+	if err := t.promote(); err != nil {
+		return err
+	}
+	items, crowd, err := t.next(stage, len(cs))
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(items, turn.suspect) {
+		if items, cs, err = t.apart(stage, cs); err != nil {
+			return err
+		}
+	}
+	var starts []starting
+	give := func(hinted bool) {
+		cs = slices.DeleteFunc(cs, func(c *claiming) bool {
+			at := slices.IndexFunc(items, func(it turn) bool { return !hinted || it.ID == c.Hint })
+			if at < 0 {
+				return false
+			}
+			starts = append(starts, starting{c, items[at]})
+			items = slices.Delete(items, at, at+1)
+			return true
+		})
+	}
+	give(true)
+	give(false)
+	if err := t.start(starts); err != nil {
+		return err
+	}
+	for _, c := range cs {
+		if c.refused, err = t.refuse(c.ClaimRequest, crowd); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ringAgain keeps at least as many messages on their way as there are offered items: when a message fetches an item that
+// is not offered, as taken was not, one that is has lost its message, the hinted one if it still waits, and is due again.
+// That holds for a message of the item's own, too: it was sent before the item came back, or rang for another already.
+func (t *Tx) ringAgain(taken registry.WorkItem, hint string) error {
+	n, err := t.Exec(`UPDATE work_item SET nudge_at = $2, nudges = 0 WHERE id = (
+		SELECT o.id FROM work_item o WHERE o.stage = $3 AND o.status = 'pending' AND o.nudges > 0
+		ORDER BY o.id <> $1, o.rank, o.id LIMIT 1)`, hint, t.Now, taken.Stage)
+	if err != nil {
+		return fmt.Errorf("ring again in place of %s: %w", taken.ID, err)
+	}
+	t.wake = t.wake || n > 0
+	return nil
+}
+
+// former is an attempt that a request got before.
+type former struct {
+	registry.Lease
+	stage registry.Stage
+	over  bool
+}
+
+// of says whether a request may be the one that got the attempt: for the same stage, and with the same token, as in tx.live.
+func (f former) of(r registry.ClaimRequest) bool {
+	return f.stage == r.Stage && (r.Token == "" || f.Token == "" || r.Token == f.Token)
+}
+
+// claimed returns what requests got that were made before; and by worker the items that workers are kept free for.
+func (t *Tx) claimed(ws []*sqldb.Write) (known map[string]*former, kept map[string]string, err error) {
+	ids := make([]string, len(ws))
+	for i, w := range ws {
+		ids[i] = claimingOf(w).RequestID
+	}
+	known, kept = map[string]*former{}, map[string]string{}
+	err = sqldb.Each(t.Ask(`SELECT request_id, item_id, n, finished_at IS NOT NULL, stage, COALESCE(token, '') FROM attempt WHERE `+t.Among("request_id")+`
+		UNION ALL SELECT worker, item_id, 0, FALSE, '', '' FROM alone`, t.List(ids)), "look for repeated requests", func(row sqldb.Scanner) error {
+		var id string
+		var f former
+		if err := row.Scan(&id, &f.ItemID, &f.N, &f.over, &f.stage, &f.Token); err != nil {
+			return err
+		}
+		if f.N == 0 {
+			kept[id] = f.ItemID
+		} else {
+			known[id] = &f
+		}
+		return nil
+	})
+	return known, kept, err
+}
+
+// repeat answers a repeated request with the attempt it got the first time, while that lives (R9). A late repeat must not
+// start an attempt that nobody would run.
+func (t *Tx) repeat(c *claiming, f former) (err error) {
+	if f.over {
+		c.refused, err = t.refuse(c.ClaimRequest, nil)
+		return err
+	}
+	c.got.Lease = registry.Lease{ItemID: f.ItemID, N: f.N}
+	c.got.Item, err = t.Item(f.ItemID)
+	return err
+}
+
+// starting is a claim and the item that it gets.
+type starting struct {
+	*claiming
+	item turn
+}
+
+// start begins the attempts.
+func (t *Tx) start(all []starting) error {
+	if len(all) == 0 {
+		return nil
+	}
+	t.wake = true // their places in the relay's window are free
+	ids := make([]string, len(all))
+	var rows [][]any
+	for i, s := range all {
+		it := s.item.WorkItem
+		if err := Check(it, registry.ActClaim, registry.Running); err != nil {
+			return err
+		}
+		ids[i] = it.ID
+		it.Status, it.Attempt, it.HeldBy, it.UpdatedAt = registry.Running, it.Attempt+1, nil, sqldb.FromMicros(t.Now)
+		derive(&it)
+		s.got = registry.Claim{Item: it, Lease: registry.Lease{ItemID: it.ID, N: it.Attempt}}
+		row := []any{
+			it.ID, it.Attempt, s.RequestID, it.Stage, s.Worker, s.Version, t.Now, t.Now + s.Lease.Microseconds(),
+			s.StuckAfter.Microseconds(), t.Now, s.MaxAttempts, s.Token,
+		}
+		if s.item.snoozed {
+			waited, err := t.roomWait(s.item.WorkItem)
+			if err != nil {
+				return err
+			}
+			s.got.RoomWait = time.Duration(waited) * time.Microsecond
+			if err := t.startAgain(row); err != nil {
+				return err
+			}
+			continue
+		}
+		rows = append(rows, row)
+		err := t.Event(it.ID, it.Attempt, string(registry.ActClaim), s.Worker, Moved{Stage: it.Stage, Status: registry.Running, Worker: s.Worker})
+		if err != nil {
+			return err
+		}
+	}
+	err := t.Do(`UPDATE work_item SET status = 'running', ready = 0, attempt = attempt + 1, wait_reason = '', nudge_at = NULL,
+		nudges = 0, updated_at = $2 WHERE `+t.Among("id"), t.List(ids), t.Now)
+	if err != nil {
+		return fmt.Errorf("start items: %w", err)
+	}
+	if err := t.InsertRows(insertAttempt, rows); err != nil {
+		return fmt.Errorf("start attempts: %w", err)
+	}
+	for _, s := range all {
+		if !s.item.offered {
+			if err := t.ringAgain(s.item.WorkItem, s.Hint); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// insertAttempt is the statement that writes attempts.
+var insertAttempt = sqldb.InsertInto(
+	`INSERT INTO attempt (item_id, n, request_id, stage, worker, version, started_at, lease_until, stuck_after, progress_at, max_attempts, token)`,
+	`($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`)
+
+// startAgain begins the next attempt of an item that snoozes again and again in the row of its last one, whose number grows
+// (R24). It is not news.
+func (t *Tx) startAgain(row []any) error {
+	err := t.Do(`UPDATE attempt SET n = $2, request_id = $3, worker = $5, version = $6, started_at = $7,
+		lease_until = $8, stuck_after = $9, progress_at = $10, max_attempts = $11, token = $12, advanced = 0, snoozes = snoozes + 1,
+		finished_at = NULL, outcome = '', error = '', response = '', progress = '[]'
+		WHERE item_id = $1 AND n = $2 - 1 AND stage = $4 AND outcome = 'snooze'`, row...)
+	if err != nil {
+		return fmt.Errorf("start attempt: %w", err)
+	}
+	return nil
+}
+
+// refuse says why the hinted item cannot be had, and frees its place in the relay's window (R20): the message that
+// brought the hint is used up. Where the crowd keeps any item from starting, the message stays, and whoever has it asks again: the
+// hinted item may have been given to the message of another one, which has no other message now.
+func (t *Tx) refuse(r registry.ClaimRequest, crowd *crowd) (*registry.NotClaimable, error) {
+	refused := &registry.NotClaimable{ItemID: r.Hint, Reason: registry.ReasonSettled}
+	turned := crowd != nil && crowd.turned
+	if turned {
+		refused.Again = crowd.again()
+	}
+	it, err := t.Item(r.Hint)
+	if errors.Is(err, registry.ErrNotFound) {
+		return refused, nil
+	} else if err != nil {
+		return nil, err
+	}
+	switch {
+	case it.Status == registry.Running:
+		refused.Reason = registry.ReasonRunningElsewhere
+		return refused, nil
+	case it.Status != registry.Pending:
+		return refused, nil
+	case it.Stage != r.Stage:
+		refused.Reason = registry.ReasonWrongStage
+		return refused, nil
+	}
+	refused.Reason, err = t.waitsFor(it)
+	if err != nil {
+		return nil, err
+	}
+	if wait := sqldb.Micros(it.RunAt) - t.Now; refused.Reason == registry.ReasonNotDue && wait > 0 {
+		refused.After = time.Duration(wait) * time.Microsecond
+	}
+	if refused.Reason == registry.ReasonQueued && turned {
+		refused.Reason = registry.ReasonCrowded
+		return refused, nil
+	}
+	if refused.Reason == registry.ReasonQueued {
+		// It was not come by this time, for all that had to be looked at before it.
+		return refused, t.place(it.ID)
+	}
+	freed, err := t.Exec(`UPDATE work_item SET nudges = 0 WHERE id = $1 AND nudges > 0`, it.ID)
+	t.wake = t.wake || freed > 0
+	return refused, err
+}
+
+// waitsFor tells what keeps a pending item from being claimed; ReasonQueued when nothing does.
+func (t *Tx) waitsFor(it registry.WorkItem) (registry.Reason, error) {
+	var isBlocked, isHeld, isLocked, due bool
+	err := t.Get(`SELECT `+Blocked+`, `+HeldBy+`, `+LockedOut+`, i.run_at <= $2 FROM work_item i WHERE i.id = $1`,
+		[]any{it.ID, t.Now}, &isBlocked, &isHeld, &isLocked, &due)
+	switch {
+	case err != nil:
+		return "", err
+	case isHeld:
+		return registry.ReasonHeld, nil
+	case isBlocked:
+		return registry.ReasonBlocked, nil
+	case isLocked:
+		return registry.ReasonLocked, nil
+	case !due:
+		return registry.ReasonNotDue, nil
+	}
+	return registry.ReasonQueued, nil
+}
+
+// Claimed implements registry.Working.
+func (e *Engine) Claimed(ctx context.Context, tokenID string) ([]registry.WorkItem, error) {
+	return sqldb.Collect(e.db.Read.Ask(ctx, SelectItem+`JOIN attempt a ON a.item_id = i.id AND a.n = i.attempt
+		WHERE i.status = 'running' AND a.finished_at IS NULL AND a.token = $1`, sqldb.Clean(tokenID)), "list what token "+tokenID+" claimed", ScanItem)
+}
+
+// strangers are the claims that get nothing whatever there is: in the name of a worker that another token has announced, or by a token
+// that was revoked since it was looked at.
+func (t *Tx) strangers(ws []*sqldb.Write) (map[*sqldb.Write]error, error) {
+	var workers, tokens []string
+	for _, w := range ws {
+		workers = append(workers, claimingOf(w).Worker)
+		if claimingOf(w).Token != "" {
+			tokens = append(tokens, claimingOf(w).Token)
+		}
+	}
+	owners, err := t.owners(workers)
+	if err != nil {
+		return nil, err
+	}
+	revoked := map[string]bool{}
+	if len(tokens) > 0 {
+		ids, err := t.Strings(`SELECT id FROM token WHERE `+t.Among("id")+` AND revoked_at IS NOT NULL`, t.List(tokens))
+		if err != nil {
+			return nil, fmt.Errorf("look for revoked tokens: %w", err)
+		}
+		for _, id := range ids {
+			revoked[id] = true
+		}
+	}
+	out := map[*sqldb.Write]error{}
+	for _, w := range ws {
+		owner := owners[claimingOf(w).Worker]
+		switch {
+		case revoked[claimingOf(w).Token]:
+			out[w] = fmt.Errorf("the token was revoked: %w", registry.ErrClaimLost)
+		case owner.Valid && owner.String != claimingOf(w).Token:
+			out[w] = registry.ErrWorkerTaken
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,158 @@
+package work
+
+import (
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// Decide turns a worker's outcome into a change by the route and the rules of docs/states.md.
+func (t *Tx) Decide(it registry.WorkItem, se registry.Settlement) (Change, error) {
+	c := Change{Stage: it.Stage, Status: registry.Pending, tries: it.Tries, n: se.Lease.N, Actor: "worker", Note: se.Error}
+	route, _ := it.Route()
+	step, ok := route.Step(it.Stage)
+	if !ok {
+		return c, fmt.Errorf("stage %s is not on the route of %s", it.Stage, it.Action)
+	}
+	switch se.Outcome {
+	case registry.OutcomeDone:
+		return t.advance(it, route, c)
+	case registry.OutcomeRetry:
+		c.act, c.tries, c.delay, c.class = registry.ActRetry, it.Tries+1, se.Delay.Microseconds(), se.Class
+		c.code, c.host = se.Code, se.Host
+		if c.tries < bound(se.MaxAttempts) {
+			return c, nil
+		}
+		if step.NeverFails {
+			return t.advance(it, route, c)
+		}
+		c.act, c.Status = registry.ActFail, registry.Failed
+		return c, nil
+	case registry.OutcomeSnooze:
+		c.act, c.delay, c.wait = registry.ActSnooze, se.Delay.Microseconds(), se.Reason
+		err := t.unlockedMeanwhile(it, &c)
+		return c, err
+	case registry.OutcomeSentBack:
+		return t.sendBack(it, route, se, c)
+	case registry.OutcomeReleased:
+		// That a worker stopped is no news of the item: a failure that still counts stays noted, and nothing else.
+		c.act, c.Reason, c.Note = registry.ActRelease, se.Error, ""
+		if it.Tries > 0 {
+			c.Note, c.class = it.Note, it.ErrorClass
+		}
+		return c, nil
+	case registry.OutcomeFailed:
+		c.act, c.Status, c.class = registry.ActFail, registry.Failed, se.Class
+		c.code, c.host = se.Code, se.Host
+		return c, nil
+	case registry.OutcomeLost, registry.OutcomeWithdrawn:
+	}
+	return c, fmt.Errorf("%w: a worker cannot settle with outcome %q", registry.ErrInvalid, se.Outcome)
+}
+
+// sendBack goes to an earlier stage. An item that was sent back as often as one may be tried fails.
+func (t *Tx) sendBack(it registry.WorkItem, route registry.Route, se registry.Settlement, c Change) (Change, error) {
+	if se.Back == it.Stage || !slices.Contains(route.UpTo(it.Stage), se.Back) {
+		return c, fmt.Errorf("%w: %s cannot be sent back to %q; what is before it: %v", registry.ErrInvalid, it.Stage, se.Back, route.UpTo(it.Stage))
+	}
+	sent := registry.SentBack{Requeues: it.RetryCount}
+	var before registry.SentBack
+	if raw, ok := it.Results[registry.ResultSentBack]; ok {
+		if err := json.Unmarshal(raw, &before); err != nil {
+			return c, fmt.Errorf("decode how often item %s was sent back: %w", it.ID, err)
+		}
+	}
+	if before.Requeues == it.RetryCount {
+		sent.Times = before.Times
+	}
+	sent.Times++
+	raw, err := json.Marshal(sent)
+	if err != nil {
+		return c, fmt.Errorf("encode how often item %s was sent back: %w", it.ID, err)
+	}
+	if err := t.SetResult(it, registry.ResultSentBack, raw); err != nil {
+		return c, err
+	}
+	c.class, c.code, c.host = se.Class, se.Code, se.Host
+	if sent.Times >= bound(se.MaxAttempts) {
+		c.act, c.Status = registry.ActFail, registry.Failed
+		c.Note = fmt.Sprintf("sent back to %s %d times: %s", se.Back, sent.Times-1, c.Note)
+		return c, nil
+	}
+	c.act, c.Stage, c.tries = registry.ActSendBack, se.Back, 0
+	return c, nil
+}
+
+// advance goes to the next stage, or ends the item after the last one.
+func (t *Tx) advance(it registry.WorkItem, route registry.Route, c Change) (Change, error) {
+	c.tries, c.Note, c.class, c.code, c.host, c.delay = 0, "", "", "", "", 0
+	if next, more := route.Next(it.Stage); more {
+		c.act, c.Stage = registry.ActAdvance, next
+		return c, nil
+	}
+	c.act, c.Status = registry.ActComplete, registry.Completed
+	if it.Action != registry.Batch {
+		return c, nil
+	}
+	bad, safe, all, err := t.reported(it)
+	if err != nil {
+		return c, fmt.Errorf("count failed jobs: %w", err)
+	}
+	if bad == 0 && all == 0 {
+		// A batch that repeats another has no jobs; one whose jobs are all deleted came to nothing.
+		if err := t.Get(`SELECT COUNT(*) FROM work_item WHERE parent_id = $1`, []any{it.ID}, &all); err != nil {
+			return c, fmt.Errorf("count deleted jobs: %w", err)
+		}
+		bad = all
+	}
+	if bad > 0 {
+		c.act, c.Status, c.class, c.code = registry.ActFail, registry.Failed, registry.JobsFault, "jobs"
+		c.Note = fmt.Sprintf("%d of %d jobs did not complete", bad, all)
+		if safe > 0 {
+			c.Note += Either(safe, "; the object of 1 of them is preserved", "; the objects of %d of them are preserved")
+		}
+	}
+	return c, nil
+}
+
+// reported counts a batch's jobs as its report did, so that batch and report never contradict each other, whatever
+// became of the jobs since; where no report was stored, as they are now.
+func (t *Tx) reported(batch registry.WorkItem) (bad, safe, all int64, err error) {
+	err = t.Get(`SELECT failed + preserved, preserved, jobs FROM report WHERE batch_id = $1 AND closing = $2`, []any{batch.ID, batch.Closing}, &bad, &safe, &all)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = t.Get(`SELECT COUNT(CASE WHEN status <> 'completed' THEN 1 END), COUNT(*) FROM work_item WHERE parent_id = $1 AND status <> 'deleted'`,
+			[]any{batch.ID}, &bad, &all)
+	}
+	return bad, safe, all, err
+}
+
+// unlockedMeanwhile lets an item that waits for a lock go at once when the lock came free while it was settling. An
+// item that stands in no lock's queue waits for something else on the object, and keeps its delay.
+func (t *Tx) unlockedMeanwhile(it registry.WorkItem, c *Change) error {
+	if c.wait != registry.ReasonLocked {
+		return nil
+	}
+	var free bool
+	err := t.Get(`SELECT EXISTS (SELECT 1 FROM lock_wait w WHERE w.item_id = i.id) AND NOT `+LockedOut+`
+		FROM work_item i WHERE i.id = $1`, []any{it.ID}, &free)
+	if err != nil {
+		return fmt.Errorf("look at locks: %w", err)
+	}
+	if free {
+		c.delay = 0
+	}
+	return nil
+}
+
+// bound is how many counted failures an item may have in a stage when its worker's answer is n (I11).
+func bound(n int) int {
+	const unset = 5
+	if n <= 0 {
+		return unset
+	}
+	return n
+}

@@ -1,0 +1,133 @@
+package work
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqldb"
+)
+
+// ActorRegistry is the actor of what the Registry does by itself.
+const ActorRegistry = "registry"
+
+// ActorWorker is the actor of what workers settle.
+const ActorWorker = "worker"
+
+// Entry is an event to be written.
+type Entry struct {
+	ItemID      string
+	attempt     int64
+	Kind, Actor string
+	Data        any
+	Collection  string // "": that of the item, if there is such an item
+	part        bool   // of an act that has its own entry in the audit log
+}
+
+// Event appends one event of an item, with its collection.
+func (t *Tx) Event(itemID string, attempt int64, kind, actor string, data any) error {
+	return t.Note(Entry{ItemID: itemID, attempt: attempt, Kind: kind, Actor: actor, Data: data})
+}
+
+// Note appends one event. Writing transactions are serialised until their commit can be seen, so the feed's cursor can be
+// given inside them: nobody who has read up to a number finds a smaller one later (R17).
+func (t *Tx) Note(e Entry) error {
+	text, err := json.Marshal(e.Data)
+	if err != nil {
+		return fmt.Errorf("encode event %s: %w", e.Kind, err)
+	}
+	if e.Data == nil {
+		text = []byte("{}")
+	}
+	audited := int64(0)
+	if !e.part && t.Audit == "" && isAct(e.Kind, e.Actor) {
+		audited = 1
+	}
+	t.wrote = true
+	t.events = append(t.events, []any{
+		sqldb.NewID(), sqldb.Clean(e.ItemID), e.attempt, sqldb.Clean(e.Kind), sqldb.Clean(e.Actor), t.Now, string(text), sqldb.Clean(e.Collection), t.Audit, audited,
+	})
+	return nil
+}
+
+// writeEvents writes what was noted, many events a statement. They get their numbers here, in the order in which they were
+// noted. Only the end of the transaction calls it: written inside a savepoint, they could be undone with another write.
+func (t *Tx) writeEvents() error {
+	if len(t.events) == 0 {
+		return nil
+	}
+	var last int64
+	if err := t.Get(`SELECT COALESCE(MAX(feed_seq), 0) FROM event`, nil, &last); err != nil {
+		return fmt.Errorf("look for the feed's end: %w", err)
+	}
+	var rows [][]any
+	for _, e := range t.events {
+		last++
+		rows = append(rows, append([]any{last}, e...))
+	}
+	t.events = nil
+	if err := t.InsertRows(insertEvent, rows); err != nil {
+		return fmt.Errorf("write events: %w", err)
+	}
+	return nil
+}
+
+// keepCollection tells noted events of an item whose row goes which collection it was in.
+func (t *Tx) keepCollection(it registry.WorkItem) {
+	const itemID, collection = 1, 7
+	for _, e := range t.events {
+		if e[itemID] == it.ID {
+			e[collection] = it.Collection
+		}
+	}
+}
+
+// insertEvent is the statement that writes events.
+var insertEvent = sqldb.InsertInto(
+	`INSERT INTO event (feed_seq, id, item_id, attempt, type, actor, at, data, collection, audit_id, audited)`,
+	`($1, $2, $3, $4, $5, $6, $7, $8, COALESCE((SELECT collection FROM work_item WHERE id = $3), $9), $10, $11)`)
+
+// isAct says whether an event is what a person did or was refused.
+func isAct(kind, actor string) bool {
+	switch {
+	case kind == registry.EventRefused:
+		return true
+	case actor == "" || actor == ActorRegistry || actor == ActorWorker:
+		return false
+	}
+	return !slices.Contains(systemActs, kind)
+}
+
+// systemActs are the types of events that workers and the Registry bring about, whoever their actor is.
+var systemActs = func() (kinds []string) {
+	for _, t := range registry.Transitions() {
+		if t.By == "worker" || t.By == "registry" {
+			kinds = append(kinds, string(t.Act))
+		}
+	}
+	return kinds
+}()
+
+// Moved is the data of a transition's event.
+type Moved struct {
+	From   registry.Stage      `json:"from,omitempty"`
+	Stage  registry.Stage      `json:"stage"`
+	Status registry.Status     `json:"status"`
+	Reason string              `json:"reason,omitempty"`
+	Error  string              `json:"error,omitempty"`
+	Class  registry.ErrorClass `json:"error_class,omitempty"`
+	Worker string              `json:"worker,omitempty"`
+	Wait   string              `json:"wait,omitempty"`
+	Spec   any                 `json:"spec,omitempty"` // of an item that is no batch or job
+}
+
+// Told are the items that events of this transaction are about, which nobody can read yet.
+func (t *Tx) Told() (items []string) {
+	for _, e := range t.events {
+		if id, ok := e[1].(string); ok {
+			items = append(items, id)
+		}
+	}
+	return items
+}

@@ -1,0 +1,116 @@
+package work
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqldb"
+)
+
+const (
+	// mostExpired bounds how many items one call looks at, each in a transaction of its own (R25).
+	mostExpired = 500
+	// carriedFor is how long items are kept that carried out something for others: their subjects tell what came of it.
+	carriedFor = 30 * 24 * time.Hour
+	// tryAgain is when a batch is looked at again that could not be purged, or was not purged whole.
+	tryAgain = 24 * time.Hour
+)
+
+// keep notes until when a completed item is kept. Whatever happens to it afterwards forgets that.
+func (t *Tx) keep(it registry.WorkItem) error {
+	var kept time.Duration
+	switch it.Action {
+	case registry.Tidy, registry.DeliverMessage:
+		kept = carriedFor
+	case registry.Batch:
+		var spec registry.Spec
+		if err := json.Unmarshal(it.Spec, &spec); err != nil {
+			return fmt.Errorf("decode spec of item %s: %w", it.ID, err)
+		}
+		if spec.Profile.RetentionDays == nil {
+			return nil
+		}
+		// While it is what the same content again would repeat it is needed.
+		known := sqldb.FromMicros(t.Now).Sub(it.CreatedAt)
+		kept = max(time.Duration(*spec.Profile.RetentionDays)*24*time.Hour, spec.Profile.DuplicateWindow()-known)
+	default:
+		return nil
+	}
+	return t.Do(`UPDATE work_item SET purge_at = $2 WHERE id = $1`, it.ID, t.Now+kept.Microseconds())
+}
+
+// PurgeExpired implements registry.Housekeeping.
+func (e *Engine) PurgeExpired(ctx context.Context) (batches int, err error) {
+	ids, err := e.db.Column(ctx, `SELECT id FROM work_item WHERE purge_at <= $1 ORDER BY purge_at`+sqldb.Limit(mostExpired), sqldb.Micros(e.db.Now()))
+	if err != nil {
+		return 0, fmt.Errorf("look for what was kept for its time: %w", err)
+	}
+	var errs []error
+	for _, id := range ids {
+		var purged bool
+		err := e.Write(ctx, func(t *Tx) (err error) {
+			purged, err = t.expire(id)
+			return err
+		})
+		if err != nil { // which must not keep the others
+			errs = append(errs, fmt.Errorf("purge item %s, which was kept for its time: %w", id, err))
+		}
+		if purged {
+			batches++
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return batches, errors.Join(errs...)
+}
+
+// expire purges an item whose time is over, unless somebody was faster. batch says that it is a batch, and goes.
+func (t *Tx) expire(id string) (batch bool, err error) {
+	var due int
+	err = t.Get(`SELECT COUNT(*) FROM work_item WHERE id = $1 AND status = 'completed' AND purge_at <= $2`, []any{id, t.Now}, &due)
+	if err != nil || due == 0 {
+		return false, err
+	}
+	it, err := t.Item(id)
+	if err != nil {
+		return false, err
+	}
+	c := registry.Command{ItemID: id, Act: registry.ActPurge, Actor: ActorRegistry, Reason: "it was kept for its time"}
+	if it.Action != registry.Batch {
+		if err := t.Do(`UPDATE delivery SET item_id = '' WHERE item_id = $1 AND item_id <> ''`, id); err != nil {
+			return false, fmt.Errorf("forget who carried a delivery: %w", err)
+		}
+		return false, t.PurgeRows(it, c)
+	}
+	// First, since a batch with many jobs is still there afterwards, and so is one that refuses.
+	if err := t.Do(`UPDATE work_item SET purge_at = $2 WHERE id = $1`, id, t.Now+tryAgain.Microseconds()); err != nil {
+		return false, fmt.Errorf("note when to look again: %w", err)
+	}
+	if wanted, err := t.wanted(it); wanted || err != nil {
+		return false, err
+	}
+	refused, err := t.Try(func() error { return t.Purge(it, c) })
+	return refused == nil && err == nil, err
+}
+
+// wanted says that a hold covers a batch or one of its jobs, or that somebody is still to be told of them.
+func (t *Tx) wanted(batch registry.WorkItem) (bool, error) {
+	var holds, messages int
+	err := t.Get(`SELECT COUNT(*) FROM hold h WHERE h.scope IN ('all', 'ingest') OR h.scope = 'collection' AND h.key = $2
+		OR h.scope IN ('batch', 'item') AND h.key = $1
+		OR h.scope = 'item' AND EXISTS (SELECT 1 FROM work_item j WHERE j.id = h.key AND j.parent_id = $1)`, []any{batch.ID, batch.Collection}, &holds)
+	if err != nil {
+		return false, fmt.Errorf("look for holds: %w", err)
+	}
+	err = t.Get(`SELECT COUNT(*) FROM work_item i JOIN delivery d ON d.subject = i.id JOIN work_item c ON c.id = d.item_id
+		WHERE (i.id = $1 OR i.parent_id = $1) AND c.status NOT IN ('completed', 'aborted', 'deleted')`, []any{batch.ID}, &messages)
+	if err != nil {
+		return false, fmt.Errorf("look for messages that were not told: %w", err)
+	}
+	return holds+messages > 0, nil
+}

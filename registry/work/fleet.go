@@ -1,0 +1,70 @@
+package work
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqldb"
+)
+
+// fleet is the workers that are alive and the holds on workers.
+type fleet struct {
+	workers []registry.WorkerInfo
+	holds   []registry.Hold // oldest first
+}
+
+// crew is the part of a fleet that serves one stage.
+type crew struct {
+	Capacity, Free int             // of those that are neither held nor stopping
+	Held           []registry.Hold // one for each worker that is held
+	Stopping       int
+}
+
+// Fleet counts the workers of each stage that are alive, and their slots.
+func (e *Engine) Fleet(ctx context.Context) (f fleet, err error) {
+	if f.workers, err = e.Workers(ctx); err != nil {
+		return f, err
+	}
+	f.holds, err = sqldb.Collect(e.db.Read.Ask(ctx, SelectHold+`WHERE scope = 'worker' ORDER BY created_at, key`), "look up holds on workers", ScanHold)
+	return f, err
+}
+
+func (f fleet) Of(stage registry.Stage) (c crew) {
+	for _, w := range f.workers {
+		if w.Capacity[stage] == 0 {
+			continue
+		}
+		hold := slices.IndexFunc(f.holds, func(h registry.Hold) bool { return h.CoversWorker(w.ID) })
+		switch {
+		case w.Draining:
+			c.Stopping++
+		case hold >= 0:
+			c.Held = append(c.Held, f.holds[hold])
+		default:
+			c.Capacity += w.Capacity[stage]
+			c.Free += w.Free[stage]
+		}
+	}
+	return c
+}
+
+// Workers implements registry.Reading.
+func (e *Engine) Workers(ctx context.Context) (out []registry.WorkerInfo, err error) {
+	return sqldb.Collect(e.db.Read.Ask(ctx, `SELECT id, version, slots, draining, seen_at FROM worker WHERE seen_at > $1
+		ORDER BY id`, sqldb.Micros(e.db.Now().Add(-workerAlive))), "list workers", func(row sqldb.Scanner) (registry.WorkerInfo, error) {
+		var w registry.WorkerInfo
+		var slots string
+		var at int64
+		if err := row.Scan(&w.ID, &w.Version, &slots, &w.Draining, &at); err != nil {
+			return w, err
+		}
+		w.SeenAt = sqldb.FromMicros(at)
+		if err := json.Unmarshal([]byte(slots), &w); err != nil {
+			return w, fmt.Errorf("decode worker %s: %w", w.ID, err)
+		}
+		return w, nil
+	})
+}

@@ -1,0 +1,175 @@
+package work
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqldb"
+)
+
+// checkHold refuses what would cover nothing, or everything by mistake.
+func checkHold(h registry.Hold) error {
+	if sqldb.Clean(h.Key) != h.Key {
+		return fmt.Errorf("%w: the key is too long, or no text", registry.ErrInvalid)
+	}
+	switch h.Scope {
+	case registry.HoldAll, registry.HoldIngest:
+		if h.Key != "" {
+			return fmt.Errorf("%w: a hold on %s has no key", registry.ErrInvalid, h.Scope)
+		}
+		return nil
+	case registry.HoldVolume:
+		if h.Key == registry.DefaultStaging {
+			return nil
+		}
+		return registry.CheckStorageName(h.Key)
+	case registry.HoldStage, registry.HoldCollection, registry.HoldBatch, registry.HoldItem, registry.HoldWorker:
+		if h.Key == "" {
+			return fmt.Errorf("%w: a hold needs a key", registry.ErrInvalid)
+		}
+		return nil
+	}
+	return fmt.Errorf("%w: unknown scope", registry.ErrInvalid)
+}
+
+// AddHold implements registry.Administering.
+func (e *Engine) AddHold(ctx context.Context, h registry.Hold) error {
+	err := e.Write(ctx, func(t *Tx) error { return t.addHold(h) })
+	if err != nil {
+		return fmt.Errorf("hold %s %s: %w", h.Scope, h.Key, err)
+	}
+	return nil
+}
+
+func (t *Tx) addHold(h registry.Hold) error {
+	t.forget()
+	if err := checkHold(h); err != nil {
+		return err
+	}
+	if err := t.holdable(h); err != nil {
+		return err
+	}
+	err := t.Do(`INSERT INTO hold (scope, key, reason, actor, created_at) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (scope, key) DO UPDATE SET reason = $3, actor = $4`, h.Scope, h.Key, sqldb.Clean(h.Reason), sqldb.Clean(h.Actor), t.Now)
+	if err != nil {
+		return err
+	}
+	if h.Scope == registry.HoldWorker {
+		if err := t.closeWindow(h); err != nil {
+			return err
+		}
+	}
+	return t.Event(h.Key, 0, string(registry.ActHold), h.Actor, heldEvent{Scope: h.Scope, Key: h.Key, Reason: sqldb.Clean(h.Reason)})
+}
+
+// holdable refuses a hold on an item, or on a batch, that the state machine has none for: nothing of it would start
+// anyway. What retention would purge may be held, since that keeps it.
+func (t *Tx) holdable(h registry.Hold) error {
+	if h.Scope != registry.HoldItem && h.Scope != registry.HoldBatch {
+		return nil
+	}
+	it, err := t.Item(h.Key)
+	if errors.Is(err, registry.ErrNotFound) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	var kept bool
+	err = t.Get(`SELECT EXISTS (SELECT 1 FROM work_item WHERE id IN ($1, $2) AND purge_at IS NOT NULL)`, []any{it.ID, it.ParentID}, &kept)
+	if err != nil || kept {
+		return err
+	}
+	return Check(it, registry.ActHold, it.Status)
+}
+
+// heldEvent is the data of a hold's event, and of its release.
+type heldEvent struct {
+	Scope  registry.HoldScope `json:"scope"`
+	Key    string             `json:"key"`
+	Reason string             `json:"reason,omitempty"`
+	// Apart is how many items got a hold of their own instead.
+	Apart int64 `json:"held_apart,omitempty"`
+}
+
+// RemoveHold implements registry.Administering.
+func (e *Engine) RemoveHold(ctx context.Context, scope registry.HoldScope, key, actor string) error {
+	err := e.Write(ctx, func(t *Tx) error { return t.removeHold(scope, key, actor) })
+	if err != nil {
+		return fmt.Errorf("release hold on %s %s: %w", scope, key, err)
+	}
+	return nil
+}
+
+func (t *Tx) removeHold(scope registry.HoldScope, key, actor string) error {
+	t.forget()
+	h := registry.Hold{Scope: scope, Key: key}
+	if sqldb.Clean(key) != key {
+		return registry.ErrNotFound // it cannot even be asked for
+	}
+	var at int64
+	err := t.Get(`DELETE FROM hold WHERE scope = $1 AND key = $2 RETURNING reason, actor, created_at`, []any{scope, key},
+		&h.Reason, &h.Actor, &at)
+	if errors.Is(err, sql.ErrNoRows) {
+		return registry.ErrNotFound
+	} else if err != nil {
+		return err
+	}
+	h.CreatedAt = sqldb.FromMicros(at)
+	apart, err := t.holdApart(h)
+	if err != nil {
+		return err
+	}
+	if scope != registry.HoldWorker {
+		// Ring for what waited; what another hold covers is skipped when it is offered. Only what was offered before the
+		// hold has its next message in the future, so these are few.
+		err = t.Do(`UPDATE work_item SET nudge_at = $1, nudges = 0 WHERE status = 'pending' AND nudge_at > $1 AND run_at <= $1`, t.Now)
+		if err != nil {
+			return err
+		}
+		if err := t.putBack(scope, key); err != nil {
+			return err
+		}
+	}
+	t.wake = true
+	return t.Event(key, 0, string(registry.ActUnhold), actor, heldEvent{Scope: scope, Key: key, Apart: apart})
+}
+
+// holdApart gives every item that waits and that the hold, which is gone by now, covered alone a hold of its own, when it
+// was that of a collection that releases one by one. It returns how many these are.
+func (t *Tx) holdApart(h registry.Hold) (int64, error) {
+	if h.Scope != registry.HoldCollection {
+		return 0, nil
+	}
+	if oneByOne, err := t.store.hooks.OneByOne(t, h.Key); err != nil || !oneByOne {
+		return 0, err
+	}
+	apart, err := t.Exec(`INSERT INTO hold (scope, key, reason, actor, created_at)
+		SELECT 'item', i.id, CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS BIGINT) FROM work_item i
+		WHERE i.tenant = $1 AND i.collection = $2 AND i.status IN ('prepare', 'pending')
+			AND i.stage IN `+sqldb.Names(registry.DepositStages())+` AND NOT `+HeldBy+`
+		ON CONFLICT (scope, key) DO NOTHING`,
+		sqldb.Tenant, h.Key, sqldb.Clean("released one by one; was held: "+h.Reason), h.Actor, sqldb.Micros(h.CreatedAt))
+	if err != nil {
+		return 0, fmt.Errorf("hold the items of %s one by one: %w", h.Key, err)
+	}
+	return apart, nil
+}
+
+// SelectHold selects what ScanHold reads.
+const SelectHold = `SELECT scope, key, reason, actor, created_at FROM hold `
+
+// Holds implements registry.Administering.
+func (e *Engine) Holds(ctx context.Context) ([]registry.Hold, error) {
+	return sqldb.Collect(e.db.Read.Ask(ctx, SelectHold+`ORDER BY scope, key`), "list holds", ScanHold)
+}
+
+// ScanHold reads a row of SelectHold.
+func ScanHold(row sqldb.Scanner) (h registry.Hold, err error) {
+	var at int64
+	err = row.Scan(&h.Scope, &h.Key, &h.Reason, &h.Actor, &at)
+	h.CreatedAt = sqldb.FromMicros(at)
+	return h, err
+}

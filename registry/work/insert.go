@@ -1,0 +1,138 @@
+package work
+
+import (
+	"cmp"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqldb"
+)
+
+// NewItem is an item to be born.
+type NewItem struct {
+	ID, Tenant, Collection, Parent string
+	Line, Row                      int64 // as in registry.NewJob
+	Action                         registry.Action
+	Stage                          registry.Stage
+	Status                         registry.Status
+	Priority                       int
+	Name                           string
+	Spec                           registry.Spec
+	Fingerprint                    string
+	Class                          registry.ErrorClass
+	Note                           string
+	Code                           string // of the note of one that is born failed
+	Actor                          string
+	Input                          any    // the spec of actions that have one of their own; its event tells it, too, unless
+	Told                           any    // this is set, which it tells in its place
+	Delay                          int64  // microseconds until it may run
+	Graph                          string // "" for none
+	Blockers                       int64  // requirements that are open; the caller writes their edges
+	Storages                       []string
+	Optional                       []registry.Stage
+}
+
+// birth is how an item begins.
+type birth struct {
+	act             registry.Act
+	nudge, finished sql.NullInt64
+	ready           int
+}
+
+// birth says how the item begins at a moment.
+func (n NewItem) birth(now int64) (birth, error) {
+	b := birth{act: registry.ActSubmit}
+	switch {
+	case n.Status == registry.Prepare:
+		b.act = registry.ActPrepare
+	case n.Status.Settled():
+		b.act = registry.ActReject
+		b.finished = sql.NullInt64{Int64: now, Valid: true}
+	case n.Blockers > 0:
+		b.ready = 2 // blocked
+	default:
+		b.nudge = sql.NullInt64{Int64: now + n.Delay, Valid: true}
+		if n.Delay <= 0 {
+			b.ready = 1
+		}
+	}
+	return b, registry.CheckAct(registry.Position{Action: n.Action, Stage: n.Stage}, b.act, n.Status)
+}
+
+// values are the item's row, with its number in the order in which items came.
+func (n NewItem) values(b birth, seq, now int64) ([]any, error) {
+	var input any = n.Spec
+	if n.Input != nil {
+		input = n.Input
+	}
+	spec, err := json.Marshal(input)
+	if err != nil {
+		return nil, fmt.Errorf("encode spec: %w", err)
+	}
+	var first string
+	var others []string
+	if len(n.Storages) > 0 {
+		first, others = n.Storages[0], n.Storages[1:]
+	}
+	var why cause
+	if n.Status == registry.Failed {
+		why = causeOf(n.Stage, n.Class, n.Code, "", sqldb.Clean(n.Note))
+	}
+	return []any{
+		seq, n.ID, n.Tenant, n.Collection,
+		sql.NullString{String: n.Parent, Valid: n.Parent != ""},
+		n.Line, n.Row, n.Action, n.Stage,
+		n.Status, n.Priority, Rank(now, n.Priority), sqldb.Clean(n.Name), string(spec), n.Fingerprint, n.Class, sqldb.Clean(n.Note),
+		now + n.Delay, b.nudge, sqldb.Clean(n.Actor), now, b.finished, n.Graph, n.Blockers,
+		first, sqldb.WordList(others), sqldb.WordList(n.Optional), b.ready,
+		why.fingerprint, why.code, why.host, sqldb.Bit(n.Spec.Own(n.Action)),
+	}, nil
+}
+
+// insertItem is the statement that writes items.
+var insertItem = sqldb.InsertInto(
+	`INSERT INTO work_item (seq, id, tenant, collection, parent_id, row_no, ordinal, action, stage, status, priority, rank, name, spec,
+		fingerprint, error_class, note, run_at, nudge_at, created_by, created_at, updated_at, finished_at, graph_id, blocker_count,
+		volume, other_storages, optional, ready, cause, cause_code, cause_host, own)`,
+	`($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $21, $22, $23, $24, $25, $26, $27, $28,
+		$29, $30, $31, $32)`)
+
+// Insert makes items, each with its event and, when it is pending, its message.
+func (t *Tx) Insert(items ...NewItem) error {
+	var seq int64
+	if err := t.Get(`SELECT COALESCE(MAX(seq), 0) FROM work_item`, nil, &seq); err != nil {
+		return fmt.Errorf("look for the last item: %w", err)
+	}
+	var rows [][]any
+	for _, n := range items {
+		b, err := n.birth(t.Now)
+		if err != nil {
+			return err
+		}
+		seq++
+		row, err := n.values(b, seq, t.Now)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, row)
+		if b.ready == 1 {
+			t.wake = true
+			if err := t.openLane(n.Stage, n.Collection); err != nil {
+				return err
+			}
+		}
+		err = t.Note(Entry{
+			ItemID: n.ID, Kind: string(b.act), Actor: n.Actor, Collection: n.Collection, part: n.Parent != "",
+			Data: Moved{Stage: n.Stage, Status: n.Status, Error: n.Note, Class: n.Class, Spec: cmp.Or(n.Told, n.Input)},
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if err := t.InsertRows(insertItem, rows); err != nil {
+		return fmt.Errorf("insert items: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,198 @@
+package work
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqldb"
+)
+
+// Change is where an item goes.
+type Change struct {
+	act    registry.Act
+	Stage  registry.Stage
+	Status registry.Status
+	tries  int
+	losses int
+	delay  int64 // microseconds until it may run
+	class  registry.ErrorClass
+	Note   string
+	code   string // of a failure: what happened in one word, and with which host
+	host   string
+	wait   registry.Reason
+	Actor  string
+	n      int64 // the attempt
+	Reason string
+}
+
+// Shift is an item that goes somewhere.
+type Shift struct {
+	Item registry.WorkItem
+	Change
+}
+
+// position is what a shift writes.
+type position struct {
+	stage           registry.Stage
+	status          registry.Status
+	tries, losses   int
+	class           registry.ErrorClass
+	note            string
+	cause           cause
+	wait            registry.Reason
+	runAt           int64
+	nudge, finished sql.NullInt64
+	ready           int
+	waits           int64 // 1: it is still in the stage where it has waited for room
+}
+
+// Move carries out a change.
+func (t *Tx) Move(it registry.WorkItem, c Change) error { return t.moveAll([]Shift{{it, c}}) }
+
+// moveAll carries out changes of different items: the one place where (stage, status) of known items is written. Items
+// that come to the same position share a statement, and what settled items leave behind is seen to for all of them, their
+// dependents last (R23).
+func (t *Tx) moveAll(all []Shift) error {
+	at := sqldb.Groups[position]{}
+	for i, s := range all {
+		if err := Check(s.Item, s.act, s.Status); err != nil {
+			return err
+		}
+		if s.Stage != s.Item.Stage {
+			all[i].losses = 0
+		}
+		at.Add(t.positionOf(all[i]), s.Item.ID)
+	}
+	for p, ids := range at.All() {
+		err := t.Do(`UPDATE work_item SET stage = $2, status = $3, tries = $4, losses = $5, error_class = $6, note = $7,
+			wait_reason = $8, run_at = $9, nudge_at = $10, nudges = 0, updated_at = $11, finished_at = $12, ready = $13,
+			cause = $14, cause_code = $15, cause_host = $16, purge_at = NULL, room_waited = room_waited * $17
+			WHERE `+t.Among("id"), t.List(ids), p.stage, p.status, p.tries, p.losses, p.class, p.note, p.wait, p.runAt,
+			p.nudge, t.Now, p.finished, p.ready, p.cause.fingerprint, p.cause.code, p.cause.host, p.waits)
+		if err != nil {
+			return fmt.Errorf("move items: %w", err)
+		}
+	}
+	var gone []Shift
+	for _, s := range all {
+		if err := t.moved(s); err != nil {
+			return err
+		}
+		if s.Status.Settled() {
+			gone = append(gone, s)
+		}
+	}
+	return t.letGo(gone)
+}
+
+func (t *Tx) positionOf(s Shift) position {
+	p := position{
+		stage: s.Stage, status: s.Status, tries: s.tries, losses: s.losses, class: s.class, note: s.Note, wait: s.wait, runAt: t.Now + s.delay,
+		waits: sqldb.Bit(s.Stage == s.Item.Stage && !s.Item.Status.Settled() && !s.Status.Settled()),
+	}
+	if s.Status == registry.Failed {
+		p.cause = causeOf(s.Stage, s.class, s.code, s.host, s.Note)
+	}
+	if s.Status.Settled() {
+		p.finished = sql.NullInt64{Int64: t.Now, Valid: true}
+	} else if s.Item.BlockerCount == 0 && s.Status == registry.Pending {
+		p.nudge = sql.NullInt64{Int64: p.runAt, Valid: true}
+		if s.delay <= 0 {
+			p.ready = 1
+		}
+	}
+	return p
+}
+
+// moved sees to what follows from an item's new position.
+func (t *Tx) moved(s Shift) (err error) {
+	it, c := s.Item, s.Change
+	if t.positionOf(s).ready == 1 {
+		t.wake = true
+		err = t.openLane(c.Stage, it.Collection)
+	} else if it.BlockerCount > 0 && c.Status == registry.Pending {
+		err = t.place(it.ID) // whether its open prerequisites matter depends on the stage and on them
+	}
+	if err != nil {
+		return err
+	}
+	// An item that still waits for the same thing has no news to tell.
+	if c.act != registry.ActSnooze || c.Note != it.Note {
+		err = t.Event(it.ID, c.n, string(c.act), c.Actor, Moved{
+			From: it.Stage, Stage: c.Stage, Status: c.Status, Reason: c.Reason, Error: c.Note, Class: c.class, Wait: string(c.wait),
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if it.Status.Settled() && !c.Status.Settled() {
+		return t.reopen(it.ID)
+	}
+	if c.act == registry.ActAdvance && c.Stage == registry.Report {
+		if err := t.leaveLine(it.ID); err != nil {
+			return err
+		}
+		return t.unblocked(it.ID) // a batch whose jobs are settled already begins its closing here
+	}
+	return nil
+}
+
+// Check asks the state machine.
+func Check(it registry.WorkItem, act registry.Act, to registry.Status) error {
+	err := registry.CheckAct(it.Position(), act, to)
+	var te *registry.TransitionError
+	if errors.As(err, &te) {
+		te.ItemID = it.ID
+	}
+	return err
+}
+
+// letGo releases what settled items had: their locks, their edges to dependents, and, when they completed, their room.
+// A failed or cancelled item keeps its staging for a requeue, and so its reservation; that of an aborted or deleted one
+// goes when its staging is gone (R24).
+func (t *Tx) letGo(gone []Shift) error {
+	if len(gone) == 0 {
+		return nil
+	}
+	ids := make([]string, len(gone))
+	for i, s := range gone {
+		ids[i] = s.Item.ID
+	}
+	// Most had nothing any more.
+	locked, err := t.Strings(`SELECT item_id FROM lock WHERE `+t.Among("item_id")+`
+		UNION SELECT item_id FROM lock_wait WHERE `+t.Among("item_id"), t.List(ids))
+	if err != nil {
+		return fmt.Errorf("look for locks: %w", err)
+	}
+	roomy, err := t.Strings(`SELECT item_id FROM reservation WHERE `+t.Among("item_id"), t.List(ids))
+	if err != nil {
+		return fmt.Errorf("look for reservations: %w", err)
+	}
+	for _, s := range gone {
+		if slices.Contains(locked, s.Item.ID) {
+			if err := t.unlock(s.Item.ID); err != nil {
+				return err
+			}
+		}
+		for _, settled := range t.store.hooks.Settled {
+			if err := settled(t, s); err != nil {
+				return err
+			}
+		}
+		if s.Status != registry.Completed {
+			continue
+		}
+		if slices.Contains(roomy, s.Item.ID) {
+			if err := t.Unreserve(s.Item.ID); err != nil {
+				return err
+			}
+		}
+		if err := t.keep(s.Item); err != nil {
+			return err
+		}
+	}
+	return t.satisfy(gone)
+}

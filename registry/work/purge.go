@@ -1,0 +1,108 @@
+package work
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqldb"
+)
+
+// AtOnce is how many items one transaction acts on: more are acted on by a bulk act.
+const AtOnce = 100
+
+// Purge removes an item's rows for good. A batch goes with its jobs, which must all be completed or deleted: at once when
+// they are few, otherwise by a bulk act. Events, attempts, commands and the inventory stay (R28).
+func (t *Tx) Purge(it registry.WorkItem, c registry.Command) error {
+	if err := t.jobsDone(it, c); err != nil {
+		return err
+	}
+	if err := Check(it, c.Act, ""); err != nil {
+		return err
+	}
+	if err := t.purgeable(it, c); err != nil {
+		return err
+	}
+	jobs, err := t.Strings(`SELECT id FROM work_item WHERE parent_id = $1 ORDER BY id`+sqldb.Limit(AtOnce+1), it.ID)
+	if err != nil {
+		return fmt.Errorf("list jobs: %w", err)
+	}
+	if len(jobs) > AtOnce {
+		return t.family(it, c)
+	}
+	for _, id := range jobs {
+		job, err := t.Item(id)
+		if err != nil {
+			return err
+		}
+		if err := t.PurgeRows(job, c); err != nil {
+			return err
+		}
+	}
+	return t.PurgeRows(it, c)
+}
+
+// jobsDone refuses the purge of a deleted batch whose jobs were not all deleted with it, and names some of them.
+func (t *Tx) jobsDone(it registry.WorkItem, c registry.Command) error {
+	if !it.JobsLeft {
+		return nil
+	}
+	const named = 3
+	left, err := t.items(SelectItem+`WHERE i.parent_id = $1 AND i.status NOT IN ('completed', 'deleted') ORDER BY i.row_no`+sqldb.Limit(named+1), it.ID)
+	if err != nil {
+		return fmt.Errorf("look for jobs that are left: %w", err)
+	}
+	var names []string
+	for _, job := range left[:min(named, len(left))] {
+		names = append(names, fmt.Sprintf("%s (%s)", job.ID, job.State))
+	}
+	if len(left) > named {
+		names = append(names, "and more")
+	}
+	return fmt.Errorf("jobs of it are neither completed nor deleted: %s; delete them, or let them complete, first: %w", strings.Join(names, ", "), refusal(it, c.Act, ""))
+}
+
+// purgeable refuses a purge of what somebody still works on, has announced or waits for.
+func (t *Tx) purgeable(it registry.WorkItem, c registry.Command) error {
+	const family = `(SELECT id FROM work_item WHERE id = $1 OR parent_id = $1)`
+	for _, obstacle := range []struct{ query, text string }{
+		{`SELECT COUNT(*) FROM work_item WHERE parent_id = $1 AND status NOT IN ('completed', 'deleted')`, "%s not completed or deleted"},
+		{`SELECT COUNT(*) FROM attempt WHERE finished_at IS NULL AND item_id IN ` + family, "%s still held by a worker"},
+		{`SELECT COUNT(*) FROM object_version WHERE status = 'intended' AND item_id IN ` + family, "%s with an object that is not recorded"},
+		{`SELECT COUNT(*) FROM work_dep d WHERE d.satisfied_at IS NULL AND d.requires_id IN ` + family + ` AND EXISTS (SELECT 1 FROM work_item w
+			WHERE w.id = d.item_id AND w.status NOT IN ('completed', 'aborted', 'deleted'))`, "%s that others wait for"},
+	} {
+		var n int64
+		if err := t.Get(obstacle.query, []any{it.ID}, &n); err != nil {
+			return fmt.Errorf("look for obstacles: %w", err)
+		}
+		if n > 0 {
+			return fmt.Errorf(obstacle.text+": %w", "it has "+Count(n, "item"), refusal(it, c.Act, ""))
+		}
+	}
+	return nil
+}
+
+// PurgeRows removes one item's rows.
+func (t *Tx) PurgeRows(it registry.WorkItem, c registry.Command) error {
+	if err := t.Event(it.ID, it.Attempt, string(c.Act), c.Actor, Moved{Stage: it.Stage, Status: it.Status, Reason: sqldb.Clean(c.Reason)}); err != nil {
+		return err
+	}
+	t.keepCollection(it)
+	for _, purged := range t.store.hooks.Purged {
+		if err := purged(t, it); err != nil {
+			return fmt.Errorf("purge item %s: %w", it.ID, err)
+		}
+	}
+	for _, query := range []string{
+		`DELETE FROM work_dep WHERE item_id = $1 OR requires_id = $1`,
+		`DELETE FROM lock_wait WHERE item_id = $1`,
+		`DELETE FROM hold WHERE scope IN ('batch', 'item') AND key = $1`,
+		`DELETE FROM work_item WHERE id = $1`,
+	} {
+		if err := t.Do(query, it.ID); err != nil {
+			return fmt.Errorf("purge item %s: %w", it.ID, err)
+		}
+	}
+	return nil
+}

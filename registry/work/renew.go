@@ -1,0 +1,159 @@
+package work
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqldb"
+)
+
+// Renew implements registry.Working.
+func (e *Engine) Renew(ctx context.Context, r registry.RenewRequest) (registry.Renewal, error) {
+	var out registry.Renewal
+	if err := registry.CheckLease(r.Lease); err != nil {
+		return out, fmt.Errorf("renew leases of worker %s: %w", r.Worker.ID, err)
+	}
+	err := e.queue(ctx, e.renews, func(t *Tx) error {
+		out = registry.Renewal{}
+		held, err := t.heldWorker(r.Worker.ID)
+		if err != nil {
+			return err
+		}
+		out.Held = held
+		if err := t.seen(r, held); err != nil {
+			return err
+		}
+		for _, b := range r.Beats {
+			ok, err := t.beat(b, r.Lease.Microseconds())
+			if err != nil {
+				return err
+			}
+			if !ok {
+				out.Lost = append(out.Lost, b.Lease)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return registry.Renewal{}, fmt.Errorf("renew leases of worker %s: %w", r.Worker.ID, err)
+	}
+	return out, nil
+}
+
+// beat extends one attempt. An expired attempt that nobody has taken away yet still lives (R15).
+func (t *Tx) beat(b registry.Beat, lease int64) (bool, error) {
+	n, err := t.Exec(`UPDATE attempt SET lease_until = $3 WHERE item_id = $1 AND n = $2 AND finished_at IS NULL AND ($4 = '' OR token IS NULL OR token = $4)`,
+		b.Lease.ItemID, b.Lease.N, t.Now+lease, b.Lease.Token)
+	if err != nil || n == 0 {
+		return false, err
+	}
+	if b.Advanced {
+		err := t.Do(`UPDATE attempt SET progress_at = $3, advanced = 1 WHERE item_id = $1 AND n = $2`,
+			b.Lease.ItemID, b.Lease.N, t.Now)
+		if err != nil {
+			return false, err
+		}
+	}
+	if b.Progress != nil {
+		if err := t.progress(b.Lease, b.Progress); err != nil {
+			return false, err
+		}
+	}
+	if b.DoneBytes >= 0 || b.DoneFiles >= 0 {
+		err := t.Do(`UPDATE work_item SET
+			done_bytes = CASE WHEN $2 >= 0 THEN $2 ELSE done_bytes END,
+			done_files = CASE WHEN $3 >= 0 THEN $3 ELSE done_files END WHERE id = $1`,
+			b.Lease.ItemID, b.DoneBytes, b.DoneFiles)
+		if err != nil {
+			return false, err
+		}
+		if err := t.staged(b.Lease.ItemID); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func (t *Tx) progress(l registry.Lease, p []registry.Progress) error {
+	text, err := json.Marshal(p)
+	if err != nil {
+		return fmt.Errorf("encode progress: %w", err)
+	}
+	err = t.Do(`UPDATE attempt SET progress = $3 WHERE item_id = $1 AND n = $2`, l.ItemID, l.N, string(text))
+	return err
+}
+
+// seen notes a living worker and what it can take, which is the relay's window, and for how long its leases are.
+func (t *Tx) seen(r registry.RenewRequest, held bool) error {
+	w, lease := r.Worker, r.Lease
+	if w.ID == "" {
+		return nil
+	}
+	owners, err := t.owners([]string{w.ID})
+	if err != nil {
+		return err
+	}
+	owner, known := owners[w.ID]
+	if known && owner.Valid && owner.String != r.Token {
+		return registry.ErrWorkerTaken
+	}
+	slots, err := json.Marshal(map[string]any{"capacity": w.Capacity, "free": w.Free})
+	if err != nil {
+		return fmt.Errorf("encode worker: %w", err)
+	}
+	err = t.Do(`INSERT INTO worker (id, version, slots, draining, seen_at, token) VALUES ($1, $2, $3, $4, $5, $6)
+		ON CONFLICT (id) DO UPDATE SET version = $2, slots = $3, draining = $4, seen_at = $5, token = $6`,
+		w.ID, w.Version, string(slots), sqldb.Bit(w.Draining), t.Now, r.Token)
+	if err != nil {
+		return err
+	}
+	if lease <= 0 || lease > workerAlive {
+		lease = workerAlive
+	}
+	for stage, capacity := range w.Capacity {
+		spare := min(w.Spare[stage], capacity)
+		if w.Draining || held {
+			capacity, spare = 0, 0
+		}
+		err := t.Do(`INSERT INTO worker_stage (worker_id, stage, capacity, seen_at, spare, lease) VALUES ($1, $2, $3, $4, $5, $6)
+			ON CONFLICT (worker_id, stage) DO UPDATE SET capacity = $3, seen_at = $4, spare = $5, lease = $6`, w.ID, stage, capacity, t.Now, spare, lease.Microseconds())
+		if err != nil {
+			return err
+		}
+		if known {
+			continue
+		}
+		// What was offered before there was this worker may be lost, or not be looked at for a while.
+		err = t.Do(`UPDATE work_item SET nudge_at = $2, nudges = 0
+			WHERE stage = $1 AND status = 'pending' AND nudges > 0 AND nudge_at > $2`, stage, t.Now)
+		if err != nil {
+			return err
+		}
+	}
+	t.wake = true // free slots may let the relay offer more
+	return nil
+}
+
+// owners are the tokens by which those of some workers that live were announced: "" for a process that has the Registry in itself, NULL
+// for one that a program of the version before has noted.
+func (t *Tx) owners(workers []string) (owners map[string]sql.NullString, err error) {
+	rows, err := t.Query(`SELECT id, token FROM worker WHERE `+t.Among("id")+` AND seen_at > $2`, t.List(workers), t.Now-workerAlive.Microseconds())
+	if err != nil {
+		return nil, fmt.Errorf("look whose workers announce themselves: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	owners = map[string]sql.NullString{}
+	for rows.Next() {
+		var id string
+		var owner sql.NullString
+		if err := rows.Scan(&id, &owner); err != nil {
+			return nil, fmt.Errorf("look whose workers announce themselves: %w", err)
+		}
+		owners[id] = owner
+	}
+	return owners, rows.Err()
+}

@@ -1,0 +1,190 @@
+package work
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqldb"
+)
+
+// roomWoken is how many of those who wait for room are woken when some comes free.
+const roomWoken = 8
+
+// Reserve implements registry.Working. What is staged already is counted by the volume itself, so a reservation counts
+// for what is still to come: max(0, reserved - staged) (R24).
+func (e *Engine) Reserve(ctx context.Context, l registry.Lease, r registry.Reservation) error {
+	var full *registry.NoSpaceError
+	err := e.Write(ctx, func(t *Tx) (err error) {
+		it, err := t.Live(l)
+		if err != nil {
+			return err
+		}
+		full, err = t.reserve(it, r)
+		return err
+	})
+	if err == nil && full != nil {
+		err = full
+	}
+	if err != nil {
+		return fmt.Errorf("reserve for item %s: %w", l.ItemID, err)
+	}
+	return nil
+}
+
+func (t *Tx) reserve(it registry.WorkItem, r registry.Reservation) (*registry.NoSpaceError, error) {
+	if r.Staged > 0 && r.Staged != it.DoneBytes { // more than its last renewal told
+		it.DoneBytes = r.Staged
+		err := t.Do(`UPDATE work_item SET done_bytes = $2 WHERE id = $1`, it.ID, it.DoneBytes)
+		if err == nil {
+			err = t.staged(it.ID)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("note what item %s has staged: %w", it.ID, err)
+		}
+	}
+	var reserved, own int64 // by others, and by the item itself
+	err := t.Get(`SELECT COALESCE((SELECT bytes FROM promised WHERE volume = $1), 0),
+		COALESCE((SELECT remaining FROM reservation WHERE item_id = $2 AND volume = $1), 0)`, []any{r.Volume, it.ID}, &reserved, &own)
+	if err != nil {
+		return nil, fmt.Errorf("look up reservations: %w", err)
+	}
+	reserved -= own
+	need := max(0, r.Bytes-it.DoneBytes)
+	// What gives room back is never refused, however full the volume is.
+	gives := need < own
+	full := !gives && r.Total > 0 && float64(r.Used)+float64(reserved)+float64(need) > r.Threshold*float64(r.Total)
+	if full || !gives && need > own && it.Stage == registry.Download {
+		first, alone, err := t.holders(it.ID, r.Volume)
+		if err != nil {
+			return nil, err
+		}
+		if full || !first {
+			return &registry.NoSpaceError{
+				Volume: r.Volume, Need: need, Used: r.Used, Total: r.Total, Reserved: reserved, ThresholdFactor: r.Threshold,
+				Yield: !first || alone,
+				Never: it.Stage == registry.Download && r.Total > 0 && float64(r.Bytes) > r.Threshold*float64(r.Total),
+			}, nil
+		}
+	}
+	if _, err := t.dropReservation(it.ID); err != nil {
+		return nil, err
+	}
+	err = t.Do(`INSERT INTO reservation (item_id, volume, bytes, remaining) VALUES ($1, $2, $3, $4)`,
+		it.ID, r.Volume, r.Bytes, need)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.promise(r.Volume, need); err != nil {
+		return nil, err
+	}
+	if gives && r.Bytes == 0 {
+		return nil, t.wakeForRoom()
+	}
+	if !gives {
+		err = t.Do(`UPDATE promised SET given_at = $2 WHERE volume = $1`, r.Volume, t.Now)
+	}
+	return nil, err
+}
+
+// holders looks at the other items that hold room on a volume and go on: first says that none of those before this one waits for more, alone
+// that there are none.
+func (t *Tx) holders(itemID, volume string) (first, alone bool, err error) {
+	const others = `EXISTS (SELECT 1 FROM reservation r JOIN work_item i ON i.id = r.item_id
+		WHERE r.volume = $1 AND r.bytes > 0 AND i.id <> $2 AND i.status IN ('running', 'pending')`
+	err = t.Get(`SELECT NOT `+others+` AND i.id < $2 AND i.status = 'pending' AND i.wait_reason = 'no-space'), NOT `+others+`)`,
+		[]any{volume, itemID}, &first, &alone)
+	if err != nil {
+		return first, alone, fmt.Errorf("look who holds room on %s: %w", volume, err)
+	}
+	return first, alone, nil
+}
+
+// roomWait adds the wait that is over to those before it in this stage, when an item that found no room is claimed again, and returns how long
+// they are together, in microseconds. For an item that holds no room yet they begin anew whenever another gets some: a long queue that moves is no
+// reason to fail.
+func (t *Tx) roomWait(it registry.WorkItem) (waited int64, err error) {
+	err = t.Get(`SELECT CASE WHEN i.wait_reason = 'no-space' THEN i.room_waited + $2 - COALESCE(a.finished_at, $2) ELSE 0 END
+		FROM work_item i JOIN attempt a ON a.item_id = i.id AND a.n = i.attempt WHERE i.id = $1`, []any{it.ID, t.Now}, &waited)
+	if err == nil && waited > 0 && (it.Stage == registry.Provision || it.Stage == registry.Restore) {
+		var given int64
+		if err = t.Get(`SELECT COALESCE(MAX(given_at), 0) FROM promised`, nil, &given); given > 0 {
+			waited = min(waited, t.Now-given)
+		}
+	}
+	if err == nil && waited > 0 {
+		err = t.Do(`UPDATE work_item SET room_waited = $2 WHERE id = $1`, it.ID, waited)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("add up how long item %s waits for room: %w", it.ID, err)
+	}
+	return max(waited, 0), nil
+}
+
+// promise keeps the sum of what is still to come to a volume, so that nobody has to add up thousands of reservations.
+func (t *Tx) promise(volume string, more int64) error {
+	err := t.Do(`INSERT INTO promised (volume, bytes) VALUES ($1, $2)
+		ON CONFLICT (volume) DO UPDATE SET bytes = promised.bytes + $2`, volume, more)
+	if err != nil {
+		return fmt.Errorf("add up reservations of %s: %w", volume, err)
+	}
+	return nil
+}
+
+// staged brings an item's reservation up to date with what is staged of it. It is to be called after each change of
+// done_bytes.
+func (t *Tx) staged(itemID string) error {
+	var volume string
+	var was, is int64
+	err := t.Get(`SELECT r.volume, r.remaining, CASE WHEN r.bytes > i.done_bytes THEN r.bytes - i.done_bytes ELSE 0 END
+		FROM reservation r JOIN work_item i ON i.id = r.item_id WHERE r.item_id = $1`, []any{itemID}, &volume, &was, &is)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && is == was {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("look up reservation of %s: %w", itemID, err)
+	}
+	if err := t.Do(`UPDATE reservation SET remaining = $2 WHERE item_id = $1`, itemID, is); err != nil {
+		return fmt.Errorf("update reservation of %s: %w", itemID, err)
+	}
+	return t.promise(volume, is-was)
+}
+
+func (t *Tx) dropReservation(itemID string) (had bool, err error) {
+	var volume string
+	var remaining int64
+	err = t.Get(`DELETE FROM reservation WHERE item_id = $1 RETURNING volume, remaining`, []any{itemID}, &volume, &remaining)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	} else if err != nil {
+		return false, fmt.Errorf("release reservation of %s: %w", itemID, err)
+	}
+	return true, t.promise(volume, -remaining)
+}
+
+// Unreserve gives a completed item's room back and rings for those that wait for some. Its staging is gone by now.
+func (t *Tx) Unreserve(itemID string) error {
+	freed, err := t.dropReservation(itemID)
+	if err != nil || !freed {
+		return err
+	}
+	return t.wakeForRoom()
+}
+
+// wakeForRoom rings for those that wait for room, best first. They are few at a time, so that a long queue costs little; the rest look
+// again when their snooze ends.
+func (t *Tx) wakeForRoom() error {
+	woken, err := t.Strings(`UPDATE work_item SET run_at = $1 WHERE id IN (
+		SELECT id FROM work_item WHERE stage IN ('provision', 'download', 'process', 'restore') AND status = 'pending' AND wait_reason = 'no-space' ORDER BY rank, id`+sqldb.Limit(roomWoken)+`)
+		RETURNING id`, t.Now)
+	if err != nil {
+		return fmt.Errorf("wake those who wait for room: %w", err)
+	}
+	for _, id := range woken {
+		if err := t.place(id); err != nil {
+			return err
+		}
+	}
+	return nil
+}

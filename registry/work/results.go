@@ -1,0 +1,78 @@
+package work
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// SaveResult implements registry.Working.
+func (e *Engine) SaveResult(ctx context.Context, l registry.Lease, name string, value json.RawMessage) (json.RawMessage, error) {
+	var holds json.RawMessage
+	err := e.Write(ctx, func(t *Tx) error {
+		it, err := t.Live(l)
+		if err != nil {
+			return err
+		}
+		if first, ok := it.Results[name]; ok {
+			holds = first
+			return nil
+		}
+		if err := ownResult(name); err != nil {
+			return err
+		}
+		after := maps.Clone(it.Results)
+		if after == nil {
+			after = map[string]json.RawMessage{}
+		}
+		after[name] = value
+		if err := registry.CheckResults(after); err != nil {
+			return err
+		}
+		holds = value
+		return t.SetResult(it, name, value)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("save result %s of item %s: %w", name, l.ItemID, err)
+	}
+	return holds, nil
+}
+
+// SetResult sets a result of an item, or takes it away with a nil value.
+func (t *Tx) SetResult(it registry.WorkItem, name string, value json.RawMessage) error {
+	if it.Results == nil {
+		it.Results = map[string]json.RawMessage{}
+	}
+	if it.Results[name] = value; value == nil {
+		delete(it.Results, name)
+	}
+	state, err := json.Marshal(it.Results)
+	if err != nil {
+		return fmt.Errorf("encode results: %w", err)
+	}
+	err = t.Do(`UPDATE work_item SET state = $2 WHERE id = $1`, it.ID, string(state))
+	return err
+}
+
+// ownResults is ownResult for all results of an attempt.
+func ownResults(results map[string]json.RawMessage) error {
+	for name := range results {
+		if err := ownResult(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ownResult returns ErrInvalid for a result that the Registry itself sets, and acts on: the name that was settled, what two people decided.
+func ownResult(name string) error {
+	switch name {
+	case registry.ResultAbandon, registry.ResultARK, registry.ResultBulk, registry.ResultCallback, registry.ResultDuplicateOf, registry.ResultExpanded,
+		registry.ResultRecheck, registry.ResultSentBack, registry.ResultSuperseded, registry.ResultUntold:
+		return fmt.Errorf("%w: the Registry itself sets the result %s", registry.ErrInvalid, name)
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package work
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqldb"
+)
+
+// Seal implements registry.Submitting.
+func (e *Engine) Seal(ctx context.Context, graphID, actor string) error {
+	err := e.Write(ctx, func(t *Tx) error { return t.seal(graphID, actor) })
+	if err != nil {
+		return fmt.Errorf("seal graph %s: %w", graphID, err)
+	}
+	return nil
+}
+
+func (t *Tx) seal(graphID, actor string) error {
+	if done, err := t.IsSealed(graphID); err != nil || done {
+		return err
+	}
+	if err := t.acyclic(graphID); err != nil {
+		return err
+	}
+	items, err := t.items(SelectItem+`WHERE i.graph_id = $1 AND i.graph_id <> '' AND i.status = 'prepare' ORDER BY i.id`, graphID)
+	if err != nil {
+		return fmt.Errorf("list items: %w", err)
+	}
+	for _, it := range items {
+		if err := t.Move(it, Change{act: registry.ActSeal, Stage: it.Stage, Status: registry.Pending, Actor: actor}); err != nil {
+			return err
+		}
+		if err := t.store.hooks.Started(t, it); err != nil {
+			return err
+		}
+	}
+	err = t.Do(`UPDATE graph SET sealed_at = $2 WHERE id = $1`, graphID, t.Now)
+	return err
+}
+
+// acyclic returns a *CycleError when items of the graph wait for each other, be it through items of other graphs. Every
+// edge counts that is open or can be opened again: only what is completed, aborted or deleted never runs again. A
+// batch's edges to its own jobs lead nowhere back, since jobs require nothing.
+func (t *Tx) acyclic(graphID string) error {
+	const mayRun = `NOT IN ('completed', 'aborted', 'deleted')`
+	edges, err := t.edgePairs(`WITH RECURSIVE reach (id) AS (
+			SELECT i.id FROM work_item i WHERE i.graph_id = $1 AND i.graph_id <> '' AND i.status `+mayRun+`
+			UNION
+			SELECT q.id FROM reach r JOIN work_dep d ON d.item_id = r.id JOIN work_item q ON q.id = d.requires_id
+			WHERE d.at_start = 1 AND q.status `+mayRun+`)
+		SELECT d.item_id, d.requires_id FROM reach r JOIN work_dep d ON d.item_id = r.id
+		WHERE d.at_start = 1 ORDER BY d.item_id, d.requires_id`, graphID)
+	if err != nil {
+		return fmt.Errorf("list requirements: %w", err)
+	}
+	if cycle := findCycle(edges); cycle != nil {
+		return &registry.CycleError{Items: cycle}
+	}
+	return nil
+}
+
+func (t *Tx) edgePairs(query string, args ...any) (pairs [][2]string, err error) {
+	return sqldb.Collect(t.Ask(query, args...), "", func(row sqldb.Scanner) ([2]string, error) {
+		var p [2]string
+		err := row.Scan(&p[0], &p[1])
+		return p, err
+	})
+}
+
+// findCycle returns the items of one cycle, each requiring the next and the last the first, or nil.
+func findCycle(edges [][2]string) []string {
+	requires := map[string][]string{}
+	for _, e := range edges {
+		requires[e[0]] = append(requires[e[0]], e[1])
+	}
+	var path []string
+	at := map[string]int{} // place in path, from 1; 0: not seen; -1: leads to no cycle
+	var visit func(id string) []string
+	visit = func(id string) []string {
+		if at[id] > 0 {
+			return path[at[id]-1:]
+		}
+		if at[id] < 0 {
+			return nil
+		}
+		path = append(path, id)
+		at[id] = len(path)
+		for _, next := range requires[id] {
+			if cycle := visit(next); cycle != nil {
+				return cycle
+			}
+		}
+		path, at[id] = path[:len(path)-1], -1
+		return nil
+	}
+	for _, e := range edges {
+		if cycle := visit(e[0]); cycle != nil {
+			return cycle
+		}
+	}
+	return nil
+}
+
+// IsSealed tells whether a graph is sealed; ErrNotFound when there is none.
+func (t *Tx) IsSealed(graphID string) (sealed bool, err error) {
+	err = t.Get(`SELECT sealed_at IS NOT NULL FROM graph WHERE id = $1`, []any{graphID}, &sealed)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, fmt.Errorf("graph %s: %w", graphID, registry.ErrNotFound)
+	} else if err != nil {
+		return false, fmt.Errorf("look at graph %s: %w", graphID, err)
+	}
+	return sealed, nil
+}
+
+// sealed refuses to let an item go whose graph is still being built: nothing of that starts.
+func (t *Tx) sealed(it registry.WorkItem) error {
+	if it.GraphID == "" {
+		return nil
+	}
+	if is, err := t.IsSealed(it.GraphID); err != nil || is {
+		return err
+	}
+	return fmt.Errorf("its graph %s is not sealed yet; seal it first: %w", it.GraphID, refusal(it, registry.ActRequeue, registry.Pending))
+}

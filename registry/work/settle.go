@@ -1,0 +1,240 @@
+package work
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqldb"
+)
+
+// settling is a settle in a group.
+type settling struct {
+	registry.Settlement
+	verdict registry.Verdict
+}
+
+func settlingOf(w *sqldb.Write) *settling { return w.Of.(*settling) }
+
+// Settle implements registry.Working.
+func (e *Engine) Settle(ctx context.Context, se registry.Settlement) (registry.Verdict, error) {
+	se.Error, se.Remedy = sqldb.Clean(se.Error), sqldb.Clean(se.Remedy)
+	w := &sqldb.Write{Ctx: ctx, Kind: e.settles, Of: &settling{Settlement: se}}
+	if err := e.db.Queue(w); err != nil {
+		return registry.Verdict{}, fmt.Errorf("settle attempt %d of item %s: %w", se.Lease.N, se.Lease.ItemID, err)
+	}
+	return settlingOf(w).verdict, nil
+}
+
+// settleAll settles several attempts. One that does not live is told so, or answered as the first time.
+func (t *Tx) settleAll(ws []*sqldb.Write) error {
+	items, err := t.liveAll(ws)
+	if err != nil {
+		return err
+	}
+	others, err := t.othersAttempts(ws)
+	if err != nil {
+		return err
+	}
+	var shifts []Shift
+	var closings []closing
+	var late []*sqldb.Write
+	for _, w := range ws {
+		se := settlingOf(w)
+		at := registry.Lease{ItemID: se.Lease.ItemID, N: se.Lease.N}
+		it, ok := items[at]
+		if !ok || others[w] {
+			late = append(late, w)
+			continue
+		}
+		if w.Err = ownResults(se.Results); w.Err != nil {
+			continue
+		}
+		delete(items, at) // who comes a second time finds it settled
+		if err := t.learn(&it, se.Settlement); err != nil {
+			return err
+		}
+		next, err := t.Decide(it, se.Settlement)
+		if err != nil {
+			return err
+		}
+		se.verdict = registry.Verdict{Stage: next.Stage, Status: next.Status, Tries: next.tries}
+		shifts = append(shifts, Shift{it, next})
+		closings = append(closings, closing{se.Settlement, se.verdict})
+	}
+	if err := t.closeAttempts(closings); err != nil {
+		return err
+	}
+	if err := t.moveAll(shifts); err != nil {
+		return err
+	}
+	for _, w := range late {
+		settlingOf(w).verdict, w.Err = t.settled(settlingOf(w).Settlement)
+		if w.Err != nil && !errors.Is(w.Err, registry.ErrClaimLost) {
+			return w.Err
+		}
+	}
+	return nil
+}
+
+// liveAll returns the items whose attempts live, by their leases: what the fence of each write asks, asked for many.
+func (t *Tx) liveAll(ws []*sqldb.Write) (map[registry.Lease]registry.WorkItem, error) {
+	ids := make([]string, len(ws))
+	for i, w := range ws {
+		ids[i] = settlingOf(w).Lease.ItemID
+	}
+	found, err := sqldb.Collect(t.Ask(SelectItem+`JOIN attempt a ON a.item_id = i.id AND a.n = i.attempt
+		WHERE `+t.Among("i.id")+` AND i.status = 'running' AND a.finished_at IS NULL`, t.List(ids)), "check leases", ScanItem)
+	if err != nil {
+		return nil, err
+	}
+	items := map[registry.Lease]registry.WorkItem{}
+	for _, it := range found {
+		items[registry.Lease{ItemID: it.ID, N: it.Attempt}] = it
+	}
+	return items, nil
+}
+
+// othersAttempts are the settlements that are asked for by another token than claimed the attempt.
+func (t *Tx) othersAttempts(ws []*sqldb.Write) (map[*sqldb.Write]bool, error) {
+	others := map[*sqldb.Write]bool{}
+	for _, w := range ws {
+		l := settlingOf(w).Lease
+		if l.Token == "" {
+			continue
+		}
+		var another bool
+		err := t.Get(`SELECT EXISTS (SELECT 1 FROM attempt WHERE item_id = $1 AND n = $2 AND token <> $3)`, []any{l.ItemID, l.N, l.Token}, &another)
+		if err != nil {
+			return nil, fmt.Errorf("look who claimed item %s: %w", l.ItemID, err)
+		}
+		if another {
+			others[w] = true
+		}
+	}
+	return others, nil
+}
+
+// settled answers a repeated settlement with the recorded verdict (R9); any other one has lost its claim.
+func (t *Tx) settled(se registry.Settlement) (v registry.Verdict, err error) {
+	var outcome registry.Outcome
+	var response string
+	err = t.Get(`SELECT outcome, response FROM attempt WHERE item_id = $1 AND n = $2 AND finished_at IS NOT NULL AND ($3 = '' OR token IS NULL OR token = $3)`,
+		[]any{se.Lease.ItemID, se.Lease.N, se.Lease.Token}, &outcome, &response)
+	if errors.Is(err, sql.ErrNoRows) {
+		return v, fmt.Errorf("attempt %d of item %s: %w", se.Lease.N, se.Lease.ItemID, registry.ErrClaimLost)
+	} else if err != nil {
+		return v, err
+	}
+	if outcome != se.Outcome {
+		return v, fmt.Errorf("ended as %s: %w", outcome, registry.ErrClaimLost)
+	}
+	if err := json.Unmarshal([]byte(response), &v); err != nil {
+		return v, fmt.Errorf("decode recorded verdict: %w", err)
+	}
+	return v, nil
+}
+
+// learn notes what the attempt found out about the item, whatever becomes of it.
+func (t *Tx) learn(it *registry.WorkItem, se registry.Settlement) error {
+	for name, value := range se.Results {
+		if it.Results == nil {
+			it.Results = map[string]json.RawMessage{}
+		}
+		it.Results[name] = value
+	}
+	if len(se.Results) > 0 {
+		if err := registry.CheckResults(it.Results); err != nil {
+			return err
+		}
+	}
+	if len(se.Results) == 0 && se.SizeBytes == nil && se.Files == nil && se.DoneBytes == nil && se.DoneFiles == nil && se.PriorityAdd == 0 {
+		return t.tell(*it, se)
+	}
+	set(&it.SizeBytes, se.SizeBytes)
+	set(&it.Files, se.Files)
+	set(&it.DoneBytes, se.DoneBytes)
+	set(&it.DoneFiles, se.DoneFiles)
+	if it.Priority >= 0 { // what an operator put in front of everything stays there
+		it.Priority += se.PriorityAdd
+	}
+	if err := t.writeLearnt(it); err != nil {
+		return err
+	}
+	if se.DoneBytes != nil {
+		if err := t.staged(it.ID); err != nil {
+			return err
+		}
+	}
+	return t.tell(*it, se)
+}
+
+// tell writes the events that the attempt reports.
+func (t *Tx) tell(it registry.WorkItem, se registry.Settlement) error {
+	for _, e := range se.Events {
+		if err := t.Event(it.ID, se.Lease.N, e.Type, ActorWorker, e.Data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *Tx) writeLearnt(it *registry.WorkItem) error {
+	state, err := json.Marshal(it.Results)
+	if err != nil {
+		return fmt.Errorf("encode results: %w", err)
+	}
+	err = t.Do(`UPDATE work_item SET state = $2, size_bytes = $3, files = $4, done_bytes = $5, done_files = $6,
+		priority = $7, rank = $8 WHERE id = $1`,
+		it.ID, string(state), it.SizeBytes, it.Files, it.DoneBytes, it.DoneFiles, it.Priority,
+		Rank(sqldb.Micros(it.CreatedAt), it.Priority))
+	if err != nil {
+		return fmt.Errorf("write results: %w", err)
+	}
+	return nil
+}
+
+func set(field, value *int64) {
+	if value != nil {
+		*field = *value
+	}
+}
+
+// closing is an attempt that ends with a verdict.
+type closing struct {
+	registry.Settlement
+	verdict registry.Verdict
+}
+
+// closeAttempts records outcomes and verdicts, so that a repeat is answered alike. Attempts that end alike share a
+// statement; an item has one that is open.
+func (t *Tx) closeAttempts(all []closing) error {
+	type ending struct {
+		outcome                 registry.Outcome
+		error, remedy, response string
+	}
+	ended := sqldb.Groups[ending]{}
+	for _, c := range all {
+		response, err := json.Marshal(c.verdict)
+		if err != nil {
+			return fmt.Errorf("encode verdict: %w", err)
+		}
+		if c.Progress != nil {
+			if err := t.progress(c.Lease, c.Progress); err != nil {
+				return err
+			}
+		}
+		ended.Add(ending{c.Outcome, c.Error, c.Remedy, string(response)}, c.Lease.ItemID)
+	}
+	for e, ids := range ended.All() {
+		err := t.Do(`UPDATE attempt SET finished_at = $2, outcome = $3, error = $4, remedy = $5, response = $6
+			WHERE `+t.Among("item_id")+` AND finished_at IS NULL`, t.List(ids), t.Now, e.outcome, e.error, e.remedy, e.response)
+		if err != nil {
+			return fmt.Errorf("close attempts: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,220 @@
+package work
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqldb"
+)
+
+// Backoff of an item whose attempts are lost again and again (I11), and how many losses in a row are not charged
+// because the attempt had got on or was not alone. After these the item runs alone, and every loss is its own: otherwise a step
+// that always kills its worker half-way would run for ever.
+const (
+	lostBackoff    = time.Minute
+	lostBackoffCap = time.Hour
+	lossesFree     = 5
+)
+
+// Sweep implements registry.Housekeeping.
+func (e *Engine) Sweep(ctx context.Context, lease time.Duration) ([]registry.Lease, error) {
+	var lost []registry.Lease
+	err := e.Write(ctx, func(t *Tx) error {
+		lost = nil
+		quiet, err := t.pulse("sweep", lease.Microseconds())
+		if err != nil || quiet {
+			return err
+		}
+		lost, err = t.takeAway(`a.lease_until < $1 OR `+stuck, (*Tx).supersede)
+		return err
+	})
+	if err == nil {
+		err = e.nameCauses(ctx)
+	}
+	if err != nil {
+		return lost, fmt.Errorf("sweep: %w", err)
+	}
+	return lost, nil
+}
+
+// Reclaim forgets all workers and takes away every live attempt at once. Only a process that knows that no worker is left may call it: the
+// embedded default at start, when it has just taken the lock on its folder.
+func (e *Engine) Reclaim(ctx context.Context) ([]registry.Lease, error) {
+	var all []registry.Lease
+	for {
+		var lost []registry.Lease
+		err := e.Write(ctx, func(t *Tx) (err error) {
+			if err := t.Do(`DELETE FROM worker_stage`); err != nil {
+				return err
+			}
+			if err := t.Do(`DELETE FROM worker`); err != nil {
+				return err
+			}
+			if err := t.Do(`UPDATE subscription SET owner = '', lease_until = 0 WHERE owner <> ''`); err != nil {
+				return err
+			}
+			lost, err = t.takeAway(`TRUE`, nil)
+			return err
+		})
+		if err != nil {
+			return all, fmt.Errorf("reclaim leases: %w", err)
+		}
+		all = append(all, lost...)
+		if len(lost) == 0 {
+			return all, nil
+		}
+	}
+}
+
+// pulse notes that the sweep ran, and tells whether it must be quiet: after a gap of over half a lease workers could
+// not renew either, so they get one lease first (R14).
+func (t *Tx) pulse(name string, lease int64) (quiet bool, err error) {
+	var at, quietUntil int64
+	err = t.Get(`SELECT at, quiet_until FROM pulse WHERE name = $1`, []any{name}, &at, &quietUntil)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return false, fmt.Errorf("read pulse: %w", err)
+	}
+	if gap := t.Now - at; err == nil && (gap > lease/2 || gap < 0) {
+		quietUntil = t.Now + lease
+	}
+	quietUntil = min(quietUntil, t.Now+lease) // a clock that was set back must not keep it quiet for longer
+	err = t.Do(`INSERT INTO pulse (name, at, quiet_until) VALUES ($1, $2, $3)
+		ON CONFLICT (name) DO UPDATE SET at = $2, quiet_until = $3`, name, t.Now, quietUntil)
+	if err != nil {
+		return false, fmt.Errorf("write pulse: %w", err)
+	}
+	return t.Now < quietUntil, nil
+}
+
+type lapsed struct {
+	lease    registry.Lease
+	worker   string
+	max      int
+	advanced bool
+	stuck    bool // it was renewed, but did not get on
+	alone    bool // its worker held nothing else, so what took the worker down can only have been this
+	losses   int
+	started  int64
+}
+
+// stuck is true for the attempts a whose worker lives at $1 and which do not get on (R29).
+const stuck = `(a.lease_until >= $1 AND a.stuck_after > 0 AND a.progress_at + a.stuck_after < $1)`
+
+// takeAway closes live attempts a that match a condition as lost, at most 500 of them. each, unless it is nil, is called
+// for their items.
+func (t *Tx) takeAway(condition string, each func(*Tx, registry.WorkItem) error) ([]registry.Lease, error) {
+	found, err := t.lapsed(`SELECT a.item_id, a.n, a.worker, a.max_attempts, a.advanced = 1, `+stuck+`,
+			NOT EXISTS (SELECT 1 FROM attempt o WHERE o.worker = a.worker AND o.finished_at IS NULL AND o.item_id <> a.item_id),
+			i.losses, a.started_at
+		FROM attempt a JOIN work_item i ON i.id = a.item_id
+		WHERE a.finished_at IS NULL AND (`+condition+`) ORDER BY a.lease_until LIMIT 500`, t.Now)
+	if err != nil {
+		return nil, fmt.Errorf("find lapsed leases: %w", err)
+	}
+	// Items are locked by ascending id everywhere (R11).
+	slices.SortFunc(found, func(a, b lapsed) int { return strings.Compare(a.lease.ItemID, b.lease.ItemID) })
+	leases := make([]registry.Lease, 0, len(found))
+	for _, l := range found {
+		it, err := t.lose(l)
+		if err == nil && each != nil {
+			err = each(t, it)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("take attempt %d of item %s away: %w", l.lease.N, l.lease.ItemID, err)
+		}
+		leases = append(leases, l.lease)
+	}
+	return leases, nil
+}
+
+func (t *Tx) lapsed(query string, args ...any) (out []lapsed, err error) {
+	return sqldb.Collect(t.Ask(query, args...), "", func(row sqldb.Scanner) (lapsed, error) {
+		var l lapsed
+		err := row.Scan(&l.lease.ItemID, &l.lease.N, &l.worker, &l.max, &l.advanced, &l.stuck, &l.alone, &l.losses, &l.started)
+		return l, err
+	})
+}
+
+// lose ends one attempt without its worker. A loss after progress, or in the company of other items, is not charged
+// (R13): it is the machine's, or a neighbour's. One that stood still while its worker lived is, and so are losses without end.
+// It returns the item as it was.
+func (t *Tx) lose(l lapsed) (registry.WorkItem, error) {
+	it, err := t.Item(l.lease.ItemID)
+	if err != nil {
+		return it, err
+	}
+	c := Change{
+		act: registry.ActLose, Stage: it.Stage, Status: registry.Pending, tries: it.Tries, losses: l.losses + 1,
+		n: l.lease.N, Actor: ActorRegistry, Note: l.story(), code: l.code(),
+	}
+	if l.stuck || l.alone && !l.advanced || c.losses > lossesFree {
+		if c, err = t.charge(it, c, bound(l.max)); err != nil {
+			return it, err
+		}
+	}
+	if err := t.Move(it, c); err != nil {
+		return it, err
+	}
+	v, err := json.Marshal(registry.Verdict{Stage: c.Stage, Status: c.Status, Tries: c.tries})
+	if err != nil {
+		return it, fmt.Errorf("encode verdict: %w", err)
+	}
+	err = t.Do(`UPDATE attempt SET finished_at = $3, outcome = 'lost', error = $4, response = $5
+		WHERE item_id = $1 AND n = $2`, l.lease.ItemID, l.lease.N, t.Now, l.story(), string(v))
+	return it, err
+}
+
+// charge counts a loss. With its tries used up the item fails, or goes on where the route says that it never fails.
+func (t *Tx) charge(it registry.WorkItem, c Change, most int) (Change, error) {
+	c.tries++
+	c.class = registry.SystemFault
+	c.delay = lostDelay(c.tries).Microseconds()
+	if c.tries < most {
+		return c, nil
+	}
+	route, _ := it.Route()
+	if step, ok := route.Step(it.Stage); ok && step.NeverFails {
+		return t.advance(it, route, c)
+	}
+	c.Status = registry.Failed
+	c.Note = fmt.Sprintf("%d attempts used up: %s", c.tries, c.Note)
+	return c, nil
+}
+
+// story tells people what happened.
+func (l lapsed) story() string {
+	since := sqldb.FromMicros(l.started).Format(time.RFC3339)
+	if l.stuck {
+		return fmt.Sprintf("worker %s made no progress; it had held the item since %s", l.worker, since)
+	}
+	return fmt.Sprintf("worker %s was lost; it had held the item since %s", l.worker, since)
+}
+
+// code is what happened in one word.
+func (l lapsed) code() string {
+	if l.stuck {
+		return "stuck"
+	}
+	return "worker-lost"
+}
+
+// lostDelay lets an item go on at once (I4), until it has been charged so often that it must be suspected of taking its
+// workers down (R13).
+func lostDelay(tries int) time.Duration {
+	const atOnce = 3
+	if tries <= atOnce {
+		return 0
+	}
+	d := lostBackoff
+	for range tries - atOnce - 1 {
+		d = min(2*d, lostBackoffCap)
+	}
+	return d
+}

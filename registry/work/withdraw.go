@@ -1,0 +1,109 @@
+package work
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqldb"
+)
+
+// lookAgain is how often those who wait for news look by themselves: another process may have committed them.
+const lookAgain = 500 * time.Millisecond
+
+// Withdraw closes the live attempt of an item that an admin takes away. Its end is later than that of any other that was
+// taken from the same worker, so that it can serve as the cursor of [Store.Withdrawn].
+func (t *Tx) Withdraw(it registry.WorkItem, why string, to registry.Status) error {
+	response, err := json.Marshal(registry.Verdict{Stage: it.Stage, Status: to})
+	if err != nil {
+		return fmt.Errorf("encode verdict: %w", err)
+	}
+	var worker string
+	if err := t.Get(`SELECT worker FROM attempt WHERE item_id = $1 AND n = $2`, []any{it.ID, it.Attempt}, &worker); err != nil {
+		return fmt.Errorf("look up the worker of item %s: %w", it.ID, err)
+	}
+	var last int64
+	err = t.Get(`SELECT COALESCE(MAX(finished_at), 0) FROM attempt WHERE worker = $1 AND outcome = 'withdrawn'`, []any{worker}, &last)
+	if err != nil {
+		return fmt.Errorf("look up what was taken from worker %s: %w", worker, err)
+	}
+	err = t.Do(`UPDATE attempt SET finished_at = $3, outcome = 'withdrawn', error = $4, response = $5
+		WHERE item_id = $1 AND n = $2 AND finished_at IS NULL`, it.ID, it.Attempt, max(t.Now, last+1), why, string(response))
+	if err != nil {
+		return fmt.Errorf("withdraw attempt %d of item %s: %w", it.Attempt, it.ID, err)
+	}
+	t.taken = true
+	return t.supersede(it)
+}
+
+// Withdrawn implements registry.Working.
+func (e *Engine) Withdrawn(ctx context.Context, worker string, after int64) ([]registry.Lease, int64, error) {
+	again := time.NewTicker(lookAgain)
+	defer again.Stop()
+	for {
+		rung := e.taken.Wait()
+		taken, next, err := e.withdrawn(ctx, worker, after)
+		switch {
+		case ctx.Err() != nil:
+			return nil, after, nil // the wait is over, which is no fault
+		case err != nil:
+			return nil, after, fmt.Errorf("list what was taken from worker %s: %w", worker, err)
+		case len(taken) > 0:
+			return taken, next, nil
+		}
+		select {
+		case <-rung:
+		case <-again.C:
+		case <-ctx.Done():
+			return nil, after, nil
+		case <-e.db.Closed():
+			return nil, after, fmt.Errorf("list what was taken from worker %s: %w", worker, sqldb.ErrClosed)
+		}
+	}
+}
+
+func (e *Engine) withdrawn(ctx context.Context, worker string, after int64) (out []registry.Lease, next int64, err error) {
+	next = after
+	err = sqldb.Each(e.db.Read.Ask(ctx, `SELECT item_id, n, finished_at FROM attempt
+		WHERE worker = $1 AND outcome = 'withdrawn' AND finished_at > $2 ORDER BY finished_at LIMIT 500`, worker, after), "", func(row sqldb.Scanner) error {
+		var l registry.Lease
+		if err := row.Scan(&l.ItemID, &l.N, &next); err != nil {
+			return err
+		}
+		out = append(out, l)
+		return nil
+	})
+	return out, next, err
+}
+
+// may returns nil when an act may be asked of an item. Of one that could be asked if it had not announced a version, or begun to delete an
+// object, it says so (R7).
+func (t *Tx) may(it registry.WorkItem, act registry.Act, to registry.Status) error {
+	err := Check(it, act, to)
+	uncommitted := it
+	uncommitted.Commitment = registry.Uncommitted
+	if err == nil || Check(uncommitted, act, to) != nil {
+		return err
+	}
+	p := &registry.PastNoReturn{ItemID: it.ID, Act: act, Preserved: it.Commitment == registry.Preserved, Allowed: it.AllowedActs}
+	err = t.Get(`SELECT object_id, version FROM object_version WHERE item_id = $1
+		UNION ALL SELECT object_id, 0 FROM deletion WHERE item_id = $1 AND status <> 'approved' ORDER BY 2 LIMIT 1`, []any{it.ID},
+		&p.ObjectID, &p.Version)
+	switch {
+	case err == nil:
+		return p
+	case errors.Is(err, sql.ErrNoRows):
+		return refusal(it, act, to)
+	}
+	return fmt.Errorf("look for a version of item %s: %w", it.ID, err)
+}
+
+// supersede notes that the live attempt of an item was taken from its worker.
+func (t *Tx) supersede(it registry.WorkItem) error {
+	return t.SetResult(it, registry.ResultSuperseded, json.RawMessage(strconv.FormatInt(it.Attempt, 10)))
+}
