@@ -12,81 +12,86 @@ import (
 
 // What tests do not care about.
 const (
-	lease    = 30 * time.Second
-	attempts = 5
-	mnemonic = "merritt_demo"
-	owner    = "ark:/99999/owner"
-	agent    = "Holdfast test" // of preservation events
+	Lease    = 30 * time.Second
+	Attempts = 5
+	Mnemonic = "merritt_demo"
+	Owner    = "ark:/99999/owner"
+	Agent    = "Holdfast test" // of preservation events
 )
 
-// clock is the store's only source of time.
-type clock struct {
+// Clock is the store's only source of time.
+type Clock struct {
 	mu sync.Mutex
 	at time.Time
 }
 
-func (c *clock) now() time.Time {
+// Now is what the clock shows.
+func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.at
 }
 
-func (c *clock) pass(d time.Duration) {
+// Pass moves the clock on.
+func (c *Clock) Pass(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.at = c.at.Add(d)
 }
 
-// fixture is a store under test, with one collection, and the words the tests are written in.
-type fixture struct {
+// Fixture is a store under test, with one collection, and the words the tests are written in.
+type Fixture struct {
 	*testing.T
-	registry.Store
-	clock  *clock
-	closed bool // by the test
+	Store  registry.Store
+	Clock  *Clock
+	Closed bool // by the test
 
 	mu  sync.Mutex
 	ids int
 }
 
-func newFixture(t *testing.T, open Open) *fixture {
+func newFixture(t *testing.T, open Open) *Fixture {
 	t.Helper()
-	f := &fixture{T: t, clock: &clock{at: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}}
-	f.Store = open(t, f.clock.now)
-	f.collection(mnemonic, registry.Profile{Name: "Demo", Owner: owner})
+	f := &Fixture{T: t, Clock: &Clock{at: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}}
+	f.Store = open(t, f.Clock.Now)
+	f.Collection(Mnemonic, registry.Profile{Name: "Demo", Owner: Owner})
 	return f
 }
 
-// unique returns a name that no other call returns.
-func (f *fixture) unique(prefix string) string {
+// Unique returns a name that no other call returns.
+func (f *Fixture) Unique(prefix string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.ids++
 	return fmt.Sprintf("%s%04d", prefix, f.ids)
 }
 
-func (f *fixture) must(err error) {
+// Must ends the test on an error.
+func (f *Fixture) Must(err error) {
 	f.Helper()
 	if err != nil {
 		f.Fatal(err)
 	}
 }
 
-// is checks an error's kind.
-func (f *fixture) is(err, want error) {
+// Is checks an error's kind.
+func (f *Fixture) Is(err, want error) {
 	f.Helper()
 	if !errors.Is(err, want) {
 		f.Fatalf("error %v, want %v", err, want)
 	}
 }
 
-func (f *fixture) collection(name string, p registry.Profile) {
+// Collection saves a profile as the next version of a collection's.
+func (f *Fixture) Collection(name string, p registry.Profile) {
 	f.Helper()
-	f.must(f.PutCollection(f.Context(), registry.Collection{Mnemonic: name, Profile: p}, "admin"))
+	f.Must(f.Store.PutCollection(f.Context(), registry.Collection{Mnemonic: name, Profile: p}, "admin"))
 }
 
-func submission() registry.Submission {
+// Submission is a manifest for the fixture's collection.
+func Submission() registry.Submission {
 	return registry.Submission{
-		Collection: mnemonic, Actor: "depositor",
+		Collection: Mnemonic, Actor: "depositor",
 		Spec: registry.Spec{
 			Type: registry.BatchManifest, Mode: registry.Add, URL: "https://example.org/batch.checkm", Filename: "batch.checkm",
 			Submitter: "somebody",
@@ -94,14 +99,14 @@ func submission() registry.Submission {
 	}
 }
 
-// submit makes a batch.
-func (f *fixture) submit(change ...func(*registry.Submission)) string {
+// Submit makes a batch.
+func (f *Fixture) Submit(change ...func(*registry.Submission)) string {
 	f.Helper()
-	s := submission()
+	s := Submission()
 	for _, c := range change {
 		c(&s)
 	}
-	r, err := f.Submit(f.Context(), s)
-	f.must(err)
+	r, err := f.Store.Submit(f.Context(), s)
+	f.Must(err)
 	return r.BatchID
 }

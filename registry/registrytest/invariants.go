@@ -117,7 +117,7 @@ func checkAttempts(t T, s registry.Reading, it registry.WorkItem) {
 	if newest != it.Attempt {
 		t.Errorf("I11: item %s has attempt %d, its newest is %d", it.ID, it.Attempt, newest)
 	}
-	if it.Tries > attempts {
+	if it.Tries > Attempts {
 		t.Errorf("I11: item %s has %d tries", it.ID, it.Tries)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/registrytest"
+	"github.com/holdfast/holdfast/registry/registrytest/suite"
 	"github.com/holdfast/holdfast/registry/sqlstore"
 	"github.com/holdfast/holdfast/registry/sqlstore/postgrestest"
 	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
@@ -68,8 +69,7 @@ func conformance(t *testing.T, database func(testing.TB) string) {
 		t.Cleanup(func() { checkReady(context.WithoutCancel(t.Context()), t, s) })
 		return s
 	}
-	registrytest.Run(t, open)
-	t.Run("signing", func(t *testing.T) { registrytest.RunSigning(t, open) })
+	suite.Run(t, open)
 }
 
 // checkReady recounts what is kept beside the facts, unless the test has closed the store.

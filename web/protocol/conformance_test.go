@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/registrytest"
+	"github.com/holdfast/holdfast/registry/registrytest/suite"
 	"github.com/holdfast/holdfast/registry/sqlstore"
 	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
 	"github.com/holdfast/holdfast/storage/dir"
@@ -29,7 +30,7 @@ const adminToken = "hf_secret_of_admin"
 // are about what workers do. Every method of the protocol is asked in them.
 func TestStore(t *testing.T) {
 	var asked sync.Map
-	registrytest.Run(t, func(t *testing.T, now func() time.Time) registry.Store {
+	suite.Run(t, func(t *testing.T, now func() time.Time) registry.Store {
 		store := backing(t, sqlstoretest.SQLite(t), now)
 		server := serverOf(t, store, now, func(next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -1,0 +1,150 @@
+package accounttest
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+func tokenTests() []test {
+	return []test{
+		{"what_is_kept", tokenKept},
+		{"expired_and_revoked", tokenEnds},
+		{"a_name_is_given_once", tokenNames},
+		{"the_last_admin_stays", lastAdmin},
+		{"two_admins_who_revoke_each_other", adminsRace},
+		{"nothing_secret_in_events", tokenEvents},
+	}
+}
+
+func tokenKept(f *fixture) {
+	later := f.Clock.Now().Add(time.Hour)
+	first := f.Token("b", registry.RoleDepositor, func(t *registry.Token) {
+		t.Collections, t.ExpiresAt = []string{"x", "y"}, &later
+	})
+	f.Clock.Pass(time.Second)
+	second := f.Token("a", registry.RoleAdmin)
+	got, err := f.Store.TokenByHash(f.Context(), first.Hash)
+	f.Must(err)
+	if diff := cmp.Diff(first, got); diff != "" {
+		f.Errorf("token (-want +got):\n%s", diff)
+	}
+	all, err := f.Store.Tokens(f.Context())
+	f.Must(err)
+	first.Hash, second.Hash = "", ""
+	if diff := cmp.Diff([]registry.Token{first, second}, all); diff != "" {
+		f.Errorf("tokens, oldest first (-want +got):\n%s", diff)
+	}
+}
+
+func tokenEnds(f *fixture) {
+	until := f.Clock.Now().Add(time.Minute)
+	f.Token("root", registry.RoleAdmin)
+	f.Token("short", registry.RoleViewer, func(t *registry.Token) { t.ExpiresAt = &until })
+	f.Token("other", registry.RoleViewer)
+	good := func(id string) bool {
+		_, err := f.Store.TokenByHash(f.Context(), "hash of "+id)
+		if err != nil {
+			f.Is(err, registry.ErrNotFound)
+		}
+		return err == nil
+	}
+	f.Clock.Pass(time.Minute - time.Second)
+	if !good("short") {
+		f.Error("expired too early")
+	}
+	f.Clock.Pass(time.Second)
+	if good("short") {
+		f.Error("good after it expired")
+	}
+	at := f.Clock.Now()
+	f.Must(f.Store.RevokeToken(f.Context(), "other", "root"))
+	f.Clock.Pass(time.Second)
+	f.Must(f.Store.RevokeToken(f.Context(), "other", "somebody else")) // changes nothing
+	if good("other") {
+		f.Error("good after it was revoked")
+	}
+	all, err := f.Store.Tokens(f.Context())
+	f.Must(err)
+	if len(all) != 3 {
+		f.Fatalf("tokens %+v, want the revoked one, too", all)
+	}
+	for _, tok := range all {
+		if tok.ID == "other" && (tok.RevokedAt == nil || !tok.RevokedAt.Equal(at)) {
+			f.Errorf("revoked at %v, want %v", tok.RevokedAt, at)
+		}
+	}
+	f.Is(f.Store.RevokeToken(f.Context(), "unknown", "root"), registry.ErrNotFound)
+}
+
+func tokenNames(f *fixture) {
+	f.Token("root", registry.RoleAdmin)
+	f.Token("one", registry.RoleViewer)
+	same := registry.Token{ID: "two", Hash: "other", Name: "name of one", Role: registry.RoleViewer}
+	f.Is(f.Store.AddToken(f.Context(), same), registry.ErrNameTaken)
+	f.Must(f.Store.RevokeToken(f.Context(), "one", "root"))
+	f.Is(f.Store.AddToken(f.Context(), same), registry.ErrNameTaken)
+}
+
+func lastAdmin(f *fixture) {
+	until := f.Clock.Now().Add(time.Minute)
+	f.Token("a", registry.RoleAdmin)
+	f.Token("b", registry.RoleAdmin, func(t *registry.Token) { t.ExpiresAt = &until })
+	f.Token("c", registry.RoleOperator)
+	f.Must(f.Store.RevokeToken(f.Context(), "c", "a"))
+	f.Clock.Pass(time.Minute) // b is over
+	f.Is(f.Store.RevokeToken(f.Context(), "a", "a"), registry.ErrLastAdmin)
+	if _, err := f.Store.TokenByHash(f.Context(), "hash of a"); err != nil {
+		f.Errorf("the last admin was revoked: %v", err)
+	}
+	f.Must(f.Store.RevokeToken(f.Context(), "b", "a"))
+	f.Token("d", registry.RoleAdmin)
+	f.Must(f.Store.RevokeToken(f.Context(), "a", "d"))
+	f.Is(f.Store.RevokeToken(f.Context(), "d", "d"), registry.ErrLastAdmin)
+}
+
+func adminsRace(f *fixture) {
+	f.Token("a", registry.RoleAdmin)
+	f.Token("b", registry.RoleAdmin)
+	var wg sync.WaitGroup
+	errs := make([]error, 2)
+	for i, id := range []string{"a", "b"} {
+		wg.Go(func() { errs[i] = f.Store.RevokeToken(f.Context(), id, "the other") })
+	}
+	wg.Wait()
+	refused := 0
+	for _, err := range errs {
+		if err != nil {
+			f.Is(err, registry.ErrLastAdmin)
+			refused++
+		}
+	}
+	if refused != 1 {
+		f.Errorf("%d of two were refused, want 1: an admin must be left", refused)
+	}
+}
+
+func tokenEvents(f *fixture) {
+	f.Token("root", registry.RoleAdmin)
+	f.Token("t", registry.RoleDepositor, func(t *registry.Token) { t.Collections = []string{"x"} })
+	f.Must(f.Store.RevokeToken(f.Context(), "t", "boss"))
+	events, err := f.Store.Events(f.Context(), "t", 0, 10)
+	f.Must(err)
+	var told []string
+	for _, e := range events {
+		told = append(told, e.Type+" by "+e.Actor)
+		if strings.Contains(string(e.Data), "hash of") {
+			f.Errorf("event %s tells the hash: %s", e.Type, e.Data)
+		}
+		if !strings.Contains(string(e.Data), `"name of t"`) || !strings.Contains(string(e.Data), `"x"`) {
+			f.Errorf("event %s tells too little: %s", e.Type, e.Data)
+		}
+	}
+	if diff := cmp.Diff([]string{"token-created by root", "token-revoked by boss"}, told); diff != "" {
+		f.Errorf("events (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,233 @@
+package catalogtest
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast/holdfast/receipt"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/registrytest"
+)
+
+// history lists an object's rows of files, two at a time.
+func (f *fixture) history(object string) (out []string) {
+	f.Helper()
+	for after := (registry.FilePlace{}); ; {
+		rows, err := f.Store.FileHistory(f.Context(), object, after, 2)
+		f.Must(err)
+		for _, r := range rows {
+			after = registry.FilePlace{Path: r.Path, Version: r.Version}
+			text := fmt.Sprintf("%s@%d", r.Path, r.Version)
+			if r.Deleted {
+				text += " gone"
+			}
+			out = append(out, text)
+		}
+		if len(rows) < 2 {
+			return out
+		}
+	}
+}
+
+func filesHistory(f *fixture) {
+	c := f.Processing(2)
+	ark := f.Named(c[0].Lease, "x").ARK
+	f.Preserve(c[0].Lease, ark, 1, registrytest.File("a"), registrytest.File("b\xe9"))
+	f.Done(c[0].Lease)
+	f.Finish(c[0].Item.ID)
+	f.Named(c[1].Lease, "x")
+	gone := registrytest.File("a")
+	gone.Deleted = true
+	f.Intend(c[1].Lease, ark, 2, `{}`)
+	f.Must(f.Store.RecordFiles(f.Context(), c[1].Lease, ark, 2, []registry.File{gone, registrytest.File("c")}))
+	f.Must(f.Store.RecordVersion(f.Context(), c[1].Lease, registrytest.VersionRecord(f.Fixture, c[1].Lease, ark, 2, []registry.File{gone, registrytest.File("c")})))
+	want := []string{"a@1", "a@2 gone", "b\xe9@1", "c@2"}
+	if got := f.history(ark); !slices.Equal(got, want) {
+		f.Errorf("history %q, want %q", got, want)
+	}
+}
+
+// receipt puts a version's receipt together from what the store has of it, and verifies it.
+func (f *fixture) receipt(object string, version int) (registry.DepositReceipt, *receipt.Result) {
+	f.Helper()
+	kept, err := f.Store.DepositReceipt(f.Context(), object, version)
+	f.Must(err)
+	head, err := receipt.ParseHeader(kept.Head)
+	f.Must(err)
+	var b bytes.Buffer
+	b.Write(receipt.Head(kept.Head, kept.Signature))
+	for after := ""; ; {
+		files, err := f.Store.Files(f.Context(), object, version, after, 500)
+		f.Must(err)
+		for _, row := range files {
+			b.Write(receipt.FileOf(row, head.Format).Line())
+			after = row.Path
+		}
+		if len(files) < 500 {
+			break
+		}
+	}
+	page, err := f.Store.PremisEvents(f.Context(), object, registry.AfterSeq(kept.FirstEvent-1), 500)
+	f.Must(err)
+	for _, e := range page.Rows {
+		if e.Seq <= kept.LastEvent {
+			b.Write(receipt.EventOf(e).Line(e.Hash))
+		}
+	}
+	keys, err := f.Store.ReceiptKeys(f.Context())
+	f.Must(err)
+	if len(keys) != 1 || keys[0].ID != kept.KeyID {
+		f.Fatalf("keys %+v, want one, %s", keys, kept.KeyID)
+	}
+	key, err := receipt.ParsePublicKey(keys[0].PublicKey)
+	f.Must(err)
+	r, err := receipt.Verify(&b, receipt.Options{Keys: []receipt.PublicKey{key}})
+	f.Must(err)
+	if !r.Valid() || !r.Trusted {
+		f.Errorf("receipt of version %d: %v\n%s", version, r.Faults, b.String())
+	}
+	return kept, r
+}
+
+// eventsChained also shows that what cannot stand in a table, or is too long for it, is hashed as it is kept.
+func eventsChained(f *fixture) {
+	c := f.Processing(2)
+	ark := f.Named(c[0].Lease, "x").ARK
+	var last receipt.Span
+	for i := range 2 {
+		f.Named(c[i].Lease, "x")
+		f.Intend(c[i].Lease, ark, i+1, `{}`)
+		v := registrytest.VersionRecord(f.Fixture, c[i].Lease, ark, i+1, nil)
+		for n := range 3 {
+			v.Events = append(v.Events, registry.Premis{
+				ID: fmt.Sprintf("%d-%d", i, 3-n), ObjectID: ark, Version: i + 1, ItemID: c[i].Item.ID, Type: "fixity check", Agent: registrytest.Agent + "a\x00b",
+				At: f.Clock.Now().Add(-time.Duration(n)*time.Hour + 7), Outcome: "success", Detail: "\xff\n" + strings.Repeat("é", 2000),
+			})
+		}
+		v.Events = append(v.Events, v.Events[0]) // once more: it is left
+		f.Must(f.Store.RecordVersion(f.Context(), c[i].Lease, v))
+		f.Done(c[i].Lease)
+		f.Finish(c[i].Item.ID)
+		_, r := f.receipt(ark, i+1)
+		span := r.Header.Events
+		if span.First != int64(4*i+1) || span.Count != 4 || i > 0 && span.Before != last.After {
+			f.Errorf("version %d: events %+v after %+v, want four that go on with the chain", i+1, span, last)
+		}
+		last = span
+	}
+	var seqs []int64
+	for after := ""; ; {
+		page, err := f.Store.PremisEvents(f.Context(), ark, after, 3)
+		f.Must(err)
+		for _, e := range page.Rows {
+			seqs = append(seqs, e.Seq)
+		}
+		if after = page.Next; after == "" {
+			break
+		}
+	}
+	if !slices.Equal(seqs, []int64{1, 2, 3, 4, 5, 6, 7, 8}) {
+		f.Errorf("events %v", seqs)
+	}
+	for _, bad := range []string{"x", "1.x.y", "1.2"} {
+		_, err := f.Store.PremisEvents(f.Context(), ark, bad, 3)
+		f.Is(err, registry.ErrNotFound)
+	}
+}
+
+func oneReceipt(f *fixture) {
+	c := f.Processing(1)[0]
+	ark := f.Named(c.Lease, "x").ARK
+	f.Intend(c.Lease, ark, 1, `{}`)
+	files := []registry.File{registrytest.File("producer/a"), registrytest.File("producer/%\n\xe9")}
+	f.Must(f.Store.RecordFiles(f.Context(), c.Lease, ark, 1, files))
+	_, err := f.Store.DepositReceipt(f.Context(), ark, 1)
+	f.Is(err, registry.ErrNotFound)
+	v := registrytest.VersionRecord(f.Fixture, c.Lease, ark, 1, files)
+	v.Title, v.LocalIDs, v.Inventory = "a \"title\"\n\xff\x00", []string{"x"}, "sha512:00"
+	f.Must(f.Store.RecordVersion(f.Context(), c.Lease, v))
+	before, r := f.receipt(ark, 1)
+	if h := r.Header; h.Object != ark || h.Version != 1 || h.Files != 2 || h.Bytes != 10 || len(h.Replicas) != 1 ||
+		h.Replicas[0].Storage != v.Replicas[0].Storage || h.Replicas[0].Inventory != "sha512:00" || !h.Replicas[0].Verified.Equal(v.Replicas[0].VerifiedAt) {
+		f.Errorf("header %+v", h)
+	}
+	f.Clock.Pass(time.Minute)
+	v.Title, v.Replicas[0].VerifiedAt = "another", f.Clock.Now()
+	f.Must(f.Store.RecordVersion(f.Context(), c.Lease, v))
+	f.Sweep(2 * registrytest.Lease) // killed before it settled
+	l := f.TakeItem(c.Item.ID).Lease
+	f.Is(f.Store.RecordVersion(f.Context(), c.Lease, v), registry.ErrClaimLost)
+	f.Must(f.Store.RecordVersion(f.Context(), l, v))
+	after, _ := f.receipt(ark, 1)
+	if diff := cmp.Diff(before, after); diff != "" {
+		f.Errorf("there is another receipt of the version:\n%s", diff)
+	}
+	for _, version := range []int{0, 2} {
+		_, err := f.Store.DepositReceipt(f.Context(), ark, version)
+		f.Is(err, registry.ErrNotFound)
+	}
+}
+
+// manyReceipted shows that a receipt adds up each path's last row, wherever the portions end in which rows are sent and read:
+// the names of the second version's rows come after the thousandth between those of one path.
+func manyReceipted(f *fixture) {
+	const many, portion = 2500, 500
+	c := f.Processing(2)
+	ark := f.Named(c[0].Lease, "x").ARK
+	record := func(l registry.Lease, version int, rows, state []registry.File) {
+		f.Helper()
+		f.Intend(l, ark, version, `{}`)
+		slices.Reverse(rows) // in no order of their paths
+		for part := range slices.Chunk(rows, portion) {
+			f.Must(f.Store.RecordFiles(f.Context(), l, ark, version, part))
+			f.Must(f.Store.RecordFiles(f.Context(), l, ark, version, part[:portion/5])) // whose answer was lost
+		}
+		v := registrytest.VersionRecord(f.Fixture, l, ark, version, state)
+		f.Must(f.Store.RecordVersion(f.Context(), l, v))
+		if _, r := f.receipt(ark, version); r.Files != v.Files {
+			f.Errorf("receipt of version %d has %d files, want %d", version, r.Files, v.Files)
+		}
+	}
+	var first, changes, second []registry.File
+	for i := range many {
+		one := registrytest.File(fmt.Sprintf("producer/%04d", i))
+		first = append(first, one)
+		switch i % 7 {
+		case 0:
+			one.Digests = map[string]string{"md5": fmt.Sprintf("%032x", i)}
+			changes = append(changes, one)
+		case 1:
+			one.Deleted = true
+			changes = append(changes, one)
+			continue
+		}
+		second = append(second, one)
+	}
+	record(c[0].Lease, 1, first, first)
+	f.Done(c[0].Lease)
+	f.Finish(c[0].Item.ID)
+	f.Named(c[1].Lease, "x")
+	record(c[1].Lease, 2, changes, second)
+}
+
+func notWhole(f *fixture) {
+	c := f.Processing(1)[0]
+	ark := f.Named(c.Lease, "x").ARK
+	f.Intend(c.Lease, ark, 1, `{}`)
+	files := []registry.File{registrytest.File("a"), registrytest.File("b")}
+	f.Must(f.Store.RecordFiles(f.Context(), c.Lease, ark, 1, files[:1]))
+	v := registrytest.VersionRecord(f.Fixture, c.Lease, ark, 1, files)
+	if err := f.Store.RecordVersion(f.Context(), c.Lease, v); err == nil {
+		f.Error("a version was recorded with a file too few")
+	}
+	_, err := f.Store.Object(f.Context(), ark)
+	f.Is(err, registry.ErrNotFound)
+	f.Must(f.Store.RecordFiles(f.Context(), c.Lease, ark, 1, files))
+	f.Must(f.Store.RecordVersion(f.Context(), c.Lease, v))
+	f.receipt(ark, 1)
+}

@@ -1,0 +1,33 @@
+// Package deposittest is the conformance kit of deposits: uploads and their quotas, submissions, batches,
+// their reports, profiles of collections.
+package deposittest
+
+import "github.com/holdfast/holdfast/registry/registrytest"
+
+// Topics returns the kit's topics.
+func Topics() []registrytest.Topic {
+	return []registrytest.Topic{
+		topic("incoming", incomingTests()),
+		topic("upload_quota", uploadQuotaTests()),
+		topic("submit", submitTests()),
+		topic("batch", batchTests()),
+		topic("report", reportTests()),
+		topic("profile", profileTests()),
+	}
+}
+
+// fixture is a store under test, with the words of these tests.
+type fixture struct{ *registrytest.Fixture }
+
+type test struct {
+	name string
+	run  func(*fixture)
+}
+
+func topic(name string, tests []test) registrytest.Topic {
+	t := registrytest.Topic{Name: name}
+	for _, tt := range tests {
+		t.Tests = append(t.Tests, registrytest.Test{Name: tt.name, Run: func(f *registrytest.Fixture) { tt.run(&fixture{f}) }})
+	}
+	return t
+}

@@ -1,0 +1,22 @@
+package registrytest
+
+import "github.com/holdfast/holdfast/registry"
+
+// Failures are the groups of what a query selects.
+func (f *Fixture) Failures(text string) []registry.FailureGroup {
+	f.Helper()
+	page, err := f.Store.Failures(f.Context(), registry.ItemQuery{Match: f.Parsed(text)})
+	f.Must(err)
+	if page.Next != "" {
+		f.Errorf("%s: there is another page", text)
+	}
+	return page.Rows
+}
+
+// Parsed is a query that must be right.
+func (f *Fixture) Parsed(text string) registry.Query {
+	f.Helper()
+	q, err := registry.ParseQuery(text)
+	f.Must(err)
+	return q
+}

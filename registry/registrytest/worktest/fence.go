@@ -1,0 +1,119 @@
+package worktest
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/registrytest"
+)
+
+func fenceTests() []test {
+	return []test{
+		{"I3_a_superseded_worker_changes_nothing", fenceSuperseded},
+		{"I3_a_settled_attempt_changes_nothing", fenceSettled},
+		{"I3_an_attempt_that_never_was_changes_nothing", fenceUnknown},
+	}
+}
+
+// fencedWrites are all writes of a worker, each as it would be after a good claim.
+func fencedWrites() map[string]func(f *fixture, l registry.Lease) error {
+	return map[string]func(f *fixture, l registry.Lease) error{
+		"Settle": func(f *fixture, l registry.Lease) error {
+			_, err := f.Store.Settle(f.Context(), registry.Settlement{Lease: l, Outcome: registry.OutcomeFailed, Error: "zombie"})
+			return err
+		},
+		"SaveResult": func(f *fixture, l registry.Lease) error {
+			_, err := f.Store.SaveResult(f.Context(), l, "zombie", json.RawMessage(`1`))
+			return err
+		},
+		"AddJobs": func(f *fixture, l registry.Lease) error {
+			_, err := f.Store.AddJobs(f.Context(), l, registrytest.NewJobs(1))
+			return err
+		},
+		"FirstOf": func(f *fixture, l registry.Lease) error {
+			_, err := f.Store.FirstOf(f.Context(), l, `"zombie"`)
+			return err
+		},
+		"Reserve": func(f *fixture, l registry.Lease) error {
+			return f.Store.Reserve(f.Context(), l, registry.Reservation{Volume: "v", Bytes: 1, Total: 100, Threshold: 1})
+		},
+		"ApplyNext": func(f *fixture, l registry.Lease) error {
+			_, err := f.Store.ApplyNext(f.Context(), l)
+			return err
+		},
+		"CloseReport": func(f *fixture, l registry.Lease) error {
+			_, err := f.Store.CloseReport(f.Context(), l)
+			return err
+		},
+		"Identify": func(f *fixture, l registry.Lease) error {
+			_, err := f.Store.Identify(f.Context(), l, registry.IdentifyRequest{Owner: registrytest.Owner, LocalIDs: []string{"zombie"}, Proposed: "ark:/99999/zombie"})
+			return err
+		},
+		"Intend": func(f *fixture, l registry.Lease) error {
+			_, err := f.Store.Intend(f.Context(), l, registry.Intent{ObjectID: "ark:/99999/zombie", Version: 1, Plan: json.RawMessage(`{}`)})
+			return err
+		},
+		"RecordFiles": func(f *fixture, l registry.Lease) error {
+			return f.Store.RecordFiles(f.Context(), l, "ark:/99999/zombie", 1, []registry.File{{Path: "zombie"}})
+		},
+		"RecordVersion": func(f *fixture, l registry.Lease) error {
+			return f.Store.RecordVersion(f.Context(), l, registry.VersionRecord{ObjectID: "ark:/99999/zombie", Version: 1})
+		},
+	}
+}
+
+// refuses tries every write under l and compares the item and its history.
+func (f *fixture) refuses(l registry.Lease, id string) {
+	f.Helper()
+	type all struct {
+		Item     registry.WorkItem
+		Attempts []registry.Attempt
+		Events   []string
+		Jobs     []string
+	}
+	look := func() all { return all{f.Item(id), f.AttemptsOf(id), f.Events(id), f.Children(id)} }
+	before := look()
+	for name, write := range fencedWrites() {
+		if err := write(f, l); err == nil {
+			f.Errorf("%s was accepted", name)
+		} else {
+			f.Is(err, registry.ErrClaimLost)
+		}
+		if diff := cmp.Diff(before, look()); diff != "" {
+			f.Errorf("%s changed what it may not touch:\n%s", name, diff)
+		}
+	}
+	if lost := f.Renew(registrytest.Beat(l)); !slices.Contains(lost, l) {
+		f.Error("Renew did not say that the attempt is lost")
+	}
+	objects, err := f.Store.Objects(f.Context(), registry.ObjectQuery{})
+	f.Must(err)
+	if len(objects.Rows) != 0 {
+		f.Errorf("objects %+v", objects.Rows)
+	}
+}
+
+func fenceSuperseded(f *fixture) {
+	id := f.Submit()
+	stale := f.Take(registry.Expand, id).Lease
+	f.Sweep(2 * registrytest.Lease)
+	f.Take(registry.Expand, id)
+	f.refuses(stale, id)
+}
+
+func fenceSettled(f *fixture) {
+	id := f.Submit()
+	l := f.Take(registry.Expand, id).Lease
+	f.Done(l)
+	f.refuses(l, id)
+}
+
+func fenceUnknown(f *fixture) {
+	id := f.Submit()
+	f.Take(registry.Expand, id)
+	f.refuses(registry.Lease{ItemID: id, N: 2}, id)
+	f.refuses(registry.Lease{ItemID: "unknown", N: 1}, id)
+}
