@@ -17,12 +17,19 @@ type Store interface {
 	Working
 	Preserving
 	Housekeeping
-	Administering
+	Commanding
+	Requesting
+	Governing
+	Profiling
+	Authorizing
+	Entrusting
+	Refusing
 	Deciding
 	Delivering
 	Mailing
 	Reading
 	Attesting
+	Subscribing
 	Forwarding
 	// Close releases the store's resources; calls after it fail.
 	Close() error
@@ -349,9 +356,8 @@ type DueRequest struct {
 	RenudgeMax time.Duration `json:"renudge_max"`
 }
 
-// Administering is what people ask of items.
-type Administering interface {
-	Unlocking
+// Commanding is what operators do to items.
+type Commanding interface {
 	// Command applies an admin act to an item at once, whether or not it runs; *TransitionError when the state machine does
 	// not have it, *ConfirmationNeeded when it has consequences that c does not confirm. An item that runs loses its
 	// attempt to cancel, abort and delete: its worker hears of it by Withdrawn, and a late success is refused (R18). Past
@@ -361,6 +367,16 @@ type Administering interface {
 	// Bulk makes an item of its own that carries an act out on every item that matches a query at this moment. It runs in
 	// the background with progress, can be cancelled, and is one audit entry. ErrIdempotencyConflict as for Submit.
 	Bulk(ctx context.Context, b BulkRequest) (WorkItem, error)
+	// Redeliver has it told once more how a job ended, to the callback that its collection has now, by an item of action
+	// deliver, which it returns. Of a batch its last report, or why it could not be read, is mailed once more: to the addresses
+	// that its submission named and those that its collection has now, by an item each, of which the first is returned.
+	// ErrNoCallback when there is none, ErrNoMail when there is no address or no mail server, ErrInvalid for an item of which
+	// nothing is told (yet), ErrIdempotencyConflict as for Submit.
+	Redeliver(ctx context.Context, r RedeliverRequest) (WorkItem, error)
+}
+
+// Requesting is what people ask for about preserved objects.
+type Requesting interface {
 	// RequestObject makes an item about a preserved object. It belongs to the object's collection and to the storage volume
 	// that its version lies on, so that holds on these cover it; its first event tells what was asked, by whom and why.
 	// ErrNotFound for an object or version that is not recorded, ErrInvalid when [ObjectRequest.Check] refuses it,
@@ -370,16 +386,10 @@ type Administering interface {
 	// AskForCheck has every stored file of an object checked that was not since now, as Recheck gets round to it. A repeat
 	// asks anew. ErrNotFound for an unknown object.
 	AskForCheck(ctx context.Context, objectID, reason, actor string) error
-	// SearchOrphans makes an item of action tidy that looks for what belongs to nobody, and removes it if it is asked to; its
-	// results[ResultOrphans] is an OrphanReport. ErrInvalid when [OrphanSearch.Check] refuses it, ErrIdempotencyConflict as for
-	// Submit.
-	SearchOrphans(ctx context.Context, r OrphanRequest) (WorkItem, error)
-	// Redeliver has it told once more how a job ended, to the callback that its collection has now, by an item of action
-	// deliver, which it returns. Of a batch its last report, or why it could not be read, is mailed once more: to the addresses
-	// that its submission named and those that its collection has now, by an item each, of which the first is returned.
-	// ErrNoCallback when there is none, ErrNoMail when there is no address or no mail server, ErrInvalid for an item of which
-	// nothing is told (yet), ErrIdempotencyConflict as for Submit.
-	Redeliver(ctx context.Context, r RedeliverRequest) (WorkItem, error)
+}
+
+// Governing is what operators do to the whole queue.
+type Governing interface {
 	// SetAccepting says whether submissions are taken; a repeat replaces reason and actor. While they are not, Submit and
 	// Prepare return *NotAccepting, except to a repeat of a key that was used before, and everything under way goes on.
 	SetAccepting(ctx context.Context, a Accepting) error
@@ -390,11 +400,23 @@ type Administering interface {
 	// every item of it that waits and that the hold covered alone gets a hold of its own instead, of scope item, with the
 	// same actor and time. ErrNotFound when there is no such hold.
 	RemoveHold(ctx context.Context, scope HoldScope, key, actor string) error
+	// SearchOrphans makes an item of action tidy that looks for what belongs to nobody, and removes it if it is asked to; its
+	// results[ResultOrphans] is an OrphanReport. ErrInvalid when [OrphanSearch.Check] refuses it, ErrIdempotencyConflict as for
+	// Submit.
+	SearchOrphans(ctx context.Context, r OrphanRequest) (WorkItem, error)
+}
+
+// Profiling is how collections come to be and change.
+type Profiling interface {
 	// PutCollection creates a collection or makes c.Profile the next version of its profile, for submissions to come. c.Version is
 	// what it is saved over: the number of the version that it was made from, AnyVersion or NoVersion; *VersionError when the
 	// collection is at another one. A profile that is the same as the last changes nothing. *PriorityError refuses a priority that a
 	// profile cannot ask for.
 	PutCollection(ctx context.Context, c Collection, actor string) error
+}
+
+// Authorizing is who may ask: the bearer tokens.
+type Authorizing interface {
 	// AddToken stores a bearer token's hash. A name is given once and never again, so that an actor in the history is one
 	// token for ever: ErrNameTaken. ErrTaken when there is a token with this id or hash.
 	AddToken(ctx context.Context, t Token) error
@@ -407,12 +429,21 @@ type Administering interface {
 	// RevokeToken makes a token useless from now on. A repeat changes nothing; ErrNotFound when there is none, ErrLastAdmin
 	// when nobody could make another token afterwards.
 	RevokeToken(ctx context.Context, id, actor string) error
+}
+
+// Entrusting is how collections and subscriptions come by credentials.
+type Entrusting interface {
+	Unlocking
 	// PutCredential keeps a credential of a collection, or of a subscription, or replaces the one of the same origin. ErrInvalid
 	// when [Credential.Check] refuses it, ErrNotFound for an unknown owner. What a subscription is failing with is forgotten, and
 	// it is tried at once; so it is when one of its credentials is removed.
 	PutCredential(ctx context.Context, c Credential) error
 	// RemoveCredential forgets a credential; ErrNotFound when there is none. Requests under way may still use it.
 	RemoveCredential(ctx context.Context, collection, origin, actor string) error
+}
+
+// Refusing is how refusals become part of the audit list.
+type Refusing interface {
 	// Refused notes that somebody was refused something: an event of its own, type refused. Bounding how many is the
 	// caller's care.
 	Refused(ctx context.Context, r Refusal) error
@@ -422,13 +453,29 @@ type Administering interface {
 type Reading interface {
 	Consulting
 	Telling
+	Tracing
+	Following
+	Browsing
+	Collecting
+	Watching
+}
+
+// Tracing is how items hang together, and what was tried and reported.
+type Tracing interface {
 	// Graph returns the items of a graph with their edges, or ErrNotFound.
 	Graph(ctx context.Context, id string) (GraphView, error)
 	// Edges returns what an item requires and what requires it, or ErrNotFound. A batch's own jobs are not among it: Items
 	// lists them.
 	Edges(ctx context.Context, itemID string) (requires, required []Edge, err error)
-	// Accepting says whether submissions are taken.
-	Accepting(ctx context.Context) (Accepting, error)
+	// Attempts lists an item's attempts, oldest first.
+	Attempts(ctx context.Context, itemID string) ([]Attempt, error)
+	// Reports lists a batch's reports, the newest first, those of closings below before; 0: all. It is empty before the first,
+	// and for what is no batch.
+	Reports(ctx context.Context, batchID string, before int64, limit int) ([]BatchReport, error)
+}
+
+// Following is what happened, in order.
+type Following interface {
 	// Feed lists events of all items after a cursor, oldest first.
 	Feed(ctx context.Context, q FeedQuery) ([]Event, error)
 	// FeedEnd returns the cursor of the newest event, 0 when there is none.
@@ -438,11 +485,10 @@ type Reading interface {
 	AwaitFeed(ctx context.Context, after int64) error
 	// Audit lists what people did and were refused, newest first.
 	Audit(ctx context.Context, q AuditQuery) (Page[Event], error)
-	// Attempts lists an item's attempts, oldest first.
-	Attempts(ctx context.Context, itemID string) ([]Attempt, error)
-	// Reports lists a batch's reports, the newest first, those of closings below before; 0: all. It is empty before the first,
-	// and for what is no batch.
-	Reports(ctx context.Context, batchID string, before int64, limit int) ([]BatchReport, error)
+}
+
+// Browsing is what is preserved, and what became of it.
+type Browsing interface {
 	// Objects lists objects, newest first.
 	Objects(ctx context.Context, q ObjectQuery) (Page[Object], error)
 	// PremisEvents lists an object's preservation events in the order of their chain, those that are in none first. after is
@@ -451,6 +497,10 @@ type Reading interface {
 	// Restorations lists the restores of an object, the newest first, those with a number below before; 0: all. ErrNotFound
 	// for an object that is not recorded.
 	Restorations(ctx context.Context, objectID string, before, limit int) ([]Restoration, error)
+}
+
+// Collecting reads collections and their profiles.
+type Collecting interface {
 	// Collection returns one collection, or ErrNotFound.
 	Collection(ctx context.Context, mnemonic string) (Collection, error)
 	// ProfileVersions lists the versions of a collection's profile, the newest first, those with a number below before; 0: all.
@@ -458,6 +508,12 @@ type Reading interface {
 	ProfileVersions(ctx context.Context, mnemonic string, before, limit int) ([]ProfileVersion, error)
 	// Collections lists all collections by mnemonic.
 	Collections(ctx context.Context) ([]Collection, error)
+}
+
+// Watching is whether submissions are taken, and who works.
+type Watching interface {
+	// Accepting says whether submissions are taken.
+	Accepting(ctx context.Context) (Accepting, error)
 	// Workers lists the workers that renewed within the last minute.
 	Workers(ctx context.Context) ([]WorkerInfo, error)
 }

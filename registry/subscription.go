@@ -91,8 +91,8 @@ type SubscriptionFailure struct {
 	Wait  time.Duration `json:"wait"` // until the next
 }
 
-// Forwarding is how receivers are told of what happens. Nothing of it writes an event per delivery: that would be told, too.
-type Forwarding interface {
+// Subscribing is how people say who is told of which events.
+type Subscribing interface {
 	// PutSubscription makes a subscription or changes one; what it is failing with is forgotten then, and it is tried at once.
 	// A repeat changes nothing but the credentials. ErrInvalid when [SubscriptionRequest.Check] refuses it, or From is beyond the feed's end.
 	PutSubscription(ctx context.Context, r SubscriptionRequest) (Subscription, error)
@@ -109,7 +109,10 @@ type Forwarding interface {
 	ResumeSubscription(ctx context.Context, name, actor string) (Subscription, error)
 	// Subscriptions lists all subscriptions by name.
 	Subscriptions(ctx context.Context) ([]Subscription, error)
+}
 
+// Forwarding is how receivers are told of events. Nothing of it writes an event per delivery: that would be told, too.
+type Forwarding interface {
 	// TakeSubscriptions returns all subscriptions that a process forwards from now on, for the time of a lease: those that it
 	// has already, and those that are nobody's or whose lease ran out. Paused ones are nobody's.
 	TakeSubscriptions(ctx context.Context, owner string, lease time.Duration) ([]SubscriptionTurn, error)

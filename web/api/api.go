@@ -33,14 +33,19 @@ type Registry interface {
 	registry.Submitting
 	registry.Working
 	registry.Preserving
-	registry.Housekeeping
-	registry.Administering
+	registry.Commanding
+	registry.Requesting
+	registry.Governing
+	registry.Profiling
+	registry.Authorizing
+	registry.Entrusting
+	registry.Refusing
 	registry.Deciding
 	registry.Delivering
 	registry.Mailing
 	registry.Reading
 	registry.Attesting
-	registry.Forwarding
+	registry.Subscribing
 }
 
 // Options says what to serve. Registry, Staging, Objects and Log must be set.

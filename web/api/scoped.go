@@ -18,17 +18,22 @@ import (
 // It has each method of registry.Reading, registry.Attesting, registry.Receiving and registry.Submitting itself, so that one that is added there does not compile
 // before somebody has thought about it here. Acts of admins and of workers are bound by role, not by collection.
 func Scoped(r Registry) Registry {
-	return scoped{Working: r, Preserving: r, Housekeeping: r, Administering: r, Deciding: r, Delivering: r, Forwarding: r, Mailing: r, all: r}
+	return scoped{Working: r, Preserving: r, Commanding: r, Requesting: r, Governing: r, Profiling: r, Authorizing: r, Entrusting: r, Refusing: r, Deciding: r, Delivering: r, Subscribing: r, Mailing: r, all: r}
 }
 
 type scoped struct {
 	registry.Working
 	registry.Preserving
-	registry.Housekeeping
-	registry.Administering
+	registry.Commanding
+	registry.Requesting
+	registry.Governing
+	registry.Profiling
+	registry.Authorizing
+	registry.Entrusting
+	registry.Refusing
 	registry.Deciding
 	registry.Delivering
-	registry.Forwarding
+	registry.Subscribing
 	registry.Mailing
 	all Registry
 }

@@ -133,7 +133,7 @@ func (s scoped) QueueStatus(ctx context.Context) (registry.QueueStatus, error) {
 	return registry.QueueStatus{Accepting: q.Accepting, Paused: q.Paused}, nil
 }
 
-// Subscriptions implements registry.Forwarding.
+// Subscriptions implements registry.Subscribing.
 func (s scoped) Subscriptions(ctx context.Context) ([]registry.Subscription, error) {
 	all, err := s.all.Subscriptions(ctx)
 	return s.sight(ctx).subscriptions(all), err

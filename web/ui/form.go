@@ -21,11 +21,11 @@ type Forms interface {
 	MayAct(ctx context.Context) bool
 	// MayAbandon says whether who asks may ask act abandon.
 	MayAbandon(ctx context.Context) bool
-	// Command is that of registry.Administering, in the name of who asks.
+	// Command is that of registry.Commanding, in the name of who asks.
 	Command(ctx context.Context, c registry.Command) (registry.WorkItem, error)
-	// Bulk is that of registry.Administering, in the name of who asks.
+	// Bulk is that of registry.Commanding, in the name of who asks.
 	Bulk(ctx context.Context, b registry.BulkRequest) (registry.WorkItem, error)
-	// RemoveHold is that of registry.Administering, in the name of who asks.
+	// RemoveHold is that of registry.Governing, in the name of who asks.
 	RemoveHold(ctx context.Context, scope registry.HoldScope, key string) error
 	// Decisions are those that who asks may make after the last deletion of an object that was asked for; nil: none was.
 	Decisions(ctx context.Context, last *registry.Deletion) []registry.Decision
