@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast/holdfast/web/api"
 	"github.com/holdfast/holdfast/web/client"
 	"github.com/holdfast/holdfast/web/protocol"
+	"github.com/holdfast/holdfast/web/signin"
 	"github.com/holdfast/holdfast/workers"
 )
 
@@ -55,7 +56,7 @@ func (r *rig) api() string {
 func (r *rig) client(url string, token registry.Token) *protocol.Client {
 	r.t.Helper()
 	secret := "hf_secret_of_" + token.ID
-	token.Hash = api.TokenHash(secret)
+	token.Hash = signin.Hash(secret)
 	must(r.t, r.registry.AddToken(r.t.Context(), token))
 	remote := protocol.NewClient(client.New(url, secret, client.Options{}))
 	r.t.Cleanup(func() { must(r.t, remote.Close()) })

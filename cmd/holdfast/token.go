@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast/holdfast/cmd/config"
 	"github.com/holdfast/holdfast/cmd/node"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/web/api"
+	"github.com/holdfast/holdfast/web/api/account"
 	"github.com/holdfast/holdfast/web/client"
 	"github.com/holdfast/holdfast/web/wire"
 )
@@ -87,7 +87,7 @@ func (a *app) createTokenIn(ctx context.Context, database string, r wire.TokenRe
 	}
 	defer func() { err = errors.Join(err, closeAll()) }()
 	return a.makeToken(r, again, func(r wire.TokenRequest) (wire.TokenResponse, error) {
-		made, err := api.MakeToken(ctx, s, r, "holdfast token create")
+		made, err := account.MakeToken(ctx, s, r, "holdfast token create")
 		if errors.Is(err, registry.ErrNameTaken) {
 			err = fix(err, nameTakenAdvice)
 		}

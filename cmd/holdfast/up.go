@@ -22,7 +22,7 @@ import (
 	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/seal"
-	"github.com/holdfast/holdfast/web/api"
+	"github.com/holdfast/holdfast/web/api/upload"
 	"github.com/holdfast/holdfast/web/signin"
 	"github.com/holdfast/holdfast/web/webserver"
 )
@@ -112,7 +112,7 @@ func work(c config.Config, template mint.Template) node.Work {
 		ClamdAddr: c.ClamdAddr, Siegfried: siegfried.Options{URL: c.SiegfriedURL},
 		StagingFull: c.StagingFull.Share(), StagingFullUnestimated: c.StagingFullUnestimated.Share(),
 		UnknownSize: int64(c.UnknownSize), StagingReserve: int64(c.StagingReserve),
-		Uploads: api.UploadLimits{
+		Uploads: upload.Limits{
 			Full:       c.StagingFullUnestimated.Share(), // jobs of known size can still begin when uploads have filled it so far
 			TokenBytes: int64(c.UploadTokenBytes), TokenOpen: int64(c.UploadTokenOpen),
 			CollectionBytes: int64(c.UploadCollectionBytes), CollectionOpen: int64(c.UploadCollectionOpen),
@@ -149,8 +149,8 @@ func mails(c config.Config) node.Mail {
 	m := node.Mail{
 		On: c.MailFrom != "", Link: c.MailURL,
 		Digest: registry.DigestRequest{To: c.MailOperators, Every: c.MailDigest.Every, Offset: c.MailDigest.Offset},
-		Limits: api.MailLimits{Domains: c.MailDomains, TokenDaily: int64(c.MailTokenDaily)},
 	}
+	m.Limits.Domains, m.Limits.TokenDaily = c.MailDomains, int64(c.MailTokenDaily)
 	// Load has checked both.
 	if c.SMTPURL != "" {
 		m.Sender, _ = mail.New(mail.Options{URL: c.SMTPURL, From: c.MailFrom})

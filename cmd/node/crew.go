@@ -31,7 +31,8 @@ import (
 	"github.com/holdfast/holdfast/source/s3source"
 	"github.com/holdfast/holdfast/source/unpack"
 	"github.com/holdfast/holdfast/storage"
-	"github.com/holdfast/holdfast/web/api"
+	"github.com/holdfast/holdfast/web/api/submission"
+	"github.com/holdfast/holdfast/web/api/upload"
 	"github.com/holdfast/holdfast/workers"
 )
 
@@ -43,7 +44,7 @@ type Work struct {
 
 	StagingFull, StagingFullUnestimated float64 // shares, 0 to 1
 	StagingReserve                      int64   // bytes of its volume that staging leaves alone; below 0: by the volume's size
-	Uploads                             api.UploadLimits
+	Uploads                             upload.Limits
 	UnknownSize                         int64 // bytes that a file may have whose size nobody tells; 0: any number
 	Unpack                              unpack.Limits
 	JudgeMemory                         int64             // bytes that the Registry's judging of large uploads may hold in all; 0: gate.DefaultMemory
@@ -68,7 +69,7 @@ type Mail struct {
 	Templates *mail.Templates // nil: ours
 	Link      string          // the address of the pages, for people; "": mails have no links
 	Digest    registry.DigestRequest
-	Limits    api.MailLimits // on what depositors can have mailed
+	Limits    submission.MailLimits // on what depositors can have mailed
 }
 
 // mails is what the workers of a process tell people by.

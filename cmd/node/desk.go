@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -17,6 +16,7 @@ import (
 	"github.com/holdfast/holdfast/periodic/forward"
 	"github.com/holdfast/holdfast/periodic/recheck"
 	"github.com/holdfast/holdfast/periodic/relay"
+	"github.com/holdfast/holdfast/periodic/staging"
 	"github.com/holdfast/holdfast/periodic/sweep"
 	"github.com/holdfast/holdfast/queue"
 	"github.com/holdfast/holdfast/registry"
@@ -26,6 +26,10 @@ import (
 	"github.com/holdfast/holdfast/source/unpack"
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/web/api"
+	"github.com/holdfast/holdfast/web/api/checkpoint"
+	"github.com/holdfast/holdfast/web/api/redact"
+	"github.com/holdfast/holdfast/web/api/submission"
+	"github.com/holdfast/holdfast/web/api/upload"
 	"github.com/holdfast/holdfast/web/signin"
 	"github.com/holdfast/holdfast/web/ui"
 )
@@ -44,8 +48,8 @@ type desk struct {
 	lease    time.Duration          // the longest that workers are given
 	recheck  time.Duration          // how old the check of a stored file may get; 0: no schedule
 	digest   registry.DigestRequest // whom to tell what waits for operators; to nobody: nobody is
-	limits   api.UploadLimits
-	mails    api.MailLimits
+	limits   upload.Limits
+	mails    submission.MailLimits
 	uploads  time.Duration // how long uploads are kept that nobody goes on with; 0: the API's default
 	guard    source.Guard  // judges the addresses of webhooks
 	web      Web           // how browsers sign in, and what serves them
@@ -111,7 +115,7 @@ func (n *Node) runDesk(ctx context.Context, d *desk, l net.Listener, q queue.Pro
 		topics = producer
 	}
 	n.run(forward.New(forward.Options{
-		Registry: d.registry, Queue: topics, Webhooks: webhooks, Keys: d.keys, Redact: api.RedactEvents, Prefix: d.prefix,
+		Registry: d.registry, Queue: topics, Webhooks: webhooks, Keys: d.keys, Redact: redact.Events, Prefix: d.prefix,
 		Owner: workerID(), Log: n.Log,
 	}).Run)
 	n.run(sweep.New(d.registry, d.lease, n.Log).Run)
@@ -126,8 +130,8 @@ func (n *Node) runDesk(ctx context.Context, d *desk, l net.Listener, q queue.Pro
 			Fails: "the operators' digest cannot be made", Works: "the operators' digest can be made again",
 		}.Run)
 	}
-	n.run((&api.Checkpointer{Registry: d.registry, Objects: d.objects, Log: n.Log}).Run)
-	n.run((&api.StagingSweeper{Registry: d.registry, Staging: d.staging, Log: n.Log}).Run)
+	n.run((&checkpoint.Checkpointer{Registry: d.registry, Objects: d.objects, Log: n.Log}).Run)
+	n.run((&staging.Sweeper{Registry: d.registry, Staging: d.staging, Log: n.Log}).Run)
 	n.serve(l, handler)
 	return nil
 }
@@ -172,11 +176,8 @@ func (d *desk) reoffer(ctx context.Context, log *slog.Logger, changed <-chan str
 // handler is the API and the pages beside it. Streams end when the server is about to stop.
 func (n *Node) handler(d *desk) (http.Handler, error) {
 	browsers := signin.New(signin.Options{Store: d.registry, Log: n.Log, Lifetime: d.web.Lifetime, Provider: d.web.Provider})
-	pages, err := ui.New(ui.Options{
-		Registry: api.Scoped(d.registry), Forms: api.NewForms(d.registry), Account: api.NewAccount(browsers), Uploads: api.Uploads{}, Log: n.Log, Version: n.Version,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("prepare the pages: %w", err)
+	pages := func(p api.ForPages) (http.Handler, error) {
+		return ui.New(ui.Options{Registry: p.Registry, Forms: p.Forms, Account: p.Account, Uploads: p.Uploads, Log: n.Log, Version: n.Version})
 	}
 	handler, err := api.New(api.Options{
 		Registry: d.registry, Staging: d.staging, Objects: d.objects, Chains: d.registry, Template: d.template, Keys: d.keys, Log: n.Log, Version: n.Version, Unpack: d.unpack, TempDir: d.tempDir, Gate: d.gate, UI: pages, SignIn: browsers, Done: n.streams,

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast/holdfast/cmd/node"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/storage"
-	"github.com/holdfast/holdfast/web/api"
+	"github.com/holdfast/holdfast/web/api/upload"
 	"github.com/holdfast/holdfast/web/client"
 	"github.com/holdfast/holdfast/web/wire"
 )
@@ -46,7 +46,7 @@ func TestFullDiskKeepsItsReserve(t *testing.T) {
 	node.SetMeasured(func(storage.Space) storage.Space { return storage.Space{Total: total, Used: used.Load()} })
 	t.Cleanup(func() { node.SetMeasured(nil) }) // when the node has ended
 	sources := newTarpits(t)
-	n, d := newDeposits(t, func(o *node.UpOptions) { o.StagingReserve, o.Uploads = reserved, api.UploadLimits{Full: 1} })
+	n, d := newDeposits(t, func(o *node.UpOptions) { o.StagingReserve, o.Uploads = reserved, upload.Limits{Full: 1} })
 	c := d.Client
 	send := func(text string) (registry.Upload, error) {
 		return c.SendUpload(t.Context(), client.Upload{Filename: "f.txt", Body: strings.NewReader(text), Size: int64(len(text))})

@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/holdfast/holdfast/web/api"
+	"github.com/holdfast/holdfast/web/health"
 	"github.com/holdfast/holdfast/web/wire"
 )
 
@@ -36,8 +36,8 @@ func AskHealth(ctx context.Context, address string, trust *tls.Config) (wire.Hea
 }
 
 // health serves /healthz and /readyz.
-func (n *Node) health(checks map[string]api.Check) *http.ServeMux {
+func (n *Node) health(checks map[string]health.Check) *http.ServeMux {
 	mux := http.NewServeMux()
-	api.Health{Log: n.Log, Version: n.Version, Checks: checks}.Routes(mux)
+	health.Server{Log: n.Log, Version: n.Version, Checks: checks}.Routes(mux)
 	return mux
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast/holdfast/interim/redis"
 	"github.com/holdfast/holdfast/queue"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/web/api"
 	"github.com/holdfast/holdfast/web/client"
+	"github.com/holdfast/holdfast/web/health"
 	"github.com/holdfast/holdfast/web/protocol"
 	"github.com/holdfast/holdfast/web/wire"
 )
@@ -83,9 +83,9 @@ func (n *Node) work(ctx context.Context, o WorkerOptions) error {
 		return err
 	}
 	if listener != nil {
-		checks := api.RootChecks(c.objects)
-		checks["registry"], checks["interim"], checks["queue"] = api.Answers(store.Ping), api.Answers(redisAnswers(kept)), api.Answers(listening)
-		checks["staging"] = api.StagingCheck(c.staging, cmp.Or(c.StagingFull, 1))
+		checks := health.RootChecks(c.objects)
+		checks["registry"], checks["interim"], checks["queue"] = health.Answers(store.Ping), health.Answers(redisAnswers(kept)), health.Answers(listening)
+		checks["staging"] = health.StagingCheck(c.staging, cmp.Or(c.StagingFull, 1))
 		n.serve(listener, n.health(checks))
 	}
 	n.run(func(ctx context.Context) {

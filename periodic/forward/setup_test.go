@@ -25,7 +25,7 @@ import (
 	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
 	"github.com/holdfast/holdfast/seal"
 	"github.com/holdfast/holdfast/source"
-	"github.com/holdfast/holdfast/web/api"
+	"github.com/holdfast/holdfast/web/api/redact"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -248,7 +248,7 @@ func options(t testing.TB, r forward.Registry, owner string) forward.Options {
 	web := callback.New(callback.Options{Guard: source.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}})
 	t.Cleanup(web.Close)
 	return forward.Options{
-		Registry: r, Queue: noQueue{}, Webhooks: web, Keys: sealKeys(t), Redact: api.RedactEvents, Owner: owner, Log: slog.New(slog.DiscardHandler),
+		Registry: r, Queue: noQueue{}, Webhooks: web, Keys: sealKeys(t), Redact: redact.Events, Owner: owner, Log: slog.New(slog.DiscardHandler),
 	}
 }
 

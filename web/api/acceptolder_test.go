@@ -19,7 +19,9 @@ import (
 	"github.com/holdfast/holdfast/storage/s3"
 	"github.com/holdfast/holdfast/storage/s3/s3test"
 	"github.com/holdfast/holdfast/web/api"
+	"github.com/holdfast/holdfast/web/api/checkpoint"
 	"github.com/holdfast/holdfast/web/client"
+	"github.com/holdfast/holdfast/web/signin"
 	"github.com/holdfast/holdfast/web/wire"
 )
 
@@ -44,7 +46,7 @@ func newRestored(t *testing.T, store storage.Store) *restored {
 		o.Now = func() time.Time { return time.Date(2026, 8, 4, 8, 0, 0, 0, time.UTC) }
 	})
 	x.checkpoint = func(day int) error {
-		c := api.Checkpointer{
+		c := checkpoint.Checkpointer{
 			Registry: x.r, Objects: x.roots, Log: slog.New(slog.DiscardHandler),
 			Now: func() time.Time { return time.Date(2026, 8, day, 7, 0, 0, 0, time.UTC) },
 		}
@@ -61,7 +63,7 @@ func newRestored(t *testing.T, store storage.Store) *restored {
 // person is a client with a new token of an admin.
 func (b *bench) person(t *testing.T, name string) *client.Client {
 	t.Helper()
-	must(t, b.store.AddToken(t.Context(), registry.Token{ID: name, Hash: api.TokenHash("secret of " + name), Name: name, Role: registry.RoleAdmin}))
+	must(t, b.store.AddToken(t.Context(), registry.Token{ID: name, Hash: signin.Hash("secret of " + name), Name: name, Role: registry.RoleAdmin}))
 	c := client.New(b.server.URL, "secret of "+name, client.Options{})
 	t.Cleanup(c.Close)
 	return c

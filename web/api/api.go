@@ -1,4 +1,10 @@
-// Package api serves a registry.Store over HTTP under /api/v1, and the pages beside it.
+// Package api puts the Registry's HTTP server together: the API under /api/v1, the workers' protocol,
+// health, sign-in and the pages.
+//
+// The operations are in the packages below it, one a subject: upload, submission, item, queue, object,
+// checkpoint, collection, outbound, event, account. What they share is in endpoint, access, scope,
+// shortid, valid, lookup and redact. A subject knows those and no other subject, but submission, which
+// submits what upload has received.
 //
 // Nothing is acknowledged before it is durable: an upload when its bytes and its record are stored,
 // a submission when its batch is committed. Every request belongs to a token whose role allows it.
@@ -13,47 +19,38 @@ import (
 	"sync"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/holdfast/holdfast/gate"
 	"github.com/holdfast/holdfast/intake"
 	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/ocfl"
-	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/seal"
 	"github.com/holdfast/holdfast/source/unpack"
 	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/web/api/access"
+	"github.com/holdfast/holdfast/web/api/account"
+	"github.com/holdfast/holdfast/web/api/checkpoint"
+	"github.com/holdfast/holdfast/web/api/collection"
+	"github.com/holdfast/holdfast/web/api/endpoint"
+	"github.com/holdfast/holdfast/web/api/event"
+	"github.com/holdfast/holdfast/web/api/item"
+	"github.com/holdfast/holdfast/web/api/object"
+	"github.com/holdfast/holdfast/web/api/outbound"
+	"github.com/holdfast/holdfast/web/api/queue"
+	"github.com/holdfast/holdfast/web/api/scope"
+	"github.com/holdfast/holdfast/web/api/shortid"
+	"github.com/holdfast/holdfast/web/api/submission"
+	"github.com/holdfast/holdfast/web/api/upload"
+	"github.com/holdfast/holdfast/web/health"
 	"github.com/holdfast/holdfast/web/signin"
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// Registry is what the API needs of a registry.Store.
-type Registry interface {
-	registry.Receiving
-	registry.Submitting
-	registry.Working
-	registry.Preserving
-	registry.Commanding
-	registry.Requesting
-	registry.Governing
-	registry.Profiling
-	registry.Authorizing
-	registry.Entrusting
-	registry.Refusing
-	registry.Deciding
-	registry.Delivering
-	registry.Mailing
-	registry.Reading
-	registry.Attesting
-	registry.Subscribing
-}
-
 // Options says what to serve. Registry, Staging, Objects and Log must be set.
 type Options struct {
-	Registry Registry
-	Staging  storage.Store // where uploads are kept
-	Objects  ocfl.Roots    // the preserved objects, by storage
-	Chains   Chains        // sign checkpoints; nil: an older record cannot be accepted here
+	Registry scope.Registry
+	Staging  storage.Store     // where uploads are kept
+	Objects  ocfl.Roots        // the preserved objects, by storage
+	Chains   checkpoint.Chains // sign checkpoints; nil: an older record cannot be accepted here
 	Log      *slog.Logger
 	Template mint.Template    // that names are drawn from; without a NAAN the check characters of supplied ARKs are not judged
 	Version  string           // of the program
@@ -61,9 +58,10 @@ type Options struct {
 	Unpack   unpack.Limits    // on what an upload may unpack to when it is judged; the zero value has defaults
 	TempDir  string           // of temporary files, which judging large bags needs; "": that of os.TempDir
 	Gate     *gate.Gate       // that judgements go through; nil: one with the defaults
-	UI       http.Handler     // the pages, for whoever has signed in; nil: none
 	SignIn   *signin.Service  // signs browsers in; nil: cookies count for nothing
 	Now      func() time.Time // nil: time.Now
+	// UI makes the pages, for whoever has signed in, of what they may read and do; nil: there are none.
+	UI func(ForPages) (http.Handler, error)
 
 	// Done is closed when the server is about to stop: streams end then, which would last for ever otherwise. nil: they end
 	// with their connections.
@@ -76,134 +74,106 @@ type Options struct {
 	// UploadKeep is how long an upload that has not ended is kept when nothing more comes of it; 0: 7 days.
 	UploadKeep time.Duration
 	// Uploads bound them; the zero value sets no limit but the volume's size.
-	Uploads UploadLimits
-	Mails   MailLimits
+	Uploads upload.Limits
+	Mails   submission.MailLimits
 }
 
-// server is what all handlers share. It has no state but that of the uploads under way.
+// ForPages is what pages read and do on behalf of whoever has signed in. The contexts must be those of the requests that
+// the handler of [New] hands to the pages.
+type ForPages struct {
+	Registry scope.Registry // limited to what the caller may see
+	Forms    *Forms
+	Account  *account.Account // nil: nobody signs in here
+	Uploads  upload.Pages
+}
+
+// server is what stands around the operations.
 type server struct {
-	registry    Registry    // limited to what the request's token may see
-	all         Registry    // for what must be known whoever asks; nothing of it is shown
-	arks        intake.ARKs // judges supplied names
-	staging     storage.Store
-	objects     ocfl.Roots
-	chains      Chains
-	keys        *seal.Keys
-	log         *slog.Logger
-	version     string
-	unpack      unpack.Limits
-	tempDir     string
-	ui          http.Handler
-	signIn      *signin.Service
-	now         func() time.Time
-	idle        time.Duration
-	done        <-chan struct{}
-	keepUploads time.Duration
-	uploads     UploadLimits
-	mails       MailLimits
-	keepAlive   time.Duration
-	access      map[string][]registry.Role
-	stages      map[string][]registry.Stage // whose workers may do an operation
-	refusals    refusals
-	inUse       *inUse
-	receivers   *receivers
-	judgements  *judgements
-	gate        *gate.Gate
+	*endpoint.Server
+	registry scope.Registry // limited to what the caller may see
+	access   *access.Table
+	ids      *shortid.Completer
+	signIn   *signin.Service
+	pages    http.Handler // nil: none
+	health   health.Server
 }
 
 // New returns the handler for a whole server: API, health, sign-in and pages. It has no goroutines but those that judge
-// uploads, which end with Options.Done, and need not be closed. Bodies are bounded here; the http.Server bounds headers and idle connections. The errors are a
-// programmer's: an option is missing.
+// uploads, which end with Options.Done, and need not be closed. Bodies are bounded here; the http.Server bounds headers and
+// idle connections. The errors are a programmer's: an option is missing, or the pages cannot be made.
 func New(o Options) (http.Handler, error) {
-	s, err := newServer(o)
-	if err != nil {
-		return nil, err
-	}
-	return s.handler(s.routes()), nil
-}
-
-func newServer(o Options) (*server, error) {
 	if o.Registry == nil || o.Staging == nil || len(o.Objects) == 0 || o.Log == nil {
 		return nil, errors.New("api: Registry, Staging, Objects and Log must be set")
 	}
-	s := &server{
-		registry: Scoped(o.Registry), all: o.Registry, staging: o.Staging, objects: o.Objects, chains: o.Chains, keys: o.Keys, log: o.Log, version: o.Version, unpack: o.Unpack, tempDir: o.TempDir, ui: o.UI, signIn: o.SignIn,
-		now: o.Now, idle: o.UploadIdle, done: o.Done, keepAlive: o.KeepAlive, access: access(), stages: stagesOf(), inUse: newInUse(), receivers: newReceivers(),
-		keepUploads: o.UploadKeep, uploads: o.Uploads, mails: o.Mails, judgements: newJudgements(o.Done, o.Log), gate: o.Gate,
-		arks: intake.ARKs{Template: o.Template, Objects: o.Registry},
+	if o.Now == nil {
+		o.Now = time.Now
 	}
-	if s.now == nil {
-		s.now = time.Now
+	if o.Gate == nil {
+		o.Gate = gate.New(gate.Options{})
 	}
-	if s.gate == nil {
-		s.gate = gate.New(gate.Options{})
+	s := &server{registry: scope.New(o.Registry), access: access.NewTable(), signIn: o.SignIn}
+	s.ids = &shortid.Completer{Registry: s.registry, Access: s.access, SignIn: o.SignIn}
+	s.Server = endpoint.New(endpoint.Options{Registry: o.Registry, IDs: s.ids, Access: s.access, Log: o.Log, Now: o.Now, Done: o.Done})
+	uploads := addOperations(s.Server, s.registry, o)
+	s.workerRoute()
+	if o.UI != nil {
+		see := ForPages{Registry: s.registry, Forms: &Forms{registry: s.registry, access: s.access}, Uploads: uploads.Pages()}
+		if o.SignIn != nil {
+			see.Account = account.New(o.SignIn)
+		}
+		var err error
+		if s.pages, err = o.UI(see); err != nil {
+			return nil, err
+		}
 	}
-	if s.keepAlive <= 0 {
-		s.keepAlive = keepAlive
-	}
-	if s.idle <= 0 {
-		s.idle = 2 * time.Minute
-	}
-	if s.keepUploads <= 0 {
-		s.keepUploads = 7 * 24 * time.Hour
-	}
-	return s, nil
+	checks := health.RootChecks(o.Objects)
+	checks["registry"], checks["staging"] = health.Answers(s.registry.Ping), health.StagingCheck(o.Staging, o.Uploads.Threshold())
+	s.health = health.Server{Log: o.Log, Version: o.Version, Checks: checks}
+	return s.handler(), nil
 }
 
-// routes registers every operation. Those with a body or an answer of any length bypass huma, which holds them in memory.
-func (s *server) routes() (*http.ServeMux, huma.API) {
-	mux := http.NewServeMux()
-	api := s.newHuma(mux)
-	s.submitRoutes(api)
-	s.batchRoutes(api)
-	s.reportRoutes(api, mux)
-	s.itemRoutes(api)
-	s.graphRoutes(api)
-	s.adminRoutes(api)
-	s.queueRoutes(api)
-	s.objectRoutes(api)
-	s.deletionRoutes(api)
-	s.restorationRoutes(api)
-	s.tokenRoutes(api)
-	s.sessionRoutes(api)
-	s.credentialRoutes(api)
-	s.subscriptionRoutes(api)
-	s.feedRoutes(api)
-	s.eventsRoute(api, mux)
-	s.uploadRoute(api, mux)
-	s.checkRoute(api, mux)
-	s.tusRoutes(api, mux)
-	s.contentRoute(api, mux)
-	s.restoredRoute(api, mux)
-	s.receiptRoute(api, mux)
-	s.premisRoute(api, mux)
-	s.workerRoute(mux)
-	return mux, api
+// addOperations adds all operations of the API. limited is the Registry as the caller may see it.
+func addOperations(s *endpoint.Server, limited scope.Registry, o Options) *upload.Service {
+	uploads := upload.New(upload.Options{
+		Server: s, Registry: limited, All: o.Registry, Staging: o.Staging, Idle: o.UploadIdle, Keep: o.UploadKeep, Limits: o.Uploads,
+	})
+	uploads.Routes()
+	submission.New(submission.Options{
+		Server: s, Registry: limited, Uploads: uploads, Staging: o.Staging, Unpack: o.Unpack, TempDir: o.TempDir, Gate: o.Gate, Mails: o.Mails,
+		ARKs: intake.ARKs{Template: o.Template, Objects: o.Registry},
+	}).Routes()
+	(&item.Service{Server: s, Registry: limited}).Routes()
+	(&queue.Service{Server: s, Registry: limited, Objects: o.Objects}).Routes()
+	(&collection.Service{Server: s, Registry: limited, Objects: o.Objects}).Routes()
+	(&object.Service{Server: s, Registry: limited, All: o.Registry, Objects: o.Objects, Staging: o.Staging}).Routes()
+	(&checkpoint.Service{Server: s, Registry: limited, All: o.Registry, Objects: o.Objects, Chains: o.Chains}).Routes()
+	(&account.Service{Server: s, Registry: limited, SignIn: o.SignIn}).Routes()
+	(&outbound.Service{Server: s, Registry: limited, Keys: o.Keys}).Routes()
+	(&event.Service{Server: s, Registry: limited, SignIn: o.SignIn, KeepAlive: o.KeepAlive}).Routes()
+	return uploads
 }
 
 // handler puts together what stands around the operations.
-func (s *server) handler(routes *http.ServeMux, api huma.API) http.Handler {
+func (s *server) handler() http.Handler {
 	// To write it down takes longer than all the rest of a start, and few ask for it.
-	spec := sync.OnceValues(func() ([]byte, error) { return specification(api) })
+	spec := sync.OnceValues(s.Specification)
 	top := http.NewServeMux()
-	top.Handle(wire.Base+"/", s.authenticated(s.wholeIDs(wire.Base, s.bounded(s.mostBody, s.explained(routes)))))
+	top.Handle(wire.Base+"/", s.authenticated(s.ids.Address(wire.Base, s.Fail, s.bounded(s.mostBody, s.explained(s.Mux())))))
 	top.HandleFunc("GET "+wire.Base+"/openapi.json", func(w http.ResponseWriter, r *http.Request) {
 		text, err := spec()
 		if err != nil {
-			s.fail(w, r, err)
+			s.Fail(w, r, err)
 			return
 		}
 		w.Header().Set("Content-Type", "application/openapi+json")
 		_, _ = w.Write(text) // the reader has gone if this fails
 	})
-	checks := RootChecks(s.objects)
-	checks["registry"], checks["staging"] = Answers(s.registry.Ping), StagingCheck(s.staging, s.uploads.full())
-	Health{Log: s.log, Version: s.version, Checks: checks}.Routes(top)
+	s.health.Routes(top)
 	if s.signIn != nil {
 		s.signInRoutes(top)
 	}
-	if s.ui != nil {
-		top.Handle("/", s.pages())
+	if s.pages != nil {
+		top.Handle("/", s.signedIn(s.pages))
 	}
 	csrf := http.NewCrossOriginProtection()
 	csrf.SetDenyHandler(http.HandlerFunc(s.crossOrigin))
@@ -212,26 +182,7 @@ func (s *server) handler(routes *http.ServeMux, api huma.API) http.Handler {
 
 // Specification returns the OpenAPI 3.1 document of the API, indented. It does not depend on the program's version.
 func Specification() ([]byte, error) {
-	s := &server{access: access(), stages: stagesOf()}
-	_, api := s.routes()
-	return specification(api)
-}
-
-func (s *server) submitRoutes(api huma.API) {
-	register(s, api, operation{
-		id: "submit-payload", method: http.MethodPost, path: "/batches", status: http.StatusAccepted,
-		refuses: []int{http.StatusTooManyRequests, http.StatusInsufficientStorage},
-		summary: "Submit a payload: a URL, or an upload",
-	}, s.submit)
-	register(s, api, operation{
-		id: "remove-upload", method: http.MethodDelete, path: "/uploads/{id}", refuses: []int{http.StatusPreconditionFailed, http.StatusLocked},
-		summary: "Remove an upload that was never submitted, or give up one on its way",
-	}, s.dropUpload)
-	register(s, api, operation{
-		id: "list-uploads", method: http.MethodGet, path: "/uploads",
-		summary: "List your uploads that are on their way, or with all=true also those that have ended and take room; everybody's for an admin",
-	}, s.listUploads)
-	register(s, api, operation{
-		id: "read-upload", method: http.MethodGet, path: "/uploads/{id}", summary: "Show how far an upload is",
-	}, s.readUpload)
+	s := endpoint.New(endpoint.Options{Access: access.NewTable()})
+	addOperations(s, nil, Options{})
+	return s.Specification()
 }

@@ -91,7 +91,7 @@ func newBench(t testing.TB, change ...func(*bench, *api.Options)) *bench {
 	for _, role := range []registry.Role{
 		registry.RoleAdmin, registry.RoleDepositor, registry.RoleOperator, registry.RoleViewer, registry.RoleWorker,
 	} {
-		must(t, b.store.AddToken(ctx, registry.Token{ID: string(role), Hash: api.TokenHash(secret(role)), Name: "the " + string(role), Role: role, Collections: []string{"default"}}))
+		must(t, b.store.AddToken(ctx, registry.Token{ID: string(role), Hash: signin.Hash(secret(role)), Name: "the " + string(role), Role: role, Collections: []string{"default"}}))
 	}
 	o := api.Options{
 		Registry: b.store, Staging: b.staging, Objects: roots(b.objects), Version: "test",

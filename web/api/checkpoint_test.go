@@ -14,13 +14,15 @@ import (
 	"github.com/holdfast/holdfast/receipt"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/api"
+	"github.com/holdfast/holdfast/web/api/checkpoint"
+	"github.com/holdfast/holdfast/web/api/scope"
 	"github.com/holdfast/holdfast/web/wire"
 )
 
 // rewritten is a Registry whose events were changed behind its back: event says which are still there.
 type rewritten struct {
-	api.Registry
-	api.Chains
+	scope.Registry
+	checkpoint.Chains
 	event    func(*registry.Premis) bool
 	receipts bool // those of versions stay, whose last event is gone: no backup is like that
 }
@@ -71,7 +73,7 @@ func (r *rewritten) ReceiptKeys(ctx context.Context) ([]registry.ReceiptKey, err
 const otherARK = "ark:/99999/other"
 
 // audited is a server on such a Registry with two objects, and what makes the checkpoint of a day of August.
-func audited(t *testing.T) (b *bench, r *rewritten, checkpoint func(day int) error) {
+func audited(t *testing.T) (b *bench, r *rewritten, write func(day int) error) {
 	t.Helper()
 	r = &rewritten{}
 	b = newBench(t, func(b *bench, o *api.Options) {
@@ -79,7 +81,7 @@ func audited(t *testing.T) (b *bench, r *rewritten, checkpoint func(day int) err
 		o.Registry, o.Chains = r, r
 	})
 	return b, r, func(day int) error {
-		c := api.Checkpointer{
+		c := checkpoint.Checkpointer{
 			Registry: r, Objects: roots(b.objects), Log: slog.New(slog.DiscardHandler),
 			Now: func() time.Time { return time.Date(2026, 8, day, 23, 59, 0, 0, time.UTC) },
 		}

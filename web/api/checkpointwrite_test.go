@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/storage/s3"
 	"github.com/holdfast/holdfast/storage/s3/s3test"
-	"github.com/holdfast/holdfast/web/api"
+	"github.com/holdfast/holdfast/web/api/checkpoint"
 )
 
 // dying is a store whose writers write up to a number of bytes, and then as after a kill: nothing more is written, committed or thrown away.
@@ -84,7 +84,7 @@ func TestCheckpointer_Kills(t *testing.T) {
 			at := ocfl.Roots{{Root: root, Name: registry.DefaultStorage, Address: "file:///objects"}}
 			day := time.Date(2026, 8, 1, 23, 59, 0, 0, time.UTC)
 			write := func() error {
-				c := api.Checkpointer{Registry: r, Objects: at, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return day }}
+				c := checkpoint.Checkpointer{Registry: r, Objects: at, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return day }}
 				return c.Make(t.Context())
 			}
 			there := func() (names []string) {
@@ -111,7 +111,7 @@ func TestCheckpointer_Kills(t *testing.T) {
 				if got := there(); len(got) != before {
 					t.Errorf("killed after %d bytes: %v, want %d", after, got, before)
 				}
-				report, err := api.AuditCheckpoint(t.Context(), r, at[0])
+				report, err := checkpoint.Audit(t.Context(), r, at[0], "")
 				must(t, err)
 				if !report.Valid || report.Name == "" || report.Objects != 1 {
 					t.Errorf("killed after %d bytes: %+v", after, report)

@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
 	"github.com/holdfast/holdfast/web/api"
 	"github.com/holdfast/holdfast/web/client"
+	"github.com/holdfast/holdfast/web/signin"
 	"github.com/holdfast/holdfast/web/wire"
 )
 
@@ -219,7 +220,7 @@ func TestEvents_AcrossRestarts(t *testing.T) {
 	r.start()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	must(t, r.store.Load().AddToken(ctx, registry.Token{ID: "v", Hash: api.TokenHash("v"), Name: "v", Role: registry.RoleViewer}))
+	must(t, r.store.Load().AddToken(ctx, registry.Token{ID: "v", Hash: signin.Hash("v"), Name: "v", Role: registry.RoleViewer}))
 	begin, err := r.store.Load().FeedEnd(ctx)
 	must(t, err)
 	const restarts, readers = 3, 3

@@ -64,12 +64,10 @@ func (v *browser) send(t *testing.T, method, path string, form url.Values, heade
 // signOut is the one button that every page has.
 const signOut = "<button>Sign out</button>"
 
-func withPages(b *bench, o *api.Options) {
-	pages, err := ui.New(ui.Options{Registry: api.Scoped(b.store), Forms: api.NewForms(b.store), Account: api.NewAccount(o.SignIn), Uploads: api.Uploads{}, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		panic(err)
+func withPages(_ *bench, o *api.Options) {
+	o.UI = func(p api.ForPages) (http.Handler, error) {
+		return ui.New(ui.Options{Registry: p.Registry, Forms: p.Forms, Account: p.Account, Uploads: p.Uploads, Log: slog.New(slog.DiscardHandler)})
 	}
-	o.UI = pages
 }
 
 // A form of our own page acts in the name of whoever has logged in; one from elsewhere, of somebody without the right or

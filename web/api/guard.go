@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -10,13 +11,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast/holdfast/web/api/access"
+	"github.com/holdfast/holdfast/web/api/endpoint"
+	"github.com/holdfast/holdfast/web/api/submission"
+	"github.com/holdfast/holdfast/web/api/upload"
 	"github.com/holdfast/holdfast/web/protocol"
 	"github.com/holdfast/holdfast/web/webserver"
 	"github.com/holdfast/holdfast/web/wire"
 )
-
-// maxBody bounds the body of everything but an upload, in bytes.
-const maxBody = 1 << 20
 
 // bodyTime bounds how long such a body may take.
 const bodyTime = 30 * time.Second
@@ -24,11 +26,11 @@ const bodyTime = 30 * time.Second
 // guarded names every request, sets what every answer carries, and turns a panic into a problem of this request alone.
 func (s *server) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.note(r.Context(), nil)
-		c := newCall()
-		r = r.WithContext(withCall(r.Context(), c))
+		s.Note(r.Context(), nil)
+		id := rand.Text()
+		r = r.WithContext(access.With(r.Context(), access.Caller{RequestID: id}))
 		h := w.Header()
-		h.Set(wire.RequestIDHeader, c.id)
+		h.Set(wire.RequestIDHeader, id)
 		h.Set("X-Content-Type-Options", "nosniff")
 		if strings.HasPrefix(r.URL.Path, wire.Base) {
 			h.Set("Cache-Control", "no-store")
@@ -48,13 +50,13 @@ func (s *server) panicked(w *watchedWriter, r *http.Request, cause any) {
 	err, ok := cause.(error)
 	aborted := ok && errors.Is(err, http.ErrAbortHandler)
 	if !aborted && !w.begun {
-		s.fail(w, r, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
+		s.Fail(w, r, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
 		return
 	}
 	// The status is out already: breaking the connection is the only way left to say that this is not all. A reader who
 	// has gone is no fault of ours.
 	if !aborted && r.Context().Err() == nil {
-		s.log.ErrorContext(r.Context(), "request panicked in its answer", "request", callOf(r.Context()).id, "path", webserver.Path(r),
+		s.Log.ErrorContext(r.Context(), "request panicked in its answer", "request", access.Of(r.Context()).RequestID, "path", webserver.Path(r),
 			"err", fmt.Sprint(cause), "stack", string(debug.Stack()))
 	}
 	panic(http.ErrAbortHandler)
@@ -84,7 +86,7 @@ func (w *watchedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // bounded reads the body of everything but files, so that one that is too large or broken off is refused as such.
 func (s *server) bounded(most func(*http.Request) int64, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if bringsBytes(r) || r.URL.Path == checkPath {
+		if bringsBytes(r) || r.URL.Path == submission.CheckPath {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -96,11 +98,11 @@ func (s *server) bounded(most func(*http.Request) int64, next http.Handler) http
 		var large *http.MaxBytesError
 		switch {
 		case errors.As(err, &large):
-			s.fail(w, r, wire.NewProblem(http.StatusRequestEntityTooLarge, wire.CodeTooLarge, fmt.Sprintf(
-				"the body of %s %s is larger than %d bytes; payloads go to POST %s", r.Method, webserver.Path(r), most, uploadPath)))
+			s.Fail(w, r, wire.NewProblem(http.StatusRequestEntityTooLarge, wire.CodeTooLarge, fmt.Sprintf(
+				"the body of %s %s is larger than %d bytes; payloads go to POST %s", r.Method, webserver.Path(r), most, upload.Path)))
 			return
 		case err != nil:
-			s.fail(w, r, wire.NewProblem(http.StatusBadRequest, wire.CodeBrokenOff,
+			s.Fail(w, r, wire.NewProblem(http.StatusBadRequest, wire.CodeBrokenOff,
 				fmt.Sprintf("the body of %s %s ended early; send it again", r.Method, webserver.Path(r))))
 			return
 		}
@@ -111,19 +113,19 @@ func (s *server) bounded(most func(*http.Request) int64, next http.Handler) http
 
 // bringsBytes says whether the body of a request is a file, or a part of one.
 func bringsBytes(r *http.Request) bool {
-	return r.URL.Path == uploadPath || (r.Method == http.MethodPatch || r.Method == http.MethodPost) && strings.HasPrefix(r.URL.Path, uploadPath+"/")
+	return r.URL.Path == upload.Path || (r.Method == http.MethodPatch || r.Method == http.MethodPost) && strings.HasPrefix(r.URL.Path, upload.Path+"/")
 }
 
 // mostBody is how large the body of a request may be. Workers send more, each for what it may ask.
 func (s *server) mostBody(r *http.Request) int64 {
-	if name := workerMethod(r); name != "" && s.may(callOf(r.Context()).token, workerOperation(name)) {
+	if name := endpoint.WorkerMethod(r); name != "" && s.access.May(access.Of(r.Context()).Token, access.Worker(name)) {
 		return protocol.MaxBody
 	}
-	return maxBody
+	return endpoint.MaxBody
 }
 
 // mostForm is how large a form of the pages may be.
-func mostForm(*http.Request) int64 { return maxBody }
+func mostForm(*http.Request) int64 { return endpoint.MaxBody }
 
 // explained answers what mux has no route for with a problem in place of the mux's bare words.
 func (s *server) explained(mux *http.ServeMux) http.Handler {
@@ -138,11 +140,11 @@ func (s *server) explained(mux *http.ServeMux) http.Handler {
 		h.ServeHTTP(probe, r)
 		if allow := probe.Header().Get("Allow"); allow != "" {
 			w.Header().Set("Allow", allow)
-			s.fail(w, r, wire.NewProblem(http.StatusMethodNotAllowed, wire.CodeMethodNotAllowed,
+			s.Fail(w, r, wire.NewProblem(http.StatusMethodNotAllowed, wire.CodeMethodNotAllowed,
 				fmt.Sprintf("%s cannot be used on %s; use %s", r.Method, webserver.Path(r), allow)))
 			return
 		}
-		s.fail(w, r, notFound("there is nothing at %s; the API is described at %s/openapi.json", webserver.Path(r), wire.Base))
+		s.Fail(w, r, endpoint.NotFound("there is nothing at %s; the API is described at %s/openapi.json", webserver.Path(r), wire.Base))
 	})
 }
 
@@ -160,6 +162,6 @@ func (d discarded) WriteHeader(int) {}
 
 // crossOrigin refuses what a browser sends from another site's page.
 func (s *server) crossOrigin(w http.ResponseWriter, r *http.Request) {
-	s.fail(w, r, wire.NewProblem(http.StatusForbidden, wire.CodeCrossOrigin,
+	s.Fail(w, r, wire.NewProblem(http.StatusForbidden, wire.CodeCrossOrigin,
 		fmt.Sprintf("%s %s was sent from another site's page; use the pages here, or the command line", r.Method, webserver.Path(r))))
 }

@@ -15,7 +15,10 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/api"
+	"github.com/holdfast/holdfast/web/api/access"
+	"github.com/holdfast/holdfast/web/api/scope"
 	"github.com/holdfast/holdfast/web/client"
+	"github.com/holdfast/holdfast/web/signin"
 	"github.com/holdfast/holdfast/web/ui"
 	"github.com/holdfast/holdfast/web/wire"
 )
@@ -150,17 +153,17 @@ func probes() map[string][]probe {
 // isolated is a server with something in both collections, and what lies in the other one.
 func isolated(t *testing.T) (*bench, foreign) {
 	t.Helper()
-	b := newBench(t, func(b *bench, o *api.Options) {
-		pages, err := ui.New(ui.Options{Registry: api.Scoped(b.store), Forms: api.NewForms(b.store), Log: slog.New(slog.DiscardHandler)})
-		must(t, err)
-		o.UI = pages
+	b := newBench(t, func(_ *bench, o *api.Options) {
+		o.UI = func(p api.ForPages) (http.Handler, error) {
+			return ui.New(ui.Options{Registry: p.Registry, Forms: p.Forms, Log: slog.New(slog.DiscardHandler)})
+		}
 	})
 	ctx := t.Context()
 	must(t, b.store.PutCollection(ctx, registry.Collection{
 		Mnemonic: "hiveb", Profile: registry.Profile{Name: beeMark, Owner: "ark:/99999/" + beeMark},
 	}, "test"))
 	must(t, b.store.AddToken(ctx, registry.Token{
-		ID: "hiveb", Hash: api.TokenHash("hf_bee"), Name: beeMark, Role: registry.RoleDepositor, Collections: []string{"hiveb"},
+		ID: "hiveb", Hash: signin.Hash("hf_bee"), Name: beeMark, Role: registry.RoleDepositor, Collections: []string{"hiveb"},
 	}))
 	b.preserve(t, "ark:/99999/mine", map[string]string{"producer/a": "mine"})
 	b.collection, b.mark = "hiveb", beeMark
@@ -206,7 +209,7 @@ func TestIsolation_EveryOperation(t *testing.T) {
 	nothing := unknown()
 	all := probes()
 	asked := strings.NewReplacer(`value="`+beeMark+`"`, "", "text="+beeMark, "") // the search field and its address
-	for id, roles := range api.Access() {
+	for id, roles := range access.Roles() {
 		list, known := all[id]
 		if !slices.Contains(roles, registry.RoleDepositor) {
 			continue
@@ -376,7 +379,7 @@ func TestIsolation_UploadInUseElsewhere(t *testing.T) {
 // Without a request's token nothing is seen: whoever reads past the handler reads nothing.
 func TestScoped_WithoutAToken(t *testing.T) {
 	b, theirs := isolated(t)
-	r := api.Scoped(b.store)
+	r := scope.New(b.store)
 	ctx := context.Background()
 	if page, err := r.Items(ctx, registry.ItemQuery{}); err != nil || len(page.Rows) > 0 {
 		t.Errorf("items %+v %v, want none", page, err)

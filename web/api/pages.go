@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/holdfast/holdfast/web/api/access"
+	"github.com/holdfast/holdfast/web/api/endpoint"
 	"github.com/holdfast/holdfast/web/wire"
 )
 
@@ -32,37 +34,34 @@ const endSessionPath = "/sessions/end"
 // uploadPages is where the pages of single uploads begin. Their forms remove them, which depositors may do, too.
 const uploadPages = "/uploads/"
 
-// pages serves the injected pages to whoever has signed in.
-func (s *server) pages() http.Handler {
-	ui := s.wholeIDs("", s.ui)
+// signedIn serves pages to whoever has signed in.
+func (s *server) signedIn(pages http.Handler) http.Handler {
+	pages = s.ids.Address("", s.Fail, pages)
 	// In front of all, so that nobody keeps a connection by a body that never ends, whether anybody reads it or not.
 	return s.bounded(mostForm, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, session, err := s.authenticate(r)
 		if err != nil && r.Header.Get("Authorization") == "" && s.signIn != nil && !s.signIn.Has(r) {
 			err = unauthenticated("sign in to see this page") // which a person reads, and no program
 		}
-		operation := pagesOperation
+		operation := access.Pages
 		switch {
 		case isForm(r) && strings.HasPrefix(r.URL.Path, uploadPages):
 			operation = "remove-upload"
 		case isForm(r) && r.URL.Path != endSessionPath:
-			operation = formsOperation
+			operation = access.Forms
 		}
 		if err == nil {
-			err = s.permitToken(token, operation)
+			err = s.access.PermitToken(token, operation)
 		}
 		if err == nil && isForm(r) {
 			err = sameOrigin(r)
 		}
-		ctx := withCaller(r.Context(), token, session)
-		c := callOf(ctx)
-		c.server = s
-		r = withoutReload(r.WithContext(withCall(ctx, c)))
+		r = withoutReload(r.WithContext(asCaller(r.Context(), token, session)))
 		if err != nil {
 			s.refusePage(w, r, err)
 			return
 		}
-		ui.ServeHTTP(w, r)
+		pages.ServeHTTP(w, r)
 	}))
 }
 
@@ -80,9 +79,9 @@ func withoutReload(r *http.Request) *http.Request {
 
 // refusePage says to a person why a page is not shown, and how to sign in.
 func (s *server) refusePage(w http.ResponseWriter, r *http.Request, err error) {
-	p := s.problem(r, err)
+	p := s.Problem(r, err)
 	if s.signIn == nil {
-		writeProblem(w, p)
+		endpoint.WriteProblem(w, p)
 		return
 	}
 	s.signIn.Refuse(w, r, err, p)

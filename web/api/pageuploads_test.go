@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/web/api"
+	"github.com/holdfast/holdfast/web/api/upload"
 	"github.com/holdfast/holdfast/web/client"
 	"github.com/holdfast/holdfast/web/wire"
 )
@@ -15,7 +15,7 @@ import (
 // An admin sees everybody's uploads with their quotas, and removes what no batch was submitted from; a depositor sees and
 // removes its own. Nobody else does.
 func TestUploadPages(t *testing.T) {
-	b := newBench(t, within(api.UploadLimits{TokenBytes: 4096, CollectionBytes: 8192, TenantOpen: 7}), withPages)
+	b := newBench(t, within(upload.Limits{TokenBytes: 4096, CollectionBytes: 8192, TenantOpen: 7}), withPages)
 	send := func(role registry.Role, name string, size int) string {
 		u, err := b.as(t, role).SendUpload(t.Context(), client.Upload{Filename: name, Body: strings.NewReader(strings.Repeat(name[:1], size)), Size: int64(size)})
 		must(t, err)

@@ -12,12 +12,13 @@ import (
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/web/api"
+	"github.com/holdfast/holdfast/web/api/scope"
 	"github.com/holdfast/holdfast/web/wire"
 )
 
 // failingRegistry fails what is read of items, as it is told to.
 type failingRegistry struct {
-	api.Registry
+	scope.Registry
 	err    error
 	panics bool
 }

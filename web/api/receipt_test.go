@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast/holdfast/receipt"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/api"
+	"github.com/holdfast/holdfast/web/api/scope"
 	"github.com/holdfast/holdfast/web/wire"
 )
 
@@ -93,7 +94,7 @@ func TestReceipt_InventoryChanged(t *testing.T) {
 
 // altered is a Registry whose inventory was changed behind its back.
 type altered struct {
-	api.Registry
+	scope.Registry
 	file   func(*registry.File)
 	event  func(*registry.Premis)
 	object *registry.Object // the only one, with these rows

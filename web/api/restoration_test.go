@@ -14,9 +14,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/holdfast/holdfast/periodic/staging"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/storage"
-	"github.com/holdfast/holdfast/web/api"
 )
 
 // restoring asks for an object and takes the item, as a worker does.
@@ -162,7 +162,7 @@ func TestRestore_OfADeletedObject(t *testing.T) {
 
 func sweep(t *testing.T, b *bench) {
 	t.Helper()
-	must(t, (&api.StagingSweeper{Registry: b.store, Staging: b.staging, Log: slog.New(slog.DiscardHandler)}).Sweep(t.Context()))
+	must(t, (&staging.Sweeper{Registry: b.store, Staging: b.staging, Log: slog.New(slog.DiscardHandler)}).Sweep(t.Context()))
 }
 
 // What can be fetched, or is on its way, is left alone; the rest is removed, whoever has left it. Who reads goes on.

@@ -9,7 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/web/api"
+	"github.com/holdfast/holdfast/web/api/access"
+	"github.com/holdfast/holdfast/web/api/scope"
 )
 
 // The ids of what whole has: a1 and a2 in collection a, b1 in b.
@@ -21,7 +22,7 @@ const (
 
 // whole is a Registry with things of two collections. What it does not have itself must not be asked.
 type whole struct {
-	api.Registry
+	scope.Registry
 	prepared []registry.Graph
 }
 
@@ -76,9 +77,9 @@ func (w *whole) Prepare(_ context.Context, g registry.Graph) (registry.PreparedG
 
 func TestScoped(t *testing.T) {
 	w := &whole{}
-	r := api.Scoped(w)
-	ctx := api.WithToken(t.Context(), registry.Token{ID: "t", Role: registry.RoleDepositor, Collections: []string{"a"}})
-	all := api.WithToken(t.Context(), registry.Token{Role: registry.RoleViewer})
+	r := scope.New(w)
+	ctx := access.With(t.Context(), access.Caller{Token: registry.Token{ID: "t", Role: registry.RoleDepositor, Collections: []string{"a"}}})
+	all := access.With(t.Context(), access.Caller{Token: registry.Token{Role: registry.RoleViewer}})
 	notFound := func(what string, err error) {
 		t.Helper()
 		if !errors.Is(err, registry.ErrNotFound) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/api"
+	"github.com/holdfast/holdfast/web/api/scope"
 	"github.com/holdfast/holdfast/web/client"
 	"github.com/holdfast/holdfast/web/protocol"
 )
@@ -38,7 +39,7 @@ func (c datedConn) SetReadDeadline(t time.Time) error {
 
 // asked is a Registry that calls a function before it carries out a command or adds jobs.
 type asked struct {
-	api.Registry
+	scope.Registry
 	on func()
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/api"
+	"github.com/holdfast/holdfast/web/api/access"
 	"github.com/holdfast/holdfast/web/client"
 	"github.com/holdfast/holdfast/web/protocol"
 	"github.com/holdfast/holdfast/web/wire"
@@ -40,7 +41,7 @@ func TestAccess_ByStage(t *testing.T) {
 	var spec specified
 	must(t, json.Unmarshal(text, &spec))
 	b := newBench(t)
-	table := api.StagesOf()
+	table := access.Stages()
 	asked, refused := 0, 0
 	for _, stage := range registry.Stages() {
 		secret := b.serving(t, "worker "+string(stage), stage)
@@ -79,7 +80,7 @@ func TestAccess_ByStage(t *testing.T) {
 // TestAccess_StagesPrinciples: whatever the table says, no worker acts in another's name, and what changes a thing for good is done by the one
 // stage that it is the duty of.
 func TestAccess_StagesPrinciples(t *testing.T) {
-	table := api.StagesOf()
+	table := access.Stages()
 	for id, stages := range table {
 		if len(stages) > 8 {
 			t.Errorf("%s is allowed to %d stages; is it needed by so many?", id, len(stages))

@@ -19,7 +19,9 @@ import (
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/web/api"
+	"github.com/holdfast/holdfast/web/api/submission"
 	"github.com/holdfast/holdfast/web/client"
+	"github.com/holdfast/holdfast/web/signin"
 	"github.com/holdfast/holdfast/web/wire"
 )
 
@@ -59,7 +61,9 @@ func TestSubmit_URL(t *testing.T) {
 
 // mailing lets depositors have mails sent to a domain, to a few addresses a day.
 func mailing(domain string) func(*bench, *api.Options) {
-	return func(_ *bench, o *api.Options) { o.Mails = api.MailLimits{Domains: []string{domain}, TokenDaily: 3} }
+	return func(_ *bench, o *api.Options) {
+		o.Mails = submission.MailLimits{Domains: []string{domain}, TokenDaily: 3}
+	}
 }
 
 // Whoever has a depositor's token can have mails sent where somebody allowed it, and to a few addresses a day.
@@ -67,7 +71,7 @@ func TestSubmit_MailsOfOthers(t *testing.T) {
 	b := newBench(t, mailing("b.test"))
 	b.pass(25*time.Hour - b.now().Sub(b.now().UTC().Truncate(24*time.Hour))) // so that no midnight is near
 	must(t, b.store.AddToken(t.Context(), registry.Token{
-		ID: "ann", Hash: api.TokenHash("hf_secret_of_ann"), Name: "ann@home.test", Role: registry.RoleDepositor, Collections: []string{"default"},
+		ID: "ann", Hash: signin.Hash("hf_secret_of_ann"), Name: "ann@home.test", Role: registry.RoleDepositor, Collections: []string{"default"},
 	}))
 	ann := client.New(b.server.URL, "hf_secret_of_ann", client.Options{})
 	t.Cleanup(ann.Close)

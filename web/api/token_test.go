@@ -14,7 +14,9 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/api"
+	"github.com/holdfast/holdfast/web/api/access"
 	"github.com/holdfast/holdfast/web/client"
+	"github.com/holdfast/holdfast/web/signin"
 	"github.com/holdfast/holdfast/web/wire"
 )
 
@@ -59,7 +61,7 @@ func TestTokens(t *testing.T) {
 	must(t, err)
 	_, listed := b.send(t, http.MethodGet, "/api/v1/tokens", "")
 	for where, said := range map[string]string{"events": string(text), "log": b.log.String(), "list": listed} {
-		for _, s := range []string{made.Secret, api.TokenHash(made.Secret)} {
+		for _, s := range []string{made.Secret, signin.Hash(made.Secret)} {
 			if strings.Contains(said, s) {
 				t.Errorf("the %s has the token's secret or hash", where)
 			}
@@ -103,11 +105,11 @@ func TestAccess_Principles(t *testing.T) {
 	must(t, err)
 	var spec specified
 	must(t, json.Unmarshal(text, &spec))
-	access := api.Access()
+	roles := access.Roles()
 	described := []string{"pages", "forms", "abandon"}
-	for id := range api.StagesOf() {
-		if !slices.Equal(access[id], []registry.Role{registry.RoleWorker, registry.RoleAdmin}) {
-			t.Errorf("%v may %s, which is for workers", access[id], id)
+	for id := range access.Stages() {
+		if !slices.Equal(roles[id], []registry.Role{registry.RoleWorker, registry.RoleAdmin}) {
+			t.Errorf("%v may %s, which is for workers", roles[id], id)
 		}
 		described = append(described, id)
 	}
@@ -115,7 +117,7 @@ func TestAccess_Principles(t *testing.T) {
 		for method, op := range methods {
 			id := op.OperationID
 			described = append(described, id)
-			may := func(r registry.Role) bool { return slices.Contains(access[id], r) }
+			may := func(r registry.Role) bool { return slices.Contains(roles[id], r) }
 			// What somebody does about their own browsers changes nothing of what is kept here.
 			own := slices.Contains([]string{"create-sign-in-link", "end-session"}, id)
 			changes := method != "get" && method != "head" && method != "options" && !own
@@ -127,14 +129,14 @@ func TestAccess_Principles(t *testing.T) {
 				t.Errorf("a worker may %s", id)
 			case may(registry.RoleDepositor) && changes && !slices.Contains([]string{"upload", "continue-upload", "remove-upload", "submit-payload", "check", "prepare-graph", "seal-graph", "restore-object"}, id):
 				t.Errorf("a depositor may %s", id)
-			case strings.HasPrefix(path, "/tokens") && !slices.Equal(access[id], []registry.Role{registry.RoleAdmin}):
-				t.Errorf("%v may %s", access[id], id)
+			case strings.HasPrefix(path, "/tokens") && !slices.Equal(roles[id], []registry.Role{registry.RoleAdmin}):
+				t.Errorf("%v may %s", roles[id], id)
 			case strings.HasPrefix(path, "/audit") && (may(registry.RoleDepositor) || may(registry.RoleViewer)):
-				t.Errorf("%v may %s", access[id], id)
+				t.Errorf("%v may %s", roles[id], id)
 			}
 		}
 	}
-	for id := range access {
+	for id := range roles {
 		if !slices.Contains(described, id) {
 			t.Errorf("the access table has %s, which is no operation", id)
 		}

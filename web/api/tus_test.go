@@ -22,12 +22,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast/holdfast/periodic/staging"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/storage/s3"
 	"github.com/holdfast/holdfast/storage/s3/s3test"
 	"github.com/holdfast/holdfast/web/api"
+	"github.com/holdfast/holdfast/web/api/scope"
 	"github.com/holdfast/holdfast/web/wire"
 )
 
@@ -398,7 +400,7 @@ func TestTus_FromProcessToProcess(t *testing.T) {
 
 // unfinishing is a Registry that is gone at the moment an upload is recorded.
 type unfinishing struct {
-	api.Registry
+	scope.Registry
 	mu   sync.Mutex
 	left int
 }
@@ -490,7 +492,7 @@ func TestTus_Expires(t *testing.T) {
 	}
 	got, text := kept.bring(t, keptAt, 0, "hello")
 	wantOffset(t, got, text, http.StatusNoContent, 5)
-	sweeper := &api.StagingSweeper{Registry: b.store, Staging: b.staging, Log: slog.New(slog.DiscardHandler)}
+	sweeper := &staging.Sweeper{Registry: b.store, Staging: b.staging, Log: slog.New(slog.DiscardHandler)}
 	for deadline := time.Now().Add(time.Minute); ; {
 		must(t, sweeper.Sweep(t.Context()))
 		answer, _ := b.send(t, http.MethodHead, at, "", tusHeader()...)

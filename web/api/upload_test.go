@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/web/api"
+	"github.com/holdfast/holdfast/web/api/scope"
 	"github.com/holdfast/holdfast/web/client"
 	"github.com/holdfast/holdfast/web/wire"
 )
@@ -164,7 +165,7 @@ func TestUpload_NoSpace(t *testing.T) {
 }
 
 // forgetful is a Registry that cannot record uploads.
-type forgetful struct{ api.Registry }
+type forgetful struct{ scope.Registry }
 
 func (forgetful) FinishUpload(context.Context, registry.Upload) error { return os.ErrDeadlineExceeded }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/web/api"
+	"github.com/holdfast/holdfast/web/api/upload"
 	"github.com/holdfast/holdfast/web/client"
 	"github.com/holdfast/holdfast/web/wire"
 )
@@ -24,7 +25,7 @@ type sized struct {
 
 func (s sized) Space(context.Context) (storage.Space, error) { return s.space, nil }
 
-func within(l api.UploadLimits) func(*bench, *api.Options) {
+func within(l upload.Limits) func(*bench, *api.Options) {
 	return func(_ *bench, o *api.Options) { o.Uploads = l }
 }
 
@@ -43,7 +44,7 @@ func wantRefusal(t *testing.T, err error, status int, code wire.Code, words ...s
 }
 
 func TestUploadQuota_BeforeTheFirstByte(t *testing.T) {
-	b := newBench(t, within(api.UploadLimits{TokenBytes: 100}))
+	b := newBench(t, within(upload.Limits{TokenBytes: 100}))
 	send := func(role registry.Role, size int64) error {
 		_, err := b.as(t, role).SendUpload(t.Context(), client.Upload{Filename: "f", Body: strings.NewReader(strings.Repeat("x", int(size))), Size: size})
 		return err
@@ -73,7 +74,7 @@ func TestUploadQuota_BeforeTheFirstByte(t *testing.T) {
 // An upload of unknown length is cut off at its quota. What was acknowledged stays.
 func TestUploadQuota_UnknownLength(t *testing.T) {
 	const quota = 20 << 20
-	b := newBench(t, within(api.UploadLimits{TokenBytes: quota}))
+	b := newBench(t, within(upload.Limits{TokenBytes: quota}))
 	body := &io.LimitedReader{R: zeros{}, N: 16 * quota}
 	_, err := b.as(t, registry.RoleDepositor).SendUpload(t.Context(), client.Upload{Filename: "f", Body: body, Size: -1})
 	var p *wire.Problem
@@ -89,7 +90,7 @@ func TestUploadQuota_UnknownLength(t *testing.T) {
 }
 
 func TestUploadQuota_OfACollection(t *testing.T) {
-	b := newBench(t, within(api.UploadLimits{CollectionBytes: 1000, TenantOpen: 2}))
+	b := newBench(t, within(upload.Limits{CollectionBytes: 1000, TenantOpen: 2}))
 	bytes := int64(50)
 	c, err := b.store.Collection(t.Context(), "default")
 	must(t, err)
@@ -111,7 +112,7 @@ func TestUploadQuota_OfACollection(t *testing.T) {
 
 // An upload that was begun for no collection is refused when it is submitted to one whose quota is used up.
 func TestUploadQuota_OfTheCollectionSubmittedTo(t *testing.T) {
-	b := newBench(t, within(api.UploadLimits{CollectionBytes: 50}))
+	b := newBench(t, within(upload.Limits{CollectionBytes: 50}))
 	admin := b.as(t, registry.RoleAdmin) // whose uploads are for no collection
 	send := func(size int) string {
 		u, err := admin.SendUpload(t.Context(), client.Upload{Filename: "f", Body: strings.NewReader(strings.Repeat(strconv.Itoa(size%10), size)), Size: int64(size)})
@@ -135,7 +136,7 @@ func TestUploadQuota_OfTheCollectionSubmittedTo(t *testing.T) {
 }
 
 func TestUploads_ObeyTheThreshold(t *testing.T) {
-	b := newBench(t, within(api.UploadLimits{Full: 0.7, TokenBytes: -1}), func(_ *bench, o *api.Options) {
+	b := newBench(t, within(upload.Limits{Full: 0.7, TokenBytes: -1}), func(_ *bench, o *api.Options) {
 		o.Staging = sized{o.Staging, storage.Space{Total: 1000, Used: 100}}
 	})
 	send := func(size int64) error {

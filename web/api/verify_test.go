@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/web/api"
+	"github.com/holdfast/holdfast/web/api/scope"
 	"github.com/holdfast/holdfast/web/wire"
 )
 
@@ -90,7 +91,7 @@ func TestVerify_VersionNobodyRecorded(t *testing.T) {
 }
 
 // unreadable is a Registry that loses its record of files while an object is verified.
-type unreadable struct{ api.Registry }
+type unreadable struct{ scope.Registry }
 
 func (unreadable) FileHistory(context.Context, string, registry.FilePlace, int) ([]registry.File, error) {
 	return nil, errors.New("the database is away")

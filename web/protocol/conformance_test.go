@@ -22,6 +22,7 @@ import (
 	"github.com/holdfast/holdfast/web/api"
 	"github.com/holdfast/holdfast/web/client"
 	"github.com/holdfast/holdfast/web/protocol"
+	"github.com/holdfast/holdfast/web/signin"
 )
 
 const adminToken = "hf_secret_of_admin"
@@ -116,7 +117,7 @@ func (k knowing) TokenByHash(ctx context.Context, hash string) (registry.Token, 
 	return k.Store.TokenByHash(ctx, hash)
 }
 
-func hashOf(token string) string { return api.TokenHash(token) }
+func hashOf(token string) string { return signin.Hash(token) }
 
 // serverOf is the API in front of a store.
 func serverOf(t testing.TB, store registry.Store, now func() time.Time, around func(http.Handler) http.Handler) *httptest.Server {

@@ -197,7 +197,7 @@ func TestForms_None(t *testing.T) {
 
 // queue is a Registry that knows how the queue stands.
 type queue struct {
-	registry.Reading
+	ui.Registry
 	status registry.QueueStatus
 }
 

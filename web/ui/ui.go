@@ -7,6 +7,7 @@
 package ui
 
 import (
+	"context"
 	"embed"
 	"errors"
 	"fmt"
@@ -25,9 +26,20 @@ var pageFiles embed.FS
 //go:embed static/style.css
 var style []byte
 
+// Registry is what the pages read.
+type Registry interface {
+	registry.Consulting
+	registry.Telling
+	registry.Tracing
+	registry.Browsing
+	registry.Watching
+	// FeedEnd is as in registry.Following.
+	FeedEnd(ctx context.Context) (int64, error)
+}
+
 // Options says what to show. Registry and Log must be set.
 type Options struct {
-	Registry registry.Reading
+	Registry Registry
 	Forms    Forms   // what the buttons do; nil: there are none
 	Account  Account // who has signed in; nil: nobody is told
 	Uploads  Uploads // nil: there is no page of them
@@ -38,7 +50,7 @@ type Options struct {
 
 // pages is the handler's state; it never changes.
 type pages struct {
-	registry  registry.Reading
+	registry  Registry
 	forms     Forms
 	account   Account
 	uploads   Uploads

@@ -47,12 +47,12 @@ func newSite(t testing.TB) *site {
 	return &site{store: store, handler: handlerOf(t, store)}
 }
 
-func handlerOf(t testing.TB, r registry.Reading) http.Handler {
+func handlerOf(t testing.TB, r ui.Registry) http.Handler {
 	t.Helper()
 	return loggedHandler(t, r, slog.New(slog.DiscardHandler))
 }
 
-func loggedHandler(t testing.TB, r registry.Reading, log *slog.Logger) http.Handler {
+func loggedHandler(t testing.TB, r ui.Registry, log *slog.Logger) http.Handler {
 	t.Helper()
 	h, err := ui.New(ui.Options{Registry: r, Log: log, Version: "1.0"})
 	must(t, err)
@@ -242,10 +242,10 @@ func TestPages_LongPath(t *testing.T) {
 }
 
 // givenUp is a Registry in which the tries to tell every job's receiver were ended.
-type givenUp struct{ registry.Reading }
+type givenUp struct{ ui.Registry }
 
 func (g givenUp) Item(ctx context.Context, id string) (registry.WorkItem, error) {
-	it, err := g.Reading.Item(ctx, id)
+	it, err := g.Registry.Item(ctx, id)
 	it.Status, it.Commitment = registry.Completed, registry.Preserved
 	it.Results = map[string]json.RawMessage{registry.ResultUntold: json.RawMessage(`{"target": "https://gone.test", "actor": "ann <b>", "reason": "` + hostileReason + `"}`)}
 	return it, err
@@ -266,7 +266,7 @@ func TestPages_GivenUp(t *testing.T) {
 }
 
 // broken is a Registry that does not answer.
-type broken struct{ registry.Reading }
+type broken struct{ ui.Registry }
 
 func (broken) Items(context.Context, registry.ItemQuery) (registry.Page[registry.WorkItem], error) {
 	return registry.Page[registry.WorkItem]{}, errors.New("password=hunter2")

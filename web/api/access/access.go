@@ -1,0 +1,200 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/protocol"
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+// Pages stands for the pages in the access table.
+const Pages = "pages"
+
+// Forms stands for the buttons of the pages.
+const Forms = "forms"
+
+// Abandon stands for the act abandon, which command-item alone does not allow.
+const Abandon = "abandon"
+
+// Roles is who may do what: the roles of each operation, by its id. An operation that is missing here is nobody's, and
+// a test fails.
+func Roles() map[string][]registry.Role {
+	admin := []registry.Role{registry.RoleAdmin}
+	operator := []registry.Role{registry.RoleOperator, registry.RoleAdmin}
+	depositor := []registry.Role{registry.RoleDepositor, registry.RoleOperator, registry.RoleAdmin}
+	reader := []registry.Role{registry.RoleDepositor, registry.RoleViewer, registry.RoleOperator, registry.RoleAdmin}
+	overseer := []registry.Role{registry.RoleViewer, registry.RoleOperator, registry.RoleAdmin}
+	roles := map[string][]registry.Role{
+		"upload":          depositor,
+		"remove-upload":   depositor,
+		"continue-upload": depositor,
+		"upload-offset":   depositor,
+		"upload-protocol": depositor,
+		"list-uploads":    depositor,
+		"read-upload":     depositor,
+		"submit-payload":  depositor,
+		"prepare-graph":   depositor,
+		"seal-graph":      depositor,
+		"read-graph":      reader,
+		"check":           depositor,
+
+		"list-batches":       reader,
+		"read-batch":         reader,
+		"batch-progress":     reader,
+		"list-batch-jobs":    reader,
+		"batch-report":       reader,
+		"list-batch-reports": reader,
+		"batch-report-json":  reader,
+		"batch-report-csv":   reader,
+		"batch-report-jobs":  reader,
+
+		"list-items":     reader,
+		"count-items":    reader,
+		"list-failures":  reader,
+		"read-item":      reader,
+		"item-history":   reader,
+		"item-attempts":  reader,
+		"item-why":       reader,
+		"item-edges":     reader,
+		"command-item":   operator,
+		Abandon:          admin,
+		"redeliver-item": operator,
+		"bulk":           operator,
+
+		"queue-status":   reader,
+		"read-accepting": reader,
+		"set-accepting":  operator,
+		"search-orphans": operator,
+
+		"list-holds":  reader,
+		"add-hold":    operator,
+		"remove-hold": operator,
+
+		"list-collections": reader,
+		"read-collection":  reader,
+		"put-collection":   admin,
+
+		"list-profile-versions": reader,
+		"read-profile-version":  reader,
+
+		"list-credentials":  admin,
+		"put-credential":    admin,
+		"remove-credential": admin,
+
+		"list-subscriptions":  overseer,
+		"read-subscription":   overseer,
+		"put-subscription":    admin,
+		"remove-subscription": admin,
+		"rewind-subscription": admin,
+		"pause-subscription":  admin,
+		"resume-subscription": admin,
+
+		"list-subscription-credentials":  admin,
+		"put-subscription-credential":    admin,
+		"remove-subscription-credential": admin,
+
+		"list-workers": overseer,
+
+		"list-objects":   reader,
+		"read-object":    reader,
+		"object-files":   reader,
+		"object-content": reader,
+		"object-events":  reader,
+		"object-premis":  reader,
+		"object-receipt": reader,
+		"receipt-keys":   reader,
+		"verify-object":  operator,
+		"check-object":   operator,
+		"audit-object":   operator,
+
+		"audit-checkpoints": operator,
+		"accept-older":      admin,
+
+		"restore-object":   depositor,
+		"list-restores":    reader,
+		"read-restore":     reader,
+		"item-restore":     reader,
+		"restored-content": reader,
+
+		"list-deletions":    reader,
+		"ask-deletion":      operator,
+		"approve-deletion":  operator,
+		"withdraw-deletion": operator,
+
+		"list-tokens":  admin,
+		"create-token": admin,
+		"revoke-token": admin,
+
+		"create-sign-in-link": reader,
+		"list-sessions":       reader,
+		"end-session":         reader,
+
+		"events":     reader,
+		"list-feed":  reader,
+		"list-audit": operator,
+
+		Pages: reader,
+		Forms: operator,
+	}
+	worker := []registry.Role{registry.RoleWorker, registry.RoleAdmin}
+	for id := range Stages() {
+		roles[id] = worker
+	}
+	roles["own-token"] = registry.Roles()
+	return roles
+}
+
+// Stages are the operations that workers may ask, with the stages whose workers may; nil is every stage. What stands in no line is no
+// worker's. A worker's token may ask what the stages that it is good for need, and writes about an item only while it is the one that has
+// claimed it.
+func Stages() map[string][]registry.Stage {
+	out := map[string][]registry.Stage{}
+	for name, stages := range protocol.Stages() {
+		out[Worker(name)] = stages
+	}
+	return out
+}
+
+// Worker is the operation of a method of the workers' protocol.
+func Worker(method string) string { return strings.TrimPrefix(protocol.Path, "/") + method }
+
+// Table is who may do what, ready to be asked. It never changes.
+type Table struct {
+	Roles  map[string][]registry.Role
+	Stages map[string][]registry.Stage // whose workers may do an operation
+}
+
+// NewTable returns the table of all operations.
+func NewTable() *Table { return &Table{Roles: Roles(), Stages: Stages()} }
+
+// May says whether a token may do an operation, by its role and, if it is a worker's, by its stages.
+func (a *Table) May(t registry.Token, operation string) bool {
+	return slices.Contains(a.Roles[operation], t.Role) && (t.Role != registry.RoleWorker || t.Serves(a.Stages[operation]))
+}
+
+// Permit returns a problem unless the caller may do the operation.
+func (a *Table) Permit(ctx context.Context, operation string) error {
+	return a.PermitToken(Of(ctx).Token, operation)
+}
+
+// PermitToken returns a problem unless a token may do the operation.
+func (a *Table) PermitToken(t registry.Token, operation string) error {
+	if a.May(t, operation) {
+		return nil
+	}
+	if t.Role == registry.RoleWorker && slices.Contains(a.Roles[operation], t.Role) {
+		return forbidden("token %q is good for the stages %v, which do not need this (%s); use a token of a worker of one of the stages %v",
+			t.Name, t.Stages, operation, a.Stages[operation])
+	}
+	return forbidden("token %q has the role %s, which may not do this (%s); use a token with one of the roles %v",
+		t.Name, t.Role, operation, a.Roles[operation])
+}
+
+func forbidden(format string, args ...any) *wire.Problem {
+	return wire.NewProblem(http.StatusForbidden, wire.CodeForbidden, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,147 @@
+package account
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/api/access"
+	"github.com/holdfast/holdfast/web/api/endpoint"
+	"github.com/holdfast/holdfast/web/api/lookup"
+	"github.com/holdfast/holdfast/web/api/valid"
+	"github.com/holdfast/holdfast/web/signin"
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+func (s *Service) tokenRoutes() {
+	endpoint.Register(s.Server, endpoint.Operation{ID: "list-tokens", Method: http.MethodGet, Path: "/tokens", Summary: "List tokens, oldest first, without their secrets"}, s.tokens)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "own-token", Method: http.MethodGet, Path: "/token", Summary: "Show the token that asks, without its secret"}, s.ownToken)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "create-token", Method: http.MethodPost, Path: "/tokens", Status: http.StatusCreated, Summary: "Make a token; its secret is answered this once"}, s.createToken)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "revoke-token", Method: http.MethodDelete, Path: "/tokens/{id}", Summary: "Make a token useless from now on"}, s.revokeToken)
+}
+
+func (s *Service) tokens(ctx context.Context, _ *struct{}) (*endpoint.Output[registry.Page[registry.Token]], error) {
+	all, err := s.Registry.Tokens(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return endpoint.Listed(all), nil
+}
+
+func (s *Service) ownToken(ctx context.Context, _ *struct{}) (*endpoint.Output[registry.Token], error) {
+	return &endpoint.Output[registry.Token]{Body: access.Of(ctx).Token}, nil
+}
+
+type createTokenInput struct {
+	Body wire.TokenRequest
+}
+
+// createToken makes a token. There is no idempotency key, since a secret cannot be told twice: a repeat is refused by its
+// name, and whoever lost the answer revokes that token and makes another.
+func (s *Service) createToken(ctx context.Context, in *createTokenInput) (*endpoint.Output[wire.TokenResponse], error) {
+	made, err := makeToken(ctx, s.Registry, s.Now(), in.Body, access.Actor(ctx))
+	if err != nil {
+		return nil, err
+	}
+	s.Log.InfoContext(ctx, "token created", "token", made.Token.ID, "name", made.Token.Name, "role", string(made.Token.Role), "actor", access.Actor(ctx))
+	return &endpoint.Output[wire.TokenResponse]{Body: made}, nil
+}
+
+// MakeToken makes a token as the API does, in the name of actor, for whoever holds the database: the first token can be made
+// in no other way. The secret is in the answer and nowhere else.
+func MakeToken(ctx context.Context, r Registry, in wire.TokenRequest, actor string) (wire.TokenResponse, error) {
+	return makeToken(ctx, r, time.Now(), in, actor)
+}
+
+func makeToken(ctx context.Context, r Registry, now time.Time, in wire.TokenRequest, actor string) (wire.TokenResponse, error) {
+	tok := registry.Token{
+		ID: strings.ToLower(rand.Text()), Name: strings.TrimSpace(in.Name), Role: registry.Role(in.Role),
+		Collections: in.Collections, Stages: in.Stages, ExpiresAt: in.ExpiresAt, CreatedBy: actor,
+	}
+	if err := endpoint.Invalid("no token was made", tokenFaults(tok, now)...); err != nil {
+		return wire.TokenResponse{}, err
+	}
+	for _, c := range tok.Collections {
+		if _, err := lookup.Collection(ctx, r, c); err != nil {
+			return wire.TokenResponse{}, err
+		}
+	}
+	secret := "hf_" + rand.Text()
+	tok.Hash = signin.Hash(secret)
+	if err := r.AddToken(ctx, tok); err != nil {
+		return wire.TokenResponse{}, err
+	}
+	tok.CreatedAt = now.UTC()
+	return wire.TokenResponse{Token: tok, Secret: secret}, nil
+}
+
+func tokenFaults(tok registry.Token, now time.Time) []wire.Fault {
+	faults := append(valid.Text("body.name", tok.Name, 200), valid.OneOf("body.role", tok.Role, registry.Roles())...)
+	fault := func(location, format string, args ...any) {
+		faults = append(faults, wire.Fault{Location: location, Message: fmt.Sprintf(format, args...)})
+	}
+	if tok.Name == "" {
+		fault("body.name", "missing: whose token is it? It stands in the history with every act")
+	}
+	if slices.Contains([]string{"registry", "worker", "holdfast"}, tok.Name) {
+		fault("body.name", "%q is what the history calls a part of Holdfast; give another name", tok.Name)
+	}
+	if strings.HasPrefix(tok.Name, signin.ProviderPrefix) {
+		fault("body.name", "names that begin with %q are those of people who sign in at the OpenID provider; give another name", signin.ProviderPrefix)
+	}
+	switch {
+	case tok.Role == "":
+		fault("body.role", "missing: one of %v", registry.Roles())
+	case tok.Role == registry.RoleDepositor && len(tok.Collections) == 0:
+		fault("body.collections", "missing: a depositor's token is good for the collections that it names")
+	case tok.Role != registry.RoleDepositor && len(tok.Collections) > 0:
+		fault("body.collections", "only a depositor's token is bound to collections; the role %s sees all", tok.Role)
+	}
+	switch {
+	case tok.Role == registry.RoleWorker && len(tok.Stages) == 0:
+		fault("body.stages", "missing: a worker's token is good for the stages that it names (--stage on the command line), of %v", registry.Stages())
+	case tok.Role != "" && tok.Role != registry.RoleWorker && len(tok.Stages) > 0:
+		fault("body.stages", "only a worker's token is bound to stages; the role %s works at none", tok.Role)
+	}
+	for i, stage := range tok.Stages {
+		location := fmt.Sprintf("body.stages[%d]", i)
+		if faults = append(faults, valid.OneOf(location, stage, registry.Stages())...); slices.Contains(tok.Stages[:i], stage) {
+			fault(location, "%q stands here twice", stage)
+		}
+	}
+	const most = 100
+	if len(tok.Collections) > most {
+		fault("body.collections", "%d of them; at most %d can be kept", len(tok.Collections), most)
+	}
+	for i, c := range tok.Collections {
+		if slices.Contains(tok.Collections[:i], c) {
+			fault(fmt.Sprintf("body.collections[%d]", i), "%q stands here twice", c)
+		}
+	}
+	if tok.ExpiresAt != nil && !tok.ExpiresAt.After(now) {
+		fault("body.expires_at", "it is over already")
+	}
+	return faults
+}
+
+// TokenID names a token in a path.
+type TokenID struct {
+	ID string `path:"id" maxLength:"200"`
+}
+
+func (s *Service) revokeToken(ctx context.Context, in *TokenID) (*struct{}, error) {
+	err := s.Registry.RevokeToken(ctx, in.ID, access.Actor(ctx))
+	if errors.Is(err, registry.ErrNotFound) {
+		return nil, endpoint.NotFound("there is no token %q; list the tokens and give an id (not the secret)", in.ID)
+	}
+	if err == nil {
+		s.Log.InfoContext(ctx, "token revoked", "token", in.ID, "actor", access.Actor(ctx))
+	}
+	return nil, err
+}

@@ -1,0 +1,481 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/periodic/chore"
+	"github.com/holdfast/holdfast/receipt"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/web/api/endpoint"
+	"github.com/holdfast/holdfast/web/api/lookup"
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+// checkpointsKept is how many checkpoints stay in a storage.
+const checkpointsKept = 7
+
+// Chains is the record of events as a [Checkpointer] needs it.
+type Chains interface {
+	Record
+	// ChainEnds lists where the chains of events end, by object, after one.
+	ChainEnds(ctx context.Context, after string, limit int) ([]receipt.ChainEnd, error)
+	// SignCheckpoint signs; nil: nothing can be signed here.
+	SignCheckpoint(ctx context.Context, c receipt.Checkpoint) ([]byte, error)
+	// AcceptOlder notes who asks, or with approve who agrees to what, that the record is right although it is older than checkpoints; see
+	// sqlstore.Store.
+	AcceptOlder(ctx context.Context, a registry.Acceptance, approve bool, agreesTo, actor string) (registry.Acceptance, error)
+}
+
+// Record is the record of events as it is compared with a checkpoint.
+type Record interface {
+	PremisEvents(ctx context.Context, objectID, after string, limit int) (registry.Page[registry.Premis], error)
+	ReceiptKeys(ctx context.Context) ([]registry.ReceiptKey, error)
+}
+
+// Checkpointer writes a signed checkpoint of all chains of events into each storage, once a day (UTC). It first compares the record with the
+// newest checkpoint that lies there: one that does not hold is told, and never covered by a newer one, which would make what was
+// rewritten look right. It may run in several processes at once.
+type Checkpointer struct {
+	Registry Chains
+	Objects  ocfl.Roots
+	Log      *slog.Logger
+	Now      func() time.Time // nil: time.Now
+}
+
+// Run looks whether a checkpoint is due until ctx ends.
+func (c *Checkpointer) Run(ctx context.Context) {
+	chore.Chore{
+		Do: c.Make, Every: 10 * time.Minute, Log: c.Log,
+		Fails: "no checkpoint of the events can be made; holdfast object audit --all says more", Works: "checkpoints of the events are made again",
+	}.Run(ctx)
+}
+
+// Make writes the checkpoints that are due. A storage that fails does not keep another one's from being made.
+func (c *Checkpointer) Make(ctx context.Context) error {
+	var errs []error
+	for _, root := range c.Objects {
+		if err := c.make(ctx, root); err != nil {
+			errs = append(errs, fmt.Errorf("checkpoint in storage %q: %w", root.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Checkpointer) make(ctx context.Context, root ocfl.Named) error {
+	now := time.Now().UTC()
+	if c.Now != nil {
+		now = c.Now().UTC()
+	}
+	name := now.Format(time.DateOnly) + ".jsonl"
+	there, err := checkpointsIn(ctx, root)
+	if err != nil || len(there) > 0 && there[len(there)-1] >= name {
+		return err
+	}
+	before, err := Audit(ctx, c.Registry, root, "")
+	if err != nil {
+		return err
+	}
+	if !before.Valid {
+		return fmt.Errorf("the record is not what the checkpoint %s says (%s): none is written until that is cleared up", before.Name, verdictOf(before))
+	}
+	w := checkpointing{Chains: c.Registry, root: root, from: before.Name}
+	if made, err := w.write(ctx, name, now); err != nil || !made {
+		return err
+	}
+	for ; len(there) >= checkpointsKept; there = there[1:] {
+		if err := root.Store().Delete(ctx, root.CheckpointKey(there[0])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkpointing is the writing of a checkpoint into one storage.
+type checkpointing struct {
+	Chains
+	root   ocfl.Named
+	from   string            // the newest one there; what was accepted before stands in it. "": there is none
+	accept *receipt.Accepted // not nil: the record is older than that one, and is to be taken for right
+	lost   wire.Lost         // with accept: what is accepted as lost
+}
+
+// write writes a checkpoint, which is there whole or not at all. Without chains there is nothing to write.
+func (c *checkpointing) write(ctx context.Context, name string, at time.Time) (made bool, err error) {
+	out, err := c.root.Store().Create(ctx, c.root.CheckpointKey(name))
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, out.Abort()) }()
+	w := receipt.NewCheckpointWriter(out)
+	if err := c.carry(ctx, w); err != nil {
+		return false, err
+	}
+	empty := c.accept == nil
+	for after := ""; ; {
+		ends, err := c.ChainEnds(ctx, after, endpoint.StreamRows)
+		if err != nil {
+			return false, err
+		}
+		for _, e := range ends {
+			if err := w.Add(e); err != nil {
+				return false, err
+			}
+			after, empty = e.Object, false
+		}
+		if len(ends) < endpoint.StreamRows {
+			break
+		}
+	}
+	if empty {
+		return false, nil
+	}
+	signed, err := c.SignCheckpoint(ctx, w.End(at, c.root.Name))
+	if err != nil || signed == nil {
+		return false, err
+	}
+	if _, err := out.Write(signed); err != nil {
+		return false, err
+	}
+	_, err = out.Commit(ctx)
+	if errors.Is(err, storage.ErrExists) { // another process was first
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// carry writes what was accepted before, which is told for ever, and then what is accepted now, with its gaps.
+func (c *checkpointing) carry(ctx context.Context, w *receipt.CheckpointWriter) error {
+	if c.from == "" {
+		return nil
+	}
+	_, err := readCheckpoint(ctx, c.Chains, c.root, c.from, receipt.CheckpointLines{Accepted: w.Accept, Gap: w.Gap})
+	if err != nil || c.accept == nil {
+		return err
+	}
+	if err := w.Accept(*c.accept); err != nil {
+		return err
+	}
+	lost, err := lostSince(ctx, c.Chains, c.root, c.from, w.Gap)
+	if err == nil && lost.Digest != c.lost.Digest {
+		err = errNotOlder("the record has changed since it was looked at, so nothing was accepted: see to it that nothing writes, and ask again")
+	}
+	return err
+}
+
+// readCheckpoint reads a checkpoint in a storage and verifies it by the keys that this service ever signed with.
+func readCheckpoint(ctx context.Context, r Record, root ocfl.Named, name string, lines receipt.CheckpointLines) (receipt.Checkpoint, error) {
+	keys, err := trustedKeys(ctx, r)
+	if err != nil {
+		return receipt.Checkpoint{}, err
+	}
+	in, err := root.Store().Open(ctx, root.CheckpointKey(name), 0, -1)
+	if err != nil {
+		return receipt.Checkpoint{}, err
+	}
+	c, err := receipt.ReadCheckpoint(in, keys, lines)
+	return c, errors.Join(err, in.Close())
+}
+
+// checkpointsIn lists the checkpoints in a storage, oldest first.
+func checkpointsIn(ctx context.Context, root ocfl.Named) (names []string, err error) {
+	for info, err := range root.Store().List(ctx, root.CheckpointKey("")) {
+		if err != nil {
+			return nil, err
+		}
+		if name := strings.TrimPrefix(info.Key, root.CheckpointKey("")); strings.HasSuffix(name, ".jsonl") {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// mostCheckpointFaults is how many objects are named.
+const mostCheckpointFaults = 100
+
+// Audit compares the record with the newest checkpoint in a storage, of one object alone unless that is "". It holds a line of it at a
+// time. The error says that something could not be read, which is no verdict.
+func Audit(ctx context.Context, r Record, root ocfl.Named, only string) (wire.CheckpointAudit, error) {
+	a := wire.CheckpointAudit{Storage: root.Name, Valid: true, Faults: []wire.CheckpointFault{}}
+	there, err := checkpointsIn(ctx, root)
+	if err != nil || len(there) == 0 {
+		return a, err
+	}
+	return a, compareCheckpoint(ctx, r, root, there[len(there)-1], only, &a)
+}
+
+// compareCheckpoint compares the record with one checkpoint.
+func compareCheckpoint(ctx context.Context, r Record, root ocfl.Named, name, only string, a *wire.CheckpointAudit) error {
+	a.Name = name
+	told := func(object string) bool { return only == "" || object == only }
+	c, err := readCheckpoint(ctx, r, root, name, receipt.CheckpointLines{
+		Accepted: func(g receipt.Accepted) error {
+			a.Accepted = append(a.Accepted, wire.AcceptedGap{
+				At: g.At, Checkpoint: g.Checkpoint, AskedBy: g.AskedBy, ApprovedBy: g.ApprovedBy, Reason: g.Reason, Gaps: []wire.Gap{},
+			})
+			return nil
+		},
+		Gap: func(g receipt.Gap) error {
+			if len(a.Accepted) == 0 {
+				return fmt.Errorf("%w: a gap that nobody has accepted", receipt.ErrCheckpoint)
+			}
+			if at := &a.Accepted[len(a.Accepted)-1]; told(g.Object) {
+				at.Objects++
+				if len(at.Gaps) < mostCheckpointFaults {
+					at.Gaps = append(at.Gaps, wire.Gap{ObjectID: g.Object, First: g.After + 1, Last: g.To})
+				}
+			}
+			return nil
+		},
+		End: func(e receipt.ChainEnd) error {
+			if !told(e.Object) {
+				return nil
+			}
+			a.Objects++
+			return countEnd(a)(compareEnd(ctx, r, e))
+		},
+	})
+	if errors.Is(err, receipt.ErrCheckpoint) {
+		// Nothing that it says counts.
+		*a = wire.CheckpointAudit{Storage: root.Name, Name: name, Damage: err.Error(), Faults: []wire.CheckpointFault{}}
+		return nil
+	}
+	if err == nil && c.Storage != root.Name {
+		a.Valid, a.Damage = false, fmt.Sprintf("it was made for storage %q", c.Storage)
+	}
+	a.At, a.Heads = c.At, c.Heads
+	a.Accepted = slices.DeleteFunc(a.Accepted, func(g wire.AcceptedGap) bool { return only != "" && g.Objects == 0 })
+	return err
+}
+
+// endState is what the event is that a chain ended with when it was signed.
+type endState int
+
+const (
+	endSame endState = iota
+	endMissing
+	endRewritten
+)
+
+// compareEnd looks for the event that a chain ended with, and says in words what is wrong.
+func compareEnd(ctx context.Context, r Record, e receipt.ChainEnd) (endState, *wire.CheckpointFault, error) {
+	page, err := r.PremisEvents(ctx, e.Object, registry.AfterSeq(e.Seq-1), 1)
+	fault := &wire.CheckpointFault{ObjectID: e.Object, Event: e.Seq}
+	switch {
+	case err != nil:
+		return 0, nil, err
+	case len(page.Rows) == 0 || page.Rows[0].Seq != e.Seq:
+		fault.Message = "this event is missing: the end of the chain was cut off, or a backup from before the checkpoint was restored"
+		return endMissing, fault, nil
+	case page.Rows[0].Hash != e.Hash:
+		fault.Message = "the chain was rewritten: its hash here is " + page.Rows[0].Hash + ", and at the checkpoint it was " + e.Hash
+		fault.Rewritten = true
+		return endRewritten, fault, nil
+	}
+	return endSame, nil, nil
+}
+
+// countEnd adds what became of a chain's end to an audit.
+func countEnd(a *wire.CheckpointAudit) func(endState, *wire.CheckpointFault, error) error {
+	return func(state endState, fault *wire.CheckpointFault, err error) error {
+		switch {
+		case err != nil || state == endSame:
+			return err
+		case state == endMissing:
+			a.Older++
+		default:
+			a.Rewritten++
+		}
+		a.Valid = false
+		if len(a.Faults) < mostCheckpointFaults {
+			a.Faults = append(a.Faults, *fault)
+		}
+		return nil
+	}
+}
+
+// verdictOf says in words what is wrong.
+func verdictOf(a wire.CheckpointAudit) string {
+	if a.Damage != "" {
+		return a.Damage
+	}
+	return fmt.Sprintf("%d objects end before it, %d were rewritten", a.Older, a.Rewritten)
+}
+
+// trustedKeys are the keys that this service ever signed with.
+func trustedKeys(ctx context.Context, r Record) (keys []receipt.PublicKey, err error) {
+	rows, err := r.ReceiptKeys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range rows {
+		key, err := receipt.ParsePublicKey(row.PublicKey)
+		if err != nil {
+			return nil, fmt.Errorf("read receipt key %s: %w", row.ID, err)
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
+}
+
+// checkpointInput selects what is compared with the checkpoints.
+type checkpointInput struct {
+	Object string `query:"object" maxLength:"4096" doc:"Compare this object alone"`
+}
+
+// auditCheckpoints compares the record with the newest checkpoint in each storage.
+func (s *Service) auditCheckpoints(ctx context.Context, in *checkpointInput) (*endpoint.Output[wire.CheckpointReport], error) {
+	only := ""
+	if in.Object != "" {
+		o, err := lookup.Object(ctx, s.Registry, in.Object)
+		if err != nil {
+			return nil, err
+		}
+		only = o.ID
+	}
+	out := wire.CheckpointReport{Valid: true, Storages: []wire.CheckpointAudit{}}
+	for _, root := range s.Objects {
+		a, err := Audit(ctx, s.All, root, only)
+		if err != nil {
+			return nil, fmt.Errorf("read the checkpoints in storage %q: %w", root.Name, err)
+		}
+		out.Valid = out.Valid && a.Valid
+		out.Storages = append(out.Storages, a)
+	}
+	return &endpoint.Output[wire.CheckpointReport]{Body: out}, nil
+}
+
+// auditObject follows an object's chain of events from its beginning, and compares it with the signed receipts of all versions.
+func (s *Service) auditObject(ctx context.Context, in *lookup.ObjectID) (*endpoint.Output[wire.AuditReport], error) {
+	o, err := lookup.Object(ctx, s.Registry, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	report, err := s.auditChain(ctx, o)
+	if err == nil && !report.Valid {
+		s.Log.ErrorContext(ctx, "a chain of events was tampered with", "object", o.ID, "faults", len(report.Faults), "first", report.Faults[0].Message)
+	}
+	return &endpoint.Output[wire.AuditReport]{Body: report}, err
+}
+
+// auditChain is auditObject of an object with its versions.
+func (s *Service) auditChain(ctx context.Context, o registry.Object) (wire.AuditReport, error) {
+	a := &chainAudit{service: s, AuditReport: wire.AuditReport{ObjectID: o.ID, Faults: []wire.AuditFault{}}, ends: map[int64]map[string]int{}}
+	if err := a.receipts(ctx, o); err != nil {
+		return wire.AuditReport{}, err
+	}
+	if err := a.follow(ctx); err != nil {
+		return wire.AuditReport{}, err
+	}
+	a.Valid = len(a.Faults) == 0
+	return a.AuditReport, nil
+}
+
+type chainAudit struct {
+	service *Service
+	wire.AuditReport
+	// ends is which version's receipt has which hash of an event, by the event's number; 0 is before the first.
+	ends map[int64]map[string]int
+}
+
+func (a *chainAudit) fault(event int64, format string, args ...any) {
+	if len(a.Faults) < mostCheckpointFaults {
+		a.Faults = append(a.Faults, wire.AuditFault{Event: event, Message: fmt.Sprintf(format, args...)})
+	}
+}
+
+// receipts reads what the receipts say of the chain.
+func (a *chainAudit) receipts(ctx context.Context, o registry.Object) error {
+	keys, err := trustedKeys(ctx, a.service.All)
+	if err != nil {
+		return err
+	}
+	for _, v := range o.Versions {
+		kept, err := a.service.All.DepositReceipt(ctx, o.ID, v.Version)
+		if errors.Is(err, registry.ErrNotFound) {
+			continue // of a version from before there were any
+		} else if err != nil {
+			return err
+		}
+		a.Receipts++
+		h, err := receipt.VerifyHead(kept.Head, kept.Signature, keys)
+		if err != nil {
+			a.fault(0, "the receipt of version %d does not hold: %v", v.Version, err)
+			continue
+		}
+		if h.Object != o.ID || h.Version != v.Version {
+			a.fault(0, "the receipt of version %d is that of version %d of %s", v.Version, h.Version, h.Object)
+			continue
+		}
+		first, last := h.Events.First-1, h.Events.First+h.Events.Count-1
+		for seq, hash := range map[int64]string{first: h.Events.Before, last: h.Events.After} {
+			if a.ends[seq] == nil {
+				a.ends[seq] = map[string]int{}
+			}
+			a.ends[seq][hash] = v.Version
+		}
+	}
+	return nil
+}
+
+// follow goes along the chain and compares it with the receipts.
+func (a *chainAudit) follow(ctx context.Context) error {
+	a.compare(0, receipt.Zero)
+	err := eachEvent(ctx, a.service.All, a.ObjectID, a.fault, func(seq int64, hash string) {
+		a.Events++
+		a.compare(seq, hash)
+	})
+	if err != nil {
+		return err
+	}
+	for end, hashes := range a.ends { // what is left
+		for _, version := range hashes {
+			a.fault(end, "this event is missing, which the receipt of version %d ends with: the end of the chain was cut off", version)
+		}
+	}
+	slices.SortStableFunc(a.Faults, func(x, y wire.AuditFault) int { return int(x.Event - y.Event) })
+	return nil
+}
+
+// eachEvent goes along an object's chain and tells what is wrong with it. After a hash that is wrong it goes on with the one that stands there, so that
+// each change is told once.
+func eachEvent(ctx context.Context, r Record, object string, fault func(event int64, format string, args ...any), each func(seq int64, hash string)) error {
+	seq, hash := int64(0), receipt.Zero
+	for {
+		page, err := r.PremisEvents(ctx, object, registry.AfterSeq(seq), endpoint.StreamRows)
+		if err != nil {
+			return err
+		}
+		for _, row := range page.Rows {
+			if row.Seq != seq+1 {
+				fault(seq+1, "the next event in the chain is number %d: what was between is missing", row.Seq)
+			}
+			if want := receipt.EventOf(row).Hash(hash); row.Hash != want {
+				fault(row.Seq, "this event (%s), or the one before it, was changed: its hash is recorded as %s and comes to %s", row.Type, row.Hash, want)
+			}
+			seq, hash = row.Seq, row.Hash
+			each(seq, hash)
+		}
+		if len(page.Rows) == 0 {
+			return nil
+		}
+	}
+}
+
+// compare holds the hash of an event against the receipts that have it.
+func (a *chainAudit) compare(seq int64, hash string) {
+	for signed, version := range a.ends[seq] {
+		if signed != hash {
+			a.fault(seq, "the chain was rewritten: its hash here is %s, and the receipt of version %d has %s", hash, version, signed)
+		}
+	}
+	delete(a.ends, seq)
+}

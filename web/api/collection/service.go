@@ -1,0 +1,21 @@
+// Package collection serves collections and the versions of their profiles.
+package collection
+
+import (
+	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/api/endpoint"
+)
+
+// Service answers what is asked about collections. All fields must be set.
+type Service struct {
+	*endpoint.Server
+	Registry Registry
+	Objects  ocfl.Roots // the storages that a profile may name
+}
+
+// Registry is what a Service asks, limited to what the caller may see.
+type Registry interface {
+	registry.Collecting
+	registry.Profiling
+}

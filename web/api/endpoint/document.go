@@ -1,0 +1,82 @@
+package endpoint
+
+import (
+	"cmp"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+// Document puts an operation that huma does not serve into the specification, with an answer of type O.
+func Document[O any](s *Server, op *huma.Operation) {
+	s.DocumentAs(op, "application/json", s.api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[O](), true, ""))
+}
+
+// DocumentEmpty is [Document] for an operation whose answer has no body.
+func (s *Server) DocumentEmpty(op *huma.Operation) {
+	s.DocumentAs(op, "", nil)
+	op.Responses[strconv.Itoa(op.DefaultStatus)].Content = nil
+}
+
+// DocumentAs is [Document] for an answer of a content type of its own.
+func (s *Server) DocumentAs(op *huma.Operation, contentType string, schema *huma.Schema) {
+	schemas := s.api.OpenAPI().Components.Schemas
+	if op.DefaultStatus == 0 {
+		op.DefaultStatus = http.StatusOK
+	}
+	op.Responses = map[string]*huma.Response{
+		strconv.Itoa(op.DefaultStatus): {
+			Description: http.StatusText(op.DefaultStatus),
+			Content:     map[string]*huma.MediaType{contentType: {Schema: schema}},
+		},
+	}
+	for _, status := range op.Errors {
+		op.Responses[strconv.Itoa(status)] = &huma.Response{
+			Description: cmp.Or(http.StatusText(status), "Checksum Mismatch"), // the only one that is tus's own
+			Content: map[string]*huma.MediaType{
+				"application/problem+json": {Schema: schemas.Schema(reflect.TypeFor[wire.Problem](), true, "")},
+			},
+		}
+	}
+	s.api.OpenAPI().AddOperation(op)
+}
+
+// tags group the operations by what they are about. The first part of an operation's path says which group it is in.
+var tags = []struct {
+	tag   *huma.Tag
+	paths []string
+}{
+	{&huma.Tag{Name: "deposit", Description: "Hand in payloads: uploads (tus), submissions, judgements beforehand, graphs of submissions."}, []string{"uploads", "check", "graphs"}},
+	{&huma.Tag{Name: "batches", Description: "What became of submissions: progress, jobs, reports."}, []string{"batches"}},
+	{&huma.Tag{Name: "items", Description: "Jobs, batches and the items of acts: lists, history, causes of failures, acts."}, []string{"items", "failures", "bulk"}},
+	{&huma.Tag{Name: "queue", Description: "What waits and runs, holds, workers."}, []string{"queue", "holds", "workers", "orphans"}},
+	{&huma.Tag{Name: "objects", Description: "Preserved objects: versions, files, content, PREMIS, receipts, checks, restores, deletions."}, []string{"objects", "deletions", "receipt-keys", "checkpoints"}},
+	{&huma.Tag{Name: "collections", Description: "Collections with their profiles and credentials."}, []string{"collections"}},
+	{&huma.Tag{Name: "events", Description: "What happened: the feed, live events, the audit list, subscriptions."}, []string{"events", "feed", "audit", "subscriptions"}},
+	{&huma.Tag{Name: "access", Description: "Tokens, browsers' sessions, links to sign in."}, []string{"token", "tokens", "sessions", "sign-in-links"}},
+}
+
+// tagOf is the group of an operation. A path that no group has is a programmer's error.
+func tagOf(path string) string {
+	first := strings.Split(path, "/")[1]
+	for _, t := range tags {
+		if slices.Contains(t.paths, first) {
+			return t.tag.Name
+		}
+	}
+	panic("endpoint: no group of operations has " + path)
+}
+
+func allTags() []*huma.Tag {
+	out := make([]*huma.Tag, len(tags))
+	for i, t := range tags {
+		out[i] = t.tag
+	}
+	return out
+}

@@ -1,0 +1,68 @@
+package event
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/api/endpoint"
+	"github.com/holdfast/holdfast/web/api/redact"
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+func (s *Service) feedRoutes() {
+	get := http.MethodGet
+	endpoint.Register(s.Server, endpoint.Operation{ID: "list-feed", Method: get, Path: "/feed", Summary: "Events of all items after a cursor, oldest first; waits for one if asked to"}, s.feed)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "list-audit", Method: get, Path: "/audit", Summary: "What people did and were refused, newest first"}, s.audit)
+}
+
+type feedInput struct {
+	After       int64    `query:"after" minimum:"0" doc:"The cursor of the last event that was seen; all events when not given"`
+	Limit       int      `query:"limit" minimum:"1" maximum:"500" doc:"Rows of a page; 50 when not given"`
+	Types       []string `query:"types" maxItems:"50" doc:"Only events of these types"`
+	Item        string   `query:"item" id:"items" maxLength:"200" doc:"Only events of this item"`
+	Collections []string `query:"collections" maxItems:"500" doc:"Only events of items in these collections"`
+	Wait        int      `query:"wait" minimum:"0" maximum:"20" doc:"Seconds to wait for an event when there is none yet"`
+}
+
+func (s *Service) feed(ctx context.Context, in *feedInput) (*endpoint.Output[wire.Feed], error) {
+	q := registry.FeedQuery{After: in.After, ItemID: in.Item, Types: in.Types, Within: in.Collections, Limit: endpoint.Paging{Limit: in.Limit}.Size()}
+	waiting, cancel := s.Until(ctx, time.Duration(in.Wait)*time.Second)
+	defer cancel()
+	for {
+		f, err := s.feedPage(ctx, q)
+		if err != nil || len(f.Rows) > 0 || waiting.Err() != nil {
+			return &endpoint.Output[wire.Feed]{Body: f}, err
+		}
+		q.After = f.Next
+		if err := s.Registry.AwaitFeed(waiting, q.After); err != nil && waiting.Err() == nil {
+			return nil, err
+		}
+	}
+}
+
+// feedPage reads a page as it is shown.
+func (s *Service) feedPage(ctx context.Context, q registry.FeedQuery) (wire.Feed, error) {
+	p, err := registry.ReadFeed(ctx, s.Registry, q)
+	if err != nil {
+		return wire.Feed{}, err
+	}
+	redact.Events(p.Events)
+	return wire.Feed{Rows: append([]registry.Event{}, p.Events...), End: p.End, Next: p.Next}, nil
+}
+
+type auditInput struct {
+	endpoint.Paging
+	Actor string   `query:"actor" maxLength:"200" doc:"Only what this token did or was refused, by its name"`
+	Types []string `query:"types" maxItems:"50" doc:"Only entries of these types"`
+}
+
+func (s *Service) audit(ctx context.Context, in *auditInput) (*endpoint.Output[registry.Page[registry.Event]], error) {
+	rows, err := s.Registry.Audit(ctx, registry.AuditQuery{Actor: in.Actor, Types: in.Types, After: in.After, Limit: in.Size()})
+	if err != nil {
+		return nil, in.BadCursor(err)
+	}
+	redact.Events(rows.Rows)
+	return endpoint.Page(rows), nil
+}

@@ -1,0 +1,118 @@
+package item
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/api/access"
+	"github.com/holdfast/holdfast/web/api/endpoint"
+	"github.com/holdfast/holdfast/web/api/lookup"
+	"github.com/holdfast/holdfast/web/api/valid"
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+type commandInput struct {
+	lookup.ItemID
+	Key  string `header:"Idempotency-Key" maxLength:"200"`
+	Body wire.CommandRequest
+}
+
+func (s *Service) command(ctx context.Context, in *commandInput) (*endpoint.Output[registry.WorkItem], error) {
+	it, err := s.Registry.Item(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if registry.Act(in.Body.Act) == registry.ActAbandon {
+		if err := s.Permit(ctx, access.Abandon); err != nil {
+			return nil, err
+		}
+	}
+	faults := checkCommand(in.Body)
+	if route, ok := it.Route(); ok && in.Body.From != "" {
+		if stages := route.UpTo(it.Stage); !slices.Contains(stages, registry.Stage(in.Body.From)) {
+			faults = append(faults, wire.Fault{Location: "body.from", Message: fmt.Sprintf(
+				"%q is no stage that the item has been in; it may start again at one of %v", in.Body.From, stages)})
+		}
+	}
+	if err := endpoint.Invalid(fmt.Sprintf("item %s was left as it is", it.ID), faults...); err != nil {
+		return nil, err
+	}
+	it, err = s.Registry.Command(ctx, registry.Command{
+		ItemID: it.ID, Act: registry.Act(in.Body.Act), From: registry.Stage(in.Body.From), Priority: in.Body.Priority,
+		Reason: in.Body.Reason, Confirmed: in.Body.Confirm, AgreesTo: in.Body.AgreesTo, Actor: access.Actor(ctx), IdempotencyKey: in.Key,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.Log.InfoContext(ctx, "item commanded", "item", it.ID, "act", in.Body.Act, "state", string(it.State), "actor", access.Actor(ctx))
+	return endpoint.Item(it)
+}
+
+// checkCommand says what is wrong with an act whatever it is asked of.
+func checkCommand(c wire.CommandRequest) []wire.Fault {
+	act := registry.Act(c.Act)
+	var faults []wire.Fault
+	fault := func(field, format string, args ...any) {
+		faults = append(faults, wire.Fault{Location: "body." + field, Message: fmt.Sprintf(format, args...)})
+	}
+	if acts := registry.AdminActs(); !slices.Contains(acts, act) {
+		fault("act", "%q is not one of %v", act, acts)
+	}
+	if c.AgreesTo != "" && act != registry.ActAbandon {
+		fault("agrees_to", "only abandon is agreed to")
+	}
+	if c.From != "" && act != registry.ActRequeue {
+		fault("from", "only requeue starts at a stage")
+	}
+	switch {
+	case act == registry.ActPriority && c.Priority == nil:
+		fault("priority", "missing: the new priority, lower first")
+	case act != registry.ActPriority && c.Priority != nil:
+		fault("priority", "only act priority sets one")
+	}
+	if act == registry.ActHold && strings.TrimSpace(c.Reason) == "" {
+		fault("reason", "missing: whoever finds an item held is shown why")
+	}
+	faults = append(faults, valid.Express("body.priority", c.Priority)...)
+	faults = append(faults, valid.Text("body.agrees_to", c.AgreesTo, valid.MaxText)...)
+	return append(faults, valid.Text("body.reason", c.Reason, valid.MaxText)...)
+}
+
+type bulkInput struct {
+	Key  string `header:"Idempotency-Key" maxLength:"200"`
+	Body wire.BulkRequest
+}
+
+func (s *Service) bulk(ctx context.Context, in *bulkInput) (*endpoint.Output[registry.WorkItem], error) {
+	b := in.Body
+	match, faults := queryOf("body.query", b.Query)
+	faults = append(faults, checkCommand(b.CommandRequest)...)
+	if registry.Act(b.Act) == registry.ActAbandon {
+		faults = append(faults, wire.Fault{Location: "body.act", Message: registry.AbandonOneByOne})
+	}
+	faults = append(faults, valid.OneOf("body.from", registry.Stage(b.From), registry.Stages())...)
+	if err := endpoint.Invalid("nothing was begun", faults...); err != nil {
+		return nil, err
+	}
+	it, err := s.Registry.Bulk(ctx, registry.BulkRequest{
+		Match: match, Act: registry.Act(b.Act), From: registry.Stage(b.From), Priority: b.Priority, Reason: b.Reason,
+		Confirmed: b.Confirm, Actor: access.Actor(ctx), IdempotencyKey: in.Key,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.Log.InfoContext(ctx, "bulk act begun", "item", it.ID, "act", b.Act, "actor", access.Actor(ctx))
+	return endpoint.Item(it)
+}
+
+// queryOf reads a query that must not be empty: nothing is done to everything by mistake.
+func queryOf(location, text string) (registry.Query, []wire.Fault) {
+	q, faults := valid.Query(location, text)
+	if len(faults) == 0 && len(q.Terms) == 0 {
+		faults = []wire.Fault{{Location: location, Message: "missing: which items are meant?"}}
+	}
+	return q, faults
+}

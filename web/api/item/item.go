@@ -1,0 +1,164 @@
+package item
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/api/access"
+	"github.com/holdfast/holdfast/web/api/endpoint"
+	"github.com/holdfast/holdfast/web/api/lookup"
+	"github.com/holdfast/holdfast/web/api/redact"
+	"github.com/holdfast/holdfast/web/api/scope"
+	"github.com/holdfast/holdfast/web/api/valid"
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+func (s *Service) itemRoutes() {
+	get := http.MethodGet
+	endpoint.Register(s.Server, endpoint.Operation{ID: "list-items", Method: get, Path: "/items", Summary: "List items, newest first; a batch's jobs in row order"}, s.items)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "count-items", Method: get, Path: "/items/count", Summary: "Count items by state"}, s.countItems)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "list-failures", Method: get, Path: "/failures", Summary: "Group failed items by their cause, the largest group first"}, s.failures)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "read-item", Method: get, Path: "/items/{id}", Summary: "Show an item"}, s.item)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "item-history", Method: get, Path: "/items/{id}/history", Summary: "What happened to an item"}, s.history)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "item-attempts", Method: get, Path: "/items/{id}/attempts", Summary: "The attempts of workers at an item"}, s.attempts)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "item-why", Method: get, Path: "/items/{id}/why", Summary: "What an item waits for"}, s.why)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "command-item", Method: http.MethodPost, Path: "/items/{id}/commands", Summary: "Ask an act of an item"}, s.command)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "redeliver-item", Method: http.MethodPost, Path: "/items/{id}/redeliveries", Summary: "Have it told again, to its collection's callback, how a job ended", Status: http.StatusAccepted}, s.redeliver)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "bulk", Method: http.MethodPost, Path: "/bulk", Summary: "Ask an act of every item that matches a query; an item of its own carries it out", Status: http.StatusAccepted}, s.bulk)
+}
+
+type itemsInput struct {
+	endpoint.Paging
+	endpoint.Matching
+	Action     registry.Action `query:"action"`
+	Parent     string          `query:"parent" id:"batches" maxLength:"200" doc:"Id of a batch: its jobs"`
+	Collection string          `query:"collection" maxLength:"200"`
+	Status     registry.Status `query:"status"`
+	Stage      registry.Stage  `query:"stage"`
+	Text       string          `query:"text" maxLength:"500" doc:"Part of the name or the note"`
+}
+
+// actions are those that there is a route for.
+func actions() (all []registry.Action) {
+	for _, r := range registry.Routes() {
+		all = append(all, r.Action)
+	}
+	return all
+}
+
+func (s *Service) items(ctx context.Context, in *itemsInput) (*endpoint.Output[registry.Page[registry.WorkItem]], error) {
+	match, wrong := in.Query()
+	faults := slices.Concat(
+		wrong,
+		valid.OneOf("query.action", in.Action, actions()),
+		valid.OneOf("query.status", in.Status, registry.Statuses()),
+		valid.OneOf("query.stage", in.Stage, registry.Stages()))
+	if err := endpoint.Invalid("the list cannot be made", faults...); err != nil {
+		return nil, err
+	}
+	return s.listItems(ctx, in.Paging, registry.ItemQuery{
+		Action: in.Action, ParentID: in.Parent, Collection: in.Collection, Status: in.Status, Stage: in.Stage, Text: in.Text, Match: match,
+	})
+}
+
+func (s *Service) listItems(ctx context.Context, p endpoint.Paging, q registry.ItemQuery) (*endpoint.Output[registry.Page[registry.WorkItem]], error) {
+	q.After, q.Limit = p.After, p.Size()
+	rows, err := s.Registry.Items(ctx, q)
+	if err != nil {
+		return nil, p.BadCursor(err)
+	}
+	for i := range rows.Rows {
+		if err := redact.Item(&rows.Rows[i]); err != nil {
+			return nil, err
+		}
+	}
+	return endpoint.Page(rows), nil
+}
+
+func (s *Service) item(ctx context.Context, in *lookup.ItemID) (*endpoint.Output[wire.Item], error) {
+	it, err := s.Registry.Item(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	attempts, err := s.Registry.Attempts(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	deliveries, err := s.Registry.Deliveries(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := redact.Item(&it); err != nil {
+		return nil, err
+	}
+	return &endpoint.Output[wire.Item]{Body: wire.Item{WorkItem: it, ResumePoint: registry.ResumePoint(it, attempts), Deliveries: deliveries}}, nil
+}
+
+type historyInput struct {
+	lookup.ItemID
+	After int64 `query:"after" minimum:"0" doc:"next of the page before"`
+	Limit int   `query:"limit" minimum:"1" maximum:"500" doc:"Rows of a page; 50 when not given"`
+}
+
+// history outlives the item: that of one that was purged is there, too.
+func (s *Service) history(ctx context.Context, in *historyInput) (*endpoint.Output[registry.Page[registry.Event]], error) {
+	if err := scope.Past(ctx, s.Registry, in.ID); err != nil {
+		return nil, err
+	}
+	limit := endpoint.Paging{Limit: in.Limit}.Size()
+	events, err := s.Registry.Events(ctx, in.ID, in.After, limit)
+	if err != nil {
+		return nil, err
+	}
+	p := registry.Page[registry.Event]{Rows: events}
+	redact.Events(events)
+	if len(events) == limit {
+		p.Next = strconv.FormatInt(events[limit-1].Seq, 10)
+	}
+	return endpoint.Page(p), nil
+}
+
+func (s *Service) attempts(ctx context.Context, in *lookup.ItemID) (*endpoint.Output[registry.Page[registry.Attempt]], error) {
+	if err := scope.Past(ctx, s.Registry, in.ID); err != nil {
+		return nil, err
+	}
+	attempts, err := s.Registry.Attempts(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return endpoint.Listed(attempts), nil
+}
+
+func (s *Service) why(ctx context.Context, in *lookup.ItemID) (*endpoint.Output[registry.Why], error) {
+	w, err := s.Registry.Why(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &endpoint.Output[registry.Why]{Body: w}, nil
+}
+
+type redeliverInput struct {
+	lookup.ItemID
+	Key  string `header:"Idempotency-Key" maxLength:"200"`
+	Body wire.RedeliverRequest
+}
+
+func (s *Service) redeliver(ctx context.Context, in *redeliverInput) (*endpoint.Output[registry.WorkItem], error) {
+	if err := endpoint.Invalid("nothing is told", valid.Text("body.reason", in.Body.Reason, valid.MaxText)...); err != nil {
+		return nil, err
+	}
+	if _, err := s.Registry.Item(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	it, err := s.Registry.Redeliver(ctx, registry.RedeliverRequest{
+		ItemID: in.ID, Reason: in.Body.Reason, Actor: access.Actor(ctx), IdempotencyKey: in.Key,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.Log.InfoContext(ctx, "told again", "item", in.ID, "by", it.ID, "actor", access.Actor(ctx))
+	return endpoint.Item(it)
+}

@@ -1,0 +1,146 @@
+package object
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/api/access"
+	"github.com/holdfast/holdfast/web/api/endpoint"
+	"github.com/holdfast/holdfast/web/api/lookup"
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+func (s *Service) objectRoutes() {
+	get := http.MethodGet
+	endpoint.Register(s.Server, endpoint.Operation{ID: "list-objects", Method: get, Path: "/objects", Summary: "List objects, newest first"}, s.listObjects)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "read-object", Method: get, Path: "/objects/{id}", Summary: "Show an object and its versions"}, s.object)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "object-files", Method: get, Path: "/objects/{id}/files", Summary: "The files of an object's version, by path"}, s.files)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "object-events", Method: get, Path: "/objects/{id}/events", Summary: "The preservation events of an object"}, s.premis)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "receipt-keys", Method: get, Path: "/receipt-keys", Summary: "The public keys of all receipts"}, s.receiptKeys)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "verify-object", Method: http.MethodPost, Path: "/objects/{id}/verify", Summary: "Read every byte of an object again and compare"}, s.verify)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "check-object", Method: http.MethodPost, Path: "/objects/{id}/fixity", Summary: "Have every stored file of an object checked in every storage, by items of action fixity", Status: http.StatusAccepted}, s.checkObject)
+}
+
+type objectsInput struct {
+	endpoint.Paging
+	Collection string `query:"collection" maxLength:"200"`
+	LocalID    string `query:"local_id" maxLength:"2000"`
+	Text       string `query:"text" maxLength:"500" doc:"Part of the ARK, the title or the creator"`
+}
+
+func (s *Service) listObjects(ctx context.Context, in *objectsInput) (*endpoint.Output[registry.Page[registry.Object]], error) {
+	rows, err := s.Registry.Objects(ctx, registry.ObjectQuery{
+		Collection: in.Collection, LocalID: in.LocalID, Text: in.Text, After: in.After, Limit: in.Size(),
+	})
+	if err != nil {
+		return nil, in.BadCursor(err)
+	}
+	return endpoint.Page(rows), nil
+}
+
+func (s *Service) object(ctx context.Context, in *lookup.ObjectID) (*endpoint.Output[registry.Object], error) {
+	o, err := lookup.Object(ctx, s.Registry, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &endpoint.Output[registry.Object]{Body: o}, nil
+}
+
+type filesInput struct {
+	lookup.ObjectID
+	endpoint.Paging
+	Version int `query:"version" minimum:"0" doc:"The newest when not given"`
+}
+
+func (s *Service) files(ctx context.Context, in *filesInput) (*endpoint.Output[registry.Page[registry.File]], error) {
+	o, err := lookup.Version(ctx, s.Registry, in.ID, in.Version)
+	if err != nil {
+		return nil, err
+	}
+	limit := in.Size()
+	files, err := s.Registry.Files(ctx, o.ID, o.Head, in.After, limit)
+	if err != nil {
+		return nil, err
+	}
+	p := registry.Page[registry.File]{Rows: files}
+	if len(files) == limit {
+		p.Next = files[limit-1].Path
+	}
+	return endpoint.Page(p), nil
+}
+
+type premisInput struct {
+	lookup.ObjectID
+	endpoint.Paging
+}
+
+func (s *Service) premis(ctx context.Context, in *premisInput) (*endpoint.Output[registry.Page[registry.Premis]], error) {
+	o, err := lookup.Object(ctx, s.Registry, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	events, err := s.Registry.PremisEvents(ctx, o.ID, in.After, in.Size())
+	if err != nil {
+		return nil, in.BadCursor(err)
+	}
+	return endpoint.Page(events), nil
+}
+
+// verify reads every byte of every replica of an object, one after the other, and compares what is in storage with the digests and
+// versions that the Registry recorded. Where these cannot be read any more, what the bytes come to by their own inventory is
+// told, and that it is no more than that.
+func (s *Service) verify(ctx context.Context, in *lookup.ObjectID) (*endpoint.Output[wire.VerifyReport], error) {
+	o, err := lookup.Readable(ctx, s.Registry, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	heads, err := s.replicasOf(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	v := wire.VerifyReport{ObjectID: o.ID, Recorded: o.Head, Valid: len(heads) > 0, Against: wire.AgainstRecord, Replicas: []wire.VerifyReplica{}, Faults: []wire.VerifyFault{}}
+	for i, h := range heads {
+		r, faults, err := s.verifyReplica(ctx, o, h)
+		if err != nil {
+			return nil, err
+		}
+		if i == 0 || r.Version < v.Version {
+			v.Version = r.Version
+		}
+		v.Valid = v.Valid && r.Valid
+		if r.Against != wire.AgainstRecord {
+			v.Against = r.Against
+		}
+		v.Files, v.Bytes = v.Files+r.Files, v.Bytes+r.Bytes
+		v.Replicas, v.Faults = append(v.Replicas, r), append(v.Faults, faults...)
+	}
+	v.At = s.Now().UTC()
+	s.Log.InfoContext(ctx, "object verified", "object", o.ID, "valid", v.Valid, "replicas", len(heads), "files", v.Files, "actor", access.Actor(ctx))
+	return &endpoint.Output[wire.VerifyReport]{Body: v}, nil
+}
+
+// versionNumber is the number in the name of an OCFL version.
+func versionNumber(name string) (int, bool) {
+	n, err := strconv.Atoi(strings.TrimPrefix(name, "v"))
+	return n, err == nil
+}
+
+type checkObjectInput struct {
+	lookup.ObjectID
+	Body wire.CheckObjectRequest
+}
+
+// checkObject has every file of an object looked at, and answers how things stand.
+func (s *Service) checkObject(ctx context.Context, in *checkObjectInput) (*endpoint.Output[registry.Object], error) {
+	o, err := lookup.Object(ctx, s.Registry, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Registry.AskForCheck(ctx, o.ID, in.Body.Reason, access.Actor(ctx)); err != nil {
+		return nil, err
+	}
+	return endpoint.Answered(s.Registry.Object(ctx, o.ID))
+}

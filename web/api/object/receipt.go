@@ -1,0 +1,153 @@
+package object
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/holdfast/holdfast/receipt"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/api/endpoint"
+	"github.com/holdfast/holdfast/web/api/lookup"
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+// receiptRoute adds GET /objects/{id}/versions/{version}/receipt.
+func (s *Service) receiptRoute() {
+	s.Stream(endpoint.Operation{
+		ID: "object-receipt", Method: http.MethodGet, Path: "/objects/{id}/versions/{version}/receipt",
+		Summary: "The signed deposit receipt of a version",
+	}, []*huma.Param{
+		objectParam(),
+		{Name: "version", In: "path", Required: true, Description: "The version's number; 0: the newest", Schema: &huma.Schema{Type: "integer"}},
+	}, "application/jsonl", func(r *http.Request) (*endpoint.Streamed, error) {
+		ctx := r.Context()
+		version, err := strconv.Atoi(r.PathValue("version"))
+		if err != nil || version < 0 {
+			return nil, endpoint.Invalid("no receipt was sent", wire.Fault{Location: "path.version", Message: "it is no version's number", Found: r.PathValue("version")})
+		}
+		o, err := lookup.Version(ctx, s.Registry, r.PathValue("id"), version)
+		if err != nil {
+			return nil, err
+		}
+		kept, err := s.Registry.DepositReceipt(ctx, o.ID, o.Head)
+		if errors.Is(err, registry.ErrNotFound) {
+			return nil, endpoint.NotFound("version %d of %s has no receipt: it was recorded by a Holdfast that signed none, and none can be made later", o.Head, o.ID)
+		} else if err != nil {
+			return nil, err
+		}
+		if err := s.chainReaches(ctx, kept); err != nil {
+			return nil, err
+		}
+		return &endpoint.Streamed{
+			ContentType: "application/jsonl", Filename: fmt.Sprintf("receipt-v%d.jsonl", o.Head),
+			Write: func(w io.Writer) error { return s.writeReceipt(ctx, w, kept) },
+		}, nil
+	})
+}
+
+// chainReaches refuses a receipt whose last event is gone. What was sent of it could not be told from a connection that broke off, after
+// which to try again is right.
+func (s *Service) chainReaches(ctx context.Context, kept registry.DepositReceipt) error {
+	if kept.LastEvent < kept.FirstEvent {
+		return nil // it holds none
+	}
+	page, err := s.All.PremisEvents(ctx, kept.ObjectID, registry.AfterSeq(kept.LastEvent-1), 1)
+	if err != nil || len(page.Rows) > 0 && page.Rows[0].Seq == kept.LastEvent {
+		return err
+	}
+	s.Log.ErrorContext(ctx, "the end of a chain of events was cut off", "object", kept.ObjectID, "event", kept.LastEvent)
+	return wire.NewProblem(http.StatusInternalServerError, wire.CodeDamaged, fmt.Sprintf(
+		"event %d of %s is missing, which the receipt of version %d was signed over: the end of the chain of events was cut off; have an operator run `holdfast object audit %s`",
+		kept.LastEvent, kept.ObjectID, kept.Version, kept.ObjectID))
+}
+
+// writeReceipt sends what is signed, and the lines that it was signed over. When they are not what they were then, all are sent,
+// so that whoever verifies them learns what was changed, and the connection breaks off.
+func (s *Service) writeReceipt(ctx context.Context, w io.Writer, kept registry.DepositReceipt) error {
+	head, err := receipt.ParseHeader(kept.Head)
+	if err != nil {
+		return fmt.Errorf("read receipt of version %d of %s: %w", kept.Version, kept.ObjectID, err)
+	}
+	out := bufio.NewWriterSize(w, 64<<10)
+	if _, err := out.Write(receipt.Head(kept.Head, kept.Signature)); err != nil {
+		return err
+	}
+	manifest, err := s.writeFiles(ctx, out, kept, head.Format)
+	if err != nil {
+		return err
+	}
+	end, err := s.writeEvents(ctx, out, kept, head.Events.Before)
+	if err != nil {
+		return err
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	if manifest.Digest() != head.Manifest || end != head.Events.After {
+		return fmt.Errorf("the inventory of version %d of %s is not what its receipt was signed over", kept.Version, kept.ObjectID)
+	}
+	return nil
+}
+
+func (s *Service) writeFiles(ctx context.Context, w io.Writer, kept registry.DepositReceipt, format int) (m receipt.Manifest, err error) {
+	for after := ""; ; {
+		files, err := s.Registry.Files(ctx, kept.ObjectID, kept.Version, after, endpoint.StreamRows)
+		if err != nil {
+			return m, err
+		}
+		for _, f := range files {
+			if _, err := w.Write(m.Add(receipt.FileOf(f, format))); err != nil {
+				return m, err
+			}
+			after = f.Path
+		}
+		if len(files) < endpoint.StreamRows {
+			return m, nil
+		}
+	}
+}
+
+// writeEvents returns the hash that the chain comes to.
+func (s *Service) writeEvents(ctx context.Context, w io.Writer, kept registry.DepositReceipt, hash string) (string, error) {
+	for after := kept.FirstEvent - 1; after < kept.LastEvent; {
+		// Nothing may be left out of what is hashed: whoever may see the object may see its receipt, which names no item.
+		page, err := s.All.PremisEvents(ctx, kept.ObjectID, registry.AfterSeq(after), endpoint.StreamRows)
+		if err != nil || len(page.Rows) == 0 {
+			return hash, err
+		}
+		for _, row := range page.Rows {
+			if row.Seq > kept.LastEvent {
+				return hash, nil
+			}
+			e := receipt.EventOf(row)
+			if _, err := w.Write(e.Line(row.Hash)); err != nil {
+				return hash, err
+			}
+			after, hash = e.Seq, e.Hash(hash)
+		}
+	}
+	return hash, nil
+}
+
+func (s *Service) receiptKeys(ctx context.Context, _ *struct{}) (*endpoint.Output[registry.Page[wire.ReceiptKey]], error) {
+	keys, err := s.Registry.ReceiptKeys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]wire.ReceiptKey, len(keys))
+	for i, k := range keys {
+		public, err := receipt.ParsePublicKey(k.PublicKey)
+		if err != nil {
+			return nil, fmt.Errorf("read receipt key %s: %w", k.ID, err)
+		}
+		out[i] = wire.ReceiptKey{ID: k.ID, PublicKey: k.PublicKey, PEM: public.PEM(), FirstUsedAt: k.FirstUsedAt}
+	}
+	return endpoint.Listed(out), nil
+}

@@ -1,0 +1,53 @@
+// Package object serves preserved objects: lists, files and their bytes, verification, receipts, PREMIS
+// documents, restores and deletions.
+package object
+
+import (
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/web/api/endpoint"
+)
+
+// Service answers what is asked about objects. All fields must be set.
+type Service struct {
+	*endpoint.Server
+	Registry Registry // limited to what the caller may see
+	All      All
+	Objects  ocfl.Roots
+	Staging  storage.Store // where what was restored lies
+}
+
+// Registry is what a Service asks.
+type Registry interface {
+	registry.Consulting
+	registry.Telling
+	registry.Browsing
+	registry.Attesting
+	registry.Requesting
+	registry.Deciding
+}
+
+// All is what a Service must know whoever asks; nothing of it is shown.
+type All interface {
+	registry.Browsing
+	registry.Collecting
+}
+
+// Routes adds the operations.
+func (s *Service) Routes() {
+	s.objectRoutes()
+	s.deletionRoutes()
+	s.restorationRoutes()
+	s.contentRoute()
+	s.restoredRoute()
+	s.receiptRoute()
+	s.premisRoute()
+}
+
+// objectParam is the object in a path.
+func objectParam() *huma.Param {
+	return &huma.Param{Name: "id", In: "path", Required: true, Description: "The object's ARK, percent-encoded", Schema: &huma.Schema{Type: "string"}}
+}

@@ -1,0 +1,69 @@
+package queue
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/api/access"
+	"github.com/holdfast/holdfast/web/api/endpoint"
+	"github.com/holdfast/holdfast/web/api/valid"
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+func (s *Service) queueRoutes() {
+	endpoint.Register(s.Server, endpoint.Operation{ID: "queue-status", Method: http.MethodGet, Path: "/queue", Summary: "What waits and runs in every stage"}, s.queueStatus)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "read-accepting", Method: http.MethodGet, Path: "/queue/accepting", Summary: "Whether submissions are taken"}, s.accepting)
+	endpoint.Register(s.Server, endpoint.Operation{
+		ID: "search-orphans", Method: http.MethodPost, Path: "/orphans", Status: http.StatusAccepted,
+		Summary: "Look for what belongs to nobody, by an item whose results.orphans tells what was found, and remove it if that is asked for",
+	}, s.searchOrphans)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "set-accepting", Method: http.MethodPut, Path: "/queue/accepting", Summary: "Take submissions, or refuse them for the time being"}, s.setAccepting)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "list-workers", Method: http.MethodGet, Path: "/workers", Summary: "List the workers that are alive"}, s.workers)
+}
+
+func (s *Service) queueStatus(ctx context.Context, _ *struct{}) (*endpoint.Output[registry.QueueStatus], error) {
+	q, err := s.Registry.QueueStatus(ctx)
+	if err != nil {
+		return nil, err
+	}
+	q.Stages = append([]registry.StageQueue{}, q.Stages...) // never null
+	return &endpoint.Output[registry.QueueStatus]{Body: q}, nil
+}
+
+func (s *Service) accepting(ctx context.Context, _ *struct{}) (*endpoint.Output[registry.Accepting], error) {
+	a, err := s.Registry.Accepting(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &endpoint.Output[registry.Accepting]{Body: a}, nil
+}
+
+type setAcceptingInput struct {
+	Body wire.AcceptingRequest
+}
+
+func (s *Service) setAccepting(ctx context.Context, in *setAcceptingInput) (*endpoint.Output[registry.Accepting], error) {
+	a := registry.Accepting{On: in.Body.On, Reason: strings.TrimSpace(in.Body.Reason), Actor: access.Actor(ctx)}
+	faults := valid.Text("body.reason", a.Reason, valid.MaxText)
+	if a.Reason == "" {
+		faults = append(faults, wire.Fault{Location: "body.reason", Message: "missing: whoever submits is shown why"})
+	}
+	if err := endpoint.Invalid("nothing was changed", faults...); err != nil {
+		return nil, err
+	}
+	if err := s.Registry.SetAccepting(ctx, a); err != nil {
+		return nil, err
+	}
+	s.Log.InfoContext(ctx, "accepting submissions changed", "on", a.On, "reason", a.Reason, "actor", a.Actor)
+	return s.accepting(ctx, nil)
+}
+
+func (s *Service) workers(ctx context.Context, _ *struct{}) (*endpoint.Output[registry.Page[registry.WorkerInfo]], error) {
+	all, err := s.Registry.Workers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return endpoint.Listed(all), nil
+}

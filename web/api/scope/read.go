@@ -1,0 +1,449 @@
+package scope
+
+import (
+	"context"
+	"errors"
+	"maps"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// Item implements registry.Reading.
+func (s scoped) Item(ctx context.Context, id string) (registry.WorkItem, error) {
+	v := s.sight(ctx)
+	it, err := v.item(ctx, id)
+	if err != nil {
+		return it, err
+	}
+	return it, v.maskItem(ctx, &it)
+}
+
+// maskItem leaves out of an item what it says of items that may not be seen.
+func (v sight) maskItem(ctx context.Context, it *registry.WorkItem) error {
+	if !v.limited() {
+		return nil
+	}
+	if it.HeldBy != nil {
+		h := *it.HeldBy // several items may share it
+		it.HeldBy = &h
+		if err := v.mask(ctx, &h.Reason); err != nil {
+			return err
+		}
+	}
+	return v.mask(ctx, &it.Note)
+}
+
+// Items implements registry.Reading.
+func (s scoped) Items(ctx context.Context, q registry.ItemQuery) (registry.Page[registry.WorkItem], error) {
+	v := s.sight(ctx)
+	q.Within = v.narrow(q.Within)
+	page, err := s.all.Items(ctx, q)
+	for i := range page.Rows {
+		if err == nil {
+			err = v.maskItem(ctx, &page.Rows[i])
+		}
+	}
+	return page, err
+}
+
+// CountItems implements registry.Reading.
+func (s scoped) CountItems(ctx context.Context, q registry.ItemQuery) (map[registry.State]int64, error) {
+	q.Within = s.sight(ctx).narrow(q.Within)
+	return s.all.CountItems(ctx, q)
+}
+
+// Failures implements registry.Reading.
+func (s scoped) Failures(ctx context.Context, q registry.ItemQuery) (registry.Page[registry.FailureGroup], error) {
+	v := s.sight(ctx)
+	q.Within = v.narrow(q.Within)
+	page, err := s.all.Failures(ctx, q)
+	for i := range page.Rows {
+		if err == nil {
+			err = v.mask(ctx, &page.Rows[i].Note, &page.Rows[i].Act)
+		}
+	}
+	return page, err
+}
+
+// Graph implements registry.Reading. Items that may not be seen are left out with their edges.
+func (s scoped) Graph(ctx context.Context, id string) (registry.GraphView, error) {
+	v := s.sight(ctx)
+	g, err := s.all.Graph(ctx, id)
+	if errors.Is(err, registry.ErrNotFound) {
+		return registry.GraphView{}, absent("graph", id)
+	}
+	if err != nil || !v.limited() {
+		return g, err
+	}
+	seen := map[string]bool{}
+	g.Items, _ = kept(g.Items, func(it registry.WorkItem) (bool, error) {
+		seen[it.ID] = v.sees(it.Collection)
+		return seen[it.ID], nil
+	})
+	if len(g.Items) == 0 {
+		return registry.GraphView{}, absent("graph", id)
+	}
+	for i := range g.Items {
+		if err := v.maskItem(ctx, &g.Items[i]); err != nil {
+			return registry.GraphView{}, err
+		}
+	}
+	maps.DeleteFunc(g.Keys, func(id, _ string) bool { return !seen[id] })
+	may := func(id string) (bool, error) {
+		if ok, known := seen[id]; known {
+			return ok, nil
+		}
+		return v.seesItem(ctx, id) // an item that was there before the graph
+	}
+	g.Edges, err = kept(g.Edges, func(e registry.Edge) (bool, error) {
+		if ok, err := may(e.ItemID); err != nil || !ok {
+			return false, err
+		}
+		return may(e.RequiresID)
+	})
+	return g, err
+}
+
+// Edges implements registry.Reading. Edges to items that may not be seen are left out.
+func (s scoped) Edges(ctx context.Context, itemID string) (requires, required []registry.Edge, err error) {
+	v := s.sight(ctx)
+	if _, err := v.item(ctx, itemID); err != nil {
+		return nil, nil, err
+	}
+	requires, required, err = s.all.Edges(ctx, itemID)
+	if err != nil || !v.limited() {
+		return requires, required, err
+	}
+	requires, err = kept(requires, func(e registry.Edge) (bool, error) { return v.seesItem(ctx, e.RequiresID) })
+	if err != nil {
+		return nil, nil, err
+	}
+	required, err = kept(required, func(e registry.Edge) (bool, error) { return v.seesItem(ctx, e.ItemID) })
+	return requires, required, err
+}
+
+// QueueStatus implements registry.Reading. Whoever does not see everything is told what may keep their own from starting,
+// and nothing of how much others have in the queue.
+func (s scoped) QueueStatus(ctx context.Context) (registry.QueueStatus, error) {
+	q, err := s.all.QueueStatus(ctx)
+	if v := s.sight(ctx); err != nil || !v.limited() {
+		q.Failing = v.subscriptions(q.Failing)
+		return q, err
+	}
+	return registry.QueueStatus{Accepting: q.Accepting, Paused: q.Paused}, nil
+}
+
+// Subscriptions implements registry.Subscribing.
+func (s scoped) Subscriptions(ctx context.Context) ([]registry.Subscription, error) {
+	all, err := s.all.Subscriptions(ctx)
+	return s.sight(ctx).subscriptions(all), err
+}
+
+// subscriptions is what is told of subscriptions: to whoever does not see everything nothing, and to whoever cannot change them
+// only whose the addresses are, since the path of one may be a secret.
+func (v sight) subscriptions(all []registry.Subscription) []registry.Subscription {
+	if v.limited() {
+		return nil
+	}
+	for i := range all {
+		if v.token.Role != registry.RoleAdmin {
+			all[i].Target = all[i].Receiver()
+		}
+	}
+	return all
+}
+
+// Holds implements registry.Reading. Whoever does not see everything is told of the holds that may cover their own; those
+// on volumes and workers are no business of theirs.
+func (s scoped) Holds(ctx context.Context) ([]registry.Hold, error) {
+	v := s.sight(ctx)
+	holds, err := s.all.Holds(ctx)
+	if err != nil || !v.limited() {
+		return holds, err
+	}
+	return kept(holds, func(h registry.Hold) (bool, error) {
+		switch h.Scope {
+		case registry.HoldAll, registry.HoldIngest, registry.HoldStage:
+			return len(v.within()) > 0, nil
+		case registry.HoldCollection:
+			return v.sees(h.Key), nil
+		case registry.HoldBatch, registry.HoldItem:
+			return v.seesItem(ctx, h.Key)
+		case registry.HoldVolume, registry.HoldWorker:
+		}
+		return false, nil
+	})
+}
+
+// BatchProgress implements registry.Reading.
+func (s scoped) BatchProgress(ctx context.Context, id string) (registry.BatchProgress, error) {
+	v := s.sight(ctx)
+	if _, err := v.item(ctx, id); err != nil {
+		return registry.BatchProgress{}, err
+	}
+	p, err := s.all.BatchProgress(ctx, id)
+	if err != nil {
+		return p, err
+	}
+	return p, v.mask(ctx, &p.Error)
+}
+
+// Why implements registry.Reading.
+func (s scoped) Why(ctx context.Context, id string) (registry.Why, error) {
+	v := s.sight(ctx)
+	if _, err := v.item(ctx, id); err != nil {
+		return registry.Why{}, err
+	}
+	w, err := s.all.Why(ctx, id)
+	if err != nil {
+		return w, err
+	}
+	return w, v.mask(ctx, &w.Sentence, &w.Actor, &w.Act)
+}
+
+// Events implements registry.Reading.
+func (s scoped) Events(ctx context.Context, itemID string, after int64, limit int) ([]registry.Event, error) {
+	return s.Feed(ctx, registry.FeedQuery{ItemID: itemID, After: after, Limit: limit})
+}
+
+// Feed implements registry.Reading.
+func (s scoped) Feed(ctx context.Context, q registry.FeedQuery) ([]registry.Event, error) {
+	v := s.sight(ctx)
+	q.Within = v.narrow(q.Within)
+	events, err := s.all.Feed(ctx, q)
+	for i := range events {
+		if err == nil {
+			var data string
+			data, err = v.masked(ctx, string(events[i].Data))
+			events[i].Data = []byte(data)
+		}
+	}
+	return events, err
+}
+
+// FeedEnd implements registry.Reading. A cursor says nothing of what lies before it.
+func (s scoped) FeedEnd(ctx context.Context) (int64, error) { return s.all.FeedEnd(ctx) }
+
+// AwaitFeed implements registry.Reading.
+func (s scoped) AwaitFeed(ctx context.Context, after int64) error { return s.all.AwaitFeed(ctx, after) }
+
+// Accepting implements registry.Reading. Whoever may submit is told.
+func (s scoped) Accepting(ctx context.Context) (registry.Accepting, error) {
+	return s.all.Accepting(ctx)
+}
+
+// Audit implements registry.Reading. There is none for those who do not see everything.
+func (s scoped) Audit(ctx context.Context, q registry.AuditQuery) (registry.Page[registry.Event], error) {
+	if s.sight(ctx).limited() {
+		return registry.Page[registry.Event]{}, nil
+	}
+	return s.all.Audit(ctx, q)
+}
+
+// Attempts implements registry.Reading. Those of an item that was purged are there, as its events are.
+func (s scoped) Attempts(ctx context.Context, itemID string) ([]registry.Attempt, error) {
+	v := s.sight(ctx)
+	if v.limited() {
+		if err := Past(ctx, s, itemID); err != nil {
+			return nil, err
+		}
+	}
+	attempts, err := s.all.Attempts(ctx, itemID)
+	for i := range attempts {
+		if err == nil {
+			err = v.mask(ctx, &attempts[i].Error)
+		}
+	}
+	return attempts, err
+}
+
+// ReportOf implements registry.Reading.
+func (s scoped) ReportOf(ctx context.Context, batchID string, closing int64) (registry.BatchReport, error) {
+	if _, err := s.sight(ctx).item(ctx, batchID); err != nil {
+		return registry.BatchReport{}, err
+	}
+	return s.all.ReportOf(ctx, batchID, closing)
+}
+
+// Reports implements registry.Reading.
+func (s scoped) Reports(ctx context.Context, batchID string, before int64, limit int) ([]registry.BatchReport, error) {
+	if _, err := s.sight(ctx).item(ctx, batchID); err != nil {
+		return nil, err
+	}
+	return s.all.Reports(ctx, batchID, before, limit)
+}
+
+// ReportJobs implements registry.Reading.
+func (s scoped) ReportJobs(ctx context.Context, q registry.ReportQuery) ([]registry.JobResult, error) {
+	v := s.sight(ctx)
+	if _, err := v.item(ctx, q.BatchID); err != nil {
+		return nil, err
+	}
+	jobs, err := s.all.ReportJobs(ctx, q)
+	for i := range jobs {
+		if err == nil {
+			err = v.mask(ctx, &jobs[i].Error, &jobs[i].Fix)
+		}
+	}
+	return jobs, err
+}
+
+// Object implements registry.Reading.
+func (s scoped) Object(ctx context.Context, id string) (registry.Object, error) {
+	return s.sight(ctx).object(ctx, id)
+}
+
+// Objects implements registry.Reading.
+func (s scoped) Objects(ctx context.Context, q registry.ObjectQuery) (registry.Page[registry.Object], error) {
+	q.Within = s.sight(ctx).narrow(q.Within)
+	return s.all.Objects(ctx, q)
+}
+
+// Deletions implements registry.Reading.
+func (s scoped) Deletions(ctx context.Context, q registry.DeletionQuery) (registry.Page[registry.Deletion], error) {
+	q.Within = s.sight(ctx).narrow(q.Within)
+	return s.all.Deletions(ctx, q)
+}
+
+// Files implements registry.Reading.
+func (s scoped) Files(ctx context.Context, objectID string, version int, after string, limit int) ([]registry.File, error) {
+	if _, err := s.sight(ctx).object(ctx, objectID); err != nil {
+		return nil, err
+	}
+	return s.all.Files(ctx, objectID, version, after, limit)
+}
+
+// FileHistory implements registry.Attesting.
+func (s scoped) FileHistory(ctx context.Context, objectID string, after registry.FilePlace, limit int) ([]registry.File, error) {
+	if _, err := s.sight(ctx).object(ctx, objectID); err != nil {
+		return nil, err
+	}
+	return s.all.FileHistory(ctx, objectID, after, limit)
+}
+
+// PremisEvents implements registry.Reading.
+func (s scoped) PremisEvents(ctx context.Context, objectID, after string, limit int) (registry.Page[registry.Premis], error) {
+	v := s.sight(ctx)
+	if _, err := v.object(ctx, objectID); err != nil {
+		return registry.Page[registry.Premis]{}, err
+	}
+	page, err := s.all.PremisEvents(ctx, objectID, after, limit)
+	if err != nil || !v.limited() {
+		return page, err
+	}
+	for i := range page.Rows {
+		e := &page.Rows[i]
+		if e.ItemID, err = v.seenID(ctx, e.ItemID); err != nil {
+			return page, err
+		}
+		if err := v.mask(ctx, &e.Detail); err != nil {
+			return page, err
+		}
+	}
+	return page, nil
+}
+
+// Restorations implements registry.Reading.
+func (s scoped) Restorations(ctx context.Context, objectID string, before, limit int) ([]registry.Restoration, error) {
+	v := s.sight(ctx)
+	if _, err := v.object(ctx, objectID); err != nil {
+		return nil, err
+	}
+	all, err := s.all.Restorations(ctx, objectID, before, limit)
+	for i := range all {
+		if err == nil {
+			err = v.restoration(ctx, &all[i])
+		}
+	}
+	return all, err
+}
+
+// RestorationOf implements registry.Reading.
+func (s scoped) RestorationOf(ctx context.Context, itemID string) (registry.Restoration, error) {
+	v := s.sight(ctx)
+	r, err := s.all.RestorationOf(ctx, itemID)
+	if err == nil {
+		_, err = v.object(ctx, r.ObjectID)
+	}
+	if errors.Is(err, registry.ErrNotFound) {
+		return registry.Restoration{}, absent("restore by item", itemID)
+	} else if err != nil {
+		return registry.Restoration{}, err
+	}
+	return r, v.restoration(ctx, &r)
+}
+
+// restoration leaves out of a restore the ids of items that may not be seen.
+func (v sight) restoration(ctx context.Context, r *registry.Restoration) (err error) {
+	if !v.limited() {
+		return nil
+	}
+	if r.ItemID, err = v.seenID(ctx, r.ItemID); err != nil {
+		return err
+	}
+	return v.mask(ctx, &r.Note)
+}
+
+// DepositReceipt implements registry.Attesting.
+func (s scoped) DepositReceipt(ctx context.Context, objectID string, version int) (registry.DepositReceipt, error) {
+	if _, err := s.sight(ctx).object(ctx, objectID); err != nil {
+		return registry.DepositReceipt{}, err
+	}
+	return s.all.DepositReceipt(ctx, objectID, version)
+}
+
+// ReceiptKeys implements registry.Attesting. They are public.
+func (s scoped) ReceiptKeys(ctx context.Context) ([]registry.ReceiptKey, error) {
+	return s.all.ReceiptKeys(ctx)
+}
+
+// Collection implements registry.Reading.
+func (s scoped) Collection(ctx context.Context, mnemonic string) (registry.Collection, error) {
+	c, err := s.all.Collection(ctx, mnemonic)
+	if errors.Is(err, registry.ErrNotFound) || err == nil && !s.sight(ctx).sees(c.Mnemonic) {
+		return registry.Collection{}, absent("collection", mnemonic)
+	}
+	return c, err
+}
+
+// ProfileVersions implements registry.Reading.
+func (s scoped) ProfileVersions(ctx context.Context, mnemonic string, before, limit int) ([]registry.ProfileVersion, error) {
+	if _, err := s.Collection(ctx, mnemonic); err != nil {
+		return nil, err
+	}
+	return s.all.ProfileVersions(ctx, mnemonic, before, limit)
+}
+
+// Collections implements registry.Reading.
+func (s scoped) Collections(ctx context.Context) ([]registry.Collection, error) {
+	v := s.sight(ctx)
+	all, err := s.all.Collections(ctx)
+	if err != nil || !v.limited() {
+		return all, err
+	}
+	return kept(all, func(c registry.Collection) (bool, error) { return v.sees(c.Mnemonic), nil })
+}
+
+// Workers implements registry.Reading. Whoever does not see everything is told how many there are and what they serve.
+func (s scoped) Workers(ctx context.Context) ([]registry.WorkerInfo, error) {
+	workers, err := s.all.Workers(ctx)
+	if err != nil || !s.sight(ctx).limited() {
+		return workers, err
+	}
+	for i, w := range workers {
+		workers[i] = registry.WorkerInfo{Capacity: w.Capacity, Draining: w.Draining, SeenAt: w.SeenAt}
+	}
+	return workers, nil
+}
+
+// Ping implements registry.Reading.
+func (s scoped) Ping(ctx context.Context) error { return s.all.Ping(ctx) }
+
+func (s scoped) Deliveries(ctx context.Context, itemID string) ([]registry.Delivery, error) {
+	if v := s.sight(ctx); v.limited() {
+		if err := Past(ctx, s, itemID); err != nil {
+			return nil, err
+		}
+	}
+	return s.all.Deliveries(ctx, itemID)
+}

@@ -1,0 +1,134 @@
+package scope
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// UploadByID implements registry.Submitting. An upload is in no collection yet: a depositor has those that its own token
+// brought, by the token's name, which no other token ever has.
+func (s scoped) UploadByID(ctx context.Context, id string) (registry.Upload, error) {
+	v := s.sight(ctx)
+	u, err := s.all.UploadByID(ctx, id)
+	if errors.Is(err, registry.ErrNotFound) || err == nil && v.limited() && u.CreatedBy != v.token.Name {
+		return registry.Upload{}, absent("upload", id)
+	}
+	return u, err
+}
+
+// RetireUpload implements registry.Submitting. No depositor's operation asks for it.
+func (s scoped) RetireUpload(ctx context.Context, uploadID, itself string) (bool, error) {
+	if s.sight(ctx).limited() {
+		return false, absent("upload", uploadID)
+	}
+	return s.all.RetireUpload(ctx, uploadID, itself)
+}
+
+// BatchesOf implements registry.Submitting.
+func (s scoped) BatchesOf(ctx context.Context, uploadID string) ([]registry.WorkItem, error) {
+	v := s.sight(ctx)
+	all, err := s.all.BatchesOf(ctx, uploadID)
+	if err != nil || !v.limited() {
+		return all, err
+	}
+	all = slices.DeleteFunc(all, func(it registry.WorkItem) bool { return !v.sees(it.Collection) })
+	for i := range all {
+		if err := v.maskItem(ctx, &all[i]); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// Submit implements registry.Submitting.
+func (s scoped) Submit(ctx context.Context, sub registry.Submission) (registry.Receipt, error) {
+	v := s.sight(ctx)
+	if err := v.submission(ctx, sub); err != nil {
+		return registry.Receipt{}, err
+	}
+	sub.IdempotencyKey = v.key(sub.IdempotencyKey)
+	return s.all.Submit(ctx, sub)
+}
+
+// Prepare implements registry.Submitting.
+func (s scoped) Prepare(ctx context.Context, g registry.Graph) (registry.PreparedGraph, error) {
+	v := s.sight(ctx)
+	for _, n := range g.Nodes {
+		if err := v.submission(ctx, n.Submission); err != nil {
+			return registry.PreparedGraph{}, err
+		}
+	}
+	if g.ID != "" {
+		if err := v.graph(ctx, g.ID); err != nil {
+			return registry.PreparedGraph{}, err
+		}
+	}
+	g.IdempotencyKey = v.key(g.IdempotencyKey)
+	return s.all.Prepare(ctx, g)
+}
+
+// Seal implements registry.Submitting.
+func (s scoped) Seal(ctx context.Context, graphID, actor string) error {
+	if err := s.sight(ctx).graph(ctx, graphID); err != nil {
+		return err
+	}
+	return s.all.Seal(ctx, graphID, actor)
+}
+
+// RequestObject makes an item about an object that may be seen.
+func (s scoped) RequestObject(ctx context.Context, r registry.ObjectRequest) (registry.WorkItem, error) {
+	v := s.sight(ctx)
+	if v.limited() {
+		if _, err := v.object(ctx, r.Spec.ObjectID); err != nil {
+			return registry.WorkItem{}, err
+		}
+	}
+	r.IdempotencyKey = v.key(r.IdempotencyKey)
+	return s.all.RequestObject(ctx, r)
+}
+
+// submission checks that all that a submission names may be seen.
+func (v sight) submission(ctx context.Context, sub registry.Submission) error {
+	if !v.sees(sub.Collection) {
+		return absent("collection", sub.Collection)
+	}
+	for _, r := range sub.Requires {
+		if r.ItemID == "" || !v.limited() {
+			continue
+		}
+		if _, err := v.item(ctx, r.ItemID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// graph checks that a graph may be built on: all that is in it may be seen.
+func (v sight) graph(ctx context.Context, id string) error {
+	if !v.limited() {
+		return nil
+	}
+	g, err := v.all.Graph(ctx, id)
+	if errors.Is(err, registry.ErrNotFound) {
+		return absent("graph", id)
+	} else if err != nil {
+		return err
+	}
+	theirs := func(it registry.WorkItem) bool { return !v.sees(it.Collection) }
+	if len(g.Items) == 0 || slices.ContainsFunc(g.Items, theirs) {
+		return absent("graph", id)
+	}
+	return nil
+}
+
+// key makes an idempotency key a token's own, so that nobody learns of another depositor's or spoils it. Those who see
+// everything share theirs.
+func (v sight) key(key string) string {
+	if key == "" || !v.limited() {
+		return key
+	}
+	return v.token.ID + " " + key
+}

@@ -1,0 +1,187 @@
+package submission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/source"
+	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/web/api/access"
+	"github.com/holdfast/holdfast/web/api/endpoint"
+	"github.com/holdfast/holdfast/web/api/lookup"
+	"github.com/holdfast/holdfast/web/api/valid"
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+func (s *Service) graphRoutes() {
+	endpoint.Register(s.Server, endpoint.Operation{
+		ID: "prepare-graph", Method: http.MethodPost, Path: "/graphs", Status: http.StatusCreated,
+		Refuses: []int{http.StatusTooManyRequests, http.StatusInsufficientStorage},
+		Summary: "Prepare submissions that depend on each other; nothing of them starts before the graph is sealed",
+	}, s.prepareGraph)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "seal-graph", Method: http.MethodPost, Path: "/graphs/{id}/seal", Summary: "Let a graph's items go"}, s.sealGraph)
+}
+
+type prepareInput struct {
+	Key       string `header:"Idempotency-Key" maxLength:"200" doc:"A repeat with the same key answers what the first one did"`
+	UserAgent string `header:"User-Agent"`
+	Body      wire.GraphRequest
+}
+
+// prepareGraph takes submissions in, all or none. What it answers is committed.
+func (s *Service) prepareGraph(ctx context.Context, in *prepareInput) (*endpoint.Output[registry.PreparedGraph], error) {
+	g := registry.Graph{ID: in.Body.GraphID, Actor: access.Actor(ctx), IdempotencyKey: in.Key}
+	faults := valid.Text("header.Idempotency-Key", in.Key, valid.MaxText)
+	for i, n := range in.Body.Nodes {
+		spec, wrong := specOf(n.SubmitRequest)
+		for _, f := range wrong {
+			f.Location = strings.Replace(f.Location, "body.", fmt.Sprintf("body.nodes[%d].", i), 1)
+			faults = append(faults, f)
+		}
+		faults = append(faults, valid.Text(fmt.Sprintf("body.nodes[%d].key", i), n.Key, valid.MaxText)...)
+		g.Nodes = append(g.Nodes, registry.Node{Key: n.Key, Submission: s.nodeSubmission(ctx, in, n, spec)})
+	}
+	faults = append(faults, uploadsTwice(in.Body.Nodes)...)
+	at := func(key string) string { return nodeLocation(g, key) }
+	if err := invalidGraph("nothing was prepared", g.Problems(), at, faults); err != nil {
+		return nil, err
+	}
+	done, err := s.acceptUploads(ctx, in.Body.Nodes, g)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	p, err := s.Registry.Prepare(ctx, g)
+	var wrong *registry.GraphError
+	if errors.As(err, &wrong) {
+		return nil, invalidGraph("nothing was prepared", []*registry.GraphError{wrong}, at, nil)
+	} else if err != nil {
+		return nil, err
+	}
+	s.Log.InfoContext(ctx, "graph prepared", "graph", p.GraphID, "items", len(p.Items), "actor", g.Actor)
+	return &endpoint.Output[registry.PreparedGraph]{Body: p}, nil
+}
+
+func (s *Service) nodeSubmission(ctx context.Context, in *prepareInput, n wire.NodeRequest, spec registry.Spec) registry.Submission {
+	if spec.Submitter == "" {
+		spec.Submitter = access.Actor(ctx)
+	}
+	spec.UserAgent = agent(in.UserAgent)
+	sub := registry.Submission{
+		Collection: n.Collection, Name: spec.Filename, Spec: spec, Priority: n.Priority, Actor: access.Actor(ctx), Force: true, Requires: n.Requires,
+		Mails: s.mailTerms(ctx),
+	}
+	if sub.Collection == "" {
+		sub.Collection = wire.DefaultCollection
+	}
+	return sub
+}
+
+// acceptUploads judges the uploads of a graph's nodes and notes in them what is known of their payloads. Until done is called
+// nobody else decides about these uploads.
+func (s *Service) acceptUploads(ctx context.Context, nodes []wire.NodeRequest, g registry.Graph) (done func(), err error) {
+	var taken []func()
+	release := func() {
+		for _, f := range taken {
+			f()
+		}
+	}
+	defer func() {
+		if err != nil {
+			release()
+		}
+	}()
+	var ids []string
+	for _, n := range nodes {
+		if n.UploadID != "" {
+			ids = append(ids, n.UploadID)
+		}
+	}
+	slices.Sort(ids) // so that two calls never wait for each other
+	for _, id := range ids {
+		f, err := s.Uploads.Take(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		taken = append(taken, f)
+	}
+	for i, n := range nodes {
+		if n.UploadID == "" {
+			continue
+		}
+		if err := s.acceptNode(ctx, n.UploadID, &g.Nodes[i].Submission); err != nil {
+			return nil, fmt.Errorf("node %q: %w", n.Key, err)
+		}
+	}
+	return release, nil
+}
+
+func (s *Service) acceptNode(ctx context.Context, id string, sub *registry.Submission) error {
+	u, err := s.uploadFor(ctx, id, sub)
+	if err != nil {
+		return err
+	}
+	_, err = s.Staging.Stat(ctx, source.UploadKey(id))
+	if errors.Is(err, storage.ErrNotFound) {
+		return endpoint.NotFound("upload %s (%s) is not here any more; send the file again", u.ID, u.Filename)
+	} else if err != nil {
+		return fmt.Errorf("look for upload %s: %w", id, err)
+	}
+	return s.accept(ctx, u, sub)
+}
+
+// uploadsTwice finds uploads that two nodes name: an upload is one batch's own, and is removed with it.
+func uploadsTwice(nodes []wire.NodeRequest) (faults []wire.Fault) {
+	first := map[string]string{}
+	for i, n := range nodes {
+		if n.UploadID == "" {
+			continue
+		}
+		if key, there := first[n.UploadID]; there {
+			faults = append(faults, wire.Fault{
+				Location: fmt.Sprintf("body.nodes[%d].upload_id", i), Message: fmt.Sprintf("it is node %q's; send the file again for this one", key),
+			})
+			continue
+		}
+		first[n.UploadID] = n.Key
+	}
+	return faults
+}
+
+func (s *Service) sealGraph(ctx context.Context, in *lookup.ItemID) (*struct{}, error) {
+	if err := s.Registry.Seal(ctx, in.ID, access.Actor(ctx)); err != nil {
+		return nil, err
+	}
+	s.Log.InfoContext(ctx, "graph sealed", "graph", in.ID, "actor", access.Actor(ctx))
+	return nil, nil //nolint:nilnil // huma answers 204
+}
+
+// nodeLocation is where in a request a node stands; the last of those with its key, which is the one too many.
+func nodeLocation(g registry.Graph, key string) string {
+	for i, n := range slices.Backward(g.Nodes) {
+		if key != "" && n.Key == key {
+			return fmt.Sprintf("body.nodes[%d]", i)
+		}
+	}
+	return "body.nodes"
+}
+
+// invalidGraph is the problem of a graph, or of a submission's requirements, in which this is wrong, and of what else is wrong
+// with the request; nil when nothing is. at is where in the request a node stands.
+func invalidGraph(what string, wrong []*registry.GraphError, at func(key string) string, others []wire.Fault) error {
+	if len(wrong) == 0 {
+		return endpoint.Invalid(what, others...)
+	}
+	var faults []wire.Fault
+	for _, e := range wrong {
+		faults = append(faults, endpoint.GraphFault(at(e.Key), e))
+	}
+	p := wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeGraph, what+"; correct what the errors name", append(faults, others...)...)
+	p.Cause = wire.CauseOf(wrong[0])
+	return p
+}

@@ -1,0 +1,194 @@
+package submission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast/holdfast/intake"
+	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/api/access"
+	"github.com/holdfast/holdfast/web/api/endpoint"
+	"github.com/holdfast/holdfast/web/api/lookup"
+	"github.com/holdfast/holdfast/web/api/upload"
+	"github.com/holdfast/holdfast/web/api/valid"
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+type submitInput struct {
+	Key       string `header:"Idempotency-Key" maxLength:"200" doc:"A repeat with the same key answers what the first one did"`
+	UserAgent string `header:"User-Agent"`
+	Body      wire.SubmitRequest
+}
+
+// submit takes a payload in. What it answers is committed: the batch is there, whatever happens next.
+func (s *Service) submit(ctx context.Context, in *submitInput) (*endpoint.Output[wire.SubmitResponse], error) {
+	spec, faults := specOf(in.Body)
+	faults = append(faults, valid.Text("header.Idempotency-Key", in.Key, valid.MaxText)...)
+	required := registry.Submission{Requires: in.Body.Requires}.Problems()
+	at := func(string) string { return "body.requires" }
+	if err := invalidGraph("nothing was submitted", required, at, faults); err != nil {
+		return nil, err
+	}
+	if spec.Submitter == "" {
+		spec.Submitter = access.Actor(ctx)
+	}
+	spec.UserAgent = agent(in.UserAgent)
+	sub := registry.Submission{
+		Collection: in.Body.Collection, Name: spec.Filename, Spec: spec, Priority: in.Body.Priority,
+		Actor: access.Actor(ctx), IdempotencyKey: in.Key, Force: in.Body.Force, Requires: in.Body.Requires, Mails: s.mailTerms(ctx),
+	}
+	if in.Body.Folder && sub.Name != "" {
+		sub.Name = strings.TrimSuffix(sub.Name, ".tar") + "/"
+	}
+	if sub.Collection == "" {
+		sub.Collection = wire.DefaultCollection
+	}
+	c, err := lookup.Collection(ctx, s.Registry, sub.Collection)
+	if err != nil {
+		return nil, err
+	}
+	if err = s.judgeARK(ctx, in.Body.ARK, c.Profile); err != nil {
+		return nil, err
+	}
+	var receipt registry.Receipt
+	if id := in.Body.UploadID; id != "" {
+		receipt, err = s.submitUpload(ctx, id, &sub)
+	} else {
+		receipt, err = s.Registry.Submit(ctx, sub)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.receipt(ctx, receipt, sub)
+}
+
+// receipt answers with what the batch is now, which for a duplicate may be over already.
+func (s *Service) receipt(ctx context.Context, r registry.Receipt, sub registry.Submission) (*endpoint.Output[wire.SubmitResponse], error) {
+	answer := wire.SubmitResponse{BatchID: r.BatchID, Duplicate: r.Duplicate, State: registry.StatePending, Type: sub.Spec.Type, NoMail: r.NoMail}
+	it, err := s.Registry.Item(ctx, r.BatchID)
+	switch {
+	case err == nil:
+		answer.State = it.State
+	case !r.Duplicate:
+		// It is in. To answer with an error now would make the depositor submit it again.
+		s.Log.WarnContext(ctx, "batch is committed but cannot be read", "batch", r.BatchID, "err", err)
+	default:
+		return nil, err
+	}
+	s.Log.InfoContext(ctx, "batch submitted", "batch", r.BatchID, "duplicate", r.Duplicate, "collection", sub.Collection,
+		"type", string(sub.Spec.Type), "actor", sub.Actor)
+	return &endpoint.Output[wire.SubmitResponse]{Body: answer}, nil
+}
+
+// agent keeps a User-Agent within bounds; a strange one is no reason to refuse a deposit.
+func agent(header string) string {
+	const most = 200
+	header = strings.ToValidUTF8(header, "\uFFFD")
+	if len(header) > most {
+		header = strings.ToValidUTF8(header[:most], "")
+	}
+	return header
+}
+
+// specOf turns a request into a spec, with every fault that it has.
+func specOf(r wire.SubmitRequest) (registry.Spec, []wire.Fault) {
+	spec := registry.Spec{
+		Mode: registry.Add, URL: r.URL, Filename: r.Filename, SizeBytes: -1, Submitter: r.Submitter,
+		Title: r.Title, Creator: r.Creator, Date: r.Date, Notify: r.Notify, LocalIDs: r.LocalIDs,
+	}
+	if r.Modified != nil {
+		spec.Modified = r.Modified.UTC().Truncate(time.Microsecond)
+	}
+	if r.Update {
+		spec.Mode = registry.Update
+	}
+	var faults []wire.Fault
+	add := func(more []wire.Fault) { faults = append(faults, more...) }
+	var f []wire.Fault
+	spec.Type, f = payloadType("body.type", r.Type)
+	add(f)
+	switch {
+	case r.URL == "" && r.UploadID == "":
+		add([]wire.Fault{{Location: "body.url", Message: "missing: give url, or upload_id of what was sent to POST " + upload.Path}})
+	case r.URL != "" && r.UploadID != "":
+		add([]wire.Fault{{Location: "body.upload_id", Message: "url is given too; a payload is the one or the other"}})
+	case r.UploadID != "":
+		spec.URL = registry.UploadURL(r.UploadID)
+		add(valid.Text("body.upload_id", r.UploadID, 200))
+	default:
+		f, name := urlFault("body.url", r.URL)
+		add(f)
+		if spec.Filename == "" {
+			spec.Filename = name
+		}
+	}
+	if r.Folder && r.UploadID == "" {
+		add([]wire.Fault{{Location: "body.folder", Message: "only an upload can be a folder that was packed to be sent; leave it out"}})
+	}
+	if r.Filename != "" {
+		add(valid.Name("body.filename", r.Filename))
+	}
+	spec.PrimaryID, f = objectARK("body.ark", r.ARK)
+	add(f)
+	spec.Digest, f = valid.Digest("body.digest", r.Digest)
+	add(f)
+	for _, t := range []struct{ location, text string }{
+		{"body.submitter", r.Submitter}, {"body.title", r.Title}, {"body.creator", r.Creator}, {"body.date", r.Date},
+	} {
+		add(valid.Text(t.location, t.text, valid.MaxText))
+	}
+	add(localIDFaults(r.LocalIDs))
+	add(updateFaults(spec))
+	add(valid.Mails("body.notify", r.Notify))
+	add(valid.Priority("body.priority", r.Priority))
+	return spec, faults
+}
+
+// updateFaults refuse an update that can never find its object.
+func updateFaults(spec registry.Spec) []wire.Fault {
+	if !spec.UpdatesNothing() {
+		return nil
+	}
+	return []wire.Fault{updatesNothing()}
+}
+
+func updatesNothing() wire.Fault {
+	return wire.Fault{Location: "body.update", Message: registry.ErrUpdatesNothing.Error()}
+}
+
+func localIDFaults(ids []string) (faults []wire.Fault) {
+	const most = 100
+	if len(ids) > most {
+		return []wire.Fault{{Location: "body.local_ids", Message: fmt.Sprintf("%d of them; at most %d can be kept", len(ids), most)}}
+	}
+	for i, id := range ids {
+		at := fmt.Sprintf("body.local_ids[%d]", i)
+		switch {
+		case strings.TrimSpace(id) == "":
+			faults = append(faults, wire.Fault{Location: at, Message: "it is empty"})
+		case slices.Contains(ids[:i], id):
+			faults = append(faults, wire.Fault{Location: at, Message: fmt.Sprintf("%q stands here twice", id), Found: id})
+		default:
+			faults = append(faults, valid.Text(at, id, valid.MaxText)...)
+		}
+	}
+	return faults
+}
+
+// judgeARK refuses a supplied ARK, which is one, when it is mistyped.
+func (s *Service) judgeARK(ctx context.Context, text string, p registry.Profile) error {
+	ark, err := mint.ParseARK(text)
+	if err != nil {
+		return nil //nolint:nilerr // none is given: a wrong one was refused before
+	}
+	err = s.ARKs.Judge(ctx, ark, p)
+	if wrong := (*intake.MistypedError)(nil); errors.As(err, &wrong) {
+		return endpoint.Invalid("the ARK is mistyped", wire.Fault{Location: "body.ark", Message: wrong.Error() + "; " + wrong.Remedy(), Found: text})
+	}
+	return err
+}

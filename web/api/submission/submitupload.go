@@ -1,0 +1,144 @@
+package submission
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/holdfast/holdfast/intake"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/source"
+	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/web/api/endpoint"
+	"github.com/holdfast/holdfast/web/api/lookup"
+	"github.com/holdfast/holdfast/web/api/upload"
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+// submitUpload judges an upload and submits it. An upload is one batch's own, and is removed with it; one that was
+// refused, or that brought what is here already, is removed at once.
+func (s *Service) submitUpload(ctx context.Context, id string, sub *registry.Submission) (registry.Receipt, error) {
+	// Who removes an upload must know that nobody submits it at the same time.
+	done, err := s.Uploads.Take(ctx, id)
+	if err != nil {
+		return registry.Receipt{}, err
+	}
+	defer done()
+	u, err := s.uploadFor(ctx, id, sub)
+	if err != nil {
+		return registry.Receipt{}, err
+	}
+	_, err = s.Staging.Stat(ctx, source.UploadKey(id))
+	if errors.Is(err, storage.ErrNotFound) {
+		return s.repeated(ctx, u, sub)
+	} else if err != nil {
+		return registry.Receipt{}, fmt.Errorf("look for upload %s: %w", id, err)
+	}
+	if err := s.accept(ctx, u, sub); err != nil {
+		return registry.Receipt{}, err
+	}
+	r, err := s.Registry.Submit(ctx, *sub)
+	if err == nil && r.Duplicate {
+		s.Uploads.Remove(ctx, u)
+	}
+	return r, err
+}
+
+// uploadFor finds an upload and notes in a submission what is known of it.
+func (s *Service) uploadFor(ctx context.Context, id string, sub *registry.Submission) (registry.Upload, error) {
+	u, err := s.Registry.UploadByID(ctx, id)
+	if errors.Is(err, registry.ErrNotFound) {
+		if in, err := s.Registry.IncomingByID(ctx, id); err == nil {
+			return u, wire.NewProblem(http.StatusConflict, wire.CodeConflict, upload.StillToCome(in))
+		}
+		return u, endpoint.NotFound("there is no upload %q; send the file to POST %s and give the id it answers", id, upload.Path)
+	} else if err != nil {
+		return u, err
+	}
+	if sub.Spec.Filename == "" {
+		sub.Spec.Filename, sub.Name = u.Filename, u.Filename
+	}
+	sub.Spec.SizeBytes = u.SizeBytes
+	return u, nil
+}
+
+// accept judges an upload, and removes it when it cannot be taken.
+func (s *Service) accept(ctx context.Context, u registry.Upload, sub *registry.Submission) error {
+	v, err := s.judge(ctx, u, sub)
+	_, refused := intake.AsRefusal(err)
+	if err == nil && sub.Spec.UpdatesUnnamed() && !v.NamesObject() {
+		err, refused = endpoint.Invalid("nothing was submitted", updatesNothing()), true
+	}
+	var wrong *wire.Problem
+	if refused || errors.As(err, &wrong) && wrong.Code == wire.CodeDigestMismatch {
+		s.Uploads.Remove(ctx, u)
+	}
+	return err
+}
+
+// judge settles what an upload is, and returns the verdict on whether it can be taken: an *intake.Refusal or a problem says that it cannot.
+func (s *Service) judge(ctx context.Context, u registry.Upload, sub *registry.Submission) (v intake.Report, err error) {
+	spec := &sub.Spec
+	if d := spec.Digest; d != nil && d.Algorithm == u.Digest.Algorithm && d.Value != u.Digest.Value {
+		p := endpoint.Unprocessable(wire.CodeDigestMismatch, "upload %s (%s) has the %s %s, not %s; the upload was removed; send it again, or correct the digest",
+			u.ID, u.Filename, d.Algorithm, u.Digest.Value, d.Value)
+		p.Faults = []wire.Fault{{Location: "body.digest", Message: "it is not that of the upload", Expected: d.Value, Found: u.Digest.Value}}
+		return v, p
+	}
+	c, err := lookup.Collection(ctx, s.Registry, sub.Collection)
+	if err != nil {
+		return v, err
+	}
+	sub.Limits = []registry.UploadLimit{s.Uploads.CollectionLimit(c)}
+	if v, err = s.verdict(ctx, u, spec.Type, c); err != nil {
+		return v, err
+	}
+	if err = v.RefusalFor(c.Profile); err != nil {
+		return v, fmt.Errorf("judge upload %s: %w", u.ID, err)
+	}
+	spec.Type = registry.PayloadType(v.Type)
+	return v, nil
+}
+
+// repeated answers for an upload whose bytes are gone: with its batch when this is what was submitted as that batch, so
+// that a depositor whose first answer was lost gets it now.
+func (s *Service) repeated(ctx context.Context, u registry.Upload, sub *registry.Submission) (registry.Receipt, error) {
+	batch, found, err := s.Uploads.BatchOf(ctx, u)
+	if err != nil {
+		return registry.Receipt{}, err
+	}
+	if found {
+		if found, err = s.Uploads.Sees(ctx, batch); err != nil {
+			return registry.Receipt{}, err
+		}
+	}
+	if !found {
+		return registry.Receipt{}, endpoint.NotFound("upload %s (%s) is not here any more; send the file again", u.ID, u.Filename)
+	}
+	var before registry.Spec
+	if err := json.Unmarshal(batch.Spec, &before); err != nil {
+		return registry.Receipt{}, fmt.Errorf("decode spec of item %s: %w", batch.ID, err)
+	}
+	now := sub.Spec
+	if now.Type == registry.AutoType {
+		now.Type = before.Type
+	}
+	// What the Registry filled in, and what does not describe the payload.
+	now.Profile, now.RouteVersion, now.SubmittedAt, now.UserAgent = before.Profile, before.RouteVersion, before.SubmittedAt, before.UserAgent
+	now.ProfileVersion, now.Force = before.ProfileVersion, before.Force
+	if batch.Collection != sub.Collection || !sameJSON(now, before) {
+		return registry.Receipt{}, wire.NewProblem(http.StatusConflict, wire.CodeConflict, fmt.Sprintf(
+			"upload %s was used up by batch %s, which was submitted with other arguments; send the file again", u.ID, batch.ID))
+	}
+	sub.Spec.Type = before.Type
+	return registry.Receipt{BatchID: batch.ID, Duplicate: true}, nil
+}
+
+func sameJSON(a, b registry.Spec) bool {
+	first, errA := json.Marshal(a)
+	second, errB := json.Marshal(b)
+	return errA == nil && errB == nil && bytes.Equal(first, second)
+}

@@ -1,0 +1,137 @@
+// Package valid judges the values in requests. Each function returns what is wrong with a value at a
+// location of the request, in words for people; nothing when it is good. It asks nobody: whether a
+// thing that is named exists is another question.
+package valid
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/holdfast/holdfast/checkm"
+	"github.com/holdfast/holdfast/fixity"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+// Limits on text, in bytes.
+const (
+	MaxText = 2000 // of a title, a reason and the like
+	MaxName = 255  // of a file's name: what file systems take
+)
+
+// Text returns a fault unless text is at most limit bytes of UTF-8 without control characters, which no title has and
+// every terminal obeys.
+func Text(location, text string, limit int) []wire.Fault {
+	switch bad := strings.IndexFunc(text, unicode.IsControl); {
+	case len(text) > limit:
+		return []wire.Fault{{Location: location, Message: fmt.Sprintf("%d bytes long; at most %d can be kept", len(text), limit)}}
+	case !utf8.ValidString(text):
+		return []wire.Fault{{Location: location, Message: "it is not UTF-8"}}
+	case bad >= 0:
+		return []wire.Fault{{Location: location, Message: fmt.Sprintf("byte %d is a control character (%q)", bad, text[bad])}}
+	}
+	return nil
+}
+
+// Name returns a fault unless name can be a file's name: it becomes part of the object.
+func Name(location, name string) []wire.Fault {
+	if faults := Text(location, name, MaxName); faults != nil {
+		return faults
+	}
+	switch {
+	case name == "." || name == "..", strings.ContainsRune(name, '/'):
+		return []wire.Fault{{Location: location, Message: "a file's name has no folders; give the last part alone", Found: name}}
+	}
+	for part := range strings.SplitSeq(name, `\`) {
+		if part == ".." {
+			return []wire.Fault{{Location: location, Message: `it has .. beside a backslash, which leads out of a folder on Windows; rename the file`, Found: name}}
+		}
+	}
+	return nil
+}
+
+// Priority returns a fault unless a submission or a profile may ask for the priority.
+func Priority(location string, priority *int) []wire.Fault {
+	return refused(location, registry.CheckPriority(priority))
+}
+
+// Express returns a fault unless an operator may ask for the priority.
+func Express(location string, priority *int) []wire.Fault {
+	return refused(location, registry.CheckExpress(priority))
+}
+
+func refused(location string, err error) []wire.Fault {
+	if err == nil {
+		return nil
+	}
+	return []wire.Fault{{Location: location, Message: err.Error()}}
+}
+
+// OneOf returns a fault unless value is one of those there are; nothing is the same as not to ask.
+func OneOf[T ~string](location string, value T, known []T) []wire.Fault {
+	if value == "" || slices.Contains(known, value) {
+		return nil
+	}
+	return []wire.Fault{{Location: location, Message: fmt.Sprintf("%q is not one of %v", value, known), Found: string(value)}}
+}
+
+// Digest returns a digest as it is kept: the algorithm's own name, lower-case hex.
+func Digest(location string, d *registry.Digest) (*registry.Digest, []wire.Fault) {
+	if d == nil {
+		return nil, nil
+	}
+	name, length, ok := checkm.Algorithm(d.Algorithm)
+	if ok {
+		_, err := fixity.New(name)
+		ok = err == nil
+	}
+	if !ok {
+		return nil, []wire.Fault{{
+			Location: location + ".algorithm", Message: fmt.Sprintf("%q is not one of %v", d.Algorithm, fixity.Algorithms()), Found: d.Algorithm,
+		}}
+	}
+	value := strings.ToLower(d.Value)
+	if _, err := hex.DecodeString(value); err != nil || len(value) != length {
+		return nil, []wire.Fault{{
+			Location: location + ".value", Message: fmt.Sprintf("a digest of %s has %d hex digits", name, length), Found: d.Value,
+		}}
+	}
+	return &registry.Digest{Algorithm: name, Value: value}, nil
+}
+
+// Mails returns a fault for each text that is no mail address, or one when there are too many.
+func Mails(location string, addresses []string) (faults []wire.Fault) {
+	if most := registry.MostMailAddresses; len(addresses) > most {
+		return []wire.Fault{{Location: location, Message: fmt.Sprintf("%d addresses; at most %d get a report", len(addresses), most)}}
+	}
+	for i, a := range addresses {
+		if _, err := registry.MailAddress(a); err != nil || len(a) > MaxText || Text("", a, MaxText) != nil {
+			faults = append(faults, wire.Fault{
+				Location: fmt.Sprintf("%s[%d]", location, i), Message: "it is no mail address", Found: a,
+			})
+		}
+	}
+	return faults
+}
+
+// Query reads a query, and says what is wrong with it at a location of the request.
+func Query(location, text string) (registry.Query, []wire.Fault) {
+	q, err := registry.ParseQuery(text)
+	var wrong *registry.QueryError
+	if errors.As(err, &wrong) {
+		return q, []wire.Fault{QueryFault(location, wrong)}
+	}
+	return q, nil
+}
+
+// QueryFault is what is wrong with a query at a location of the request.
+func QueryFault(location string, wrong *registry.QueryError) wire.Fault {
+	return wire.Fault{
+		Location: location, Column: wrong.Position, Message: wrong.Error(), Found: wrong.Word, Expected: strings.Join(wrong.Known, ", "),
+	}
+}

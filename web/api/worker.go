@@ -1,0 +1,38 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/api/access"
+	"github.com/holdfast/holdfast/web/api/endpoint"
+	"github.com/holdfast/holdfast/web/protocol"
+)
+
+// workerRoute serves the workers' protocol, which is no part of the specification. Admins may ask it, too.
+func (s *server) workerRoute() {
+	server := &protocol.Server{
+		Registry: s.registry, Fail: s.Fail, Problem: s.Problem, Until: s.Until,
+		Token: func(ctx context.Context) registry.Token { return access.Of(ctx).Token },
+	}
+	s.HandleFunc("POST "+protocol.Path+"{method}", func(w http.ResponseWriter, r *http.Request) {
+		name := endpoint.WorkerMethod(r)
+		if name == "" {
+			s.Fail(w, r, endpoint.NotFound("workers ask nothing at %s; are Registry and worker of the same version?", r.URL.Path))
+			return
+		}
+		if err := s.Permit(r.Context(), access.Worker(name)); err != nil {
+			s.Fail(w, r, err)
+			return
+		}
+		arguments, err := io.ReadAll(r.Body) // bounded has read it already
+		if err != nil {
+			s.Fail(w, r, fmt.Errorf("read the arguments of %s: %w", name, err))
+			return
+		}
+		server.Serve(w, r, name, arguments)
+	})
+}
