@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast/holdfast/cmd/holdfast/cli/clitest"
+	"github.com/holdfast/holdfast/cmd/holdfast/exit"
 	"github.com/holdfast/holdfast/registry"
 )
 
@@ -32,61 +34,61 @@ func TestActs(t *testing.T) {
 	}))
 	t.Cleanup(site.Close)
 	dir := up(t)
-	in := func(args ...string) result { t.Helper(); return holdfast(t, append(args, "--dir", dir)...) }
+	in := func(args ...string) clitest.Result { t.Helper(); return holdfast(t, append(args, "--dir", dir)...) }
 	state := func(id string) string {
 		t.Helper()
 		var it struct {
 			State string `json:"state"`
 		}
-		if err := json.Unmarshal([]byte(in("item", "show", id, "--json").wants(t, exitOK).out), &it); err != nil {
+		if err := json.Unmarshal([]byte(in("item", "show", id, "--json").Wants(t, exit.OK).Out), &it); err != nil {
 			t.Fatal(err)
 		}
 		return it.State
 	}
 	var batches, jobs []string
 	for _, name := range []string{"a", "b", "c"} {
-		s := in("submit", site.URL+"/"+name, "--type", "file", "--wait", "--json").wants(t, exitContent).summary(t)
+		s := in("submit", site.URL+"/"+name, "--type", "file", "--wait", "--json").Wants(t, exit.Content).Summary(t)
 		batches, jobs = append(batches, s.BatchID), append(jobs, s.Jobs[0].ItemID)
 	}
 
 	t.Run("abandon is asked for one by one", func(t *testing.T) {
-		in("item", "abandon", "--match", "state:failed", "--yes").wants(t, exitUsage).says(t, "by itself")
+		in("item", "abandon", "--match", "state:failed", "--yes").Wants(t, exit.Usage).Says(t, "by itself")
 	})
 	t.Run("delete asks", func(t *testing.T) {
-		in("batch", "delete", batches[2]).wants(t, exitHeld).says(t, "1 job is deleted", "--yes")
+		in("batch", "delete", batches[2]).Wants(t, exit.Held).Says(t, "1 job is deleted", "--yes")
 		if got := state(batches[2]); got != "Failed" {
 			t.Errorf("state %s", got)
 		}
-		in("item", "delete", jobs[2], "--yes", "--reason", "a test").wants(t, exitOK)
-		in("item", "requeue", jobs[2]).wants(t, exitRefused).says(t, "state change (Deleted -> Pending) is not allowed")
-		in("batch", "delete", batches[2], "--yes").wants(t, exitOK)
+		in("item", "delete", jobs[2], "--yes", "--reason", "a test").Wants(t, exit.OK)
+		in("item", "requeue", jobs[2]).Wants(t, exit.Refused).Says(t, "state change (Deleted -> Pending) is not allowed")
+		in("batch", "delete", batches[2], "--yes").Wants(t, exit.OK)
 	})
 	t.Run("match asks", func(t *testing.T) {
-		in("item", "requeue", "--match", "state:failed action:ingest").wants(t, exitHeld).says(t, "2 Failed", "requeue 2 items?", "--yes")
-		in("item", "requeue", "--match", "state:aborted").wants(t, exitNothing).says(t, "nothing matches")
-		in("item", "requeue", "--match", "nonsense:x").wants(t, exitUsage)
-		in("item", "requeue", "--match", "").wants(t, exitUsage)
-		in("item", "requeue", "--match", "state:failed", jobs[0]).wants(t, exitUsage)
+		in("item", "requeue", "--match", "state:failed action:ingest").Wants(t, exit.Held).Says(t, "2 Failed", "requeue 2 items?", "--yes")
+		in("item", "requeue", "--match", "state:aborted").Wants(t, exit.Nothing).Says(t, "nothing matches")
+		in("item", "requeue", "--match", "nonsense:x").Wants(t, exit.Usage)
+		in("item", "requeue", "--match", "").Wants(t, exit.Usage)
+		in("item", "requeue", "--match", "state:failed", jobs[0]).Wants(t, exit.Usage)
 		if got := state(jobs[0]); got != "Failed" {
 			t.Errorf("state %s", got)
 		}
 	})
 	t.Run("mistakes", func(t *testing.T) {
-		in("item", "priority", jobs[0]).wants(t, exitUsage).says(t, "--to N is missing")
-		in("item", "priority", jobs[0], "--to", "high").wants(t, exitUsage).says(t, "whole number")
-		in("item", "cancel", "").wants(t, exitUsage).says(t, "an id is empty")
-		in("item", "why", "").wants(t, exitUsage).says(t, "ID is empty")
-		in("batch", "cleanup", "--older", "3").wants(t, exitUsage).says(t, "30d")
+		in("item", "priority", jobs[0]).Wants(t, exit.Usage).Says(t, "--to N is missing")
+		in("item", "priority", jobs[0], "--to", "high").Wants(t, exit.Usage).Says(t, "whole number")
+		in("item", "cancel", "").Wants(t, exit.Usage).Says(t, "an id is empty")
+		in("item", "why", "").Wants(t, exit.Usage).Says(t, "ID is empty")
+		in("batch", "cleanup", "--older", "3").Wants(t, exit.Usage).Says(t, "30d")
 	})
 	t.Run("what an act on a batch does not reach", func(t *testing.T) {
-		in("item", "priority", batches[1], "--to", "3").wants(t, exitOK).says(t, "not of its jobs", "item priority --match batch:"+batches[1]+" --to 3")
+		in("item", "priority", batches[1], "--to", "3").Wants(t, exit.OK).Says(t, "not of its jobs", "item priority --match batch:"+batches[1]+" --to 3")
 		helps := []string{"would only make another report", "item requeue --match 'batch:" + batches[1] + " state:failed'", "batch update-report " + batches[1] + " --dir "}
-		in("item", "requeue", batches[1]).wants(t, exitRefused).says(t, helps...)
-		in("item", "requeue", batches[1], "--from", "report").wants(t, exitRefused).says(t, helps...)
+		in("item", "requeue", batches[1]).Wants(t, exit.Refused).Says(t, helps...)
+		in("item", "requeue", batches[1], "--from", "report").Wants(t, exit.Refused).Says(t, helps...)
 		helps[1] = strings.TrimSuffix(helps[1], " --dir ")
-		bulk := strings.TrimSpace(in("item", "requeue", "--match", "id:"+batches[1], "--yes").wants(t, exitOK).out)
+		bulk := strings.TrimSpace(in("item", "requeue", "--match", "id:"+batches[1], "--yes").Wants(t, exit.OK).Out)
 		eventually(t, func() bool { return state(bulk) == "Completed" })
-		if shown := in("item", "show", bulk).wants(t, exitOK).out; !strings.Contains(strings.Join(strings.Fields(shown), " "), helps[1]) {
+		if shown := in("item", "show", bulk).Wants(t, exit.OK).Out; !strings.Contains(strings.Join(strings.Fields(shown), " "), helps[1]) {
 			t.Errorf("the bulk act does not say what helps:\n%s", shown)
 		}
 		if got := state(batches[1]); got != "Failed" {
@@ -95,18 +97,18 @@ func TestActs(t *testing.T) {
 	})
 	t.Run("match acts", func(t *testing.T) {
 		mended.Store(true)
-		r := in("item", "requeue", "--match", "state:failed action:ingest", "--yes", "--reason", "the source was mended").wants(t, exitOK)
-		bulk := strings.TrimSpace(r.out)
+		r := in("item", "requeue", "--match", "state:failed action:ingest", "--yes", "--reason", "the source was mended").Wants(t, exit.OK)
+		bulk := strings.TrimSpace(r.Out)
 		eventually(t, func() bool {
 			return state(bulk) == "Completed" && state(jobs[0]) == "Completed" && state(jobs[1]) == "Completed"
 		})
-		in("batch", "update-report", batches[0], batches[1]).wants(t, exitOK)
+		in("batch", "update-report", batches[0], batches[1]).Wants(t, exit.OK)
 		eventually(t, func() bool { return state(batches[0]) == "Completed" && state(batches[1]) == "Completed" })
 	})
 	t.Run("reports", func(t *testing.T) {
 		report := func(args ...string) string {
 			t.Helper()
-			return in(append([]string{"batch", "report", batches[0]}, args...)...).wants(t, exitOK).out
+			return in(append([]string{"batch", "report", batches[0]}, args...)...).Wants(t, exit.OK).Out
 		}
 		contains := func(text string, words ...string) {
 			t.Helper()
@@ -134,33 +136,33 @@ func TestActs(t *testing.T) {
 			t.Errorf("reports %+v", lines)
 		}
 		contains(report("--list"), "REPORT", "1 now completed")
-		in("batch", "report", batches[0], "--closing", "1", "--changed").wants(t, exitFailed).says(t, "leave --changed away")
-		in("batch", "report", batches[0], "--failed", "--completed").wants(t, exitUsage).says(t, "exclude each other")
-		in("batch", "report", batches[0], "--list", "--csv").wants(t, exitUsage).says(t, "takes no other option")
+		in("batch", "report", batches[0], "--closing", "1", "--changed").Wants(t, exit.Failed).Says(t, "leave --changed away")
+		in("batch", "report", batches[0], "--failed", "--completed").Wants(t, exit.Usage).Says(t, "exclude each other")
+		in("batch", "report", batches[0], "--list", "--csv").Wants(t, exit.Usage).Says(t, "takes no other option")
 	})
 	t.Run("retry now", func(t *testing.T) {
-		slow := strings.TrimSpace(in("submit", site.URL+"/down", "--type", "file").wants(t, exitOK).out)
+		slow := strings.TrimSpace(in("submit", site.URL+"/down", "--type", "file").Wants(t, exit.OK).Out)
 		var job registry.WorkItem
 		eventually(t, func() bool {
-			out := in("item", "list", "delayed:yes", "batch:"+slow, "--json").out
+			out := in("item", "list", "delayed:yes", "batch:"+slow, "--json").Out
 			return json.Unmarshal([]byte(out), &job) == nil && job.Tries == 1 // the next try is a minute away
 		})
-		if r := in("item", "why", job.ID).wants(t, exitOK); !strings.Contains(r.out, "at once: retry item "+job.ID) {
-			t.Errorf("why:\n%s", r.out)
+		if r := in("item", "why", job.ID).Wants(t, exit.OK); !strings.Contains(r.Out, "at once: retry item "+job.ID) {
+			t.Errorf("why:\n%s", r.Out)
 		}
 		down.Store(false)
-		in("item", "retry", job.ID).wants(t, exitOK)
-		in("watch", slow).wants(t, exitOK)
-		in("item", "retry", job.ID).wants(t, exitRefused).says(t, "is not allowed")
+		in("item", "retry", job.ID).Wants(t, exit.OK)
+		in("watch", slow).Wants(t, exit.OK)
+		in("item", "retry", job.ID).Wants(t, exit.Refused).Says(t, "is not allowed")
 		batches, jobs = append(batches, slow), append(jobs, job.ID)
 	})
 	t.Run("cleanup", func(t *testing.T) {
-		in("batch", "cleanup", "--older", "30d").wants(t, exitNothing)
-		in("batch", "cleanup").wants(t, exitHeld).says(t, "3 completed batches", "1 deleted batches", "remove 6 items", "--yes")
-		in("item", "show", batches[0]).wants(t, exitOK)
-		in("batch", "cleanup", "--yes").wants(t, exitOK)
+		in("batch", "cleanup", "--older", "30d").Wants(t, exit.Nothing)
+		in("batch", "cleanup").Wants(t, exit.Held).Says(t, "3 completed batches", "1 deleted batches", "remove 6 items", "--yes")
+		in("item", "show", batches[0]).Wants(t, exit.OK)
+		in("batch", "cleanup", "--yes").Wants(t, exit.OK)
 		for _, id := range append(batches, jobs...) {
-			in("item", "show", id).wants(t, exitNotFound)
+			in("item", "show", id).Wants(t, exit.NotFound)
 		}
 	})
 }

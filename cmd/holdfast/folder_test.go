@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast/holdfast/cmd/holdfast/cli/clitest"
+	"github.com/holdfast/holdfast/cmd/holdfast/exit"
 	"github.com/holdfast/holdfast/registry"
 )
 
@@ -17,11 +19,11 @@ func TestFolder_Shown(t *testing.T) {
 	dir := up(t)
 	folder := filepath.Join(t.TempDir(), "photos")
 	for _, name := range []string{"a.txt", "sub/b.txt", "sub/deeper/c.txt"} {
-		writeFile(t, filepath.Join(folder, name), name)
+		clitest.WriteFile(t, filepath.Join(folder, name), name)
 	}
-	in := func(args ...string) result { t.Helper(); return holdfast(t, append(args, "--dir", dir)...) }
-	in("submit", folder, "--wait").wants(t, exitOK)
-	for _, line := range strings.Split(strings.TrimSpace(in("item", "list", "--json").wants(t, exitOK).out), "\n") {
+	in := func(args ...string) clitest.Result { t.Helper(); return holdfast(t, append(args, "--dir", dir)...) }
+	in("submit", folder, "--wait").Wants(t, exit.OK)
+	for _, line := range strings.Split(strings.TrimSpace(in("item", "list", "--json").Wants(t, exit.OK).Out), "\n") {
 		var it registry.WorkItem
 		if err := json.Unmarshal([]byte(line), &it); err != nil {
 			t.Fatal(err)
@@ -32,7 +34,7 @@ func TestFolder_Shown(t *testing.T) {
 		if it.Action != registry.Batch {
 			continue
 		}
-		show := in("batch", "show", it.ID).wants(t, exitOK).out
+		show := in("batch", "show", it.ID).Wants(t, exit.OK).Out
 		for _, want := range []string{"photos/", "3/3"} {
 			if !strings.Contains(show, want) {
 				t.Errorf("the batch does not say %q:\n%s", want, show)

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast/holdfast/cmd/holdfast/cli/clitest"
+	"github.com/holdfast/holdfast/cmd/holdfast/exit"
 	"github.com/holdfast/holdfast/web/wire"
 )
 
@@ -22,37 +24,37 @@ func TestVerify_FindsConsistentForgery(t *testing.T) {
 		t.Skip("runs a whole Holdfast")
 	}
 	dir := up(t)
-	in := func(args ...string) result { t.Helper(); return holdfast(t, append(args, "--dir", dir)...) }
+	in := func(args ...string) clitest.Result { t.Helper(); return holdfast(t, append(args, "--dir", dir)...) }
 	folder := filepath.Join(t.TempDir(), "deposit")
-	writeFile(t, filepath.Join(folder, "a.txt"), "what was deposited")
-	writeFile(t, filepath.Join(folder, "b.txt"), "beside it")
-	s := in("submit", folder, "--wait", "--json", "--local-id", "forged").wants(t, exitOK).summary(t)
+	clitest.WriteFile(t, filepath.Join(folder, "a.txt"), "what was deposited")
+	clitest.WriteFile(t, filepath.Join(folder, "b.txt"), "beside it")
+	s := in("submit", folder, "--wait", "--json", "--local-id", "forged").Wants(t, exit.OK).Summary(t)
 	ark := s.Jobs[0].ARK
-	writeFile(t, filepath.Join(folder, "c.txt"), "added later")
-	in("submit", folder, "--wait", "--json", "--local-id", "forged", "--update").wants(t, exitOK)
-	in("object", "verify", ark).wants(t, exitOK).says(t, "against the digests and versions that the Registry recorded")
+	clitest.WriteFile(t, filepath.Join(folder, "c.txt"), "added later")
+	in("submit", folder, "--wait", "--json", "--local-id", "forged", "--update").Wants(t, exit.OK)
+	in("object", "verify", ark).Wants(t, exit.OK).Says(t, "against the digests and versions that the Registry recorded")
 
 	object := objectFolder(t, filepath.Join(dir, "storage"))
 	forge(t, object, "what was deposited", "what was not, ever")
 	r := holdfast(t, "check", object)
-	if r.code != int(exitOK) {
-		t.Fatalf("the forgery is not consistent:\n%s%s", r.out, r.err)
+	if r.Code != exit.OK {
+		t.Fatalf("the forgery is not consistent:\n%s%s", r.Out, r.Err)
 	}
-	r = in("object", "verify", ark).wants(t, exitFailed)
+	r = in("object", "verify", ark).Wants(t, exit.Failed)
 	for _, part := range []string{"DAMAGED", "R004", "v1/inventory.json", "v2/inventory.json", "R005", "producer/a.txt", "in version 1"} {
-		if !strings.Contains(r.out, part) {
-			t.Errorf("verify does not say %q:\n%s", part, r.out)
+		if !strings.Contains(r.Out, part) {
+			t.Errorf("verify does not say %q:\n%s", part, r.Out)
 		}
 	}
-	if strings.Contains(r.out, "b.txt") {
-		t.Errorf("verify accuses a file that is as it was:\n%s", r.out)
+	if strings.Contains(r.Out, "b.txt") {
+		t.Errorf("verify accuses a file that is as it was:\n%s", r.Out)
 	}
 	var report wire.VerifyReport
-	if err := json.Unmarshal([]byte(in("object", "verify", ark, "--json").wants(t, exitFailed).out), &report); err != nil || report.Valid || report.Against != wire.AgainstRecord {
+	if err := json.Unmarshal([]byte(in("object", "verify", ark, "--json").Wants(t, exit.Failed).Out), &report); err != nil || report.Valid || report.Against != wire.AgainstRecord {
 		t.Errorf("report %+v (%v), want it compared with the record", report, err)
 	}
 	forge(t, object, "what was not, ever", "what was deposited")
-	in("object", "verify", ark).wants(t, exitOK)
+	in("object", "verify", ark).Wants(t, exit.OK)
 }
 
 // objectFolder is the folder of the only object of a storage root.

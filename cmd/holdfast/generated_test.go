@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -14,14 +14,17 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/holdfast/holdfast/cmd/holdfast/cli"
+	"github.com/holdfast/holdfast/cmd/holdfast/exit"
+	"github.com/holdfast/holdfast/cmd/holdfast/item"
 	"github.com/holdfast/holdfast/internal/generatedtest"
 )
 
-//go:generate go test . -run ^TestGenerated|_Golden -update
+//go:generate go test . -run ^TestGenerated -update
 
 const commandsIntro = `# Commands
 
-<!-- Made by "go generate ./cmd/holdfast" from the commands and cmd/holdfast/help; do not edit. -->
+<!-- Made by "go generate ./cmd/holdfast" from the commands and cmd/holdfast/*/help; do not edit. -->
 
 ` + "`holdfast COMMAND --help`" + ` prints the same. [depositing.md](depositing.md) and [operating.md](operating.md) are the guides,
 [configuration.md](configuration.md) lists the settings, [exit-codes.md](exit-codes.md) the exit codes.
@@ -53,7 +56,7 @@ func commands(cmd *cobra.Command) (all []*cobra.Command) {
 func commandsDoc() string {
 	cobra.EnableCommandSorting = false // as the tree has them
 	defer func() { cobra.EnableCommandSorting = true }()
-	root := (&app{in: strings.NewReader(""), out: io.Discard, err: io.Discard}).root()
+	root := root(cli.New("dev", strings.NewReader(""), io.Discard, io.Discard))
 	var b strings.Builder
 	b.WriteString(commandsIntro)
 	for _, c := range commands(root) {
@@ -73,8 +76,8 @@ func describe(b *strings.Builder, c *cobra.Command) {
 	if c.Runnable() && !c.HasSubCommands() {
 		fmt.Fprintf(b, "    %s\n\n", strings.TrimSuffix(c.UseLine(), " [flags]"))
 	}
-	long := strings.Replace(c.Long, queryHelp(), "QUERY is explained in docs/query.md.", 1)
-	long = strings.Replace(long, strings.TrimSpace(exitHelp()), "docs/exit-codes.md lists the exit codes.", 1)
+	long := strings.Replace(c.Long, item.QueryHelp(), "QUERY is explained in docs/query.md.", 1)
+	long = strings.Replace(long, strings.TrimSpace(cli.ExitHelp()), "docs/exit-codes.md lists the exit codes.", 1)
 	b.WriteString(linked(long) + "\n")
 	if c.Example != "" {
 		b.WriteString("\nExamples:\n\n")
@@ -124,33 +127,33 @@ func TestGeneratedCommands(t *testing.T) {
 
 // TestHelp: each help text is one of a command, fits a terminal, and names no setting by a part of its name.
 func TestHelp(t *testing.T) {
-	root := (&app{in: strings.NewReader(""), out: io.Discard, err: io.Discard}).root()
-	known := map[string]bool{}
+	root := root(cli.New("dev", strings.NewReader(""), io.Discard, io.Discard))
+	known := map[string]string{}
 	for _, c := range commands(root) {
-		known[helpName(c)+".txt"] = true
+		known[strings.TrimPrefix(strings.ReplaceAll(c.CommandPath(), " ", "-"), "holdfast-")+".txt"] = c.Long
 		if c.Short == "" || strings.HasSuffix(c.Short, ".") {
 			t.Errorf("%s: the short help is %q; it must be a sentence without its full stop", c.CommandPath(), c.Short)
 		}
 	}
-	files, err := helpTexts.ReadDir("help")
-	if err != nil {
-		t.Fatal(err)
+	files, err := filepath.Glob("*/help/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no help texts: %v", err)
 	}
 	setting := regexp.MustCompile(`(^|[^A-Z])_[A-Z]`)
-	for _, f := range files {
-		text, err := helpTexts.ReadFile(path.Join("help", f.Name()))
+	for _, file := range files {
+		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !known[f.Name()] {
-			t.Errorf("help/%s is the help of no command", f.Name())
+		if long := known[filepath.Base(file)]; long == "" || !strings.HasPrefix(long, strings.TrimSpace(string(text))) {
+			t.Errorf("%s is not what its command prints", file)
 		}
 		for line := range strings.Lines(string(text)) {
 			if len([]rune(line)) > 81 && !strings.HasPrefix(line, "    ") {
-				t.Errorf("help/%s has a line of more than 80 columns: %s", f.Name(), line)
+				t.Errorf("%s has a line of more than 80 columns: %s", file, line)
 			}
 			if setting.MatchString(line) {
-				t.Errorf("help/%s names a setting by a part of its name: %s", f.Name(), line)
+				t.Errorf("%s names a setting by a part of its name: %s", file, line)
 			}
 		}
 	}
@@ -158,7 +161,7 @@ func TestHelp(t *testing.T) {
 
 const exitIntro = `# Exit codes
 
-<!-- Made by "go generate ./cmd/holdfast" from cmd/holdfast/exit.go; do not edit. -->
+<!-- Made by "go generate ./cmd/holdfast" from cmd/holdfast/exit/code.go; do not edit. -->
 
 Their meanings never change.
 
@@ -178,18 +181,18 @@ func TestGeneratedExitCodes(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(exitIntro)
 	listed := map[string]bool{}
-	for _, m := range exitMeanings() {
-		listed[strconv.Itoa(int(m.code))] = true
-		fmt.Fprintf(&b, "| %d | %s |\n", m.code, strings.ReplaceAll(m.means, "--wait", "`--wait`"))
+	for _, m := range exit.Meanings() {
+		listed[strconv.Itoa(int(m.Code))] = true
+		fmt.Fprintf(&b, "| %d | %s |\n", m.Code, strings.ReplaceAll(m.Text, "--wait", "`--wait`"))
 	}
 	b.WriteString(exitOutro)
 	generatedtest.File(t, "docs/exit-codes.md", b.String())
 
-	source, err := os.ReadFile("exit.go")
+	source, err := os.ReadFile("exit/code.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	declared := regexp.MustCompile(`exit\w+\s+outcome = (\d+)`).FindAllStringSubmatch(string(source), -1)
+	declared := regexp.MustCompile(`(?m)^\s\w+\s+Code = (\d+)`).FindAllStringSubmatch(string(source), -1)
 	for _, m := range declared {
 		if !listed[m[1]] {
 			t.Errorf("exit code %s has no meaning in exitMeanings", m[1])

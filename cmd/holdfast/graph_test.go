@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast/holdfast/cmd/holdfast/cli/clitest"
+	"github.com/holdfast/holdfast/cmd/holdfast/exit"
 	"github.com/holdfast/holdfast/registry"
 )
 
@@ -21,31 +23,31 @@ func TestGraph(t *testing.T) {
 	}))
 	t.Cleanup(served.Close)
 	folder := t.TempDir()
-	a := writeFile(t, filepath.Join(folder, "a.txt"), "first")
-	file := writeFile(t, filepath.Join(folder, "graph.json"), `{"nodes": [
+	a := clitest.WriteFile(t, filepath.Join(folder, "a.txt"), "first")
+	file := clitest.WriteFile(t, filepath.Join(folder, "graph.json"), `{"nodes": [
 		{"key": "a", "payload": "`+a+`", "type": "file"},
 		{"key": "b", "payload": "`+served.URL+`/b.txt", "type": "file", "requires": [{"key": "a"}]}]}`)
 
-	id := strings.TrimSpace(holdfast(t, "graph", "prepare", file, "--dir", dir).wants(t, exitOK).says(t, "prepared 2", "graph seal").out)
-	shown := holdfast(t, "graph", "show", id, "--dir", dir).wants(t, exitOK).out
+	id := strings.TrimSpace(holdfast(t, "graph", "prepare", file, "--dir", dir).Wants(t, exit.OK).Says(t, "prepared 2", "graph seal").Out)
+	shown := holdfast(t, "graph", "show", id, "--dir", dir).Wants(t, exit.OK).Out
 	for _, want := range []string{"sealed:  no", "2 Prepare", "KEY", "WAITS FOR"} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("graph show does not say %q:\n%s", want, shown)
 		}
 	}
-	holdfast(t, "graph", "seal", id, "--dir", dir).wants(t, exitOK).says(t, "sealed "+id)
+	holdfast(t, "graph", "seal", id, "--dir", dir).Wants(t, exit.OK).Says(t, "sealed "+id)
 
 	var g registry.GraphView
-	if err := json.Unmarshal([]byte(holdfast(t, "graph", "show", id, "--json", "--dir", dir).wants(t, exitOK).out), &g); err != nil {
+	if err := json.Unmarshal([]byte(holdfast(t, "graph", "show", id, "--json", "--dir", dir).Wants(t, exit.OK).Out), &g); err != nil {
 		t.Fatal(err)
 	}
 	ids := map[string]string{}
 	for item, key := range g.Keys {
 		ids[key] = item
 	}
-	later := strings.TrimSpace(holdfast(t, "submit", a, "--force", "--title", "later", "--after", ids["b"]+":settled,"+ids["a"], "--dir", dir).wants(t, exitOK).out)
-	holdfast(t, "watch", later, "-q", "--dir", dir).wants(t, exitOK)
-	if err := json.Unmarshal([]byte(holdfast(t, "graph", "show", id, "--json", "--dir", dir).wants(t, exitOK).out), &g); err != nil {
+	later := strings.TrimSpace(holdfast(t, "submit", a, "--force", "--title", "later", "--after", ids["b"]+":settled,"+ids["a"], "--dir", dir).Wants(t, exit.OK).Out)
+	holdfast(t, "watch", later, "-q", "--dir", dir).Wants(t, exit.OK)
+	if err := json.Unmarshal([]byte(holdfast(t, "graph", "show", id, "--json", "--dir", dir).Wants(t, exit.OK).Out), &g); err != nil {
 		t.Fatal(err)
 	}
 	if !g.Sealed || len(g.Items) != 2 || g.Items[0].Status != registry.Completed || g.Items[1].Status != registry.Completed {
@@ -55,37 +57,37 @@ func TestGraph(t *testing.T) {
 		t.Errorf("%s ended at %v, what it requires at %v", g.Items[1].ID, g.Items[1].FinishedAt, g.Edges[0].SatisfiedAt)
 	}
 
-	writeFile(t, file, `{"nodes": [{"key": "a", "url": "`+served.URL+`", "requires": [{"key": "b"}]}, {"key": "b", "url": "`+served.URL+`", "requires": [{"key": "a"}]}]}`)
-	cycle := holdfast(t, "graph", "prepare", file, "--seal", "--dir", dir).wants(t, exitRefused).says(t, "cycle: ", " -> ", "abort one of these")
-	shown = holdfast(t, "graph", "show", strings.TrimSpace(cycle.out), "--dir", dir).wants(t, exitOK).out
+	clitest.WriteFile(t, file, `{"nodes": [{"key": "a", "url": "`+served.URL+`", "requires": [{"key": "b"}]}, {"key": "b", "url": "`+served.URL+`", "requires": [{"key": "a"}]}]}`)
+	cycle := holdfast(t, "graph", "prepare", file, "--seal", "--dir", dir).Wants(t, exit.Refused).Says(t, "cycle: ", " -> ", "abort one of these")
+	shown = holdfast(t, "graph", "show", strings.TrimSpace(cycle.Out), "--dir", dir).Wants(t, exit.OK).Out
 	if !strings.Contains(shown, "2 Prepare") {
 		t.Errorf("a refused seal let something go:\n%s", shown)
 	}
-	holdfast(t, "graph", "seal", "nothing", "--dir", dir).wants(t, exitNotFound)
+	holdfast(t, "graph", "seal", "nothing", "--dir", dir).Wants(t, exit.NotFound)
 }
 
 func TestGraph_BadFiles(t *testing.T) {
-	noEnvironment(t)
+	clitest.NoEnvironment(t)
 	t.Setenv("HOLDFAST_URL", "http://127.0.0.1:1")
 	t.Setenv("HOLDFAST_TOKEN", "t")
 	folder := t.TempDir()
 	for _, tt := range []struct {
 		name, text string
-		code       outcome
+		code       exit.Code
 		says       string
 	}{
-		{"no JSON", `nodes`, exitUsage, "is no graph"},
-		{"a typing error", `{"nodes": [{"key": "a", "require": []}]}`, exitUsage, `it has a field that a graph has not: "require"`},
-		{"two objects", `{"nodes": []} {"nodes": []}`, exitUsage, "more than one"},
-		{"payload and url", `{"nodes": [{"key": "a", "payload": "x", "url": "http://h/y"}]}`, exitUsage, `node "a"`},
-		{"bad type", `{"nodes": [{"key": "a", "payload": "x", "type": "zip"}]}`, exitUsage, `node "a"`},
-		{"no such file", `{"nodes": [{"key": "a", "payload": "` + folder + `/absent"}]}`, exitNotFound, "absent"},
+		{"no JSON", `nodes`, exit.Usage, "is no graph"},
+		{"a typing error", `{"nodes": [{"key": "a", "require": []}]}`, exit.Usage, `it has a field that a graph has not: "require"`},
+		{"two objects", `{"nodes": []} {"nodes": []}`, exit.Usage, "more than one"},
+		{"payload and url", `{"nodes": [{"key": "a", "payload": "x", "url": "http://h/y"}]}`, exit.Usage, `node "a"`},
+		{"bad type", `{"nodes": [{"key": "a", "payload": "x", "type": "zip"}]}`, exit.Usage, `node "a"`},
+		{"no such file", `{"nodes": [{"key": "a", "payload": "` + folder + `/absent"}]}`, exit.NotFound, "absent"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			file := writeFile(t, filepath.Join(folder, "graph.json"), tt.text)
-			holdfast(t, "graph", "prepare", file).wants(t, tt.code).says(t, tt.says)
+			file := clitest.WriteFile(t, filepath.Join(folder, "graph.json"), tt.text)
+			holdfast(t, "graph", "prepare", file).Wants(t, tt.code).Says(t, tt.says)
 		})
 	}
-	holdfast(t, "graph", "prepare", filepath.Join(folder, "absent.json")).wants(t, exitNotFound).says(t, "absent.json")
-	holdfast(t, "submit", "http://h/x", "--after", "id:later").wants(t, exitUsage).says(t, "--after id:later", "ID:settled")
+	holdfast(t, "graph", "prepare", filepath.Join(folder, "absent.json")).Wants(t, exit.NotFound).Says(t, "absent.json")
+	holdfast(t, "submit", "http://h/x", "--after", "id:later").Wants(t, exit.Usage).Says(t, "--after id:later", "ID:settled")
 }

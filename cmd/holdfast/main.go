@@ -7,9 +7,28 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast/holdfast/cmd/holdfast/account"
+	"github.com/holdfast/holdfast/cmd/holdfast/batch"
+	"github.com/holdfast/holdfast/cmd/holdfast/check"
+	"github.com/holdfast/holdfast/cmd/holdfast/cli"
+	"github.com/holdfast/holdfast/cmd/holdfast/collection"
+	"github.com/holdfast/holdfast/cmd/holdfast/deposit"
+	"github.com/holdfast/holdfast/cmd/holdfast/events"
+	"github.com/holdfast/holdfast/cmd/holdfast/exit"
+	"github.com/holdfast/holdfast/cmd/holdfast/feed"
+	"github.com/holdfast/holdfast/cmd/holdfast/hold"
+	"github.com/holdfast/holdfast/cmd/holdfast/item"
+	"github.com/holdfast/holdfast/cmd/holdfast/object"
+	"github.com/holdfast/holdfast/cmd/holdfast/process"
+	"github.com/holdfast/holdfast/cmd/holdfast/progress"
+	"github.com/holdfast/holdfast/cmd/holdfast/queue"
 )
 
 var version = "dev" // set by the linker
@@ -17,5 +36,21 @@ var version = "dev" // set by the linker
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal is not caught: it ends the process at once
-	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(int(execute(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)))
+}
+
+// execute is the whole program: it obeys args and returns the exit code. It reads its configuration from the process's environment.
+func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) exit.Code {
+	a := cli.New(version, stdin, stdout, stderr)
+	return a.Run(ctx, root(a), args) //nolint:contextcheck // cobra hands the context to each command
+}
+
+// root assembles the commands in the order in which docs/commands.md lists them.
+func root(a *cli.App) *cobra.Command {
+	return a.Root(
+		process.UpCommand(a), process.RegistryCommand(a), process.WorkerCommand(a), process.BrokerCommand(a), deposit.SubmitCommand(a), check.Command(a), object.ReceiptKeysCommand(a), progress.WatchCommand(a),
+		batch.Command(a), item.Command(a), object.Command(a), collection.Command(a), hold.Command(a), queue.Command(a), feed.Command(a),
+		deposit.GraphCommand(a), events.Command(a), events.AuditCommand(a), account.TokenCommand(a), deposit.UploadCommand(a), account.LoginCommand(a), account.SessionCommand(a),
+		process.HealthCommand(a), process.MigrateCommand(a), process.StorageCommand(a), versionCommand(a), cli.Basics(),
+	)
 }

@@ -1,81 +1,32 @@
 package main
 
 import (
-	"bytes"
-	"errors"
-	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
 
-	"github.com/holdfast/holdfast/cmd/config"
+	"github.com/holdfast/holdfast/cmd/holdfast/cli/clitest"
+	"github.com/holdfast/holdfast/cmd/holdfast/exit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// result is what a run of the program came to.
-type result struct {
-	code     int
-	out, err string
-}
-
 // holdfast runs the program as its users do.
-func holdfast(t *testing.T, args ...string) result {
+func holdfast(t *testing.T, args ...string) clitest.Result {
 	t.Helper()
-	var out, errs bytes.Buffer
-	code := run(t.Context(), args, strings.NewReader(""), &out, &errs)
-	return result{code: code, out: out.String(), err: errs.String()}
+	return clitest.Program(execute).Run(t, "", args...)
 }
 
-// wants fails the test unless the program ended with this code.
-func (r result) wants(t *testing.T, code outcome) result {
+// holdfastWith runs the program with something on standard input.
+func holdfastWith(t *testing.T, stdin string, args ...string) clitest.Result {
 	t.Helper()
-	if r.code != int(code) {
-		t.Fatalf("exit code %d, want %d\nstdout:\n%s\nstderr:\n%s", r.code, code, r.out, r.err)
-	}
-	return r
-}
-
-// says fails the test unless standard error has all of these.
-func (r result) says(t *testing.T, parts ...string) result {
-	t.Helper()
-	for _, p := range parts {
-		if !strings.Contains(r.err, p) {
-			t.Errorf("stderr does not say %q:\n%s", p, r.err)
-		}
-	}
-	if strings.Contains(r.err, "goroutine ") {
-		t.Errorf("a stack trace for a user:\n%s", r.err)
-	}
-	return r
-}
-
-// noEnvironment takes every variable of ours away.
-func noEnvironment(t *testing.T) {
-	t.Helper()
-	for _, e := range os.Environ() {
-		if name, _, _ := strings.Cut(e, "="); strings.HasPrefix(name, config.Prefix+"_") {
-			t.Setenv(name, "")
-		}
-	}
-}
-
-func writeFile(t *testing.T, name, content string) string {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return name
+	return clitest.Program(execute).Run(t, stdin, args...)
 }
 
 func TestUsage(t *testing.T) {
-	noEnvironment(t)
+	clitest.NoEnvironment(t)
 	t.Chdir(t.TempDir())
 	for _, tt := range []struct {
 		name string
@@ -108,84 +59,52 @@ func TestUsage(t *testing.T) {
 		{"export nowhere", []string{"object", "export", "ark:/99999/fk4x"}, []string{"--out PATH is missing"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := holdfast(t, tt.args...).wants(t, exitUsage).says(t, tt.says...)
-			if r.out != "" {
-				t.Errorf("a usage error on stdout: %q", r.out)
+			r := holdfast(t, tt.args...).Wants(t, exit.Usage).Says(t, tt.says...)
+			if r.Out != "" {
+				t.Errorf("a usage error on stdout: %q", r.Out)
 			}
-			if !strings.HasPrefix(r.err, "holdfast: ") {
-				t.Errorf("stderr does not begin with the program's name: %q", r.err)
+			if !strings.HasPrefix(r.Err, "holdfast: ") {
+				t.Errorf("stderr does not begin with the program's name: %q", r.Err)
 			}
 		})
 	}
 }
 
 func TestVersionAndHelp(t *testing.T) {
-	if r := holdfast(t, "version").wants(t, exitOK); !strings.HasPrefix(r.out, "holdfast dev go") {
-		t.Errorf("version: %q", r.out)
+	if r := holdfast(t, "version").Wants(t, exit.OK); !strings.HasPrefix(r.Out, "holdfast dev go") {
+		t.Errorf("version: %q", r.Out)
 	}
-	if r := holdfast(t, "submit", "--help").wants(t, exitOK); !strings.Contains(r.out, "--idempotency-key") {
-		t.Errorf("help of submit: %q", r.out)
+	if r := holdfast(t, "submit", "--help").Wants(t, exit.OK); !strings.Contains(r.Out, "--idempotency-key") {
+		t.Errorf("help of submit: %q", r.Out)
 	}
-	if r := holdfast(t, "object", "--help").wants(t, exitOK); strings.Count(r.out, "\n  accept-older ") != 1 {
-		t.Errorf("help of object: %q, want each command once", r.out)
+	if r := holdfast(t, "object", "--help").Wants(t, exit.OK); strings.Count(r.Out, "\n  accept-older ") != 1 {
+		t.Errorf("help of object: %q, want each command once", r.Out)
 	}
 }
 
 func TestEnvironment(t *testing.T) {
-	noEnvironment(t)
+	clitest.NoEnvironment(t)
 	t.Setenv("HOLDFAST_TOKN", "x")
 	t.Setenv("HOLDFAST_LEASE", "soon")
-	r := holdfast(t, "batch", "list").wants(t, exitUsage).says(t, "HOLDFAST_TOKN: unknown; did you mean HOLDFAST_TOKEN?", `HOLDFAST_LEASE: found "soon"; expected`)
-	if n := strings.Count(r.err, "holdfast: "); n != 2 {
-		t.Errorf("%d lines begin with the program's name, want 2:\n%s", n, r.err)
+	r := holdfast(t, "batch", "list").Wants(t, exit.Usage).Says(t, "HOLDFAST_TOKN: unknown; did you mean HOLDFAST_TOKEN?", `HOLDFAST_LEASE: found "soon"; expected`)
+	if n := strings.Count(r.Err, "holdfast: "); n != 2 {
+		t.Errorf("%d lines begin with the program's name, want 2:\n%s", n, r.Err)
 	}
 }
 
 func TestUnreachable(t *testing.T) {
-	noEnvironment(t)
+	clitest.NoEnvironment(t)
 	t.Setenv("HOLDFAST_URL", "http://127.0.0.1:1")
-	holdfast(t, "batch", "list").wants(t, exitUsage).says(t, "HOLDFAST_TOKEN is not")
+	holdfast(t, "batch", "list").Wants(t, exit.Usage).Says(t, "HOLDFAST_TOKEN is not")
 	t.Setenv("HOLDFAST_TOKEN", "t")
-	holdfast(t, "batch", "list").wants(t, exitTemporary).says(t, "cannot reach", "127.0.0.1:1", "holdfast up")
-	holdfast(t, "health").wants(t, exitTemporary).says(t, "127.0.0.1:1")
-	holdfast(t, "submit", filepath.Join(t.TempDir(), "absent")).wants(t, exitNotFound).says(t, "absent", "no such file")
+	holdfast(t, "batch", "list").Wants(t, exit.Temporary).Says(t, "cannot reach", "127.0.0.1:1", "holdfast up")
+	holdfast(t, "health").Wants(t, exit.Temporary).Says(t, "127.0.0.1:1")
+	holdfast(t, "submit", filepath.Join(t.TempDir(), "absent")).Wants(t, exit.NotFound).Says(t, "absent", "no such file")
 }
 
 func TestClientFileDamaged(t *testing.T) {
-	noEnvironment(t)
+	clitest.NoEnvironment(t)
 	dir := t.TempDir()
-	writeFile(t, filepath.Join(dir, "client.json"), `{"url":""`)
-	holdfast(t, "batch", "list", "--dir", dir).wants(t, exitFailed).says(t, "client.json is damaged", "start `holdfast up --dir "+dir+"` again")
-}
-
-func TestComplain(t *testing.T) {
-	one, two := errors.New("one"), errors.New("two")
-	for _, tt := range []struct {
-		name string
-		err  error
-		want string
-	}{
-		{"joined", errors.Join(one, errors.Join(two, nil)), "holdfast: one\nholdfast: two\n"},
-		{"in a sentence", fmt.Errorf("start %w, then %w", one, two), "holdfast: start one, then two\n"},
-		{"joined in a sentence", fmt.Errorf("read: %w", errors.Join(one, two)), "holdfast: read: one\n  two\n"},
-		{"with a fix", fix(one, "do that"), "holdfast: one; do that\n"},
-		{"from the table", fmt.Errorf("open x: %w", os.ErrNotExist), "holdfast: open x: file does not exist; check the path\n"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			var errs bytes.Buffer
-			(&app{err: &errs}).complain(tt.err)
-			if errs.String() != tt.want {
-				t.Errorf("said %q, want %q", errs.String(), tt.want)
-			}
-		})
-	}
-}
-
-func TestOutcomeIsSilent(t *testing.T) {
-	var errs bytes.Buffer
-	a := &app{err: &errs}
-	a.complain(errors.Join(exitPartly, nil))
-	if errs.Len() > 0 {
-		t.Errorf("said %q about what has been said", errs.String())
-	}
+	clitest.WriteFile(t, filepath.Join(dir, "client.json"), `{"url":""`)
+	holdfast(t, "batch", "list", "--dir", dir).Wants(t, exit.Failed).Says(t, "client.json is damaged", "start `holdfast up --dir "+dir+"` again")
 }

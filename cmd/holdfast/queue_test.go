@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/holdfast/holdfast/cmd/holdfast/cli/clitest"
+	"github.com/holdfast/holdfast/cmd/holdfast/exit"
 	"github.com/holdfast/holdfast/registry"
 )
 
@@ -49,16 +51,16 @@ func TestQueue(t *testing.T) {
 	}
 	source := newGate(t)
 	dir := up(t)
-	in := func(args ...string) result { t.Helper(); return holdfast(t, append(args, "--dir", dir)...) }
-	batch := strings.TrimSpace(in("submit", source.URL+"/slow.txt", "--type", "file").wants(t, exitOK).out)
+	in := func(args ...string) clitest.Result { t.Helper(); return holdfast(t, append(args, "--dir", dir)...) }
+	batch := strings.TrimSpace(in("submit", source.URL+"/slow.txt", "--type", "file").Wants(t, exit.OK).Out)
 	<-source.asked
 
-	in("queue", "drain", "--timeout", "200ms", "--reason", "storage moves").wants(t, exitTemporary).
-		says(t, "1 item is still running", "stays paused", "holdfast queue resume --dir "+dir)
+	in("queue", "drain", "--timeout", "200ms", "--reason", "storage moves").Wants(t, exit.Temporary).
+		Says(t, "1 item is still running", "stays paused", "holdfast queue resume --dir "+dir)
 	interruptedDrain(t, dir)
 	status := func() (q registry.QueueStatus) {
 		t.Helper()
-		if err := json.Unmarshal([]byte(in("queue", "status", "--json").wants(t, exitOK).out), &q); err != nil {
+		if err := json.Unmarshal([]byte(in("queue", "status", "--json").Wants(t, exit.OK).Out), &q); err != nil {
 			t.Fatal(err)
 		}
 		return q
@@ -66,27 +68,27 @@ func TestQueue(t *testing.T) {
 	if q := status(); q.Paused == nil || q.Paused.Reason != "storage moves again" || q.Running != 1 {
 		t.Errorf("queue %+v, want it paused with one running", q)
 	}
-	if r := in("queue", "status").wants(t, exitOK); !strings.Contains(r.out, "paused since ") || !strings.Contains(r.out, "storage moves again") || !strings.Contains(r.out, "OLDEST READY") {
-		t.Errorf("status:\n%s", r.out)
+	if r := in("queue", "status").Wants(t, exit.OK); !strings.Contains(r.Out, "paused since ") || !strings.Contains(r.Out, "storage moves again") || !strings.Contains(r.Out, "OLDEST READY") {
+		t.Errorf("status:\n%s", r.Out)
 	}
 	source.open()
-	in("queue", "drain", "--reason", "storage moves").wants(t, exitOK).says(t, "drained", "queue resume")
+	in("queue", "drain", "--reason", "storage moves").Wants(t, exit.OK).Says(t, "drained", "queue resume")
 	if q := status(); q.Paused == nil || q.Running != 0 {
 		t.Errorf("queue %+v, want it drained and paused", q)
 	}
-	in("watch", batch).wants(t, exitHeld)
-	if r := in("item", "list", "--batch", batch).wants(t, exitOK); !strings.Contains(r.out, "held: all (storage moves), since ") {
-		t.Errorf("list:\n%s", r.out)
+	in("watch", batch).Wants(t, exit.Held)
+	if r := in("item", "list", "--batch", batch).Wants(t, exit.OK); !strings.Contains(r.Out, "held: all (storage moves), since ") {
+		t.Errorf("list:\n%s", r.Out)
 	}
-	if r := in("item", "list", "--batch", batch, "--json").wants(t, exitOK); !strings.Contains(r.out, `"held_by":{"scope":"all"`) {
-		t.Errorf("list as JSON:\n%s", r.out)
+	if r := in("item", "list", "--batch", batch, "--json").Wants(t, exit.OK); !strings.Contains(r.Out, `"held_by":{"scope":"all"`) {
+		t.Errorf("list as JSON:\n%s", r.Out)
 	}
-	in("queue", "resume").wants(t, exitOK)
-	in("queue", "resume").wants(t, exitNotFound)
-	in("watch", batch).wants(t, exitOK)
-	in("queue", "drain", "--reason", "nothing runs").wants(t, exitOK)
-	in("queue", "resume").wants(t, exitOK)
-	in("queue", "pause").wants(t, exitUsage).says(t, "body.reason")
+	in("queue", "resume").Wants(t, exit.OK)
+	in("queue", "resume").Wants(t, exit.NotFound)
+	in("watch", batch).Wants(t, exit.OK)
+	in("queue", "drain", "--reason", "nothing runs").Wants(t, exit.OK)
+	in("queue", "resume").Wants(t, exit.OK)
+	in("queue", "pause").Wants(t, exit.Usage).Says(t, "body.reason")
 
 	pausedForDeposits(t, in)
 	notAccepting(t, in)
@@ -94,29 +96,29 @@ func TestQueue(t *testing.T) {
 }
 
 // pausedForDeposits: while the queue and a collection are held, an act on many items is carried out; only --all keeps that, too.
-func pausedForDeposits(t *testing.T, in func(...string) result) {
+func pausedForDeposits(t *testing.T, in func(...string) clitest.Result) {
 	t.Helper()
-	file := writeFile(t, filepath.Join(t.TempDir(), "paused.txt"), "paused")
-	in("queue", "pause", "--reason", "look first").wants(t, exitOK)
-	in("collection", "hold", "default", "--reason", "look first").wants(t, exitOK)
-	batch := strings.TrimSpace(in("submit", file).wants(t, exitOK).out)
-	in("watch", batch).wants(t, exitHeld)
-	cancel := strings.TrimSpace(in("item", "cancel", "--match", "id:"+batch, "--yes").wants(t, exitOK).out)
-	in("watch", cancel).wants(t, exitOK)
-	if r := in("item", "show", batch, "--json").wants(t, exitOK); !strings.Contains(r.out, `"state":"Cancelled"`) {
-		t.Errorf("cancelled while the queue is paused:\n%s", r.out)
+	file := clitest.WriteFile(t, filepath.Join(t.TempDir(), "paused.txt"), "paused")
+	in("queue", "pause", "--reason", "look first").Wants(t, exit.OK)
+	in("collection", "hold", "default", "--reason", "look first").Wants(t, exit.OK)
+	batch := strings.TrimSpace(in("submit", file).Wants(t, exit.OK).Out)
+	in("watch", batch).Wants(t, exit.Held)
+	cancel := strings.TrimSpace(in("item", "cancel", "--match", "id:"+batch, "--yes").Wants(t, exit.OK).Out)
+	in("watch", cancel).Wants(t, exit.OK)
+	if r := in("item", "show", batch, "--json").Wants(t, exit.OK); !strings.Contains(r.Out, `"state":"Cancelled"`) {
+		t.Errorf("cancelled while the queue is paused:\n%s", r.Out)
 	}
-	in("queue", "pause", "--all", "--reason", "everything").wants(t, exitOK)
-	if r := in("queue", "status").wants(t, exitOK); !strings.Contains(r.out, "everything paused since ") {
-		t.Errorf("status:\n%s", r.out)
+	in("queue", "pause", "--all", "--reason", "everything").Wants(t, exit.OK)
+	if r := in("queue", "status").Wants(t, exit.OK); !strings.Contains(r.Out, "everything paused since ") {
+		t.Errorf("status:\n%s", r.Out)
 	}
-	requeue := strings.TrimSpace(in("item", "requeue", "--match", "id:"+batch, "--yes").wants(t, exitOK).out)
-	in("watch", requeue).wants(t, exitHeld)
-	in("queue", "resume").wants(t, exitOK).says(t, "released: all", "released: ingest")
-	in("watch", requeue).wants(t, exitOK)
-	in("queue", "resume").wants(t, exitNotFound).says(t, "the queue is not paused")
-	in("collection", "release", "default").wants(t, exitOK)
-	in("watch", batch).wants(t, exitOK)
+	requeue := strings.TrimSpace(in("item", "requeue", "--match", "id:"+batch, "--yes").Wants(t, exit.OK).Out)
+	in("watch", requeue).Wants(t, exit.Held)
+	in("queue", "resume").Wants(t, exit.OK).Says(t, "released: all", "released: ingest")
+	in("watch", requeue).Wants(t, exit.OK)
+	in("queue", "resume").Wants(t, exit.NotFound).Says(t, "the queue is not paused")
+	in("collection", "release", "default").Wants(t, exit.OK)
+	in("watch", batch).Wants(t, exit.OK)
 }
 
 // interruptedDrain: Ctrl-C ends the waiting and not the pause.
@@ -124,49 +126,49 @@ func interruptedDrain(t *testing.T, dir string) {
 	t.Helper()
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
-	errs, over := newBuffer(), make(chan int, 1)
+	errs, over := newBuffer(), make(chan exit.Code, 1)
 	go func() {
-		over <- run(ctx, []string{"queue", "drain", "--reason", "storage moves again", "--dir", dir}, strings.NewReader(""), newBuffer(), errs)
+		over <- execute(ctx, []string{"queue", "drain", "--reason", "storage moves again", "--dir", dir}, strings.NewReader(""), newBuffer(), errs)
 	}()
 	for !strings.Contains(errs.String(), "1 item is running") {
 		<-errs.grew
 	}
 	interrupt()
-	if code := <-over; code != int(exitInterrupted) || !strings.Contains(errs.String(), "the queue stays paused") ||
+	if code := <-over; code != exit.Interrupted || !strings.Contains(errs.String(), "the queue stays paused") ||
 		!strings.Contains(errs.String(), "holdfast queue resume --dir "+dir) {
-		t.Errorf("exit code %d, want %d and what to do:\n%s", code, exitInterrupted, errs)
+		t.Errorf("exit code %d, want %d and what to do:\n%s", code, exit.Interrupted, errs)
 	}
 }
 
-func notAccepting(t *testing.T, in func(...string) result) {
+func notAccepting(t *testing.T, in func(...string) clitest.Result) {
 	t.Helper()
-	file := writeFile(t, filepath.Join(t.TempDir(), "late.txt"), "late")
-	in("queue", "accept", "perhaps", "--reason", "r").wants(t, exitUsage).says(t, "neither on nor off")
-	in("queue", "accept", "off").wants(t, exitUsage).says(t, "body.reason")
-	in("queue", "accept", "off", "--reason", "stock-taking").wants(t, exitOK)
-	before := in("batch", "list", "--json", "--limit", "0").wants(t, exitOK).out
-	in("submit", file).wants(t, exitTemporary).says(t, "stock-taking", "try again later")
-	if r := in("queue", "status").wants(t, exitOK); !strings.Contains(r.out, "no, since ") || !strings.Contains(r.out, "stock-taking") {
-		t.Errorf("status:\n%s", r.out)
+	file := clitest.WriteFile(t, filepath.Join(t.TempDir(), "late.txt"), "late")
+	in("queue", "accept", "perhaps", "--reason", "r").Wants(t, exit.Usage).Says(t, "neither on nor off")
+	in("queue", "accept", "off").Wants(t, exit.Usage).Says(t, "body.reason")
+	in("queue", "accept", "off", "--reason", "stock-taking").Wants(t, exit.OK)
+	before := in("batch", "list", "--json", "--limit", "0").Wants(t, exit.OK).Out
+	in("submit", file).Wants(t, exit.Temporary).Says(t, "stock-taking", "try again later")
+	if r := in("queue", "status").Wants(t, exit.OK); !strings.Contains(r.Out, "no, since ") || !strings.Contains(r.Out, "stock-taking") {
+		t.Errorf("status:\n%s", r.Out)
 	}
-	if after := in("batch", "list", "--json", "--limit", "0").wants(t, exitOK).out; after != before {
+	if after := in("batch", "list", "--json", "--limit", "0").Wants(t, exit.OK).Out; after != before {
 		t.Errorf("a batch came in:\n%s", after)
 	}
-	in("queue", "accept", "ON", "--reason", "done").wants(t, exitOK)
-	in("submit", file, "--wait").wants(t, exitOK)
+	in("queue", "accept", "ON", "--reason", "done").Wants(t, exit.OK)
+	in("submit", file, "--wait").Wants(t, exit.OK)
 }
 
 // holdsByName: collections, batches and items are held and released by their names.
-func holdsByName(t *testing.T, in func(...string) result) {
+func holdsByName(t *testing.T, in func(...string) clitest.Result) {
 	t.Helper()
-	in("hold", "add", "--scope", "stage", "--key", "process", "--reason", "look first").wants(t, exitOK)
-	s := in("submit", writeFile(t, filepath.Join(t.TempDir(), "a.txt"), "a"), "--wait", "--json").wants(t, exitHeld).summary(t)
+	in("hold", "add", "--scope", "stage", "--key", "process", "--reason", "look first").Wants(t, exit.OK)
+	s := in("submit", clitest.WriteFile(t, filepath.Join(t.TempDir(), "a.txt"), "a"), "--wait", "--json").Wants(t, exit.Held).Summary(t)
 	batch, job := s.BatchID, s.Jobs[0].ItemID
-	in("batch", "hold", batch, "nothing", "--reason", "a question").wants(t, exitPartly)
-	in("batch", "hold", job, "--reason", "a question").wants(t, exitNotFound).says(t, "is no batch")
-	in("item", "hold", job, "--reason", "another").wants(t, exitOK)
-	in("collection", "hold", "default", "--reason", "a third").wants(t, exitOK)
-	in("hold", "remove", "--scope", "stage", "--key", "process").wants(t, exitOK)
+	in("batch", "hold", batch, "nothing", "--reason", "a question").Wants(t, exit.Partly)
+	in("batch", "hold", job, "--reason", "a question").Wants(t, exit.NotFound).Says(t, "is no batch")
+	in("item", "hold", job, "--reason", "another").Wants(t, exit.OK)
+	in("collection", "hold", "default", "--reason", "a third").Wants(t, exit.OK)
+	in("hold", "remove", "--scope", "stage", "--key", "process").Wants(t, exit.OK)
 	for _, step := range []struct {
 		reason  string
 		release []string
@@ -175,38 +177,12 @@ func holdsByName(t *testing.T, in func(...string) result) {
 		{"another", []string{"item", "release", job}},
 		{"a third", []string{"collection", "release", "default"}},
 	} {
-		if r := in("item", "show", job).wants(t, exitOK); !strings.Contains(r.out, "held by") || !strings.Contains(r.out, step.reason) {
-			t.Errorf("want it held because of %q:\n%s", step.reason, r.out)
+		if r := in("item", "show", job).Wants(t, exit.OK); !strings.Contains(r.Out, "held by") || !strings.Contains(r.Out, step.reason) {
+			t.Errorf("want it held because of %q:\n%s", step.reason, r.Out)
 		}
-		in("watch", batch).wants(t, exitHeld)
-		in(step.release...).wants(t, exitOK)
-		in(step.release...).wants(t, exitNotFound)
+		in("watch", batch).Wants(t, exit.Held)
+		in(step.release...).Wants(t, exit.OK)
+		in(step.release...).Wants(t, exit.NotFound)
 	}
-	in("watch", batch).wants(t, exitOK)
-}
-
-// TestQueueStatus_WorkersAway: what waits and what NSQ was sent stand side by side, and it is said why they differ.
-func TestQueueStatus_WorkersAway(t *testing.T) {
-	out := newBuffer()
-	a := &app{out: out, err: newBuffer()}
-	err := a.printQueue(registry.QueueStatus{Accepting: registry.Accepting{On: true}, Stages: []registry.StageQueue{
-		{Stage: registry.Download, Ready: 5000, Rung: 2},
-		{Stage: registry.Process, Ready: 3, Rung: 2, Capacity: 4, Free: 1},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"RUNG", "download: 5,000 items are ready, and no worker serves this stage", "NSQ has 2 messages for them", "holdfast worker download"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("the status does not say %q:\n%s", want, out)
-		}
-	}
-	if strings.Contains(out.String(), "process:") {
-		t.Errorf("a stage that has workers is explained:\n%s", out)
-	}
-	for line := range strings.Lines(out.String()) {
-		if len([]rune(strings.TrimSuffix(line, "\n"))) > 80 {
-			t.Errorf("wider than 80 columns: %s", line)
-		}
-	}
+	in("watch", batch).Wants(t, exit.OK)
 }

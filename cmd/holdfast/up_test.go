@@ -20,6 +20,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast/holdfast/bagit"
+	"github.com/holdfast/holdfast/cmd/holdfast/cli/clitest"
+	"github.com/holdfast/holdfast/cmd/holdfast/exit"
+	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
 	"github.com/holdfast/holdfast/cmd/node"
 	"github.com/holdfast/holdfast/parcel"
 )
@@ -53,7 +56,7 @@ func (b *buffer) String() string {
 // up runs `holdfast up` on a new folder until the test ends, and returns the folder.
 func up(t *testing.T) string {
 	t.Helper()
-	noEnvironment(t)
+	clitest.NoEnvironment(t)
 	t.Setenv("HOLDFAST_NET_ALLOW", "127.0.0.1")
 	t.Setenv("HOLDFAST_STAGING_FULL", "100")
 	t.Setenv("HOLDFAST_STAGING_FULL_UNESTIMATED", "100")
@@ -62,9 +65,9 @@ func up(t *testing.T) string {
 	dir := filepath.Join(t.TempDir(), "data")
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	out, errs := newBuffer(), newBuffer()
-	over := make(chan int, 1)
+	over := make(chan exit.Code, 1)
 	go func() {
-		over <- run(ctx, []string{"up", "--dir", dir, "--listen", "127.0.0.1:0"}, strings.NewReader(""), out, errs)
+		over <- execute(ctx, []string{"up", "--dir", dir, "--listen", "127.0.0.1:0"}, strings.NewReader(""), out, errs)
 	}()
 	t.Cleanup(func() {
 		stop()
@@ -88,74 +91,39 @@ func up(t *testing.T) string {
 	return dir
 }
 
-// summaryOf is the last line of a --json run, checked to be a summary.
-type summary struct {
-	Type      string `json:"message_type"`
-	BatchID   string `json:"batch_id"`
-	State     string `json:"state"`
-	Completed int    `json:"completed"`
-	Failed    int    `json:"failed"`
-	Duplicate bool   `json:"duplicate"`
-	ExitCode  int    `json:"exit_code"`
-	Jobs      []struct {
-		ItemID   string `json:"item_id"`
-		State    string `json:"state"`
-		ARK      string `json:"ark"`
-		ObjectID string `json:"object_id"`
-		Version  int    `json:"version"`
-		Error    string `json:"error"`
-		Class    string `json:"error_class"`
-	} `json:"jobs"`
-}
-
-func (r result) summary(t *testing.T) summary {
-	t.Helper()
-	lines := strings.Split(strings.TrimSpace(r.out), "\n")
-	for _, l := range lines {
-		if !json.Valid([]byte(l)) {
-			t.Fatalf("not a JSON line: %q", l)
-		}
-	}
-	var s summary
-	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &s); err != nil || s.Type != "summary" {
-		t.Fatalf("the last line is no summary (%v): %q\nstderr:\n%s", err, lines[len(lines)-1], r.err)
-	}
-	return s
-}
-
 // The whole way: a folder and a file go in, are shown, exported and verified; then damage is found.
 func TestEndToEnd(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a whole Holdfast")
 	}
 	dir := up(t)
-	in := func(args ...string) result { t.Helper(); return holdfast(t, append(args, "--dir", dir)...) }
+	in := func(args ...string) clitest.Result { t.Helper(); return holdfast(t, append(args, "--dir", dir)...) }
 
 	folder := filepath.Join(t.TempDir(), "deposit")
-	want := deposit(t, folder)
+	want := clitest.WriteDeposit(t, folder)
 	for _, name := range []string{"50%25 off.txt", "100%", "two\nlines.txt"} { // a bag's manifests must escape these
 		want[name] = name
-		writeFile(t, filepath.Join(folder, name), name)
+		clitest.WriteFile(t, filepath.Join(folder, name), name)
 	}
-	s := in("submit", folder, "--wait", "--json", "--title", "A deposit", "--local-id", "d1").wants(t, exitOK).summary(t)
+	s := in("submit", folder, "--wait", "--json", "--title", "A deposit", "--local-id", "d1").Wants(t, exit.OK).Summary(t)
 	if s.State != "Completed" || s.Completed != 1 || len(s.Jobs) != 1 || s.Jobs[0].Version != 1 || s.Jobs[0].ObjectID == "" {
 		t.Fatalf("summary %+v, want one completed job with version 1", s)
 	}
 	ark := s.Jobs[0].ARK
 
-	again := in("submit", folder, "--wait", "--json", "--title", "A deposit", "--local-id", "d1").wants(t, exitOK).summary(t)
+	again := in("submit", folder, "--wait", "--json", "--title", "A deposit", "--local-id", "d1").Wants(t, exit.OK).Summary(t)
 	if !again.Duplicate || again.BatchID != s.BatchID {
 		t.Errorf("the same deposit again: %+v, want a duplicate of %s", again, s.BatchID)
 	}
-	if r := in("submit", folder, "--title", "A deposit", "--local-id", "d1").wants(t, exitOK).says(t, "submitted before"); strings.TrimSpace(r.out) != s.BatchID {
-		t.Errorf("stdout %q, want the id alone", r.out)
+	if r := in("submit", folder, "--title", "A deposit", "--local-id", "d1").Wants(t, exit.OK).Says(t, "submitted before"); strings.TrimSpace(r.Out) != s.BatchID {
+		t.Errorf("stdout %q, want the id alone", r.Out)
 	}
 
-	table := in("watch", s.BatchID).wants(t, exitOK)
-	if !strings.Contains(table.out, ark) || !strings.Contains(table.err, "100.0 %") {
-		t.Errorf("watch of a settled batch:\n%s\n%s", table.out, table.err)
+	table := in("watch", s.BatchID).Wants(t, exit.OK)
+	if !strings.Contains(table.Out, ark) || !strings.Contains(table.Err, "100.0 %") {
+		t.Errorf("watch of a settled batch:\n%s\n%s", table.Out, table.Err)
 	}
-	if r := in("watch", s.Jobs[0].ItemID, "--json").wants(t, exitOK).summary(t); r.BatchID != s.BatchID || len(r.Jobs) != 1 || r.Jobs[0].ARK != ark {
+	if r := in("watch", s.Jobs[0].ItemID, "--json").Wants(t, exit.OK).Summary(t); r.BatchID != s.BatchID || len(r.Jobs) != 1 || r.Jobs[0].ARK != ark {
 		t.Errorf("summary of an item %+v, want its job", r)
 	}
 	for _, args := range [][]string{
@@ -173,26 +141,26 @@ func TestEndToEnd(t *testing.T) {
 		{"collection", "list"},
 		{"collection", "show", "default"},
 	} {
-		if r := in(args...).wants(t, exitOK); strings.Count(r.out, "\n") < 2 {
-			t.Errorf("%v printed %q", args, r.out)
+		if r := in(args...).Wants(t, exit.OK); strings.Count(r.Out, "\n") < 2 {
+			t.Errorf("%v printed %q", args, r.Out)
 		}
 		if args[len(args)-1] == "--csv" {
 			continue
 		}
-		for line := range strings.Lines(in(append(args, "--json")...).wants(t, exitOK).out) {
+		for line := range strings.Lines(in(append(args, "--json")...).Wants(t, exit.OK).Out) {
 			if !json.Valid([]byte(line)) {
 				t.Errorf("%v --json printed %q", args, line)
 			}
 		}
 	}
-	in("health").wants(t, exitOK)
-	in("item", "list", "batch:"+s.BatchID[:7]).wants(t, exitUsage).says(t, "first 8 characters")
-	kept := writeFile(t, filepath.Join(t.TempDir(), "kept"), "kept")
-	in("object", "receipt", ark, "--out", kept).wants(t, exitUsage).says(t, kept, "another name")
-	if r := in("object", "receipt", ark, "--out", "-").wants(t, exitOK); len(r.out) < 100 {
-		t.Errorf("a receipt to standard output: %q", r.out)
+	in("health").Wants(t, exit.OK)
+	in("item", "list", "batch:"+s.BatchID[:7]).Wants(t, exit.Usage).Says(t, "first 8 characters")
+	kept := clitest.WriteFile(t, filepath.Join(t.TempDir(), "kept"), "kept")
+	in("object", "receipt", ark, "--out", kept).Wants(t, exit.Usage).Says(t, kept, "another name")
+	if r := in("object", "receipt", ark, "--out", "-").Wants(t, exit.OK); len(r.Out) < 100 {
+		t.Errorf("a receipt to standard output: %q", r.Out)
 	}
-	in("item", "hold", s.Jobs[0].ItemID, "--reason", "why").wants(t, exitRefused).says(t, "it is Completed and cannot be held; nothing is left to be done with it; state change")
+	in("item", "hold", s.Jobs[0].ItemID, "--reason", "why").Wants(t, exit.Refused).Says(t, "it is Completed and cannot be held; nothing is left to be done with it; state change")
 
 	t.Run("short ids", func(t *testing.T) { shortIDs(t, in, s) })
 	t.Run("identical rows", func(t *testing.T) { identicalRows(t, in) })
@@ -204,57 +172,57 @@ func TestEndToEnd(t *testing.T) {
 }
 
 // The beginning of an id stands for it everywhere, and one that could be several lists them.
-func shortIDs(t *testing.T, in func(...string) result, s summary) {
+func shortIDs(t *testing.T, in func(...string) clitest.Result, s clitest.Summary) {
 	batch, job := s.BatchID, s.Jobs[0].ItemID
 	for _, args := range [][]string{
-		{"batch", "show", batch[:shownID]},
-		{"batch", "report", strings.ToUpper(batch[:shownID])},
-		{"batch", "report", batch[:shownID], "--list"},
-		{"item", "show", batch[:shownID]},
-		{"item", "history", batch[:shownID]},
-		{"item", "why", job[:shownID]},
-		{"item", "list", "--batch", batch[:shownID]},
-		{"item", "list", "batch:" + batch[:shownID]},
+		{"batch", "show", terminal.ShortID(batch)},
+		{"batch", "report", strings.ToUpper(terminal.ShortID(batch))},
+		{"batch", "report", terminal.ShortID(batch), "--list"},
+		{"item", "show", terminal.ShortID(batch)},
+		{"item", "history", terminal.ShortID(batch)},
+		{"item", "why", terminal.ShortID(job)},
+		{"item", "list", "--batch", terminal.ShortID(batch)},
+		{"item", "list", "batch:" + terminal.ShortID(batch)},
 		{"item", "list", "batch:" + strings.ToUpper(batch)},
 		{"item", "show", strings.ToUpper(batch)},
-		{"events", "--item", batch[:shownID]},
-		{"watch", job[:shownID]},
+		{"events", "--item", terminal.ShortID(batch)},
+		{"watch", terminal.ShortID(job)},
 	} {
-		if r := in(append(args, "--json")...).wants(t, exitOK); !strings.Contains(r.out, batch) && !strings.Contains(r.out, job) {
-			t.Errorf("%v printed %q, want what is of batch %s", args, r.out, batch)
+		if r := in(append(args, "--json")...).Wants(t, exit.OK); !strings.Contains(r.Out, batch) && !strings.Contains(r.Out, job) {
+			t.Errorf("%v printed %q, want what is of batch %s", args, r.Out, batch)
 		}
 	}
-	in("batch", "failures", batch[:shownID]).wants(t, exitOK)
+	in("batch", "failures", terminal.ShortID(batch)).Wants(t, exit.OK)
 	// A command of batches means batches only, one of items any.
-	in("batch", "show", batch[:13], "--json").wants(t, exitOK)
-	in("item", "show", batch[:8]).wants(t, exitUsage).says(t, "give more", batch, job)
-	in("item", "cancel", batch[:8]).wants(t, exitUsage).says(t, batch, job)
-	in("item", "show", "00000000").wants(t, exitNotFound).says(t, "00000000", "item list")
+	in("batch", "show", batch[:13], "--json").Wants(t, exit.OK)
+	in("item", "show", batch[:8]).Wants(t, exit.Usage).Says(t, "give more", batch, job)
+	in("item", "cancel", batch[:8]).Wants(t, exit.Usage).Says(t, batch, job)
+	in("item", "show", "00000000").Wants(t, exit.NotFound).Says(t, "00000000", "item list")
 }
 
-func exported(t *testing.T, in func(...string) result, ark string, want map[string]string) {
+func exported(t *testing.T, in func(...string) clitest.Result, ark string, want map[string]string) {
 	out := filepath.Join(t.TempDir(), "out")
-	in("object", "export", ark, "--out", out).wants(t, exitOK)
+	in("object", "export", ark, "--out", out).Wants(t, exit.OK)
 	if diff := cmp.Diff(want, content(t, out)); diff != "" {
 		t.Errorf("exported (-want +got):\n%s", diff)
 	}
-	in("object", "export", ark, "--out", out).wants(t, exitRefused).says(t, "not empty", out)
+	in("object", "export", ark, "--out", out).Wants(t, exit.Refused).Says(t, "not empty", out)
 	system := filepath.Join(t.TempDir(), "system")
-	in("object", "export", ark, "--out", system, "--system", "--version", "1").wants(t, exitOK)
+	in("object", "export", ark, "--out", system, "--system", "--version", "1").Wants(t, exit.OK)
 	got := content(t, system)
 	if got[filepath.Join("system", "mrt-erc.txt")] == "" || got["a.txt"] != "a" {
 		t.Errorf("with system files: %d files, want mrt-erc.txt and a.txt among them", len(got))
 	}
 	exportedAsBag(t, in, ark, want)
-	in("object", "export", ark, "--out", filepath.Join(t.TempDir(), "x"), "--version", "9").wants(t, exitNotFound).says(t, "versions 1 to 1")
-	in("object", "export", "ark:/99999/fk4nothere", "--out", filepath.Join(t.TempDir(), "x")).wants(t, exitNotFound)
+	in("object", "export", ark, "--out", filepath.Join(t.TempDir(), "x"), "--version", "9").Wants(t, exit.NotFound).Says(t, "versions 1 to 1")
+	in("object", "export", "ark:/99999/fk4nothere", "--out", filepath.Join(t.TempDir(), "x")).Wants(t, exit.NotFound)
 }
 
 // An object comes out as a valid bag with the producer's bytes, and with Holdfast's own files as tag files.
-func exportedAsBag(t *testing.T, in func(...string) result, ark string, want map[string]string) {
+func exportedAsBag(t *testing.T, in func(...string) clitest.Result, ark string, want map[string]string) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "bag")
-	in("object", "export", ark, "--out", out, "--bag", "--system").wants(t, exitOK)
+	in("object", "export", ark, "--out", out, "--bag", "--system").Wants(t, exit.OK)
 	report, err := bagit.ValidateFS(t.Context(), os.DirFS(out), bagit.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -286,7 +254,7 @@ func exportedAsBag(t *testing.T, in func(...string) result, ark string, want map
 		tags["External-Description"] != "A deposit" || tags["Bagging-Date"] == "" || tags["Payload-Oxum"] == "" || tags["Bag-Software-Agent"] == "" {
 		t.Errorf("tags %v", tags)
 	}
-	in("object", "export", ark, "--out", out, "--bag").wants(t, exitRefused).says(t, "not empty")
+	in("object", "export", ark, "--out", out, "--bag").Wants(t, exit.Refused).Says(t, "not empty")
 }
 
 func content(t *testing.T, dir string) map[string]string {
@@ -308,44 +276,44 @@ func content(t *testing.T, dir string) map[string]string {
 }
 
 // What is refused leaves nothing behind, and says what to correct.
-func refusals(t *testing.T, in func(...string) result) {
+func refusals(t *testing.T, in func(...string) clitest.Result) {
 	dir := t.TempDir()
-	before := in("batch", "list", "--json", "--limit", "0").wants(t, exitOK).out
-	bad := writeFile(t, filepath.Join(dir, "bad.checkm"), "#%checkm_0.7\n#%profile | http://uc3.cdlib.org/registry/ingest/manifest/mrt-ingest-manifest\n"+
+	before := in("batch", "list", "--json", "--limit", "0").Wants(t, exit.OK).Out
+	bad := clitest.WriteFile(t, filepath.Join(dir, "bad.checkm"), "#%checkm_0.7\n#%profile | http://uc3.cdlib.org/registry/ingest/manifest/mrt-ingest-manifest\n"+
 		"#%fields | nfo:fileUrl | nfo:hashAlgorithm | nfo:hashValue | nfo:fileSize | nfo:fileLastModified | nfo:fileName\nhttps://example.org/a | md5 | zz | many | | a\n")
-	r := in("submit", bad, "--wait", "--json").wants(t, exitContent).says(t, "line 4", "fix: ")
-	if s := r.summary(t); s.State != "Refused" || s.BatchID != "" || s.ExitCode != int(exitContent) || s.Jobs == nil {
+	r := in("submit", bad, "--wait", "--json").Wants(t, exit.Content).Says(t, "line 4", "fix: ")
+	if s := r.Summary(t); s.State != "Refused" || s.BatchID != "" || s.ExitCode != int(exit.Content) || s.Jobs == nil {
 		t.Errorf("summary of a refusal: %+v", s)
 	}
-	in("submit", writeFile(t, filepath.Join(dir, "empty"), "")).wants(t, exitContent).says(t, "empty")
-	good := writeFile(t, filepath.Join(dir, "good.txt"), "good")
-	in("submit", good, "--digest", "sha256:"+strings.Repeat("0", 64)).wants(t, exitContent).says(t, "sha256")
-	in("submit", good, "--collection", "nowhere").wants(t, exitNotFound).says(t, `no collection "nowhere"`, "default")
-	in("submit", good, "--ark", "not an ark").wants(t, exitUsage).says(t, "ARK")
-	in("batch", "show", "nothing").wants(t, exitNotFound)
-	in("watch", "nothing").wants(t, exitNotFound).says(t, "holdfast batch list")
-	if after := in("batch", "list", "--json", "--limit", "0").wants(t, exitOK).out; after != before {
+	in("submit", clitest.WriteFile(t, filepath.Join(dir, "empty"), "")).Wants(t, exit.Content).Says(t, "empty")
+	good := clitest.WriteFile(t, filepath.Join(dir, "good.txt"), "good")
+	in("submit", good, "--digest", "sha256:"+strings.Repeat("0", 64)).Wants(t, exit.Content).Says(t, "sha256")
+	in("submit", good, "--collection", "nowhere").Wants(t, exit.NotFound).Says(t, `no collection "nowhere"`, "default")
+	in("submit", good, "--ark", "not an ark").Wants(t, exit.Usage).Says(t, "ARK")
+	in("batch", "show", "nothing").Wants(t, exit.NotFound)
+	in("watch", "nothing").Wants(t, exit.NotFound).Says(t, "holdfast batch list")
+	if after := in("batch", "list", "--json", "--limit", "0").Wants(t, exit.OK).Out; after != before {
 		t.Errorf("a refused payload left a batch behind:\n%s", after)
 	}
 }
 
-func heldThenReleased(t *testing.T, in func(...string) result) {
-	in("hold", "add", "--scope", "collection", "--key", "default", "--reason", "stock-taking").wants(t, exitOK)
-	if r := in("hold", "list").wants(t, exitOK); !strings.Contains(r.out, "stock-taking") {
-		t.Errorf("holds:\n%s", r.out)
+func heldThenReleased(t *testing.T, in func(...string) clitest.Result) {
+	in("hold", "add", "--scope", "collection", "--key", "default", "--reason", "stock-taking").Wants(t, exit.OK)
+	if r := in("hold", "list").Wants(t, exit.OK); !strings.Contains(r.Out, "stock-taking") {
+		t.Errorf("holds:\n%s", r.Out)
 	}
-	file := writeFile(t, filepath.Join(t.TempDir(), "held.txt"), "held")
-	s := in("submit", file, "--wait", "--json").wants(t, exitHeld).summary(t)
-	if r := in("item", "why", s.BatchID).wants(t, exitOK); !strings.Contains(r.out, "stock-taking") {
-		t.Errorf("why:\n%s", r.out)
+	file := clitest.WriteFile(t, filepath.Join(t.TempDir(), "held.txt"), "held")
+	s := in("submit", file, "--wait", "--json").Wants(t, exit.Held).Summary(t)
+	if r := in("item", "why", s.BatchID).Wants(t, exit.OK); !strings.Contains(r.Out, "stock-taking") {
+		t.Errorf("why:\n%s", r.Out)
 	}
-	in("hold", "remove", "--scope", "collection", "--key", "default").wants(t, exitOK)
-	in("hold", "remove", "--scope", "collection", "--key", "default").wants(t, exitNotFound)
-	in("watch", s.BatchID).wants(t, exitOK)
+	in("hold", "remove", "--scope", "collection", "--key", "default").Wants(t, exit.OK)
+	in("hold", "remove", "--scope", "collection", "--key", "default").Wants(t, exit.NotFound)
+	in("watch", s.BatchID).Wants(t, exit.OK)
 }
 
 // A batch of which one job is at fault, fetched from an address.
-func mixed(t *testing.T, in func(...string) result) {
+func mixed(t *testing.T, in func(...string) clitest.Result) {
 	var srv *httptest.Server
 	srv = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -361,7 +329,7 @@ func mixed(t *testing.T, in func(...string) result) {
 		}
 	}))
 	defer srv.Close()
-	s := in("submit", srv.URL+"/batch.checkm", "--wait", "--json").wants(t, exitPartly).summary(t)
+	s := in("submit", srv.URL+"/batch.checkm", "--wait", "--json").Wants(t, exit.Partly).Summary(t)
 	if s.State != "Failed" || s.Completed != 1 || s.Failed != 1 || len(s.Jobs) != 2 {
 		t.Fatalf("summary %+v, want one completed and one failed", s)
 	}
@@ -370,16 +338,16 @@ func mixed(t *testing.T, in func(...string) result) {
 			t.Errorf("failed job %+v, want a content fault that says 404", j)
 		}
 	}
-	report := in("batch", "report", s.BatchID).wants(t, exitOK)
-	if !strings.Contains(report.out, "1 completed, 1 failed") || !strings.Contains(report.out, "content: ") {
-		t.Errorf("report:\n%s", report.out)
+	report := in("batch", "report", s.BatchID).Wants(t, exit.OK)
+	if !strings.Contains(report.Out, "1 completed, 1 failed") || !strings.Contains(report.Out, "content: ") {
+		t.Errorf("report:\n%s", report.Out)
 	}
-	in("item", "requeue", s.Jobs[0].ItemID).wants(t, exitRefused) // it completed
+	in("item", "requeue", s.Jobs[0].ItemID).Wants(t, exit.Refused) // it completed
 }
 
 // A flipped byte in storage is found by verify and by export, which leaves nothing under the file's name.
-func damaged(t *testing.T, in func(...string) result, dir, ark string) {
-	in("object", "verify", ark).wants(t, exitOK)
+func damaged(t *testing.T, in func(...string) clitest.Result, dir, ark string) {
+	in("object", "verify", ark).Wants(t, exit.OK)
 	hit := false
 	err := filepath.WalkDir(filepath.Join(dir, "storage"), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Base(path) != "c" {
@@ -396,16 +364,16 @@ func damaged(t *testing.T, in func(...string) result, dir, ark string) {
 	if err != nil || !hit {
 		t.Fatalf("no stored file to damage: %v", err)
 	}
-	if r := in("object", "verify", "--all").wants(t, exitFailed); !strings.Contains(r.out, "DAMAGED  "+ark) || !strings.Contains(r.out, "sub/c") {
-		t.Errorf("verify does not say what and where:\n%s", r.out)
+	if r := in("object", "verify", "--all").Wants(t, exit.Failed); !strings.Contains(r.Out, "DAMAGED  "+ark) || !strings.Contains(r.Out, "sub/c") {
+		t.Errorf("verify does not say what and where:\n%s", r.Out)
 	}
 	out := filepath.Join(t.TempDir(), "out")
-	in("object", "export", ark, "--out", out).wants(t, exitFailed).says(t, "sub/c", "not those that were recorded", "object verify")
+	in("object", "export", ark, "--out", out).Wants(t, exit.Failed).Says(t, "sub/c", "not those that were recorded", "object verify")
 	bag := filepath.Join(t.TempDir(), "bag")
-	in("object", "export", ark, "--out", bag, "--bag").wants(t, exitFailed).says(t, "sub/c", "not those that were recorded", "object verify")
+	in("object", "export", ark, "--out", bag, "--bag").Wants(t, exit.Failed).Says(t, "sub/c", "not those that were recorded", "object verify")
 	tarred := filepath.Join(t.TempDir(), "out.tar")
-	in("object", "export", ark, "--out", tarred, "--tar").wants(t, exitFailed).says(t, "sub/c", "not those that were recorded", "object verify")
-	if r := in("object", "export", ark, "--out", "-", "--tar").wants(t, exitFailed).says(t, "sub/c"); strings.HasSuffix(r.out, strings.Repeat("\x00", parcel.TarEnd)) {
+	in("object", "export", ark, "--out", tarred, "--tar").Wants(t, exit.Failed).Says(t, "sub/c", "not those that were recorded", "object verify")
+	if r := in("object", "export", ark, "--out", "-", "--tar").Wants(t, exit.Failed).Says(t, "sub/c"); strings.HasSuffix(r.Out, strings.Repeat("\x00", parcel.TarEnd)) {
 		t.Error("a damaged object comes out as a whole tar")
 	}
 	for _, dir := range []string{out, bag, filepath.Dir(tarred)} {
@@ -418,7 +386,7 @@ func damaged(t *testing.T, in func(...string) result, dir, ark string) {
 }
 
 func TestUp_Refuses(t *testing.T) {
-	noEnvironment(t)
+	clitest.NoEnvironment(t)
 	t.Setenv("HOLDFAST_LOG_LEVEL", "error")
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -426,18 +394,18 @@ func TestUp_Refuses(t *testing.T) {
 	}
 	defer taken.Close()
 	dir := filepath.Join(t.TempDir(), "data")
-	holdfast(t, "up", "--dir", dir, "--listen", taken.Addr().String()).wants(t, exitTemporary).
-		says(t, taken.Addr().String(), "already in use", "--listen")
+	holdfast(t, "up", "--dir", dir, "--listen", taken.Addr().String()).Wants(t, exit.Temporary).
+		Says(t, taken.Addr().String(), "already in use", "--listen")
 	if _, err := os.Stat(filepath.Join(dir, node.ClientFile)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a client file of an `up` that does not run: %v", err)
 	}
 	t.Run("a storage without a name", func(t *testing.T) {
 		t.Setenv("HOLDFAST_STORAGE_URL", "s3://bucket/prefix")
-		holdfast(t, "up", "--dir", dir, "--listen", taken.Addr().String()).wants(t, exitUsage).says(t, "HOLDFAST_STORAGE_URL", "second=s3://BUCKET/PREFIX")
+		holdfast(t, "up", "--dir", dir, "--listen", taken.Addr().String()).Wants(t, exit.Usage).Says(t, "HOLDFAST_STORAGE_URL", "second=s3://BUCKET/PREFIX")
 	})
-	file := writeFile(t, filepath.Join(t.TempDir(), "file"), "")
-	r := holdfast(t, "up", "--dir", filepath.Join(file, "data"), "--listen", "127.0.0.1:0").says(t, file)
-	if r.code == 0 {
+	file := clitest.WriteFile(t, filepath.Join(t.TempDir(), "file"), "")
+	r := holdfast(t, "up", "--dir", filepath.Join(file, "data"), "--listen", "127.0.0.1:0").Says(t, file)
+	if r.Code == 0 {
 		t.Error("started on a folder that cannot be")
 	}
 	if os.Geteuid() != 0 {
@@ -445,15 +413,15 @@ func TestUp_Refuses(t *testing.T) {
 		if err := os.Mkdir(sealed, 0o500); err != nil {
 			t.Fatal(err)
 		}
-		holdfast(t, "up", "--dir", filepath.Join(sealed, "data")).wants(t, exitRefused).says(t, sealed, "permission denied")
+		holdfast(t, "up", "--dir", filepath.Join(sealed, "data")).Wants(t, exit.Refused).Says(t, sealed, "permission denied")
 	}
 	t.Setenv("HOLDFAST_STAGING_FULL", "800")
-	holdfast(t, "up", "--dir", dir).wants(t, exitUsage).says(t, "HOLDFAST_STAGING_FULL")
+	holdfast(t, "up", "--dir", dir).Wants(t, exit.Usage).Says(t, "HOLDFAST_STAGING_FULL")
 }
 
 func TestUp_FolderInUse(t *testing.T) {
 	dir := up(t)
-	holdfast(t, "up", "--dir", dir, "--listen", "127.0.0.1:0").wants(t, exitTemporary).says(t, dir, "another holdfast is running", "--dir")
+	holdfast(t, "up", "--dir", dir, "--listen", "127.0.0.1:0").Wants(t, exit.Temporary).Says(t, dir, "another holdfast is running", "--dir")
 	info, err := os.Stat(filepath.Join(dir, node.ClientFile))
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("client file: %v, %v; want mode 0600", info, err)
@@ -465,19 +433,19 @@ func TestSubmit_Interrupted(t *testing.T) {
 	dir := up(t)
 	ctx, interrupt := context.WithCancel(t.Context())
 	out, errs := newBuffer(), newBuffer()
-	over := make(chan int, 1)
+	over := make(chan exit.Code, 1)
 	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	defer slow.Close()
 	defer slow.CloseClientConnections()
 	go func() {
-		over <- run(ctx, []string{"submit", slow.URL + "/never", "--type", "file", "--wait", "--dir", dir}, strings.NewReader(""), out, errs)
+		over <- execute(ctx, []string{"submit", slow.URL + "/never", "--type", "file", "--wait", "--dir", dir}, strings.NewReader(""), out, errs)
 	}()
 	for !strings.Contains(errs.String(), "as batch ") {
 		<-errs.grew
 	}
 	interrupt()
-	if code := <-over; code != int(exitInterrupted) {
-		t.Errorf("exit code %d, want %d\n%s", code, exitInterrupted, errs)
+	if code := <-over; code != exit.Interrupted {
+		t.Errorf("exit code %d, want %d\n%s", code, exit.Interrupted, errs)
 	}
 	if !strings.Contains(errs.String(), "holdfast watch ") || !strings.Contains(errs.String(), "--dir "+dir) {
 		t.Errorf("no command to go on with:\n%s", errs)

@@ -1,18 +1,21 @@
 package main
 
 import (
+	"embed"
 	"fmt"
 	"runtime"
 
 	"github.com/spf13/cobra"
+
+	"github.com/holdfast/holdfast/cmd/holdfast/cli"
 )
 
-func (a *app) versionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "version", Short: "Print the version", Args: needs(),
+func versionCommand(a *cli.App) *cobra.Command {
+	return cli.WithHelp(embed.FS{}, &cobra.Command{
+		Use: "version", Short: "Print the version", Args: cli.Needs(),
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(a.out, "holdfast %s %s %s/%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintf(a.Out, "holdfast %s %s %s/%s\n", a.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err
 		},
-	}
+	})
 }

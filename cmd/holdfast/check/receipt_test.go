@@ -1,0 +1,71 @@
+package check
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/holdfast/holdfast/cmd/holdfast/cli/clitest"
+	"github.com/holdfast/holdfast/cmd/holdfast/exit"
+)
+
+// An OCFL object that a receipt is held against is judged whole: what the receipt does not name may be damaged, too.
+func TestCheck_ReceiptAgainstObject(t *testing.T) {
+	clitest.NoEnvironment(t)
+	key, text := receiptOf(t, ownObject())
+	receipt := clitest.WriteFile(t, filepath.Join(t.TempDir(), "receipt.jsonl"), text)
+	for name, damage := range map[string]func(fileset){
+		"":                         func(fileset) {},
+		"root inventory":           func(f fileset) { f["inventory.json"] = append(slices.Clone(f["inventory.json"]), ' ') },
+		"declaration":              func(f fileset) { f["0=ocfl_object_1.1"] = []byte("ocfl\n") },
+		"sidecar":                  func(f fileset) { delete(f, "inventory.json.sha512") },
+		"version before":           func(f fileset) { f["v1/content/producer/b.txt"] = []byte("betb") },
+		"inventory of that":        func(f fileset) { delete(f, "v1/inventory.json") },
+		"file that nobody knows":   func(f fileset) { f["v2/content/producer/more.txt"] = []byte("more") },
+		"another object's receipt": nil,
+	} {
+		files, want := ownObject(), exit.Content
+		switch {
+		case name == "":
+			want = exit.OK
+			damage(files)
+		case damage == nil: // with files that are the same
+			for file, data := range files {
+				if strings.Contains(file, "inventory.json") {
+					files[file] = []byte(strings.ReplaceAll(string(data), "fk4m", "fk4n"))
+				}
+			}
+			files.reseal()
+		default:
+			damage(files)
+		}
+		dir := t.TempDir()
+		if !become(t, dir, nil, files) {
+			t.Fatal(name)
+		}
+		if r := runCheck(t, "check", "--key", key, "--against", dir, receipt); r.Code != want {
+			t.Errorf("%s: exit code %d, want %d\n%s%s", name, r.Code, want, r.Out, r.Err)
+		}
+	}
+}
+
+// A receipt whose beginning is damaged is no valid file, for who says what it is; a folder without Holdfast's own files is told as such.
+func TestCheck_ReceiptType(t *testing.T) {
+	clitest.NoEnvironment(t)
+	_, text := receiptOf(t, ownObject())
+	dir := t.TempDir()
+	good := clitest.WriteFile(t, filepath.Join(dir, "good.jsonl"), text)
+	bad := clitest.WriteFile(t, filepath.Join(dir, "bad.jsonl"), strings.Replace(text, "holdfast_receipt", "holdfast_receipr", 1))
+	runCheck(t, "check", "--type", "receipt", good).Wants(t, exit.OK)
+	if r := runCheck(t, "check", "--type", "receipt", bad).Wants(t, exit.Content); !strings.Contains(r.Out, "INVALID receipt") {
+		t.Errorf("%s", r.Out)
+	}
+	files := filepath.Join(dir, "files")
+	for name, data := range map[string]string{"a.txt": "alpha", "same.txt": "alpha", "b.txt": "better"} {
+		clitest.WriteFile(t, filepath.Join(files, name), data)
+	}
+	if r := runCheck(t, "check", "--against", files, good).Wants(t, exit.OK); !strings.Contains(r.Out, "1 file is not in it") {
+		t.Errorf("%s", r.Out)
+	}
+}

@@ -1,0 +1,228 @@
+// Package cli is what all commands of holdfast are made of. App has the streams and common flags of one run; it connects to the
+// service, resolves short ids, asks questions, prints rows, and says what went wrong.
+//
+// Standard output gets data only, standard error everything else. An error is told once, when Run ends; a command that has told its
+// errors itself returns an exit.Code. An App is for one goroutine and one run.
+//
+// It knows no command but the words that people guess commands by. What commands are about is in the packages above it.
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast/holdfast/cmd/holdfast/exit"
+	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
+	"github.com/holdfast/holdfast/cmd/node"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+// App is what every command works with.
+type App struct {
+	Version  string // of the program
+	In       io.Reader
+	Out, Err io.Writer
+
+	// The flags of all commands that speak to a running Holdfast.
+	Dir   string
+	Quiet bool
+	JSON  bool
+
+	started bool   // the command line was understood
+	Again   string // the command line, to be typed again
+	warned  bool   // of a token that travels by plain HTTP
+}
+
+// New returns an app for one run of the program.
+func New(version string, stdin io.Reader, stdout, stderr io.Writer) *App {
+	return &App{Version: version, In: stdin, Out: stdout, Err: stderr}
+}
+
+// Root returns the command `holdfast` with these commands below it.
+func (a *App) Root(below ...*cobra.Command) *cobra.Command {
+	const short = "Preserve deposits: submit them, see what happens to them, get them back"
+	root := &cobra.Command{
+		Use:           "holdfast",
+		Short:         short,
+		Long:          short + ".",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		PersistentPreRun: func(*cobra.Command, []string) {
+			a.started = true
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.AddCommand(below...)
+	return root
+}
+
+// Run obeys args, which are words below root, says what went wrong and returns the exit code. When ctx ends, the command puts down
+// what is under way and the code is 130. `up` and the roles drain instead, and the code is 0.
+func (a *App) Run(ctx context.Context, root *cobra.Command, args []string) exit.Code {
+	a.Again = "holdfast"
+	for _, arg := range args {
+		a.Again += " " + node.ShellWord(arg)
+	}
+	root.SetArgs(args)
+	root.SetIn(a.In)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err != nil && !a.started {
+		// A flag after an unknown command is unknown, too, and says nothing to whoever typed it.
+		at := strings.Count(cmd.CommandPath(), " ")
+		if at < len(args) {
+			if guess := a.guessed(cmd, args[at], args[at+1:]); guess != nil {
+				err = guess
+			}
+		}
+	}
+	if err != nil && !a.started && !exit.As[*exit.FixError](err) {
+		err = exit.Fix(exit.Usagef("%w", err), "see "+cmd.CommandPath()+" --help")
+	}
+	a.Complain(err)
+	return exit.Of(err)
+}
+
+// Group returns a command that has only commands below it.
+func Group(name, short string, below ...*cobra.Command) *cobra.Command {
+	names := make([]string, len(below))
+	for i, c := range below {
+		names[i] = c.Name()
+	}
+	g := &cobra.Command{
+		Use: name, Short: short,
+		Args: func(cmd *cobra.Command, args []string) error {
+			text := "one of " + strings.Join(names, ", ") + " must follow"
+			if len(args) > 0 {
+				text = fmt.Sprintf("unknown command %q for %q: %s", args[0], cmd.CommandPath(), text)
+			}
+			return errors.New(text)
+		},
+		RunE: func(*cobra.Command, []string) error { return nil },
+	}
+	g.AddCommand(below...)
+	return g
+}
+
+// Needs returns a check that the arguments are one of each name; a name that ends in "..." stands for one or more.
+func Needs(names ...string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		open := len(names) > 0 && strings.HasSuffix(names[len(names)-1], "...")
+		switch {
+		case len(args) < len(names):
+			return fmt.Errorf("%s is missing", strings.TrimSuffix(names[len(args)], "..."))
+		case len(args) > len(names) && !open:
+			return fmt.Errorf("%q is one argument too many", args[len(names)])
+		}
+		for i, arg := range args {
+			if arg == "" { // a variable of a script that was not set
+				return fmt.Errorf("%s is empty", strings.TrimSuffix(names[min(i, len(names)-1)], "..."))
+			}
+		}
+		return nil
+	}
+}
+
+// advised is a command of ours within a text.
+var advised = regexp.MustCompile("`(holdfast [^`]+)`")
+
+// runnable makes the commands that the Registry advises reach the service that advised them. It knows of no folder.
+func (a *App) runnable(text string) string {
+	if a.Dir == "" {
+		return text
+	}
+	return advised.ReplaceAllStringFunc(text, func(command string) string {
+		if strings.Contains(command, "--dir") {
+			return command
+		}
+		return strings.TrimSuffix(command, "`") + " --dir " + node.ShellWord(a.Dir) + "`"
+	})
+}
+
+// Complain says on standard error what went wrong: one line an error, and one below it for each single fault.
+func (a *App) Complain(err error) {
+	if err == nil {
+		return
+	}
+	for _, e := range exit.Parts(err) {
+		text := e.Error()
+		var p *wire.Problem
+		if errors.As(e, &p) && len(p.Faults) > 0 {
+			text = strings.Replace(text, p.Error(), p.Detail, 1)
+		}
+		if text == "" {
+			continue
+		}
+		text = a.runnable(text)
+		if fix := exit.Advice(e); fix != "" {
+			text += "; " + fix
+		}
+		lines := strings.Split(text, "\n")
+		for i := range lines {
+			lines[i] = terminal.Clean(lines[i])
+		}
+		a.Note("holdfast: %s", strings.Join(lines, "\n  "))
+		if p != nil {
+			for _, f := range p.Faults {
+				a.Note("  %s", faultText(f))
+			}
+			if more := p.Total - int64(len(p.Faults)); more > 0 {
+				a.Note("  and %s more", registry.CountText(more))
+			}
+		}
+	}
+}
+
+// faultText is one fault of a manifest or request on one line.
+func faultText(f wire.Fault) string {
+	text := f.Message
+	if f.Rule != "" && f.Expected+f.Found != "" {
+		text = f.Rule // and what follows
+	}
+	for _, part := range [][2]string{{"expected", f.Expected}, {"found", f.Found}, {"fix", f.Fix}} {
+		if part[1] != "" && !strings.Contains(text, part[1]) {
+			text += "; " + part[0] + ": " + part[1]
+		}
+	}
+	if f.Severity == "warning" {
+		text = "warning: " + text
+	}
+	if f.Location != "" {
+		text = f.Location + ": " + text
+	}
+	return terminal.Clean(text)
+}
+
+// Note says something to the person at the terminal. What cannot be said there can be said nowhere.
+func (a *App) Note(format string, args ...any) {
+	_, _ = fmt.Fprintf(a.Err, format+"\n", args...)
+}
+
+// CommandLine is a command for the person to type, about the same Holdfast.
+func (a *App) CommandLine(command string, args ...string) string {
+	words := append([]string{"holdfast", command}, args...)
+	if a.Dir != "" {
+		words = append(words, "--dir", node.ShellWord(a.Dir))
+	}
+	return strings.Join(words, " ")
+}
+
+// PrintJSON writes one object on a line of its own.
+func (a *App) PrintJSON(v any) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode output: %w", err)
+	}
+	_, err = a.Out.Write(append(raw, '\n'))
+	return err
+}

@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast/holdfast/cmd/config"
+	"github.com/holdfast/holdfast/cmd/holdfast/exit"
+	"github.com/holdfast/holdfast/cmd/node"
+	"github.com/holdfast/holdfast/web/client"
+	"github.com/holdfast/holdfast/web/webserver"
+)
+
+// ClientFlags adds what every command has that speaks to a running Holdfast.
+func (a *App) ClientFlags(cmd *cobra.Command) *cobra.Command {
+	f := cmd.Flags()
+	f.StringVar(&a.Dir, "dir", "", "the folder `DIR` of a running up (default HOLDFAST_URL and HOLDFAST_TOKEN, else "+DefaultDir+")")
+	f.BoolVar(&a.JSON, "json", false, "print JSON, one object a line")
+	return cmd
+}
+
+// Connect returns a client of the service that a command is about.
+func (a *App) Connect() (*client.Client, error) {
+	at, err := a.Service()
+	if err != nil {
+		return nil, err
+	}
+	return a.ClientOf(at)
+}
+
+// ClientOf returns a client of a service.
+func (a *App) ClientOf(at node.Client) (*client.Client, error) {
+	roots, err := webserver.Trust(at.CA)
+	if err != nil {
+		return nil, err
+	}
+	return client.New(at.URL, at.Token, client.Options{UserAgent: "holdfast/" + a.Version, Roots: roots}), nil
+}
+
+// PlainTo warns of an address.
+const PlainTo = "the token travels to %s by plain HTTP, where it can be read on the way: use an https address; if the network is private and this is meant, set HOLDFAST_PLAIN_HTTP=yes"
+
+// Service finds the service that a command is about: the folder that was named, else the environment, else the default folder.
+func (a *App) Service() (node.Client, error) {
+	c, err := config.Load(config.Default())
+	if err != nil {
+		return node.Client{}, err
+	}
+	at := node.Client{URL: c.URL, Token: c.Token, CA: c.CAFile}
+	if a.Dir != "" || c.URL == "" {
+		if at, err = a.ReadClientFile(a.Dir); err != nil {
+			return at, err
+		}
+	}
+	if webserver.PlainTo(at.URL) && !bool(c.PlainHTTP) && !a.warned {
+		a.warned = true
+		a.Note("warning: "+PlainTo, at.URL)
+	}
+	if at.Token == "" {
+		return at, exit.Fix(exit.Usagef("HOLDFAST_URL is set, but HOLDFAST_TOKEN is not"), "set it, or use --dir DIR of a running `holdfast up`")
+	}
+	return at, nil
+}
+
+// ReadClientFile reads what `up` left in its folder, the default one when dir is "".
+func (a *App) ReadClientFile(dir string) (node.Client, error) {
+	var at node.Client
+	name := filepath.Join(dir, node.ClientFile)
+	if dir == "" {
+		name = filepath.Join(DefaultDir, node.ClientFile)
+	}
+	raw, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return at, exit.Fix(exit.Usagef("no Holdfast to speak to: there is no %s", name),
+			"start one by `holdfast up`, name its folder by --dir DIR, or set HOLDFAST_URL and HOLDFAST_TOKEN")
+	} else if err != nil {
+		return at, err
+	}
+	if err := json.Unmarshal(raw, &at); err != nil || at.URL == "" || at.Token == "" {
+		return at, exit.Fix(fmt.Errorf("%s is damaged", name), "start `holdfast up` again: it writes a new one")
+	}
+	return at, nil
+}
+
+// DefaultDir is the folder of `up`, and where client commands look for it.
+const DefaultDir = "./holdfast-data"

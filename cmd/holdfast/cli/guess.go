@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast/holdfast/cmd/holdfast/exit"
+	"github.com/holdfast/holdfast/cmd/node"
+	"github.com/holdfast/holdfast/registry"
+)
+
+// guesses are words that people try for commands of other names, each with the command that is meant, or several.
+var guesses = map[string][]string{
+	"status": {"queue status"}, "retry": {"item retry", "item requeue"}, "try": {"item retry"}, "rerun": {"item requeue"}, "restart": {"item requeue"},
+	"failed": {"item failures"}, "errors": {"item failures"}, "list": {"batch list", "item list", "object list"}, "ls": {"batch list", "item list", "object list"},
+	"jobs": {"item list"}, "job": {"item show"}, "batches": {"batch list"}, "objects": {"object list"}, "items": {"item list"}, "collections": {"collection list"},
+	"tokens": {"token list"}, "holds": {"hold list"}, "logs": {"item history"}, "log": {"item history"}, "explain": {"item why"},
+	"deposit": {"submit"}, "upload": {"submit"}, "add": {"submit"}, "ingest": {"submit"}, "get": {"object export"}, "download": {"object export"},
+	"follow": {"watch"}, "wait": {"watch"}, "stop": {"item cancel"}, "kill": {"item cancel"}, "remove": {"item delete"}, "rm": {"item delete"},
+	"serve": {"up"}, "start": {"up"}, "validate": {"check"},
+}
+
+// guessed makes of the word that is no command of parent an error that names the command that was probably meant, to be typed
+// as it is; without a guess it says that there is no such command. rest is what was typed after the word. It is nil when the
+// word is a flag, or a command.
+func (a *App) guessed(parent *cobra.Command, word string, rest []string) error {
+	if !parent.HasSubCommands() || strings.HasPrefix(word, "-") {
+		return nil
+	}
+	for _, c := range parent.Commands() {
+		if c.Name() == word || c.HasAlias(word) {
+			return nil
+		}
+	}
+	paths := meant(parent, strings.ToLower(word))
+	if len(paths) == 0 {
+		return parent.Args(parent, []string{word})
+	}
+	for i, p := range paths {
+		line := "holdfast " + p
+		for _, arg := range rest {
+			line += " " + node.ShellWord(arg)
+		}
+		paths[i] = "`" + line + "`"
+	}
+	return exit.Fix(exit.Usagef("unknown command %q for %q", word, parent.CommandPath()), "did you mean "+strings.Join(paths, " or ")+"?")
+}
+
+// meant returns the commands that a word may stand for: those of its name elsewhere, those that people guess by it, and that
+// of nearly the same name in its place.
+func meant(parent *cobra.Command, word string) []string {
+	root := parent.Root()
+	var named, near []string
+	for _, c := range root.Commands() {
+		if c.Name() == word && parent != root {
+			named = append(named, c.Name())
+		}
+		for _, below := range c.Commands() {
+			if below.Name() == word && c != parent {
+				named = append(named, c.Name()+" "+word)
+			}
+		}
+	}
+	for _, c := range parent.Commands() {
+		near = append(near, c.Name())
+	}
+	if best := registry.Nearest(word, near); best != "" {
+		return []string{strings.TrimPrefix(strings.TrimPrefix(parent.CommandPath(), root.Name())+" "+best, " ")}
+	}
+	if g := guesses[word]; len(g) > 0 {
+		return slices.Clone(g)
+	}
+	const most = 4
+	return named[:min(len(named), most)]
+}

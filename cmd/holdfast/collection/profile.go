@@ -1,0 +1,231 @@
+package collection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast/holdfast/cmd/holdfast/cli"
+	"github.com/holdfast/holdfast/cmd/holdfast/exit"
+	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
+	"github.com/holdfast/holdfast/profile"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+// saving is what the flags of `collection create` and `update` say.
+type saving struct {
+	file    string
+	dryRun  bool
+	version int // that it is saved over; 0: the one that is there
+
+	name, owner string
+	memberOf    []string
+}
+
+func (s *saving) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&s.file, "profile", "", "the profile, in YAML or JSON, in `FILE`; - is standard input")
+	cmd.Flags().BoolVar(&s.dryRun, "dry-run", false, "validate the profile and report what would change; change nothing")
+}
+
+func createCommand(a *cli.App) *cobra.Command {
+	var s saving
+	cmd := &cobra.Command{
+		Use: "create NAME [--profile FILE]", Short: "Create a collection", Args: cli.Needs("NAME"),
+		Example: "  holdfast collection create maps --profile maps.yaml\n  holdfast collection create maps --owner ark:/99999/owner --member-of ark:/99999/maps",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if s.file == "" && s.owner == "" {
+				return exit.Usagef("give --profile FILE, or --owner ARK and --member-of ARK")
+			}
+			return createCollection(cmd.Context(), a, args[0], s)
+		},
+	}
+	s.flags(cmd)
+	cmd.Flags().StringVar(&s.name, "name", "", "the collection's name for people, in place of the profile's")
+	cmd.Flags().StringVar(&s.owner, "owner", "", "the `ARK` that local ids are unique under, in place of the profile's")
+	cmd.Flags().StringSliceVar(&s.memberOf, "member-of", nil, "an `ARK` that objects become members of, in place of the profile's; repeatable")
+	return a.ClientFlags(cmd)
+}
+
+func updateCommand(a *cli.App) *cobra.Command {
+	var s saving
+	cmd := &cobra.Command{
+		Use: "update NAME --profile FILE", Short: "Change a collection's profile for later submissions", Args: cli.Needs("NAME"),
+		Example: "  holdfast collection show maps --profile > maps.yaml\n  holdfast collection update maps --profile maps.yaml --if-version 3\n" +
+			"  holdfast collection show maps --version 2 --profile | holdfast collection update maps --profile -",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if s.file == "" {
+				return exit.Usagef("give --profile FILE")
+			}
+			if s.version < 0 || s.version == 0 && cmd.Flags().Changed("if-version") {
+				return exit.Usagef("--if-version is a version's number, from 1 on")
+			}
+			return updateCollection(cmd.Context(), a, args[0], s)
+		},
+	}
+	s.flags(cmd)
+	cmd.Flags().IntVar(&s.version, "if-version", 0, "refuse unless the profile is still at version `N`")
+	return a.ClientFlags(cmd)
+}
+
+func createCollection(ctx context.Context, a *cli.App, name string, s saving) error {
+	doc := &profile.Document{}
+	var err error
+	if s.file != "" {
+		if doc, err = readProfile(a, s.file); err != nil {
+			return err
+		}
+	}
+	if s.name != "" {
+		doc.Profile.Name = s.name
+	}
+	if s.owner != "" {
+		doc.Profile.Owner = s.owner
+	}
+	if len(s.memberOf) > 0 {
+		doc.Profile.Collections = s.memberOf
+	}
+	c, err := a.Connect()
+	if err != nil {
+		return err
+	}
+	made, err := c.SaveProfile(ctx, registry.Collection{Mnemonic: name, Profile: doc.Profile, Version: registry.NoVersion}, s.dryRun)
+	if err != nil {
+		return inFile(err, s.file, doc.Place)
+	}
+	if a.JSON {
+		return a.PrintJSON(made)
+	}
+	if s.dryRun {
+		a.Note("collection %s would be created", terminal.Clean(made.Mnemonic))
+	} else {
+		a.Note("created: collection %s", terminal.Clean(made.Mnemonic))
+	}
+	return nil
+}
+
+func updateCollection(ctx context.Context, a *cli.App, name string, s saving) error {
+	doc, err := readProfile(a, s.file)
+	if err != nil {
+		return err
+	}
+	c, err := a.Connect()
+	if err != nil {
+		return err
+	}
+	before, err := c.Collection(ctx, name)
+	if err != nil {
+		return err
+	}
+	over := before.Version // nobody gets in between
+	if s.version > 0 {
+		over = s.version
+	}
+	after, err := c.SaveProfile(ctx, registry.Collection{Mnemonic: name, Profile: doc.Profile, Version: over}, s.dryRun)
+	if err != nil {
+		return inFile(err, s.file, doc.Place)
+	}
+	if a.JSON {
+		return a.PrintJSON(after)
+	}
+	changes, err := profile.Changes(before.Profile, after.Profile)
+	if err != nil {
+		return err
+	}
+	for _, line := range changes {
+		if _, err := fmt.Fprintln(a.Out, terminal.Clean(line)); err != nil {
+			return err
+		}
+	}
+	switch {
+	case after.Version == before.Version:
+		a.Note("nothing changes: the profile of %s is at version %d", terminal.Clean(name), after.Version)
+	case s.dryRun:
+		a.Note("this would be version %d of the profile of %s", after.Version, terminal.Clean(name))
+	default:
+		a.Note("changed: the profile of %s is at version %d", terminal.Clean(name), after.Version)
+	}
+	return nil
+}
+
+// readProfile reads a profile from a file, or from standard input.
+func readProfile(a *cli.App, file string) (*profile.Document, error) {
+	text, err := readDocument(a, file)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := profile.Parse(text)
+	if faults := profile.Faults(nil); errors.As(err, &faults) {
+		return nil, profileFaults(file, "is no profile that can be taken", faults)
+	}
+	return doc, err
+}
+
+// readDocument reads a file of at most the size that a profile may have and a byte, or standard input for "-".
+func readDocument(a *cli.App, file string) (text []byte, err error) {
+	in := a.In
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, exit.Cause(err))
+		}
+		defer func() { _ = f.Close() }() // it was only read
+		in = f
+	}
+	if text, err = io.ReadAll(io.LimitReader(in, profile.MaxSize+1)); err != nil {
+		return nil, fmt.Errorf("read %s: %w", documentName(file), exit.Cause(err))
+	}
+	return text, nil
+}
+
+func documentName(file string) string {
+	if file == "-" {
+		return "standard input"
+	}
+	return file
+}
+
+// profileFaults is what is wrong with a file, a line each.
+func profileFaults(file, what string, faults profile.Faults) error {
+	lines := []string{fmt.Sprintf("%s %s; correct it, nothing was changed", documentName(file), what)}
+	for _, f := range faults {
+		lines = append(lines, at(file, f.Place)+f.Message)
+	}
+	return exit.Usagef("%s", strings.Join(lines, "\n"))
+}
+
+// at is a place in a file as editors take it, and what separates it from what is said of it.
+func at(file string, p profile.Place) string {
+	text := documentName(file)
+	if p.Line > 0 {
+		text += fmt.Sprintf(":%d", p.Line)
+	}
+	if p.Column > 0 {
+		text += fmt.Sprintf(":%d", p.Column)
+	}
+	return text + ": "
+}
+
+// inFile tells of each fault that the Registry found where in the file it stands.
+func inFile(err error, file string, place func(location string) profile.Place) error {
+	var p *wire.Problem
+	if !errors.As(err, &p) || file == "" {
+		return err
+	}
+	told := *p
+	told.Faults = nil
+	for _, f := range p.Faults {
+		if name, ok := strings.CutPrefix(f.Location, "body"); ok {
+			in := place(f.Location)
+			f.Line, f.Column = in.Line, in.Column
+			f.Location = strings.TrimSuffix(at(file, in)+strings.TrimPrefix(name, "."), ": ")
+		}
+		told.Faults = append(told.Faults, f)
+	}
+	return &told
+}

@@ -1,0 +1,56 @@
+package events
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
+	"github.com/holdfast/holdfast/registry"
+)
+
+// DetailsText writes what an event carries as names and values, in the order of the names.
+func DetailsText(raw json.RawMessage) string {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		return string(raw)
+	}
+	parts := make([]string, 0, len(fields))
+	for name, value := range fields {
+		text := string(value)
+		if s := ""; json.Unmarshal(value, &s) == nil {
+			text = s
+		} else if list := []string(nil); json.Unmarshal(value, &list) == nil {
+			text = strings.Join(list, "; ")
+		}
+		if asked := askedText(value); name == "spec" && asked != "" {
+			name, text = "asked", asked
+		}
+		if text != "" {
+			parts = append(parts, strings.ReplaceAll(name, "_", " ")+": "+text)
+		}
+	}
+	return strings.Join(slices.Sorted(slices.Values(parts)), ", ")
+}
+
+// askedText says what an item that came of an act was asked to do, "" when raw is no such spec.
+func askedText(raw json.RawMessage) string {
+	if object, ok := registry.ObjectSpecIn(raw); ok {
+		return object.Text()
+	}
+	return BulkText(raw)
+}
+
+// BulkText says what an act on many items was asked to do, "" when raw is none.
+func BulkText(raw json.RawMessage) string {
+	var b registry.BulkSpec
+	if json.Unmarshal(raw, &b) != nil || b.Act == "" {
+		return ""
+	}
+	text := fmt.Sprintf("%s (%s)", b.Title(), terminal.Plural(b.Matched, "item", "items"))
+	if b.Reason != "" {
+		text += ", reason: " + b.Reason
+	}
+	return text
+}

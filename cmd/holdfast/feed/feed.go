@@ -1,0 +1,295 @@
+// Package feed has the command `holdfast feed`: subscriptions, which forward events to webhooks and NSQ topics, with their progress
+// and credentials. Reading events oneself is package events.
+package feed
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast/holdfast/cmd/holdfast/cli"
+	"github.com/holdfast/holdfast/cmd/holdfast/credential"
+	"github.com/holdfast/holdfast/cmd/holdfast/exit"
+	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/client"
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+//go:embed help/*.txt
+var helpTexts embed.FS
+
+// Command returns the command `holdfast feed`.
+func Command(a *cli.App) *cobra.Command {
+	return cli.WithHelp(helpTexts, cli.Group("feed", "Have NSQ topics and webhooks told of events, see how far they are, and tell them again",
+		listCommand(a), showCommand(a), addCommand(a), removeCommand(a), rewindCommand(a), pauseCommand(a),
+		resumeCommand(a), credentialCommand(a)))
+}
+
+func listCommand(a *cli.App) *cobra.Command {
+	return a.ClientFlags(&cobra.Command{
+		Use: "list", Short: "List subscriptions and their progress", Args: cli.Needs(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.Connect()
+			if err != nil {
+				return err
+			}
+			all, err := c.Subscriptions(cmd.Context())
+			if err != nil {
+				return err
+			}
+			l := cli.Lister[registry.Subscription]{None: "no subscriptions", Row: subscriptionRow, Columns: []terminal.Column{
+				{Name: "name"}, {Name: "to", Flex: true}, {Name: "takes", Flex: true}, {Name: "cursor", Right: true}, {Name: "behind", Right: true}, {Name: "state", Flex: true},
+			}}
+			return l.Print(a, cli.Whole(all))
+		},
+	})
+}
+
+func subscriptionRow(s registry.Subscription) []string {
+	return []string{s.Name, s.Target, filterText(s.Filter), strconv.FormatInt(s.Cursor, 10), registry.CountText(s.Behind), subscriptionState(s)}
+}
+
+// subscriptionState is how a subscription is, in a few words.
+func subscriptionState(s registry.Subscription) string {
+	switch {
+	case s.Paused != nil:
+		return "paused " + terminal.SinceText(s.Paused.At, s.Paused.Actor, s.Paused.Reason)
+	case s.FailingSince != nil:
+		return FailingText(s)
+	}
+	return "ok"
+}
+
+// FailingText says how long a subscription has been failing, and what waits.
+func FailingText(s registry.Subscription) string {
+	text := fmt.Sprintf("failing since %s, %s", terminal.TimeText(*s.FailingSince), terminal.Plural(s.Tries, "try", "tries"))
+	if s.BehindSince != nil {
+		text += fmt.Sprintf(", %s behind since %s", terminal.Plural(s.Behind, "event", "events"), terminal.TimeText(*s.BehindSince))
+	}
+	return text + ": " + s.Error
+}
+
+// filterText says what a filter takes.
+func filterText(f registry.FeedFilter) string {
+	var words []string
+	add := func(name string, values []string) {
+		if len(values) > 0 {
+			words = append(words, name+":"+strings.Join(values, ","))
+		}
+	}
+	add("types", f.Types)
+	add("collections", f.Collections)
+	add("actions", texts(f.Actions))
+	add("states", texts(f.States))
+	if words == nil {
+		return "everything"
+	}
+	return strings.Join(words, " ")
+}
+
+func texts[T ~string](values []T) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = string(v)
+	}
+	return out
+}
+
+func showCommand(a *cli.App) *cobra.Command {
+	return a.ClientFlags(&cobra.Command{
+		Use: "show NAME", Short: "Show a subscription: its progress, and its last failure", Args: cli.Needs("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.Connect()
+			if err != nil {
+				return err
+			}
+			s, err := c.Subscription(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return printSubscription(a, s)
+		},
+	})
+}
+
+func printSubscription(a *cli.App, s registry.Subscription) error {
+	if a.JSON {
+		return a.PrintJSON(s)
+	}
+	var f terminal.Facts
+	f.Add("subscription", s.Name)
+	f.Add("to", s.Target)
+	f.Add("takes", filterText(s.Filter))
+	f.Add("state", subscriptionState(s))
+	if s.NextTry != nil {
+		f.Add("next try", terminal.TimeText(*s.NextTry))
+	}
+	f.Add("told up to event", strconv.FormatInt(s.Cursor, 10))
+	if s.BehindSince != nil {
+		f.Add("behind", terminal.Plural(s.Behind, "event", "events")+" of the whole feed, since "+terminal.TimeText(*s.BehindSince))
+	}
+	told := terminal.Plural(s.Told, "event", "events")
+	if s.ToldAt != nil {
+		told += ", the last " + terminal.TimeText(*s.ToldAt)
+	}
+	f.Add("told", told)
+	if s.Rewinds > 0 {
+		f.Add("rewound", terminal.Plural(s.Rewinds, "time", "times"))
+	}
+	f.Add("forwarded by", s.Owner)
+	f.Add("made", terminal.TimeText(s.CreatedAt)+" by "+s.CreatedBy)
+	return f.Write(a.Out)
+}
+
+func addCommand(a *cli.App) *cobra.Command {
+	var r wire.SubscriptionRequest
+	var from, keyFile string
+	var actions, states []string
+	cmd := &cobra.Command{
+		Use: "add NAME --to URL|nsq:TOPIC", Short: "Add or change a subscription that forwards events to a webhook or an NSQ topic", Args: cli.Needs("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if r.Target == "" {
+				return exit.Usagef("say with --to who is told: https://HOST/..., or nsq:TOPIC")
+			}
+			if r.From, err = feedCursor("--from", from); err != nil {
+				return err
+			}
+			for _, action := range actions {
+				r.Filter.Actions = append(r.Filter.Actions, registry.Action(action))
+			}
+			for _, state := range states {
+				r.Filter.States = append(r.Filter.States, registry.State(state))
+			}
+			c, err := a.Connect()
+			if err != nil {
+				return err
+			}
+			if cmd.Flags().Changed("signing-key-file") {
+				if keyFile == "-" {
+					keyFile = ""
+				}
+				if r.SigningKey, err = a.ReadSecret(keyFile); err != nil {
+					return err
+				}
+			}
+			return changedSubscription(cmd.Context(), a, func(ctx context.Context) (registry.Subscription, error) {
+				return c.PutSubscription(ctx, args[0], r)
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&r.Target, "to", "", "the receiver: https://HOST/... (or http://), or nsq:TOPIC")
+	flags.StringSliceVar(&r.Filter.Types, "types", nil, "only events of these types: submit, advance, complete, fail, lose, requeue, ...")
+	flags.StringSliceVar(&r.Filter.Collections, "collections", nil, "only events of items in these collections")
+	flags.StringSliceVar(&actions, "actions", nil, "only transitions of items of these actions: ingest (jobs), batch, fixity, restore, delete, ...")
+	flags.StringSliceVar(&states, "states", nil, "only transitions to these states: completed, failed, downloading, ...")
+	flags.StringVar(&from, "from", "end", "where a new subscription begins: start, end, or after the event with this number")
+	flags.StringVar(&keyFile, "signing-key-file", "", "the file with the key that signs requests, whsec_ and base64; - is standard input")
+	return a.ClientFlags(cmd)
+}
+
+// feedCursor reads a place in the feed: nil is its end.
+func feedCursor(flag, text string) (*int64, error) {
+	switch text {
+	case "end":
+		return nil, nil //nolint:nilnil // the end has no number of its own
+	case "start":
+		text = "0"
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return nil, exit.Usagef("%s must be start, end, or the number of an event", flag)
+	}
+	return &n, nil
+}
+
+// changedSubscription carries out an act and shows the subscription after it.
+func changedSubscription(ctx context.Context, a *cli.App, change func(context.Context) (registry.Subscription, error)) error {
+	s, err := change(ctx)
+	if err != nil {
+		return err
+	}
+	return printSubscription(a, s)
+}
+
+// onSubscription is a command that changes one subscription.
+func onSubscription(a *cli.App, use, short string, change func(ctx context.Context, c *client.Client, name string) (registry.Subscription, error)) *cobra.Command {
+	return a.ClientFlags(&cobra.Command{
+		Use: use, Short: short, Args: cli.Needs("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.Connect()
+			if err != nil {
+				return err
+			}
+			return changedSubscription(cmd.Context(), a, func(ctx context.Context) (registry.Subscription, error) { return change(ctx, c, args[0]) })
+		},
+	})
+}
+
+func removeCommand(a *cli.App) *cobra.Command {
+	return a.ClientFlags(&cobra.Command{
+		Use: "remove NAME", Short: "Remove a subscription and its keys", Args: cli.Needs("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.Connect()
+			if err != nil {
+				return err
+			}
+			if err := c.RemoveSubscription(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			a.Note("removed: %s", args[0])
+			return nil
+		},
+	})
+}
+
+func rewindCommand(a *cli.App) *cobra.Command {
+	var to, reason string
+	cmd := onSubscription(a, "rewind NAME --to start|end|EVENT", "Tell again what came after an event, or pass over what is not told yet",
+		func(ctx context.Context, c *client.Client, name string) (registry.Subscription, error) {
+			if to == "" {
+				return registry.Subscription{}, exit.Usagef("say with --to after which event it goes on: its number, start or end")
+			}
+			cursor, err := feedCursor("--to", to)
+			if err != nil {
+				return registry.Subscription{}, err
+			}
+			return c.RewindSubscription(ctx, name, wire.CursorRequest{Cursor: cursor, Reason: reason})
+		})
+	cmd.Flags().StringVar(&to, "to", "", "continue after the event with this number; 0 or start repeats everything, end skips what waits")
+	cmd.Flags().StringVar(&reason, "reason", "", "the reason, recorded with the act")
+	return cmd
+}
+
+func pauseCommand(a *cli.App) *cobra.Command {
+	var reason string
+	cmd := onSubscription(a, "pause NAME --reason TEXT", "Send nothing more for the time being; events wait",
+		func(ctx context.Context, c *client.Client, name string) (registry.Subscription, error) {
+			return c.PauseSubscription(ctx, name, reason)
+		})
+	cli.ReasonFlag(cmd, &reason)
+	return cmd
+}
+
+func resumeCommand(a *cli.App) *cobra.Command {
+	return onSubscription(a, "resume NAME", "Go on after a pause; one that is failing is tried at once",
+		func(ctx context.Context, c *client.Client, name string) (registry.Subscription, error) {
+			return c.ResumeSubscription(ctx, name)
+		})
+}
+
+func credentialCommand(a *cli.App) *cobra.Command {
+	return credential.Commands(a, "Set, list and remove what a subscription shows its receiver, and the keys that it signs with", credential.Owner{
+		Noun: "subscription", Put: (*client.Client).PutSubscriptionCredential, List: (*client.Client).SubscriptionCredentials,
+		Remove: (*client.Client).RemoveSubscriptionCredential,
+		Set: &cobra.Command{
+			Use:   "set NAME ORIGIN --basic USER | --bearer | --signing",
+			Short: "Set a subscription's credential for its receiver at https://HOST[:PORT], or its key signing:NAME",
+		},
+	})
+}

@@ -1,0 +1,108 @@
+package item
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast/holdfast/cmd/holdfast/cli"
+	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
+	"github.com/holdfast/holdfast/cmd/node"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/client"
+)
+
+func failuresCommand(a *cli.App) *cobra.Command {
+	var f Filter
+	var limit int
+	const short = "Group failed items by what made them fail, and show how to requeue each group"
+	cmd := &cobra.Command{
+		Use: "failures [QUERY]", Short: short, Long: QueryHelp(), Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q, err := f.Query(args)
+			if err != nil {
+				return err
+			}
+			c, err := a.Connect()
+			if err != nil {
+				return err
+			}
+			return ShowFailures(cmd.Context(), a, c, "nothing has failed", limit, q)
+		},
+	}
+	f.flag(cmd, "batch", "batch", "only the jobs of this batch")
+	f.flag(cmd, "collection", "collection", "only objects of this collection")
+	f.flag(cmd, "stage", "stage", "only what failed at this stage")
+	cli.LimitFlag(cmd, &limit)
+	return a.ClientFlags(cmd)
+}
+
+// ShowFailures prints the groups, and below them what puts each right and the command that requeues it.
+func ShowFailures(ctx context.Context, a *cli.App, c *client.Client, none string, limit int, queries ...registry.Query) error {
+	l := cli.Lister[registry.FailureGroup]{None: none, Row: failureRow, Columns: failureColumns()}
+	type found struct {
+		registry.FailureGroup
+		by registry.Query
+	}
+	var groups []found
+	err := l.Print(a, func(yield func(registry.FailureGroup) error) (more bool, err error) {
+		for _, q := range queries {
+			left, err := cli.EachRow(ctx, limit, func(ctx context.Context, after string, size int) (registry.Page[registry.FailureGroup], error) {
+				return c.Failures(ctx, registry.ItemQuery{Match: q, After: after, Limit: size})
+			}, func(g registry.FailureGroup) error {
+				groups = append(groups, found{g, q})
+				return yield(g)
+			})
+			if more = more || left; err != nil {
+				return more, err
+			}
+		}
+		return more, nil
+	})
+	if err != nil || a.JSON {
+		return err
+	}
+	for _, g := range groups {
+		if err := showRemedy(a, g.FailureGroup, g.by); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func failureColumns() []terminal.Column {
+	return []terminal.Column{
+		{Name: "count", Right: true}, {Name: "stage"}, {Name: "class"}, {Name: "cause", Flex: true, Below: 4}, {Name: "since"}, {Name: "last", Spare: 1}, {Name: "example", ID: true},
+	}
+}
+
+func failureRow(g registry.FailureGroup) []string {
+	title := g.Title()
+	if g.Fingerprint == "" {
+		title = "not looked at yet; ask again in a minute"
+	}
+	return []string{registry.CountText(g.Count), string(g.Stage), string(g.Class), title, terminal.TimeText(g.First), terminal.TimeText(g.Last), g.ItemID}
+}
+
+// within is text in lines that a terminal has room for, all but the first indented. What is no terminal gets one line.
+func within(a *cli.App, text, indent string) string {
+	if most := terminal.Width(a.Out); most > 0 {
+		return strings.Join(terminal.Wrapped(text, most-len(indent), 0), "\n"+indent)
+	}
+	return text
+}
+
+// showRemedy says what puts a group right, and how it is sent again where it can be.
+func showRemedy(a *cli.App, g registry.FailureGroup, q registry.Query) error {
+	_, err := fmt.Fprintf(a.Out, "\n%s\n  %s\n", within(a, terminal.Plural(g.Count, "item", "items")+": "+terminal.Clean(g.Title()), ""), within(a, terminal.Clean(g.Act), "  "))
+	if match, ok := g.Requeue(q); ok && err == nil {
+		args := []string{"--match", node.ShellWord(match.String())}
+		if g.From != "" {
+			args = append(args, "--from", string(g.From))
+		}
+		_, err = fmt.Fprintf(a.Out, "  %s\n", a.CommandLine("item requeue", args...))
+	}
+	return err
+}

@@ -1,0 +1,123 @@
+// Package item has the command `holdfast item`: it lists, shows and steers jobs and batches. What it has for single items serves
+// batches, too (package batch).
+//
+// An act on several items is asked one by one, and one refusal does not stop the rest; an act on all that match a query is one bulk item
+// of the service, which goes on without the command. The service alone decides which acts are allowed.
+package item
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast/holdfast/cmd/holdfast/cli"
+	"github.com/holdfast/holdfast/cmd/holdfast/exit"
+	"github.com/holdfast/holdfast/cmd/holdfast/hold"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+//go:embed help/*.txt
+var helpTexts embed.FS
+
+// Command returns the command `holdfast item`.
+func Command(a *cli.App) *cobra.Command {
+	below := append([]*cobra.Command{listCommand(a), showCommand(a), historyCommand(a), whyCommand(a), failuresCommand(a), redeliverCommand(a)}, steering(a)...)
+	return cli.WithHelp(helpTexts, cli.Group("item", "List, show and steer items: the jobs and batches that pass through the pipeline",
+		append(below, hold.Commands(a, registry.HoldItem)...)...))
+}
+
+// steering are the commands that ask acts of items.
+func steering(a *cli.App) []*cobra.Command {
+	return []*cobra.Command{
+		ActCommand(a, "requeue", "Send failed or cancelled items back to work", registry.ActRequeue, func(cmd *cobra.Command, c *registry.Command) {
+			cmd.Flags().StringVar((*string)(&c.From), "from", "", "the stage to start from (default where it failed)")
+		}),
+		ActCommand(a, "retry", "Try items at once that wait for their next try", registry.ActRetryNow, nil),
+		ActCommand(a, "cancel", "Stop items, also while they run; they may be requeued", registry.ActCancel, nil),
+		ActCommand(a, "abort", "End items for good, and what waits for their success", registry.ActAbort, nil),
+		ActCommand(a, "delete", "Give up items that failed or are held; what was stored stays", registry.ActDelete, nil),
+		ActCommand(a, "give-up", "Give up telling the receiver of jobs whose objects are preserved: they complete, not told", registry.ActGiveUp, nil),
+		ActCommand(a, "abandon", "Ask for the announced version of failed jobs to be given up, or agree to what another admin asked", registry.ActAbandon, func(cmd *cobra.Command, c *registry.Command) {
+			cmd.Use, cmd.Long = "abandon ID... | -", ""
+			_ = cmd.Flags().MarkHidden("match") // who uses it is told why it is not there
+			cmd.Flags().StringVar(&c.AgreesTo, "agrees-to", "", "with --yes: approve this `REQUEST` of another admin, as the command showed it")
+		}),
+		ActCommand(a, "priority", "Change when items have their turn", registry.ActPriority, func(cmd *cobra.Command, c *registry.Command) {
+			cmd.Flags().Func("to", "the new priority `N`, lower first; below 0 goes before everything else", func(text string) error {
+				n, err := strconv.Atoi(text)
+				if err != nil {
+					return errors.New("it must be a whole number")
+				}
+				c.Priority = &n
+				return nil
+			})
+			cmd.PreRunE = func(*cobra.Command, []string) error {
+				if c.Priority == nil {
+					return exit.Usagef("--to N is missing: the new priority, lower first")
+				}
+				return nil
+			}
+		}),
+	}
+}
+
+// Apply asks the same act of several items. One that refuses does not keep the others from it.
+func Apply(ctx context.Context, a *cli.App, args []string, command registry.Command) error {
+	ids, err := a.Ids(ctx, "", args)
+	if err != nil {
+		return err
+	}
+	c, err := a.Connect()
+	if err != nil {
+		return err
+	}
+	codes := make([]exit.Code, 0, len(ids))
+	for _, id := range ids {
+		command.ItemID = id
+		it, err := confirmed(ctx, a, c, command)
+		codes = append(codes, exit.Of(err))
+		switch {
+		case ctx.Err() != nil:
+			return err
+		case err != nil:
+			if !exit.As[*wire.Problem](err) && !exit.As[*exit.UndecidedError](err) { // which name the act and the item themselves
+				err = fmt.Errorf("%s %s: %w", command.Act, id, err)
+			}
+			a.Complain(err)
+			continue
+		case a.JSON:
+			err = a.PrintJSON(it)
+		default:
+			state := string(it.State)
+			if command.Act == registry.ActPurge {
+				state = "removed"
+			}
+			_, err = fmt.Fprintf(a.Out, "%s %s\n", it.ID, state)
+			if it.Action == registry.Batch {
+				reached(a, it, command.Act)
+			}
+			if command.Act == registry.ActAbandon && it.Status == registry.Failed {
+				a.Note("asked for; another admin agrees with: %s", a.CommandLine("item abandon "+it.ID))
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return exit.Together(codes).Err()
+}
+
+// reached says what an act on a batch did not do to its jobs, and what does it.
+func reached(a *cli.App, batch registry.WorkItem, act registry.Act) {
+	switch {
+	case act == registry.ActPriority && batch.Stage == registry.Expand:
+		a.Note("the jobs that the batch is still to make get this priority; for those that there are: %s", a.CommandLine(fmt.Sprintf("item priority --match batch:%s --to %d", batch.ID, batch.Priority)))
+	case act == registry.ActPriority:
+		a.Note("this is the priority of the batch's report, and not of its jobs; for these: %s", a.CommandLine(fmt.Sprintf("item priority --match batch:%s --to %d", batch.ID, batch.Priority)))
+	}
+}

@@ -1,0 +1,158 @@
+package item
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast/holdfast/cmd/holdfast/cli"
+	"github.com/holdfast/holdfast/cmd/holdfast/events"
+	"github.com/holdfast/holdfast/cmd/holdfast/hold"
+	"github.com/holdfast/holdfast/cmd/holdfast/progress"
+	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
+	"github.com/holdfast/holdfast/registry"
+)
+
+func showCommand(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "show ID", Short: "Show an item and its attempts", Args: cli.Needs("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error { return showItem(cmd.Context(), a, args[0]) },
+	}
+	return a.ClientFlags(a.TakesIDs("", cmd))
+}
+
+func showItem(ctx context.Context, a *cli.App, id string) error {
+	c, err := a.Connect()
+	if err != nil {
+		return err
+	}
+	it, err := c.WholeItem(ctx, id)
+	if err != nil {
+		return err
+	}
+	attempts, err := c.Attempts(ctx, id)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.PrintJSON(it)
+	}
+	f := Facts(it.WorkItem)
+	f.Add("resume point", it.ResumePoint)
+	for _, d := range it.Deliveries {
+		f.Add("told", d.Text())
+	}
+	if it.Tries > 0 {
+		f.Add("tries", triesText(it.WorkItem))
+	}
+	f.Add("attempts", registry.CountText(it.Attempt))
+	if err := f.Write(a.Out); err != nil || len(attempts) == 0 {
+		return err
+	}
+	if _, err := fmt.Fprintln(a.Out); err != nil {
+		return err
+	}
+	l := cli.Lister[registry.Attempt]{Row: attemptRow, Columns: []terminal.Column{
+		{Name: "attempt", Right: true}, {Name: "stage"}, {Name: "started"}, {Name: "ended", Spare: 1}, {Name: "outcome"}, {Name: "worker", Spare: 2}, {Name: "error", Below: 20}, // which is read here
+	}}
+	return l.Print(a, cli.Whole(attempts))
+}
+
+// triesText says how often an item's step has failed on the system.
+func triesText(it registry.WorkItem) string {
+	text := fmt.Sprintf("%d failed at %s", it.Tries, it.Stage)
+	if it.NextTry != nil && it.NextTry.Of > 0 {
+		text += fmt.Sprintf(", of %d", it.NextTry.Of)
+	}
+	return text
+}
+
+func attemptRow(t registry.Attempt) []string {
+	ended := ""
+	if t.FinishedAt != nil {
+		ended = terminal.TimeText(*t.FinishedAt)
+	}
+	return []string{strconv.FormatInt(t.N, 10), string(t.Stage), terminal.TimeText(t.StartedAt), ended, string(t.Outcome), t.Worker, t.Error}
+}
+
+// Facts is what there is to say of a batch and of a job alike.
+func Facts(it registry.WorkItem) *terminal.Facts {
+	spec := progress.SpecOf(it)
+	f := &terminal.Facts{}
+	f.Add("id", it.ID)
+	f.Add("name", it.Name)
+	f.Add("state", fmt.Sprintf("%s (%s, %s)", it.StateText(time.Now()), it.Stage, it.Status))
+	f.Add("outcome", it.OutcomeText())
+	if u, ok := it.Untold(); ok {
+		f.Add("given up", u.Text())
+	}
+	f.Add("held by", hold.HeldText(it.HeldBy))
+	if it.ErrorClass == "" {
+		f.Add("note", it.Note)
+	} else {
+		f.Add("error", progress.Classed(it.Note, it.ErrorClass))
+	}
+	f.Add("ark", progress.ArkOf(it))
+	if object, ok := registry.ObjectSpecIn(it.Spec); ok {
+		f.Add("asked", object.Text())
+	}
+	if message, ok := registry.DeliverySpecIn(it.Spec); ok && it.Action == registry.DeliverMessage {
+		f.Add("tells", message.Text())
+	}
+	f.Add("batch", it.ParentID)
+	f.Add("graph", it.GraphID)
+	f.Add("in the batch", registry.PlaceText(it.Row, it.Line))
+	if spec.Repeats != nil {
+		f.Add("repeats", spec.Repeats.String()+", which says the same")
+	}
+	f.Add("collection", it.Collection)
+	if spec.ProfileVersion > 0 {
+		f.Add("profile", fmt.Sprintf("version %d", spec.ProfileVersion))
+	}
+	f.Add("payload", strings.TrimSpace(string(spec.Type)+" "+spec.URL))
+	f.Add("title", spec.Title)
+	f.Add("creator", spec.Creator)
+	f.Add("date", spec.Date)
+	f.Add("local ids", strings.Join(spec.LocalIDs, "; "))
+	f.Add("submitter", spec.Submitter)
+	f.Add("priority", strconv.Itoa(it.Priority))
+	switch it.Action {
+	case registry.Batch: // whose jobs have the sizes
+	case registry.Bulk:
+		addBulk(f, it)
+	default:
+		f.Add("size", terminal.ExactSize(it.SizeBytes))
+		f.Add("files", registry.CountText(it.Files))
+	}
+	f.Add("created", terminal.TimeText(it.CreatedAt))
+	f.Add("updated", terminal.TimeText(it.UpdatedAt))
+	if it.FinishedAt != nil {
+		f.Add("finished", terminal.TimeText(*it.FinishedAt))
+	}
+	acts := make([]string, len(it.AllowedActs))
+	for i, act := range it.AllowedActs {
+		acts[i] = string(act)
+	}
+	f.Add("allowed acts", strings.Join(acts, ", "))
+	return f
+}
+
+// addBulk adds how far an act on many items is, and what was refused.
+func addBulk(f *terminal.Facts, it registry.WorkItem) {
+	f.Add("asked", events.BulkText(it.Spec))
+	var p registry.BulkProgress
+	_ = json.Unmarshal(it.Results[registry.ResultBulk], &p) // before it has begun there is none
+	f.Add("done", terminal.Plural(p.Applied, "item", "items"))
+	f.Add("refused", terminal.Plural(p.Refused, "item", "items"))
+	for _, text := range p.Refusals {
+		f.Add("", text)
+	}
+	if more := p.Refused - int64(len(p.Refusals)); more > 0 && len(p.Refusals) > 0 {
+		f.Add("", fmt.Sprintf("and %s more", registry.CountText(more)))
+	}
+}

@@ -1,0 +1,234 @@
+package object
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"syscall"
+
+	"github.com/holdfast/holdfast/bagit"
+	"github.com/holdfast/holdfast/cmd/holdfast/exit"
+	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
+	"github.com/holdfast/holdfast/parcel"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/replica"
+	"github.com/holdfast/holdfast/web/client"
+)
+
+// Names of an export's own in the folder or beside the tar that it writes. They go when it is done.
+const (
+	ownPrefix  = ".holdfast-"
+	noteName   = ".holdfast-export"
+	partPrefix = ".holdfast-part-"
+)
+
+// toFolder writes the files into the folder. A file has its name when all of it is there, right and on the disk. Of a bag bagit.txt comes
+// last: what has none is no bag.
+func (x *export) toFolder(ctx context.Context, c *client.Client, o registry.Object) (err error) {
+	if err := os.MkdirAll(x.out, 0o755); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(x.out)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	held, err := x.claim(o, root, noteName, func() error { return x.isEmpty(root) })
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, held.Close()) }()
+	p, err := x.parcel(ctx, c, o, held.exportNote)
+	if err != nil {
+		return err
+	}
+	var last *parcel.Entry
+	total := int64(0)
+	for e, err := range p.Entries(ctx) {
+		if err != nil {
+			return err
+		}
+		total++
+		if e.Name == bagit.DeclarationFile && x.bag {
+			last = &e
+			continue
+		}
+		if err := x.put(ctx, root, held.begun, e); err != nil {
+			return err
+		}
+	}
+	if last != nil {
+		if err := x.put(ctx, root, held.begun, *last); err != nil {
+			return err
+		}
+	}
+	if err := x.settle(root, total); err != nil {
+		return err
+	}
+	return held.done()
+}
+
+// isEmpty refuses a folder in which anything is but an empty note.
+func (x *export) isEmpty(root *os.Root) error {
+	entries, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() != noteName {
+			return exit.Fix(fmt.Errorf("%s: %w: the folder is not empty", x.out, errOccupied), "give a new folder by --out")
+		}
+	}
+	return nil
+}
+
+// put writes one file, or looks whether the one that an earlier run has written is still right.
+func (x *export) put(ctx context.Context, root *os.Root, begun bool, e parcel.Entry) error {
+	if e.Folder() {
+		return root.MkdirAll(path.Clean(e.Name), 0o755)
+	}
+	if strings.HasPrefix(e.Name, ownPrefix) {
+		return exit.Fix(fmt.Errorf("%s: %w: an export keeps its own files under such names", e.Name, errNameTaken), "export with --tar or --bag")
+	}
+	name := e.Name
+	_, err := root.Lstat(name)
+	switch {
+	case err == nil && !begun:
+		return fmt.Errorf("%s: %w", name, errNameTaken) // where the file system takes a and A for the same
+	case err == nil:
+		if err := stillRight(ctx, root, e); err != nil {
+			return err
+		}
+		x.counted(e)
+		x.found++
+		return nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return unnameable(name, err)
+	}
+	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
+		return unnameable(name, err)
+	}
+	sum := sha256.Sum256([]byte(name))
+	part := partPrefix + hex.EncodeToString(sum[:16])
+	if err := bring(ctx, root, part, e); err != nil {
+		return err
+	}
+	if err := publish(root, part, name); errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s: %w", name, errNameTaken)
+	} else if err != nil {
+		return unnameable(name, err)
+	}
+	x.counted(e)
+	return nil
+}
+
+// unnameable tells apart what is the name's fault.
+func unnameable(name string, err error) error {
+	if errors.Is(err, syscall.ENAMETOOLONG) || errors.Is(err, syscall.EILSEQ) || errors.Is(err, syscall.EINVAL) {
+		return exit.Fix(fmt.Errorf("%s: this file system cannot hold the name: %w", name, err), "export to another one, or with --tar")
+	}
+	return err
+}
+
+// stillRight reads a file that is there.
+func stillRight(ctx context.Context, root *os.Root, e parcel.Entry) (err error) {
+	file, err := root.Open(e.Name)
+	if err != nil {
+		return err
+	}
+	defer file.Close() //nolint:errcheck // read only
+	info, err := file.Stat()
+	if err == nil && info.Mode().IsRegular() {
+		err = e.Check(ctx, file)
+	} else if err == nil {
+		err = replica.ErrDamaged
+	}
+	if errors.Is(err, replica.ErrDamaged) {
+		return exit.Fix(fmt.Errorf("%s: %w", e.Name, errChangedIt), "move it away and run the export again, or give another place by --out")
+	}
+	return err
+}
+
+// bring fetches the bytes of a part that are not there yet. What is there of it is read again: a power cut may have spoilt it.
+func bring(ctx context.Context, root *os.Root, part string, e parcel.Entry) (err error) {
+	file, err := root.OpenFile(part, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	offset := info.Size()
+	if offset > e.Size {
+		offset = 0
+	}
+	err = resumeAt(ctx, file, e, offset)
+	for exit.As[*parcel.RewriteError](err) {
+		err = resumeAt(ctx, file, e, 0)
+	}
+	if errors.Is(err, replica.ErrDamaged) {
+		return errors.Join(err, root.Remove(part))
+	}
+	if err != nil {
+		return err
+	}
+	if !e.Modified.IsZero() {
+		if err := root.Chtimes(part, e.Modified, e.Modified); err != nil {
+			return fmt.Errorf("%s: set its time: %w", e.Name, err)
+		}
+	}
+	return file.Sync() // its name must not come to stand for anything else, not even after a power cut
+}
+
+func resumeAt(ctx context.Context, file *os.File, e parcel.Entry, offset int64) error {
+	if err := file.Truncate(offset); err != nil {
+		return err
+	}
+	if _, err := file.Seek(offset, io.SeekStart); err != nil {
+		return err
+	}
+	return e.Copy(ctx, file, io.NewSectionReader(file, 0, offset), offset)
+}
+
+// settle makes the names in all folders durable, removes what is left of parts, and counts: a file system that takes two names for one
+// would otherwise be believed to have both.
+func (x *export) settle(root *os.Root, want int64) error {
+	got := int64(0)
+	err := fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir():
+			dir, err := root.Open(name)
+			if err != nil {
+				return err
+			}
+			return errors.Join(dir.Sync(), dir.Close())
+		case strings.HasPrefix(name, partPrefix):
+			return root.Remove(name)
+		case name != noteName:
+			got++
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if x.bag && x.files == 0 {
+		want-- // the folder that every bag has
+	}
+	if got != want {
+		return exit.Fix(fmt.Errorf("%s: it has %s, the object %s: %w, or something else was put there", x.out, terminal.Plural(got, "file", "files"), terminal.Plural(want, "file", "files"), errNameTaken),
+			"give another place by --out, or export with --tar")
+	}
+	return nil
+}

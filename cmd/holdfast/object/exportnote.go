@@ -1,0 +1,117 @@
+package object
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/holdfast/holdfast/cmd/holdfast/exit"
+	"github.com/holdfast/holdfast/registry"
+)
+
+// exportNote says what is being written in a place. It lies there until all of it is: so what is beside it was written by an export of
+// exactly this, and the next run goes on with it.
+type exportNote struct {
+	ObjectID string    `json:"object_id"`
+	Version  int       `json:"version"`
+	Bag      bool      `json:"bag"`
+	Tar      bool      `json:"tar"`
+	System   bool      `json:"system"`
+	At       time.Time `json:"at"`    // the date of everything in it
+	Agent    string    `json:"agent"` // what began it
+}
+
+// claim is a note with its lock, which the kernel gives back however we end.
+type claim struct {
+	exportNote
+	begun bool // by an earlier run
+
+	root *os.Root
+	name string
+	file *os.File
+}
+
+// claim takes the place that the note of this name stands for. Without a note, or with an empty one, which is what a kill in the very
+// beginning leaves, empty has to agree that nothing is there.
+func (x *export) claim(o registry.Object, root *os.Root, name string, empty func() error) (_ *claim, err error) {
+	_, err = root.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = empty()
+	}
+	if err != nil {
+		return nil, err
+	}
+	file, err := root.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	c := &claim{root: root, name: name, file: file}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, file.Close())
+		}
+	}()
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, errExporting
+	} // a file system without locks has none
+	text, err := io.ReadAll(file)
+	if err != nil {
+		return nil, err
+	}
+	if len(text) == 0 {
+		if err := empty(); err != nil {
+			return nil, err
+		}
+		c.exportNote = x.note(o)
+		if text, err = json.Marshal(c.exportNote); err != nil {
+			return nil, err
+		}
+		if _, err := file.Write(text); err != nil {
+			return nil, err
+		}
+		if err := file.Sync(); err != nil {
+			return nil, err
+		}
+	} else {
+		c.begun = true
+		if err := json.Unmarshal(text, &c.exportNote); err != nil {
+			return nil, exit.Fix(fmt.Errorf("%s: %w", name, err), "what is there cannot be gone on with: give another place by --out")
+		}
+	}
+	if err := x.agrees(c.exportNote); err != nil {
+		return nil, err
+	}
+	x.version = c.Version
+	return c, nil
+}
+
+// agrees says whether a note is of what is asked for.
+func (x *export) agrees(n exportNote) error {
+	if n.ObjectID == x.id && (x.version == 0 || x.version == n.Version) && n.Bag == x.bag && n.Tar == x.tar && n.System == x.system {
+		return nil
+	}
+	form := ""
+	for _, f := range []struct {
+		name string
+		is   bool
+	}{{" --bag", n.Bag}, {" --tar", n.Tar}, {" --system", n.System}} {
+		if f.is {
+			form += f.name
+		}
+	}
+	return exit.Fix(fmt.Errorf("%s: %w: an export of %s version %d%s was begun there and interrupted", x.out, errOccupied, n.ObjectID, n.Version, strings.Replace(form, " ", " with ", 1)),
+		"finish that one, or give another place by --out")
+}
+
+// done ends the claim: all of it is there.
+func (c *claim) done() error { return c.root.Remove(c.name) }
+
+// Close gives the place back.
+func (c *claim) Close() error { return c.file.Close() }

@@ -1,0 +1,105 @@
+package process
+
+import (
+	"time"
+
+	"github.com/holdfast/holdfast/cmd/config"
+	"github.com/holdfast/holdfast/cmd/holdfast/cli"
+	"github.com/holdfast/holdfast/cmd/node"
+	"github.com/holdfast/holdfast/ezid"
+	"github.com/holdfast/holdfast/format/siegfried"
+	"github.com/holdfast/holdfast/mail"
+	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/seal"
+	"github.com/holdfast/holdfast/web/api/upload"
+	"github.com/holdfast/holdfast/web/signin"
+	"github.com/holdfast/holdfast/web/webserver"
+)
+
+// work is what every process with workers is told.
+func work(a *cli.App, c config.Config, template mint.Template) node.Work {
+	return node.Work{
+		Sources: sources(c), Template: template, EZID: names(a, c), TopicPrefix: c.TopicPrefix, Policy: c.Worker,
+		ClamdAddr: c.ClamdAddr, Siegfried: siegfried.Options{URL: c.SiegfriedURL},
+		StagingFull: c.StagingFull.Share(), StagingFullUnestimated: c.StagingFullUnestimated.Share(),
+		UnknownSize: int64(c.UnknownSize), StagingReserve: int64(c.StagingReserve),
+		Uploads: upload.Limits{
+			Full:       c.StagingFullUnestimated.Share(), // jobs of known size can still begin when uploads have filled it so far
+			TokenBytes: int64(c.UploadTokenBytes), TokenOpen: int64(c.UploadTokenOpen),
+			CollectionBytes: int64(c.UploadCollectionBytes), CollectionOpen: int64(c.UploadCollectionOpen),
+			TenantBytes: int64(c.UploadTenantBytes), TenantOpen: int64(c.UploadTenantOpen),
+		},
+		Unpack: c.Unpack(), JudgeMemory: int64(c.JudgeMemory), UnpackMemory: int64(c.UnpackMemory), TempDir: c.TempDir, FixityEvery: c.FixityDays.Duration(), FixityBytes: int64(c.FixityBytes),
+		UploadKeep:  time.Duration(c.UploadDays) * 24 * time.Hour,
+		RestoreKeep: c.RestoreDays.Duration(),
+		Mail:        mails(c),
+	}
+}
+
+// web says how browsers are met.
+func web(c config.Config) node.Web {
+	roots, _ := webserver.Trust(c.CAFile) // Load has checked it
+	w := node.Web{
+		ACME:     webserver.ACMEOptions{Hosts: c.ACMEHosts, Email: c.ACMEEmail, Directory: c.ACMEDirectory, Cache: c.ACMECache, Roots: roots},
+		Lifetime: registry.Lifetime{Idle: time.Duration(c.SessionIdle), Most: time.Duration(c.SessionMost)},
+		Proxies:  webserver.Proxies(c.TrustedProxies),
+		TLSCert:  c.TLSCert, TLSKey: c.TLSKey, Plain: bool(c.PlainHTTP), HSTS: time.Duration(c.HSTS),
+	}
+	if c.OIDCIssuer != "" {
+		roles, _ := signin.ParseRoles(c.OIDCRoles) // likewise
+		w.Provider = &signin.ProviderOptions{
+			Issuer: c.OIDCIssuer, ClientID: c.OIDCClientID, ClientSecret: c.OIDCClientSecret, Scopes: c.OIDCScopes, NameClaim: c.OIDCNameClaim,
+			RolesClaim: c.OIDCRolesClaim, CollectionsClaim: c.OIDCCollectionsClaim, Roles: roles, Roots: roots,
+		}
+	}
+	return w
+}
+
+// mails says how people are told by mail.
+func mails(c config.Config) node.Mail {
+	m := node.Mail{
+		On: c.MailFrom != "", Link: c.MailURL,
+		Digest: registry.DigestRequest{To: c.MailOperators, Every: c.MailDigest.Every, Offset: c.MailDigest.Offset},
+	}
+	m.Limits.Domains, m.Limits.TokenDaily = c.MailDomains, int64(c.MailTokenDaily)
+	// Load has checked both.
+	if c.SMTPURL != "" {
+		m.Sender, _ = mail.New(mail.Options{URL: c.SMTPURL, From: c.MailFrom})
+	}
+	m.Templates, _ = mail.LoadTemplates(c.MailTemplates)
+	return m
+}
+
+// names is where names are kept beside the Registry, nil when that is nowhere.
+func names(a *cli.App, c config.Config) *ezid.Client {
+	if c.EZIDURL == "" {
+		return nil
+	}
+	client, _ := ezid.New(ezid.Options{URL: c.EZIDURL, Target: c.EZIDTarget, UserAgent: "Holdfast/" + a.Version}) // Load has checked it
+	return client
+}
+
+// sources says how what depositors name is fetched.
+func sources(c config.Config) node.Sources {
+	keys, _ := seal.Parse(c.SecretKey) // Load has checked it
+	return node.Sources{
+		Allow: c.NetAllow, PerHost: int(c.PerHost), RequestsPerSecond: float64(c.HostRequests), BytesPerSecond: int(c.HostBytes), LeastRate: int(c.LeastRate), Keys: keys,
+	}
+}
+
+func places(c config.Config) node.Places {
+	return node.Places{Staging: c.StagingURL, Storages: storages(c)}
+}
+
+func storages(c config.Config) (all []node.Storage) {
+	found, _ := c.Storages() // Load has checked it
+	for _, s := range found {
+		all = append(all, node.Storage(s))
+	}
+	return all
+}
+
+func nsq(c config.Config) node.NSQ {
+	return node.NSQ{Addrs: c.NSQDAddrs, LookupAddrs: c.NSQLookupdAddrs, AuthSecret: c.NSQAuthSecret}
+}

@@ -1,0 +1,82 @@
+package process
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast/holdfast/cmd/config"
+	"github.com/holdfast/holdfast/cmd/holdfast/cli"
+	"github.com/holdfast/holdfast/cmd/holdfast/exit"
+	"github.com/holdfast/holdfast/cmd/node"
+)
+
+// StorageCommand returns the command `holdfast storage`.
+func StorageCommand(a *cli.App) *cobra.Command {
+	return cli.WithHelp(helpTexts, cli.Group("storage", "Prepare preservation storage", storageInitCommand(a), storageAcceptCommand(a)))
+}
+
+func storageInitCommand(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "init ADDRESS", Short: "Create a storage root in an empty folder or bucket",
+		Args: cli.Needs("ADDRESS"),
+		RunE: func(cmd *cobra.Command, args []string) error { return storageInit(cmd.Context(), a, args[0]) },
+	}
+	cmd.Flags().BoolVar(&a.JSON, "json", false, "print JSON, one object a line")
+	return cmd
+}
+
+// initialized is what `storage init --json` prints.
+type initialized struct {
+	Layout string `json:"layout"`
+	Made   bool   `json:"made"`
+}
+
+func storageInit(ctx context.Context, a *cli.App, address string) error {
+	c, err := config.Load(config.Default())
+	if err != nil {
+		return err
+	}
+	layout, made, err := node.InitStorage(ctx, common(a, c), address)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.PrintJSON(initialized{Layout: layout, Made: made})
+	}
+	text := "there is a storage root already; nothing to do: layout %s\n"
+	if made {
+		text = "storage root made: layout %s\n"
+	}
+	_, err = fmt.Fprintf(a.Out, text, layout)
+	return err
+}
+
+func storageAcceptCommand(a *cli.App) *cobra.Command {
+	var registry string
+	cmd := &cobra.Command{
+		Use: "accept ADDRESS --registry NAME", Short: "Accept a storage with objects that this Registry does not know",
+		Args: cli.Needs("ADDRESS"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return storageAccept(cmd.Context(), a, args[0], registry)
+		},
+	}
+	cmd.Flags().StringVar(&registry, "registry", "", "the Registry's name from its refusal to start: urn:uuid:...")
+	return cmd
+}
+
+func storageAccept(ctx context.Context, a *cli.App, address, registry string) error {
+	if registry == "" {
+		return exit.Usagef("--registry is missing: start the Registry, and it says what it is called")
+	}
+	c, err := config.Load(config.Default())
+	if err != nil {
+		return err
+	}
+	if err := node.AcceptStorage(ctx, common(a, c), address, registry); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.Out, "accepted: the Registry %s may work in this storage\n", registry)
+	return err
+}

@@ -1,0 +1,197 @@
+// Package progress follows batches, jobs and uploads, shows how far they are, and says what became of them. It has the command
+// `holdfast watch`.
+//
+// Following only asks: when it is interrupted, or the service is away for longer than Patience, the work goes on without it.
+//
+// It does not know what is submitted or how; package deposit does.
+package progress
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast/holdfast/cmd/holdfast/cli"
+	"github.com/holdfast/holdfast/cmd/holdfast/exit"
+	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/client"
+)
+
+//go:embed help/*.txt
+var helpTexts embed.FS
+
+// Target is something whose progress can be followed: a batch, or one of its jobs.
+type Target struct {
+	ID  string
+	Job bool
+}
+
+// How often progress is asked for: soon at first, because small deposits are done in no time.
+const (
+	PollFirst = 100 * time.Millisecond
+	PollMost  = time.Second
+)
+
+// Patience is how long the service may be away (started again, moved) before following it is given up. The work goes on
+// without us.
+const Patience = time.Minute
+
+// Follow shows how far the targets are until nothing more will happen to them by itself: each is settled, or all that is
+// left of it is held. It returns the last that was seen of each, and an error when ctx ended or the service stayed away.
+func Follow(ctx context.Context, a *cli.App, c *client.Client, targets []Target) ([]registry.BatchProgress, error) {
+	begun := time.Now()
+	screen := terminal.NewDisplay(a.Err, a.Quiet || a.JSON)
+	last := make([]registry.BatchProgress, len(targets))
+	over := make([]bool, len(targets))
+	var meter meter
+	var v view
+	wait, heard := PollFirst, begun
+	for {
+		err := poll(ctx, a, c, targets, last, over)
+		now := time.Now()
+		if err == nil {
+			heard = now
+			v = viewOf(last, now.Sub(begun), &meter, now)
+		} else if ctx.Err() == nil { // else it is we who stopped asking
+			v.elapsed, v.rate, v.waiting = now.Sub(begun), 0, "no answer, trying again"
+		}
+		screen.Show(now, v.picture())
+		switch {
+		case ctx.Err() != nil:
+			screen.Done(now, v.picture())
+			return last, Interrupted(a, targets)
+		case err != nil && (exit.Of(err) != exit.Temporary || now.Sub(heard) > Patience):
+			screen.Done(now, v.picture())
+			return last, err
+		case err == nil && all(over):
+			screen.Done(now, v.picture())
+			return last, nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+			wait = min(wait*5/4, PollMost)
+		}
+	}
+}
+
+// poll asks for the progress of every target that may still change.
+func poll(ctx context.Context, a *cli.App, c *client.Client, targets []Target, last []registry.BatchProgress, over []bool) error {
+	for i, t := range targets {
+		if over[i] {
+			continue
+		}
+		p, err := progressOf(ctx, c, t)
+		if err != nil {
+			return err
+		}
+		changed := !reflect.DeepEqual(p, last[i])
+		last[i], over[i] = p, p.Settled || p.Held
+		if a.JSON && changed {
+			if err := status(a, p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// progressOf asks how far a batch is; a job is shown as if it were a batch of one.
+func progressOf(ctx context.Context, c *client.Client, t Target) (registry.BatchProgress, error) {
+	if !t.Job {
+		return c.BatchProgress(ctx, t.ID)
+	}
+	item, err := c.Item(ctx, t.ID)
+	if err != nil {
+		return registry.BatchProgress{}, err
+	}
+	p := registry.BatchProgress{
+		BatchID: item.ParentID, State: item.State, Settled: item.Status.Settled(), Expanded: true, Jobs: 1,
+		Held: item.State == registry.StateHeld, Files: item.Files, DoneFiles: item.DoneFiles,
+		Bytes: item.SizeBytes, DoneBytes: item.DoneBytes, SizeKnown: item.SizeBytes >= 0 && item.Files >= 0,
+		Error: item.Note, Class: item.ErrorClass,
+	}
+	switch item.Status {
+	case registry.Completed:
+		p.Completed = 1
+	case registry.Failed:
+		if item.Commitment == registry.Preserved {
+			p.Preserved = 1
+			break
+		}
+		p.Failed = 1
+		if item.ErrorClass == registry.ContentFault {
+			p.Content = 1
+		}
+	case registry.Running:
+		p.Open, p.Current = 1, []string{item.Name}
+	case registry.Prepare, registry.Pending:
+		p.Open = 1
+	case registry.Cancelled, registry.Aborted, registry.Deleted:
+	}
+	return p, nil
+}
+
+// Interrupted says how to go on following, and that nothing is lost.
+func Interrupted(a *cli.App, targets []Target) error {
+	ids := make([]string, len(targets))
+	for i, t := range targets {
+		ids[i] = t.ID
+	}
+	a.Note("interrupted; the work goes on. To follow it again: %s", a.CommandLine("watch", ids...))
+	return exit.Interrupted
+}
+
+// CodeOf is the exit code of what was waited for (docs/exit-codes.md).
+func CodeOf(p registry.BatchProgress) exit.Code {
+	other := p.Jobs - p.Open - p.Completed - p.Preserved - p.Failed // cancelled, deleted
+	switch {
+	case !p.Settled && p.Held:
+		return exit.Held
+	case !p.Settled:
+		return exit.Temporary
+	case p.State == registry.StateCompleted:
+		return exit.OK
+	case p.Jobs == 0 && p.Class == registry.ContentFault:
+		return exit.Content
+	case p.Completed+p.Preserved > 0:
+		return exit.Partly
+	case p.Failed > 0 && p.Content == p.Failed && other == 0:
+		return exit.Content
+	case p.Content > 0:
+		return exit.Partly
+	}
+	return exit.Failed
+}
+
+func all(over []bool) bool {
+	for _, o := range over {
+		if !o {
+			return false
+		}
+	}
+	return true
+}
+
+// targetOf finds out what an id belongs to.
+func targetOf(ctx context.Context, c *client.Client, id string) (Target, error) {
+	item, err := c.Item(ctx, id)
+	if errors.Is(err, registry.ErrNotFound) {
+		return Target{}, exit.Fix(fmt.Errorf("no batch or item %s: %w", id, err), "`holdfast batch list` shows what there is")
+	} else if err != nil {
+		return Target{}, err
+	}
+	return Target{ID: item.ID, Job: item.Action != registry.Batch}, nil
+}
+
+// Flags adds what commands have that show progress.
+func Flags(a *cli.App, cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&a.Quiet, "quiet", "q", false, "show no progress")
+	cmd.Flags().BoolVar(&a.Quiet, "no-progress", false, "the same as --quiet")
+}

@@ -1,0 +1,164 @@
+package progress
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
+	"github.com/holdfast/holdfast/registry"
+)
+
+// rateWindow is the time that a rate is measured over.
+const rateWindow = 10 * time.Second
+
+// meter measures the rate of something that only grows. The zero value is ready.
+type meter struct {
+	samples []sample // oldest first; the first one may be just older than the window
+}
+
+type sample struct {
+	at    time.Time
+	value int64
+}
+
+// add notes the value at a time, and returns the rate a second over the last ten seconds, 0 when it cannot be told. A
+// value that shrank (a file that was begun again) begins the measurement anew.
+func (m *meter) add(at time.Time, value int64) float64 {
+	if n := len(m.samples); n > 0 && value < m.samples[n-1].value {
+		m.samples = nil
+	}
+	m.samples = append(m.samples, sample{at, value})
+	for len(m.samples) > 2 && at.Sub(m.samples[1].at) >= rateWindow {
+		m.samples = m.samples[1:]
+	}
+	first := m.samples[0]
+	span := at.Sub(first.at)
+	if span <= 0 {
+		return 0
+	}
+	return float64(value-first.value) / span.Seconds()
+}
+
+// view is what a display shows of one or several batches.
+type view struct {
+	elapsed time.Duration
+	rate    float64 // bytes a second
+	known   bool    // the totals of files and bytes are final
+	all     bool    // the total of jobs is final
+	batches int
+
+	jobs, settled, failed int64
+	files, doneFiles      int64
+	bytes, doneBytes      int64
+	current               []string
+	waiting               string // what nothing has begun for, or ""
+}
+
+// viewOf adds batches up.
+func viewOf(batches []registry.BatchProgress, elapsed time.Duration, m *meter, now time.Time) view {
+	v := view{elapsed: elapsed, known: true, all: true, batches: len(batches)}
+	for _, b := range batches {
+		v.jobs += b.Jobs
+		v.settled += b.Jobs - b.Open
+		v.failed += b.Failed
+		v.files += max(b.Files, 0)
+		v.doneFiles += b.DoneFiles
+		v.bytes += max(b.Bytes, 0)
+		v.doneBytes += b.DoneBytes
+		v.known = v.known && b.SizeKnown
+		v.all = v.all && b.Expanded
+		v.current = append(v.current, b.Current...)
+		switch {
+		case b.Settled:
+		case b.Held:
+			v.waiting = "held"
+		case b.Error != "" && len(b.Current) == 0 && b.Completed+b.Preserved+b.Failed == 0 && v.waiting == "":
+			v.waiting = "to be tried again after: " + terminal.Clean(b.Error)
+		}
+	}
+	v.rate = m.add(now, v.doneBytes)
+	return v
+}
+
+// percent is the share that is done, 0 to 100; ok is false while the total is not known.
+func (v view) percent() (p float64, ok bool) {
+	switch {
+	case !v.known:
+		return 0, false
+	case v.bytes > 0:
+		p = 100 * float64(v.doneBytes) / float64(v.bytes)
+	case v.jobs > 0:
+		p = 100 * float64(v.settled) / float64(v.jobs)
+	default:
+		return 0, false
+	}
+	// What was expected may be less than what came.
+	return min(max(p, 0), 100), true
+}
+
+// remaining is the time that is left at the present rate; ok is false while that cannot be told.
+func (v view) remaining() (d time.Duration, ok bool) {
+	left := v.bytes - v.doneBytes
+	if !v.known || v.rate <= 0 || left <= 0 {
+		return 0, false
+	}
+	seconds := float64(left) / v.rate
+	if seconds > 1e6 { // days: nobody can tell
+		return 0, false
+	}
+	return time.Duration(seconds * float64(time.Second)), true
+}
+
+// picture is the view as it is shown.
+func (v view) picture() terminal.Picture { return terminal.Picture{Line: v.line(), Below: v.current} }
+
+// line is the view on one line.
+func (v view) line() string {
+	parts := []string{v.head()}
+	if v.batches > 1 {
+		parts = append(parts, terminal.Plural(int64(v.batches), "batch", "batches"))
+	}
+	jobs := "jobs " + DoneOf(v.settled, v.jobs, v.all, registry.CountText)
+	if v.failed > 0 {
+		jobs += " (" + registry.CountText(v.failed) + " failed)"
+	}
+	parts = append(parts, jobs, "files "+DoneOf(v.doneFiles, v.files, v.known, registry.CountText))
+	parts = append(parts, v.transfer()...)
+	if v.waiting != "" {
+		parts = append(parts, v.waiting)
+	}
+	return strings.Join(parts, "  ")
+}
+
+// sendLine is the view of an upload on one line.
+func (v view) sendLine(name string) string {
+	return strings.Join(append([]string{v.head(), "sending " + terminal.Clean(name)}, v.transfer()...), "  ")
+}
+
+func (v view) head() string {
+	head := "[" + terminal.SpanText(v.elapsed) + "]"
+	if p, ok := v.percent(); ok {
+		head += fmt.Sprintf(" %.1f %%", p)
+	}
+	return head
+}
+
+func (v view) transfer() []string {
+	parts := []string{DoneOf(v.doneBytes, v.bytes, v.known, terminal.SizeText)}
+	if v.rate > 0 {
+		parts = append(parts, terminal.SizeText(int64(v.rate))+"/s")
+	}
+	if left, ok := v.remaining(); ok {
+		parts = append(parts, "ETA "+terminal.SpanText(left))
+	}
+	return parts
+}
+
+// DoneOf is a done part of a total. The total is left out while it is not final, and never shown below the part.
+func DoneOf(done, total int64, final bool, text func(int64) string) string {
+	if !final {
+		return text(done)
+	}
+	return text(done) + "/" + text(max(done, total))
+}

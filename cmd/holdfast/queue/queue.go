@@ -1,0 +1,271 @@
+// Package queue has the command `holdfast queue`, by which operators see what waits and runs, pause, drain, stop accepting
+// submissions, and search for orphaned data.
+//
+// The queue is the Registry's. Package queue of the module, which carries wake-ups over NSQ, is another one.
+package queue
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast/holdfast/cmd/holdfast/cli"
+	"github.com/holdfast/holdfast/cmd/holdfast/exit"
+	"github.com/holdfast/holdfast/cmd/holdfast/feed"
+	"github.com/holdfast/holdfast/cmd/holdfast/hold"
+	"github.com/holdfast/holdfast/cmd/holdfast/progress"
+	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/client"
+)
+
+//go:embed help/*.txt
+var helpTexts embed.FS
+
+// Command returns the command `holdfast queue`.
+func Command(a *cli.App) *cobra.Command {
+	return cli.WithHelp(helpTexts, cli.Group("queue", "Show, pause, resume and drain the whole queue, stop accepting submissions, and find what belongs to nobody",
+		statusCommand(a), pauseCommand(a), resumeCommand(a), drainCommand(a), acceptCommand(a), orphansCommand(a)))
+}
+
+func statusCommand(a *cli.App) *cobra.Command {
+	return a.ClientFlags(&cobra.Command{
+		Use: "status", Short: "Show what waits and runs in each stage", Args: cli.Needs(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.Connect()
+			if err != nil {
+				return err
+			}
+			q, err := c.QueueStatus(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if a.JSON {
+				return a.PrintJSON(q)
+			}
+			return printQueue(a, q)
+		},
+	})
+}
+
+func printQueue(a *cli.App, q registry.QueueStatus) error {
+	var f terminal.Facts
+	state := "running"
+	if p := q.Paused; p != nil {
+		state = "paused " + terminal.SinceText(p.CreatedAt, p.Actor, p.Reason)
+		if p.Scope == registry.HoldAll {
+			state = "everything " + state
+		}
+	}
+	f.Add("queue", state)
+	accepting := "yes"
+	if !q.Accepting.On {
+		accepting = "no, " + terminal.SinceText(q.Accepting.Since, q.Accepting.Actor, q.Accepting.Reason)
+	}
+	f.Add("accepting submissions", accepting)
+	f.Add("running", registry.CountText(q.Running))
+	f.Add("holds", registry.CountText(int64(q.Holds)))
+	if q.Damaged > 0 {
+		f.Add("DAMAGED", terminal.Plural(q.Damaged, "stored file", "stored files")+"; see: holdfast item list action:fixity state:failed")
+	}
+	if q.Strays != "" {
+		f.Add("FOREIGN FILES", "in storages, of no object; see: holdfast item show "+q.Strays)
+	}
+	if q.OneCopy > 0 {
+		f.Add("NO SECOND COPY", terminal.Plural(q.OneCopy, "collection has", "collections have")+" one storage only.")
+		f.Add("", "What is lost there cannot be mended. To add one:")
+		f.Add("", "HOLDFAST_STORAGE_URL, and the collection's storages")
+	}
+	for _, s := range q.Failing {
+		f.Add("SUBSCRIPTION", s.Name+" "+feed.FailingText(s)+"; see: holdfast feed show "+s.Name)
+	}
+	if err := f.Write(a.Out); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(a.Out); err != nil {
+		return err
+	}
+	l := cli.Lister[registry.StageQueue]{Row: stageRow, Columns: []terminal.Column{
+		{Name: "stage"},
+		{Name: "ready", Right: true},
+		{Name: "waiting", Right: true},
+		{Name: "held", Right: true},
+		{Name: "running", Right: true},
+		{Name: "rung", Right: true},
+		{Name: "free", Right: true},
+		{Name: "oldest ready"},
+	}}
+	if err := l.Print(a, cli.Whole(q.Stages)); err != nil {
+		return err
+	}
+	for _, s := range q.Stages {
+		if s.Ready == 0 || s.Capacity > 0 {
+			continue
+		}
+		if _, err := fmt.Fprintf(a.Out, "\n%s: %s ready, and no worker serves this stage.\nThey wait in the Registry. NSQ has %s for them, and gets the next when\n"+
+			"these are answered: the depth of a topic is not the number of items that wait.\nTo serve them: holdfast worker %s\n",
+			s.Stage, terminal.Plural(s.Ready, "item is", "items are"), terminal.Plural(s.Rung, "message", "messages"), s.Stage); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func stageRow(s registry.StageQueue) []string {
+	oldest := ""
+	if s.OldestReady != nil {
+		oldest = terminal.TimeText(*s.OldestReady)
+	}
+	return []string{
+		string(s.Stage), registry.CountText(s.Ready), registry.CountText(s.Waiting), registry.CountText(s.Held), registry.CountText(s.Running), registry.CountText(s.Rung),
+		fmt.Sprintf("%d of %d", s.Free, s.Capacity), oldest,
+	}
+}
+
+func pauseCommand(a *cli.App) *cobra.Command {
+	var reason string
+	var all bool
+	cmd := &cobra.Command{
+		Use: "pause [--all] --reason TEXT", Short: "Pause: no deposit starts its next step; running steps finish", Args: cli.Needs(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			h := registry.Hold{Scope: registry.HoldIngest, Reason: reason}
+			if all {
+				h.Scope = registry.HoldAll
+			}
+			return hold.Add(cmd.Context(), a, h)
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "pause everything, also admin acts, messages and housekeeping")
+	cli.ReasonFlag(cmd, &reason)
+	return a.ClientFlags(cmd)
+}
+
+func resumeCommand(a *cli.App) *cobra.Command {
+	return a.ClientFlags(&cobra.Command{
+		Use: "resume", Short: "Resume the queue after pause or drain", Args: cli.Needs(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return resume(cmd.Context(), a) },
+	})
+}
+
+// resume takes both kinds of pause away.
+func resume(ctx context.Context, a *cli.App) error {
+	c, err := a.Connect()
+	if err != nil {
+		return err
+	}
+	released := 0
+	for _, scope := range []registry.HoldScope{registry.HoldAll, registry.HoldIngest} {
+		err := c.RemoveHold(ctx, scope, "", "")
+		switch {
+		case err == nil:
+			released++
+			a.Note("released: %s", scope)
+		case !errors.Is(err, registry.ErrNotFound):
+			return err
+		}
+	}
+	if released == 0 {
+		a.Note("the queue is not paused")
+		return exit.NotFound
+	}
+	return nil
+}
+
+func drainCommand(a *cli.App) *cobra.Command {
+	var reason string
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use: "drain --reason TEXT", Short: "Pause, and wait until nothing runs", Args: cli.Needs(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return drain(cmd.Context(), a, reason, timeout) },
+	}
+	cli.ReasonFlag(cmd, &reason)
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "how long to wait at most, such as 30m (default no limit)")
+	return a.ClientFlags(cmd)
+}
+
+// drain pauses the queue and waits until nothing runs. However the waiting ends, the queue stays paused.
+func drain(ctx context.Context, a *cli.App, reason string, timeout time.Duration) error {
+	c, err := a.Connect()
+	if err != nil {
+		return err
+	}
+	if err := c.AddHold(ctx, registry.Hold{Scope: registry.HoldAll, Reason: reason}); err != nil {
+		return err
+	}
+	a.Note("paused; waiting until nothing runs")
+	waiting, cancel := ctx, context.CancelFunc(func() {})
+	if timeout > 0 {
+		waiting, cancel = context.WithTimeout(ctx, timeout)
+	}
+	defer cancel()
+	running, err := untilIdle(waiting, a, c)
+	resume := a.CommandLine("queue resume")
+	switch {
+	case err == nil:
+		a.Note("drained: nothing runs; the queue stays paused until %s", resume)
+		return nil
+	case ctx.Err() != nil:
+		a.Note("interrupted; the queue stays paused, and what runs goes on. To let it go on: %s", resume)
+		return exit.Interrupted
+	case errors.Is(waiting.Err(), context.DeadlineExceeded):
+		a.Note("%s still running after %s; the queue stays paused. To let it go on: %s", terminal.Plural(running, "item is", "items are"), timeout, resume)
+		return exit.Temporary
+	}
+	return fmt.Errorf("%w; the queue stays paused", err)
+}
+
+// untilIdle waits until nothing runs, telling how much does. A service that is away for a while is asked again.
+func untilIdle(ctx context.Context, a *cli.App, c *client.Client) (running int64, err error) {
+	told := int64(-1)
+	heard := time.Now()
+	for wait := progress.PollFirst; ; wait = min(wait*5/4, progress.PollMost) {
+		q, err := c.QueueStatus(ctx)
+		switch {
+		case err == nil:
+			running, heard = q.Running, time.Now()
+			if running == 0 {
+				return 0, nil
+			}
+			if running != told {
+				told = running
+				a.Note("%s running", terminal.Plural(running, "item is", "items are"))
+			}
+		case ctx.Err() != nil || exit.Of(err) != exit.Temporary || time.Since(heard) > progress.Patience:
+			return running, err
+		}
+		select {
+		case <-ctx.Done():
+			return running, ctx.Err()
+		case <-time.After(wait):
+		}
+	}
+}
+
+func acceptCommand(a *cli.App) *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use: "accept on|off --reason TEXT", Short: "Accept submissions, or refuse them for now; accepted ones go on", Args: cli.Needs("on|off"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			on := strings.EqualFold(args[0], "on")
+			if !on && !strings.EqualFold(args[0], "off") {
+				return exit.Usagef("%q is neither on nor off", args[0])
+			}
+			c, err := a.Connect()
+			if err != nil {
+				return err
+			}
+			if err := c.SetAccepting(cmd.Context(), registry.Accepting{On: on, Reason: reason}); err != nil {
+				return err
+			}
+			a.Note("accepting submissions: %s", strings.ToLower(args[0]))
+			return nil
+		},
+	}
+	cli.ReasonFlag(cmd, &reason)
+	return a.ClientFlags(cmd)
+}

@@ -1,0 +1,36 @@
+package queue
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/holdfast/holdfast/cmd/holdfast/cli"
+	"github.com/holdfast/holdfast/registry"
+)
+
+// TestQueueStatus_WorkersAway: what waits and what NSQ was sent stand side by side, and it is said why they differ.
+func TestQueueStatus_WorkersAway(t *testing.T) {
+	out := &strings.Builder{}
+	a := &cli.App{Out: out, Err: io.Discard}
+	err := printQueue(a, registry.QueueStatus{Accepting: registry.Accepting{On: true}, Stages: []registry.StageQueue{
+		{Stage: registry.Download, Ready: 5000, Rung: 2},
+		{Stage: registry.Process, Ready: 3, Rung: 2, Capacity: 4, Free: 1},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"RUNG", "download: 5,000 items are ready, and no worker serves this stage", "NSQ has 2 messages for them", "holdfast worker download"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the status does not say %q:\n%s", want, out)
+		}
+	}
+	if strings.Contains(out.String(), "process:") {
+		t.Errorf("a stage that has workers is explained:\n%s", out)
+	}
+	for line := range strings.Lines(out.String()) {
+		if len([]rune(strings.TrimSuffix(line, "\n"))) > 80 {
+			t.Errorf("wider than 80 columns: %s", line)
+		}
+	}
+}

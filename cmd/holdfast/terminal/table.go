@@ -1,0 +1,255 @@
+package terminal
+
+import (
+	"bufio"
+	"io"
+	"math"
+	"strings"
+)
+
+// Column is one column of a table. What a terminal is too narrow for is shown in fewer columns, in this order: text goes
+// below its row, ids lose their ends, columns that can be spared are left out, and others are shortened.
+type Column struct {
+	Name  string
+	Right bool // numbers
+	ID    bool // an item's id: what is left of it is still enough to name the item by
+	Flex  bool // may be shortened to fit the terminal; identifiers may not, for they are copied
+	Below int  // above 0: text, which goes below its row, in as many lines at most
+	Spare int  // above 0: left out on a terminal that is too narrow for all, the highest first
+}
+
+// tableBuffer is how many rows a table looks at to find its widths; later rows follow, and may stick out.
+const tableBuffer = 500
+
+// flexLeast is what a column is not shortened below. Rather than shorten one below flexGood, spare columns are left out.
+const (
+	flexLeast = 8
+	flexGood  = 16
+)
+
+// table writes aligned rows for people. Rows beyond the first few hundred are written as they come, so a table may have
+// any length.
+type table struct {
+	w       *bufio.Writer
+	limit   int // columns of the terminal; 0: no limit
+	columns []Column
+	hidden  []bool // of the columns: left out of the row
+	under   bool   // text is below the rows
+	short   bool   // ids are without their ends
+	pending [][]string
+	widths  []int
+}
+
+// NewTable begins a table on w, which is limit columns wide; 0 when it is no terminal.
+func NewTable(w io.Writer, limit int, columns ...Column) *table {
+	return &table{w: bufio.NewWriter(w), limit: limit, columns: columns}
+}
+
+// Row adds one row: one value a column.
+func (t *table) Row(values ...string) error {
+	for i := range values {
+		values[i] = Clean(values[i])
+	}
+	if t.widths != nil {
+		return t.write(values)
+	}
+	t.pending = append(t.pending, values)
+	if len(t.pending) < tableBuffer {
+		return nil
+	}
+	return t.begin()
+}
+
+// End writes what is still to be written. A table without rows writes nothing at all.
+func (t *table) End() error {
+	if t.widths == nil && len(t.pending) > 0 {
+		if err := t.begin(); err != nil {
+			return err
+		}
+	}
+	return t.w.Flush()
+}
+
+// begin fixes the widths and writes the head and the rows that were held back for it.
+func (t *table) begin() error {
+	t.widths, t.hidden = make([]int, len(t.columns)), make([]bool, len(t.columns))
+	head := make([]string, len(t.columns))
+	for i, c := range t.columns {
+		head[i] = strings.ToUpper(c.Name)
+		t.measure(i)
+	}
+	t.fit()
+	if err := t.line(head); err != nil {
+		return err
+	}
+	for _, row := range t.pending {
+		if err := t.write(row); err != nil {
+			return err
+		}
+	}
+	t.pending = nil
+	return nil
+}
+
+// measure finds the width of a column.
+func (t *table) measure(i int) {
+	t.widths[i] = Cells(t.columns[i].Name)
+	for _, row := range t.pending {
+		t.widths[i] = max(t.widths[i], Cells(t.cell(i, row[i])))
+	}
+}
+
+// cell is a value as it is shown in a column.
+func (t *table) cell(i int, value string) string {
+	if t.short && t.columns[i].ID {
+		return ShortID(value)
+	}
+	return value
+}
+
+// fit makes the table no wider than the terminal.
+func (t *table) fit() {
+	if t.limit <= 0 || t.total(math.MaxInt) <= t.limit {
+		return
+	}
+	for i, c := range t.columns {
+		if c.Below > 0 {
+			t.under, t.hidden[i] = true, true
+		}
+	}
+	if t.total(math.MaxInt) > t.limit && t.toldApart() {
+		t.short = true
+		for i, c := range t.columns {
+			if c.ID {
+				t.measure(i)
+			}
+		}
+	}
+	for t.total(flexGood) > t.limit && t.leaveOut() {
+	}
+	for total := t.total(math.MaxInt); total > t.limit; total-- {
+		widest := -1
+		for i, c := range t.columns {
+			if c.Flex && !t.hidden[i] && t.widths[i] > flexLeast && (widest < 0 || t.widths[i] > t.widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			return
+		}
+		t.widths[widest]--
+	}
+}
+
+// total is the width of the table with no flexible column wider than flex.
+func (t *table) total(flex int) int {
+	total := -2
+	for i, c := range t.columns {
+		switch {
+		case t.hidden[i]:
+			continue
+		case c.Flex:
+			total += min(t.widths[i], flex)
+		default:
+			total += t.widths[i]
+		}
+		total += 2
+	}
+	return total
+}
+
+// leaveOut hides the column that can be spared first, and says whether there was one.
+func (t *table) leaveOut() bool {
+	first := -1
+	for i, c := range t.columns {
+		if c.Spare > 0 && !t.hidden[i] && (first < 0 || c.Spare > t.columns[first].Spare) {
+			first = i
+		}
+	}
+	if first >= 0 {
+		t.hidden[first] = true
+	}
+	return first >= 0
+}
+
+// toldApart says that the rows' ids are still different without their ends.
+func (t *table) toldApart() bool {
+	whole := map[string]string{}
+	for _, row := range t.pending {
+		for i, c := range t.columns {
+			if !c.ID {
+				continue
+			}
+			if other, ok := whole[ShortID(row[i])]; ok && other != row[i] {
+				return false
+			}
+			whole[ShortID(row[i])] = row[i]
+		}
+	}
+	return true
+}
+
+// write writes a row, and what goes below it.
+func (t *table) write(values []string) error {
+	if err := t.line(values); err != nil || !t.under {
+		return err
+	}
+	for i, c := range t.columns {
+		if c.Below == 0 || values[i] == "" {
+			continue
+		}
+		lines := Wrapped(c.Name+": "+values[i], t.limit-len(belowIndent), c.Below)
+		if _, err := t.w.WriteString(belowIndent + strings.Join(lines, "\n"+belowIndent) + "\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// belowIndent stands before what is below a row.
+const belowIndent = "    "
+
+// Wrapped is text in lines of at most width columns, and of at most most of them: the last one says by an ellipsis that there
+// is more. A word that is longer than a line, such as an address, is not broken: it is there to be copied.
+func Wrapped(text string, width, most int) []string {
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		switch {
+		case line == "":
+			line = word
+		case Cells(line)+1+Cells(word) <= width:
+			line += " " + word
+		case len(lines) == most-1:
+			return append(lines, cut(line+" "+word, width))
+		default:
+			lines, line = append(lines, line), word
+		}
+	}
+	return append(lines, line)
+}
+
+// line writes one line of cells.
+func (t *table) line(values []string) error {
+	var line strings.Builder
+	for i, v := range values {
+		if t.hidden[i] {
+			continue
+		}
+		v = t.cell(i, v)
+		if t.limit > 0 && t.columns[i].Flex {
+			v = cut(v, t.widths[i])
+		}
+		gap := strings.Repeat(" ", max(0, t.widths[i]-Cells(v)))
+		if line.Len() > 0 {
+			line.WriteString("  ")
+		}
+		if t.columns[i].Right {
+			line.WriteString(gap + v)
+		} else {
+			line.WriteString(v + gap)
+		}
+	}
+	_, err := t.w.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	return err
+}
