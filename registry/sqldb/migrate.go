@@ -19,7 +19,7 @@ import (
 var migrations embed.FS
 
 // oldestSchema is the oldest version that this program works on.
-const oldestSchema = 38
+const oldestSchema = 1
 
 // SchemaError refuses a database whose schema this program does not work on (R27).
 type SchemaError struct {

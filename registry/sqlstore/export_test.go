@@ -71,9 +71,3 @@ func (s *Store) CheckText(ctx context.Context) error {
 	}
 	return err
 }
-
-// StoredFiles lists the rows of stored files. Of inventories the digest is left out, which migrations do not know.
-func (s *Store) StoredFiles(ctx context.Context) ([]string, error) {
-	return s.db.Column(ctx, `SELECT object_id || ' ' || content_path || ' ' || version || ' ' || size_bytes || ' ' ||
-		CASE WHEN size_bytes < 0 THEN '' ELSE digests END || ' ' || checked_at || ' ' || item_id FROM stored_file ORDER BY content_path`)
-}
