@@ -4,7 +4,8 @@
 // The operations are in the packages below it, one a subject: upload, submission, item, queue, object,
 // checkpoint, collection, outbound, event, account. What they share is in endpoint, access, scope,
 // shortid, valid, lookup and redact. A subject knows those and no other subject, but submission, which
-// submits what upload has received.
+// submits what upload has received. The tests of operations are here: they ask the whole server over
+// HTTP.
 //
 // Nothing is acknowledged before it is durable: an upload when its bytes and its record are stored,
 // a submission when its batch is committed. Every request belongs to a token whose role allows it.

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/api/scope"
 	"github.com/holdfast/holdfast/web/client"
 	"github.com/holdfast/holdfast/web/protocol"
 	"github.com/holdfast/holdfast/web/wire"
@@ -26,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // faulty is a store that answers reads of items and claims with an error.
 type faulty struct {
-	registry.Store
+	scope.Registry
 	err error
 }
 
@@ -49,7 +50,7 @@ func as[T error](err error) error {
 
 // Every error of the contract is on this side what it was on the other.
 func TestStore_ErrorsCrossTheWire(t *testing.T) {
-	f := &faulty{Store: sqlite(t, time.Now)}
+	f := &faulty{Registry: sqlite(t, time.Now)}
 	remote := serve(t, f, time.Now)
 	since := time.Date(2026, 3, 1, 12, 0, 0, 123456000, time.UTC)
 	for _, c := range []struct {
@@ -119,7 +120,7 @@ func TestStore_ErrorsCrossTheWire(t *testing.T) {
 
 // What is no error of the contract, or none of ours at all, is none: it is to be tried again.
 func TestStore_OtherErrorsAreNoneOfTheContract(t *testing.T) {
-	f := &faulty{Store: sqlite(t, time.Now), err: errors.New("disk I/O error")}
+	f := &faulty{Registry: sqlite(t, time.Now), err: errors.New("disk I/O error")}
 	_, err := serve(t, f, time.Now).Item(t.Context(), "x")
 	later := asking(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/problem+json")
@@ -343,7 +344,7 @@ func TestStore_EachHasItsOwnVerdict(t *testing.T) {
 }
 
 // counted serves a store, and counts the requests with claims.
-func counted(t testing.TB, store registry.Store, claims *atomic.Int64) *protocol.Client {
+func counted(t testing.TB, store scope.Registry, claims *atomic.Int64) *protocol.Client {
 	t.Helper()
 	return serveBy(t, store, time.Now, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -356,7 +357,7 @@ func counted(t testing.TB, store registry.Store, claims *atomic.Int64) *protocol
 }
 
 // panicky panics at a claim.
-type panicky struct{ registry.Store }
+type panicky struct{ scope.Registry }
 
 func (panicky) Claim(context.Context, registry.ClaimRequest) (registry.Claim, error) {
 	panic("a fault of ours")
@@ -410,7 +411,7 @@ func TestStore_LargeCalls(t *testing.T) {
 
 // waiting is a store that has news when it is told.
 type waiting struct {
-	registry.Store
+	scope.Registry
 	news chan int64
 }
 
@@ -425,7 +426,7 @@ func (w *waiting) Withdrawn(ctx context.Context, worker string, after int64) ([]
 
 // Waits last longer than a request does, hear news at once, and end with their context.
 func TestStore_Waits(t *testing.T) {
-	w := &waiting{Store: sqlite(t, time.Now), news: make(chan int64)}
+	w := &waiting{Registry: sqlite(t, time.Now), news: make(chan int64)}
 	polls := new(atomic.Int64)
 	again := make(chan struct{}, 1000)
 	server := serverOf(t, w, time.Now, func(next http.Handler) http.Handler {

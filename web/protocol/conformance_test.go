@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
 	"github.com/holdfast/holdfast/storage/dir"
 	"github.com/holdfast/holdfast/web/api"
+	"github.com/holdfast/holdfast/web/api/scope"
 	"github.com/holdfast/holdfast/web/client"
 	"github.com/holdfast/holdfast/web/protocol"
 	"github.com/holdfast/holdfast/web/signin"
@@ -74,7 +75,7 @@ func (a apart) Acting(actor string) registrytest.Person {
 }
 
 // sqlite opens a store on a database of the test's own.
-func sqlite(t *testing.T, now func() time.Time) registry.Store {
+func sqlite(t *testing.T, now func() time.Time) *sqlstore.Store {
 	t.Helper()
 	return backing(t, sqlstoretest.SQLite(t), now)
 }
@@ -89,13 +90,13 @@ func backing(t testing.TB, url string, now func() time.Time) *sqlstore.Store {
 }
 
 // serve puts the API in front of a store, and returns what asks it.
-func serve(t testing.TB, store registry.Store, now func() time.Time) *protocol.Client {
+func serve(t testing.TB, store scope.Registry, now func() time.Time) *protocol.Client {
 	t.Helper()
 	return serveBy(t, store, now, nil)
 }
 
 // serveBy is serve with something around the API.
-func serveBy(t testing.TB, store registry.Store, now func() time.Time, around func(http.Handler) http.Handler) *protocol.Client {
+func serveBy(t testing.TB, store scope.Registry, now func() time.Time, around func(http.Handler) http.Handler) *protocol.Client {
 	t.Helper()
 	remote := protocol.NewClient(client.New(serverOf(t, store, now, around).URL, adminToken, client.Options{}))
 	t.Cleanup(func() { must(t, remote.Close()) })
@@ -103,7 +104,7 @@ func serveBy(t testing.TB, store registry.Store, now func() time.Time, around fu
 }
 
 // knowing is a store that knows the tests' admin without keeping a token: what it keeps is what is tested.
-type knowing struct{ registry.Store }
+type knowing struct{ scope.Registry }
 
 func (k knowing) TokenByHash(ctx context.Context, hash string) (registry.Token, error) {
 	if hash == hashOf(adminToken) {
@@ -114,13 +115,13 @@ func (k knowing) TokenByHash(ctx context.Context, hash string) (registry.Token, 
 			return registry.Token{ID: name, Hash: hash, Name: name, Role: registry.RoleAdmin}, nil
 		}
 	}
-	return k.Store.TokenByHash(ctx, hash)
+	return k.Registry.TokenByHash(ctx, hash)
 }
 
 func hashOf(token string) string { return signin.Hash(token) }
 
 // serverOf is the API in front of a store.
-func serverOf(t testing.TB, store registry.Store, now func() time.Time, around func(http.Handler) http.Handler) *httptest.Server {
+func serverOf(t testing.TB, store scope.Registry, now func() time.Time, around func(http.Handler) http.Handler) *httptest.Server {
 	t.Helper()
 	folder := t.TempDir()
 	staging, err := dir.Create(filepath.Join(folder, "staging"))
@@ -143,7 +144,7 @@ func serverOf(t testing.TB, store registry.Store, now func() time.Time, around f
 	return server
 }
 
-func benchStore(b *testing.B) registry.Store {
+func benchStore(b *testing.B) *sqlstore.Store {
 	b.Helper()
 	return backing(b, sqlstoretest.SQLite(b), nil)
 }

@@ -16,7 +16,9 @@ import (
 
 // clerk carries acts out on the real store, except that cancelling has consequences.
 type clerk struct {
-	registry.Store
+	registry.Commanding
+	registry.Governing
+	registry.Deciding
 	asked []registry.Command
 }
 
@@ -32,16 +34,16 @@ func (c *clerk) Command(ctx context.Context, cmd registry.Command) (registry.Wor
 			"the mail to " + hostile + " is not sent", "the folder /x goes",
 		}}
 	}
-	return c.Store.Command(ctx, cmd)
+	return c.Commanding.Command(ctx, cmd)
 }
 
 func (c *clerk) Bulk(ctx context.Context, b registry.BulkRequest) (registry.WorkItem, error) {
 	b.Actor = "clerk " + hostile
-	return c.Store.Bulk(ctx, b)
+	return c.Commanding.Bulk(ctx, b)
 }
 
 func (c *clerk) RemoveHold(ctx context.Context, scope registry.HoldScope, key string) error {
-	return c.Store.RemoveHold(ctx, scope, key, "clerk")
+	return c.Governing.RemoveHold(ctx, scope, key, "clerk")
 }
 
 func (*clerk) Decisions(_ context.Context, last *registry.Deletion) []registry.Decision {
@@ -62,7 +64,7 @@ func (c *clerk) Decide(ctx context.Context, id string, d registry.Decision, reas
 func withClerk(t *testing.T) (*site, *clerk) {
 	t.Helper()
 	s := newSite(t)
-	c := &clerk{Store: s.store}
+	c := &clerk{Commanding: s.store, Governing: s.store, Deciding: s.store}
 	h, err := ui.New(ui.Options{Registry: s.store, Forms: c, Log: slog.New(slog.DiscardHandler)})
 	must(t, err)
 	s.handler = h

@@ -1,4 +1,4 @@
-package api_test
+package scope_test
 
 import (
 	"context"
@@ -153,5 +153,12 @@ func TestScoped(t *testing.T) {
 	keys := []string{w.prepared[0].IdempotencyKey, w.prepared[1].IdempotencyKey}
 	if !slices.Equal(keys, []string{"t key", "key"}) {
 		t.Errorf("keys %q", keys)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }
