@@ -1,6 +1,7 @@
 package base
 
 import (
+	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -56,6 +57,21 @@ func (p *Progress) SetEnd(end int64) {
 
 // Position is where the measure stands.
 func (p *Progress) Position() int64 { return p.pos.Load() }
+
+// Reader returns a reader of r that moves the position by what it reads.
+func (p *Progress) Reader(r io.Reader) io.Reader { return &counted{r, p} }
+
+type counted struct {
+	io.Reader
+	progress *Progress
+}
+
+// Read implements io.Reader.
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.progress.Add(int64(n))
+	return n, err
+}
 
 // track is all the progress of one attempt.
 type track struct {

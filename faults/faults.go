@@ -1,7 +1,11 @@
 // Package faults keeps the first faults of any number, in bounded memory, and counts the others.
 package faults
 
-import "slices"
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
 
 // Most is how many faults a report lists unless its caller says otherwise. All are counted.
 const Most = 1000
@@ -9,6 +13,18 @@ const Most = 1000
 // MaxText is the greatest number of bytes of a text in a fault: a file's name, a value. It holds the
 // longest name that a container may have. Longer texts are cut.
 const MaxText = 1024
+
+// Named is how many files with faults an error or an event names.
+const Named = 10
+
+// Join joins the faults of files, of which there are more than errs has.
+func Join(errs []error, more int) error {
+	err := errors.Join(errs...)
+	if more > 0 {
+		err = fmt.Errorf("%w\nand %d more files", err, more)
+	}
+	return err
+}
 
 // List counts faults and keeps the first of them in a given order. So which faults are kept does not
 // depend on the order in which they are found, except for those that compare as equal: of these the

@@ -8,6 +8,9 @@ import (
 // MaxARK is the longest ARK that ParseARK takes, in bytes.
 const MaxARK = 2048
 
+// Resolver before an ARK makes an address of it that works wherever it is read.
+const Resolver = "https://n2t.net/"
+
 // ARK is a parsed Archival Resource Key. It is comparable with ==, which compares what was written; Equal compares
 // what is meant. The zero value is no ARK: IsZero reports it.
 type ARK struct {

@@ -18,7 +18,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/seal"
 	"github.com/holdfast/holdfast/source"
-	"github.com/holdfast/holdfast/workers"
+	"github.com/holdfast/holdfast/workers/delivery"
+	"github.com/holdfast/holdfast/workers/payload"
 )
 
 // post is a message as a receiver has it.
@@ -58,7 +59,7 @@ func newReceiver(t *testing.T, change func(*registry.Callback)) *receiver {
 	r.url = server.URL
 	client := callback.New(callback.Options{Guard: source.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}})
 	t.Cleanup(client.Close)
-	r.deps.Callbacks = &workers.Callbacks{Registry: r.registry, HTTP: client, Secrets: &workers.Sources{Registry: r.registry, Keys: keys}, Now: time.Now}
+	r.deps.Callbacks = &delivery.Callbacks{Registry: r.registry, HTTP: client, Wallet: (&payload.Sources{Registry: r.registry, Keys: keys}).Wallet, Now: time.Now}
 	c := &registry.Callback{URL: r.url + "/mc/{job}"}
 	if change != nil {
 		change(c)

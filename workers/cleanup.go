@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast/holdfast/interim"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/workers/tidy"
 )
 
 // subjectWait is how long it waits while its subject is at work again.
@@ -27,7 +28,7 @@ type Cleanup struct {
 	Registry registry.ForWorkers
 	Staging  storage.Store
 	Interim  interim.Store
-	orphans  orphans
+	orphans  tidy.Orphans
 }
 
 // Stage implements base.Handler.
@@ -40,10 +41,10 @@ func (w *Cleanup) Work(ctx context.Context, item *base.Item) error {
 		return base.Fatal(fmt.Errorf("decode spec: subject %q: %w", spec.Subject, err))
 	}
 	if spec.Orphans != nil {
-		if err := w.orphans.run(ctx, item, *spec.Orphans); err != nil {
+		if err := w.orphans.Run(ctx, item, *spec.Orphans); err != nil {
 			return err
 		}
-		return release(ctx, item, item.ID, w.Staging, w.Interim)
+		return tidy.Release(ctx, item, item.ID, w.Staging, w.Interim)
 	}
 	subject, err := w.Registry.Item(ctx, spec.Subject)
 	if err != nil && !errors.Is(err, registry.ErrNotFound) { // it may have been purged meanwhile
@@ -57,7 +58,7 @@ func (w *Cleanup) Work(ctx context.Context, item *base.Item) error {
 		return base.Fatal(fmt.Errorf("item %s is %s: what it has in staging stays", spec.Subject, subject.Status))
 	}
 	if err == nil && subject.Action == registry.Batch && subject.Status != registry.Completed {
-		needed, err := releaseUpload(ctx, w.Registry, w.Staging, subject, false)
+		needed, err := tidy.ReleaseUpload(ctx, w.Registry, w.Staging, subject, false)
 		if err != nil {
 			return err
 		}
@@ -65,5 +66,5 @@ func (w *Cleanup) Work(ctx context.Context, item *base.Item) error {
 			return base.Snooze(subjectWait, registry.ReasonBlocked, "jobs of batch "+subject.ID+" are not deleted yet")
 		}
 	}
-	return release(ctx, item, spec.Subject, w.Staging, w.Interim)
+	return tidy.Release(ctx, item, spec.Subject, w.Staging, w.Interim)
 }

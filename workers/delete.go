@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast/holdfast/premis"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/workers/identity"
 )
 
 // deleteWait is how long it waits for whoever is at work on the object.
@@ -31,7 +32,7 @@ type Delete struct {
 		registry.Consulting
 	}
 	Roots   ocfl.Roots // all that objects may lie in
-	Names   names
+	Names   identity.Names
 	Version string
 }
 
@@ -70,7 +71,7 @@ func (w *Delete) Work(ctx context.Context, item *base.Item) error {
 		}
 	}
 	if d.EZIDItem != "" {
-		if err := w.Names.withdraw(ctx, item, d.ObjectID, d.EZIDItem); err != nil {
+		if err := w.Names.Withdraw(ctx, item, d.ObjectID, d.EZIDItem); err != nil {
 			return err
 		}
 	}

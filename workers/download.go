@@ -9,27 +9,17 @@ import (
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/staging"
 	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/workers/payload"
+	"github.com/holdfast/holdfast/workers/result"
+	"github.com/holdfast/holdfast/workers/room"
 )
-
-// resultDownload is the name of the durable result that says what was downloaded: the only names that Process opens
-// (R3).
-const resultDownload = "download"
-
-// downloaded is what a job's files came to.
-type downloaded struct {
-	List    string `json:"list"`             // key of the list of staged files, in the order of the submission
-	Digest  string `json:"digest,omitempty"` // of that list; "" where a program of before has written it
-	Files   int64  `json:"files"`
-	Bytes   int64  `json:"bytes"`
-	Checked int64  `json:"checked"` // files that have a digest which the depositor gave
-}
 
 // Download fetches every file of a job into staging, with all its digests in one pass, and checks size and digest
 // where the depositor gave them. It goes on inside a file where an earlier attempt stopped.
 type Download struct {
 	base.Worker
-	payloads payloads
-	volume   volume
+	payloads payload.Files
+	volume   room.Volume
 }
 
 // Stage implements base.Handler.
@@ -37,21 +27,21 @@ func (w *Download) Stage() registry.Stage { return registry.Download }
 
 // Work implements base.Handler.
 func (w *Download) Work(ctx context.Context, item *base.Item) error {
-	given, err := granted(item)
+	given, err := room.Granted(item)
 	if err != nil {
 		return err
 	}
 	// What is written shows in the item's progress, which the Registry hears of later.
-	room := staging.NewRoom(given, 0, func(ctx context.Context, bytes, staged int64) error {
-		return w.volume.ask(ctx, item, registry.Reservation{Bytes: bytes, Staged: staged, Threshold: w.volume.full}, 0)
+	space := staging.NewRoom(given, 0, func(ctx context.Context, bytes, staged int64) error {
+		return w.volume.Ask(ctx, item, registry.Reservation{Bytes: bytes, Staged: staged, Threshold: w.volume.Full}, 0)
 	})
-	f, err := w.payloads.fetcher(ctx, item, "files", room)
+	f, err := w.payloads.Fetcher(ctx, item, "files", space)
 	if err != nil {
 		return err
 	}
-	err = f.all(ctx, func(fn func(member) error) error { return w.payloads.each(ctx, item, fn) })
+	err = f.All(ctx, func(fn func(payload.Member) error) error { return w.payloads.Each(ctx, item, fn) })
 	if err != nil {
-		return waitForRoom(w.giveBack(ctx, item, given, err))
+		return room.Wait(w.giveBack(ctx, item, given, err))
 	}
 	sum, err := w.list(ctx, item, f)
 	if err != nil {
@@ -59,13 +49,13 @@ func (w *Download) Work(ctx context.Context, item *base.Item) error {
 	}
 	item.SetSize(sum.Bytes, sum.Files)
 	item.SetDone(sum.Bytes, sum.Files)
-	if err := w.correct(ctx, item, room, sum.Bytes); err != nil {
+	if err := w.correct(ctx, item, space, sum.Bytes); err != nil {
 		return err
 	}
-	if err := item.SetResult(resultDownload, sum); err != nil {
+	if err := item.SetResult(result.NameDownload, sum); err != nil {
 		return err
 	}
-	return warn(item)
+	return payload.Warn(item)
 }
 
 // giveBack gives up what a job has staged, and the room that it was given for it, where keeping it could keep others from going on for ever: when
@@ -88,39 +78,39 @@ func (w *Download) giveBack(ctx context.Context, item *base.Item, given int64, e
 			break
 		}
 		earlier := registry.Lease{ItemID: item.ID, N: n + 1}
-		if failed := w.payloads.staging.DeletePrefix(ctx, staging.Key(earlier, "files")); failed != nil {
+		if failed := w.payloads.Staging.DeletePrefix(ctx, staging.Key(earlier, "files")); failed != nil {
 			return errors.Join(err, fmt.Errorf("give room back: %w", failed))
 		}
 	}
 	if !wrong {
 		item.SetDone(0, 0)
 	}
-	if failed := w.volume.reserve(ctx, item, given, 0, w.volume.full); failed != nil && !errors.As(failed, new(*registry.NoSpaceError)) {
+	if failed := w.volume.Reserve(ctx, item, given, 0, w.volume.Full); failed != nil && !errors.As(failed, new(*registry.NoSpaceError)) {
 		return errors.Join(err, failed)
 	}
 	return err
 }
 
 // list writes the list that Process goes by.
-func (w *Download) list(ctx context.Context, item *base.Item, f *fetcher) (downloaded, error) {
-	sum := downloaded{List: staging.Key(item.Lease(), "files.jsonl")}
-	list, err := staging.CreateList[staging.File](ctx, w.payloads.staging, sum.List)
+func (w *Download) list(ctx context.Context, item *base.Item, f *payload.Fetcher) (result.Downloaded, error) {
+	sum := result.Downloaded{List: staging.Key(item.Lease(), "files.jsonl")}
+	list, err := staging.CreateList[staging.File](ctx, w.payloads.Staging, sum.List)
 	if err != nil {
 		return sum, err
 	}
 	defer list.Abort() //nolint:errcheck // nothing depends on a list that is given up
 	progress := item.Progress("files listed", "files")
-	err = w.payloads.each(ctx, item, func(m member) error {
-		file, ok, err := f.noted(ctx, m)
+	err = w.payloads.Each(ctx, item, func(m payload.Member) error {
+		file, ok, err := f.Noted(ctx, m)
 		if err != nil {
 			return err
 		}
 		if !ok {
-			return noteLost(fmt.Sprintf("file %d", m.seq))
+			return payload.NoteLost(fmt.Sprintf("file %d", m.Seq))
 		}
 		sum.Files++
 		sum.Bytes += file.SizeBytes
-		if m.wanted.Digest != nil {
+		if m.Wanted.Digest != nil {
 			sum.Checked++
 		}
 		progress.Add(1)
@@ -134,24 +124,19 @@ func (w *Download) list(ctx context.Context, item *base.Item, f *fetcher) (downl
 	return sum, err
 }
 
-// contents are the files as they were downloaded.
-func (d downloaded) contents(kind registry.PayloadType) contents {
-	return contents{From: d.List, List: d.List, Digest: d.Digest, Kind: kind}
-}
-
 // correct gives back what was reserved in excess, now that the size is known. A container keeps what it was given to be
 // unpacked in (R24).
-func (w *Download) correct(ctx context.Context, item *base.Item, room *staging.Room, bytes int64) error {
+func (w *Download) correct(ctx context.Context, item *base.Item, space *staging.Room, bytes int64) error {
 	keep := bytes
-	if unpacks(item.Spec().Type) {
-		keep = max(bytes, min(room.Granted(), bytes*unpackFactor))
+	if payload.Unpacks(item.Spec().Type) {
+		keep = max(bytes, min(space.Granted(), bytes*unpackFactor))
 	}
-	err := w.volume.reserve(ctx, item, keep, 0, w.volume.full)
+	err := w.volume.Reserve(ctx, item, keep, 0, w.volume.Full)
 	var full *registry.NoSpaceError
 	if errors.As(err, &full) {
-		keep = room.Granted() // the volume was filled meanwhile: what was promised still holds
+		keep = space.Granted() // the volume was filled meanwhile: what was promised still holds
 	} else if err != nil {
 		return err
 	}
-	return item.SetResult(resultReserved, keep)
+	return item.SetResult(room.NameReserved, keep)
 }

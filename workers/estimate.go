@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source"
+	"github.com/holdfast/holdfast/workers/payload"
 )
 
 const (
@@ -29,7 +30,7 @@ const (
 // is unknown here, and judged by Download.
 type Estimate struct {
 	base.Worker
-	payloads payloads
+	payloads payload.Files
 }
 
 // Stage implements base.Handler.
@@ -38,11 +39,11 @@ func (w *Estimate) Stage() registry.Stage { return registry.Estimate }
 // Work implements base.Handler.
 func (w *Estimate) Work(ctx context.Context, item *base.Item) error {
 	var sum sizes
-	from := w.payloads.sources(item.Collection)
+	from := w.payloads.Sources(item.Collection)
 	progress := item.Progress("sizes asked for", "files")
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(headsAtOnce)
-	err := w.payloads.each(ctx, item, func(m member) error {
+	err := w.payloads.Each(ctx, item, func(m payload.Member) error {
 		group.Go(func() error {
 			defer progress.Add(1)
 			sum.add(sizeOf(gctx, from, m))
@@ -65,13 +66,13 @@ func (w *Estimate) Work(ctx context.Context, item *base.Item) error {
 	if err := w.makeWay(item, bytes); err != nil {
 		return err
 	}
-	return warn(item)
+	return payload.Warn(item)
 }
 
 // sizeOf is what the source says, else what the depositor does; -1 when neither can be relied on.
-func sizeOf(ctx context.Context, from source.Fetcher, m member) int64 {
-	size := m.wanted.SizeBytes
-	if info, err := from.Head(ctx, m.wanted.URL); err == nil && info.Size >= 0 {
+func sizeOf(ctx context.Context, from source.Fetcher, m payload.Member) int64 {
+	size := m.Wanted.SizeBytes
+	if info, err := from.Head(ctx, m.Wanted.URL); err == nil && info.Size >= 0 {
 		size = info.Size
 	}
 	return size

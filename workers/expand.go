@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast/holdfast/mint"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source"
+	"github.com/holdfast/holdfast/workers/payload"
 )
 
 const (
@@ -35,7 +36,7 @@ type Expand struct {
 	base.Worker
 	Registry registry.Working
 	ARKs     intake.ARKs // judges supplied names
-	payloads payloads
+	payloads payload.Files
 }
 
 // Stage implements base.Handler.
@@ -67,9 +68,9 @@ func (w *Expand) Work(ctx context.Context, item *base.Item) error {
 		_, err := w.Registry.AddJobs(ctx, item.Lease(), []registry.NewJob{job})
 		return err
 	}
-	found, err := w.payloads.manifest(ctx, item, spec.Type)
+	found, err := w.payloads.Manifest(ctx, item, spec.Type)
 	if err != nil {
-		return errors.Join(err, noteRefusal(item, "manifest-refused", err))
+		return errors.Join(err, payload.NoteRefusal(item, "manifest-refused", err))
 	}
 	said, err := w.expand(ctx, item, found, expansion{spec: spec, jobType: jobType, rows: found.Rows})
 	if err != nil {
@@ -78,7 +79,7 @@ func (w *Expand) Work(ctx context.Context, item *base.Item) error {
 	if err := said.tell(item); err != nil {
 		return err
 	}
-	return warn(item)
+	return payload.Warn(item)
 }
 
 // repeats says whether the batch is one of what is here already, by its address and what the source says of it. It then has
@@ -88,7 +89,7 @@ func (w *Expand) repeats(ctx context.Context, item *base.Item) (bool, error) {
 	if _, upload := registry.UploadID(spec.URL); upload {
 		return false, nil // whose bytes were compared when it was submitted
 	}
-	info, err := w.payloads.sources(item.Collection).Head(ctx, spec.URL)
+	info, err := w.payloads.Sources(item.Collection).Head(ctx, spec.URL)
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
 	}
@@ -99,27 +100,13 @@ func (w *Expand) repeats(ctx context.Context, item *base.Item) (bool, error) {
 	return first != "", err
 }
 
-// noteRefusal tells in an item's history, as an event of a kind, the errors of what was refused, the first hundred: the item's
-// note has room for a few.
-func noteRefusal(item *base.Item, kind string, err error) error {
-	const told = 100
-	var refused *intake.Refusal
-	if !errors.As(err, &refused) {
-		return nil
-	}
-	report := refused.Report
-	errs := report.Of(intake.Error)
-	report.Faults = errs[:min(len(errs), told)]
-	return item.Event(kind, report)
-}
-
 // recognise settles an automatic type by the payload's first bytes.
 func (w *Expand) recognise(ctx context.Context, item *base.Item) (registry.PayloadType, error) {
 	spec := item.Spec()
 	if spec.Type != registry.AutoType {
 		return spec.Type, nil
 	}
-	body, err := w.payloads.sources(item.Collection).Open(ctx, spec.URL, source.Point{})
+	body, err := w.payloads.Sources(item.Collection).Open(ctx, spec.URL, source.Point{})
 	if err != nil {
 		return "", fmt.Errorf("look at the payload: %w", err)
 	}
@@ -140,7 +127,7 @@ type expansion struct {
 
 // expand makes jobs of the rows in portions. A repeat goes on behind the last row that is a job (R22): to read the rows
 // before it again costs little, to send them to the Registry would cost as much as the first time.
-func (w *Expand) expand(ctx context.Context, item *base.Item, m manifest, e expansion) (*said, error) {
+func (w *Expand) expand(ctx context.Context, item *base.Item, m payload.Manifest, e expansion) (*said, error) {
 	var begun int64
 	if _, err := item.Result(registry.ResultExpanded, &begun); err != nil {
 		return nil, err
@@ -159,7 +146,7 @@ func (w *Expand) expand(ctx context.Context, item *base.Item, m manifest, e expa
 		return err
 	}
 	var n int64
-	err = w.payloads.rows(ctx, m, e.spec.Type, func(row checkm.Row, faults []checkm.Fault) error {
+	err = w.payloads.Rows(ctx, m, e.spec.Type, func(row checkm.Row, faults []checkm.Fault) error {
 		n++
 		j := e.job(item, n, row, faults)
 		said.look(&j)
@@ -185,7 +172,7 @@ func (w *Expand) expand(ctx context.Context, item *base.Item, m manifest, e expa
 // job is row n as a job: the row's own values, and what the batch says of all. Identifiers are a row's own only.
 func (e expansion) job(item *base.Item, n int64, row checkm.Row, faults []checkm.Fault) registry.NewJob {
 	s := e.spec
-	wanted := wantedOf(row)
+	wanted := payload.WantedOf(row)
 	s.Type, s.URL, s.Filename, s.SizeBytes, s.Digest = e.jobType, row.URL, row.Name, wanted.SizeBytes, wanted.Digest
 	s.Modified = wanted.Modified // the row's alone: the batch's own would be the manifest's
 	s.PrimaryID, s.LocalIDs = normalARK(row.PrimaryID), row.LocalIDs

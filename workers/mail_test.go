@@ -12,14 +12,14 @@ import (
 	"github.com/holdfast/holdfast/mail/mailtest"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqlstore"
-	"github.com/holdfast/holdfast/workers"
+	"github.com/holdfast/holdfast/workers/delivery"
 )
 
 // office is a rig that mails, and the server that it mails by.
 type office struct {
 	*rig
 	server *mailtest.Server
-	mails  *workers.Mails
+	mails  *delivery.Mails
 }
 
 func newOffice(t *testing.T, rules registry.MailRules) *office {
@@ -29,10 +29,10 @@ func newOffice(t *testing.T, rules registry.MailRules) *office {
 	must(t, err)
 	templates, err := mail.LoadTemplates("")
 	must(t, err)
-	o.mails = &workers.Mails{
+	o.mails = &delivery.Mails{
 		Registry: o.registry, Sender: sender, Templates: templates, Link: "https://holdfast.example.org/",
 	}
-	o.deps.Mails, o.deps.Callbacks = o.mails, &workers.Callbacks{Registry: o.registry}
+	o.deps.Mails, o.deps.Callbacks = o.mails, &delivery.Callbacks{Registry: o.registry}
 	o.profile(collection, registry.Profile{Owner: "ark:/99999/owner", Collections: []string{"ark:/99999/test"}, Mail: &rules})
 	return o
 }

@@ -3,21 +3,21 @@ package workers
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/callback"
 	"github.com/holdfast/holdfast/interim"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/staging"
 	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/workers/delivery"
+	"github.com/holdfast/holdfast/workers/tidy"
 )
 
 // Notify ends a job: its object is stored and recorded, so the receiver of its collection is told, where it has one, and what
 // it had in staging is given back. The batch's edge is satisfied by the settlement itself.
 type Notify struct {
 	base.Worker
-	Callbacks *Callbacks
+	Callbacks *delivery.Callbacks
 	Staging   storage.Store
 	Interim   interim.Store
 }
@@ -34,31 +34,16 @@ func (w *Notify) Work(ctx context.Context, item *base.Item) error {
 	if err != nil {
 		return err
 	}
-	return release(ctx, item, item.ID, w.Staging, w.Interim)
+	return tidy.Release(ctx, item, item.ID, w.Staging, w.Interim)
 }
 
 // tell has it told that the job completed. Where deliveries go on by themselves, the last try is not the job's failure.
 func (w *Notify) tell(ctx context.Context, item *base.Item, to registry.Callback) error {
 	m := registry.DeliverySpec{Subject: item.ID, State: registry.StateCompleted, Callback: to}
-	err := w.Callbacks.tell(ctx, item, item.WorkItem, m)
+	err := w.Callbacks.Tell(ctx, item, item.WorkItem, m)
 	var refused *callback.Error
 	if to.GoesOn && errors.As(err, &refused) && ctx.Err() == nil && item.Tries+1 >= w.MaxAttempts() {
 		return w.Callbacks.Registry.PassOn(ctx, item.Lease(), m)
 	}
 	return err
-}
-
-// release gives back everything that the attempts of an item, named by id, have staged and noted. Storage is cleaned by
-// prefix, never by what interim data say (R26).
-func release(ctx context.Context, item *base.Item, id string, s storage.Store, i interim.Store) error {
-	if err := item.Writable(ctx); err != nil {
-		return err
-	}
-	if err := s.DeletePrefix(ctx, staging.ItemPrefix(id)); err != nil {
-		return fmt.Errorf("release staging: %w", err)
-	}
-	if err := i.Drop(ctx, id); err != nil {
-		return fmt.Errorf("release interim data: %w", err)
-	}
-	return nil
 }

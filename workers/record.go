@@ -15,6 +15,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/staging"
 	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/workers/identity"
+	"github.com/holdfast/holdfast/workers/result"
 )
 
 // filesAtATime is how many inventory rows go into one transaction (R25).
@@ -26,7 +28,7 @@ type Record struct {
 	base.Worker
 	Registry registry.Preserving
 	Staging  storage.Store
-	Names    names
+	Names    identity.Names
 	Objects  ocfl.Roots
 	Version  string
 }
@@ -36,23 +38,23 @@ func (w *Record) Stage() registry.Stage { return registry.Record }
 
 // Work implements base.Handler.
 func (w *Record) Work(ctx context.Context, item *base.Item) error {
-	p, err := result[plan](item, resultPlan, "nothing was stored for this item; requeue it at process")
+	p, err := result.PlanOf(item)
 	if err != nil {
 		return err
 	}
-	got, err := result[downloaded](item, resultDownload, "nothing is noted as downloaded; requeue the item at download")
+	got, err := result.DownloadOf(item)
 	if err != nil {
 		return err
 	}
-	if again, err := item.Result(resultChanges, &p.List); err != nil {
+	if again, err := item.Result(result.NameChanges, &p.List); err != nil {
 		return err
 	} else if again {
 		p.ListDigest = ""
 	}
-	if _, err := item.Result(resultChangesDigest, &p.ListDigest); err != nil {
+	if _, err := item.Result(result.NameChangesDigest, &p.ListDigest); err != nil {
 		return err
 	}
-	where, missing, err := replicas(item)
+	where, missing, err := result.ReplicasOf(item)
 	if err == nil && len(missing) > 0 {
 		err = w.tooEarly(item, p, missing)
 	}
@@ -71,11 +73,11 @@ func (w *Record) Work(ctx context.Context, item *base.Item) error {
 	if err != nil || p.EZID == nil {
 		return err
 	}
-	return w.Names.publish(ctx, item, p)
+	return w.Names.Publish(ctx, item, *p.EZID)
 }
 
 // tooEarly sends an item to where the replicas are made that it should have by now.
-func (w *Record) tooEarly(item *base.Item, p plan, missing []string) error {
+func (w *Record) tooEarly(item *base.Item, p result.Plan, missing []string) error {
 	err := fmt.Errorf("version %d of %s is not in the storages %s yet", p.Version, p.ObjectID, strings.Join(missing, ", "))
 	if route, _ := item.Route(); slices.Contains(route.UpTo(item.Stage), registry.Replicate) && !slices.Contains(missing, item.Storages[0]) {
 		return base.Back(registry.Replicate, err)
@@ -93,7 +95,7 @@ type recorded struct {
 }
 
 // files enters the list's files, from where an earlier attempt stopped, and returns those whose names were not UTF-8.
-func (w *Record) files(ctx context.Context, item *base.Item, p plan) (renamed []planned, err error) {
+func (w *Record) files(ctx context.Context, item *base.Item, p result.Plan) (renamed []result.Planned, err error) {
 	done := recorded{List: p.List}
 	noted := p.Files > filesAtATime // most jobs have fewer, for which a note would cost more than it saves
 	if noted {
@@ -117,7 +119,7 @@ func (w *Record) files(ctx context.Context, item *base.Item, p plan) (renamed []
 		return err
 	}
 	skip := done.Files
-	for e, err := range staging.ReadList[planned](ctx, w.Staging, p.List, p.ListDigest) {
+	for e, err := range staging.ReadList[result.Planned](ctx, w.Staging, p.List, p.ListDigest) {
 		if err != nil {
 			return nil, lost(err)
 		}
@@ -157,7 +159,7 @@ func lost(err error) error {
 }
 
 // renamings are an event for each file whose name was not UTF-8, with the bytes that it was. unpack.MaxDecoded bounds them.
-func (w *Record) renamings(item *base.Item, p plan, renamed []planned) []registry.Premis {
+func (w *Record) renamings(item *base.Item, p result.Plan, renamed []result.Planned) []registry.Premis {
 	events := make([]registry.Premis, 0, len(renamed))
 	for _, f := range renamed {
 		kind := string(premis.FilenameChange)
@@ -171,7 +173,7 @@ func (w *Record) renamings(item *base.Item, p plan, renamed []planned) []registr
 }
 
 // events are what PREMIS wants to know of the version: one event a run over all files, with ids that a repeat has too.
-func (w *Record) events(item *base.Item, p plan, got downloaded, where []registry.Replica) []registry.Premis {
+func (w *Record) events(item *base.Item, p result.Plan, got result.Downloaded, where []registry.Replica) []registry.Premis {
 	var events []registry.Premis
 	by := func(agent string, at time.Time, kind premis.EventType, detail string) {
 		events = append(events, registry.Premis{
@@ -195,10 +197,10 @@ func (w *Record) events(item *base.Item, p plan, got downloaded, where []registr
 		add(premis.MetadataExtraction, fmt.Sprintf("the container tells no time zone of the times of %d files; they are taken for UTC, and may be off by 14 hours", p.NoZone))
 	}
 	if s := p.Scan; s != nil {
-		by(s.Engine, s.At, premis.VirusCheck, s.detail())
+		by(s.Engine, s.At, premis.VirusCheck, s.Detail())
 	}
 	if f := p.Formats; f != nil && f.Files > 0 {
-		by(f.Agent, f.At, premis.FormatIdentification, f.detail())
+		by(f.Agent, f.At, premis.FormatIdentification, f.Detail())
 	}
 	add(premis.Ingestion, fmt.Sprintf("version %d stored in %s, every new file read back and verified by %s",
 		p.Version, w.address(where[0].Storage), algorithm))

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast/holdfast/checkm"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/repeat"
+	"github.com/holdfast/holdfast/workers/payload"
 )
 
 const (
@@ -28,7 +29,7 @@ type said struct {
 }
 
 // survey begins to look for rows that say the same. A manifest with very many rows is read once more for that.
-func (w *Expand) survey(ctx context.Context, item *base.Item, m manifest, e expansion) (*said, error) {
+func (w *Expand) survey(ctx context.Context, item *base.Item, m payload.Manifest, e expansion) (*said, error) {
 	s := &said{finder: repeat.New[registry.RowPlace](e.rows, repeat.Kept)}
 	if !s.finder.TwoPasses() {
 		return s, nil
@@ -36,7 +37,7 @@ func (w *Expand) survey(ctx context.Context, item *base.Item, m manifest, e expa
 	progress := item.Progress("rows compared", "rows")
 	progress.SetEnd(e.rows)
 	var n int64
-	return s, w.payloads.rows(ctx, m, e.spec.Type, func(row checkm.Row, faults []checkm.Fault) error {
+	return s, w.payloads.Rows(ctx, m, e.spec.Type, func(row checkm.Row, faults []checkm.Fault) error {
 		n++
 		if j := e.job(item, n, row, faults); j.Fault == "" {
 			s.finder.Note(sumOf(j.Spec))

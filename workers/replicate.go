@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/workers/result"
+	"github.com/holdfast/holdfast/workers/resume"
+	"github.com/holdfast/holdfast/workers/room"
 )
 
 // Replicate copies the version that Process stored to the other storages of the collection, to all of them side by side,
@@ -25,7 +27,7 @@ func (w *Replicate) Stage() registry.Stage { return registry.Replicate }
 
 // Work implements base.Handler.
 func (w *Replicate) Work(ctx context.Context, item *base.Item) error {
-	p, err := result[plan](item, resultPlan, "nothing was stored for this item; requeue it at process")
+	p, err := result.PlanOf(item)
 	if err != nil {
 		return err
 	}
@@ -38,11 +40,11 @@ func (w *Replicate) Work(ctx context.Context, item *base.Item) error {
 	var copying sync.WaitGroup
 	for i, name := range others {
 		copying.Go(func() {
-			err := item.Once(ctx, resultReplica(name), nil, func(ctx context.Context) (any, error) {
+			err := item.Once(ctx, result.NameReplica(name), nil, func(ctx context.Context) (any, error) {
 				if err := w.copy(ctx, item, p, from, name); err != nil {
 					return nil, err
 				}
-				return replicaResult{VerifiedAt: item.Now()}, nil
+				return result.Replica{VerifiedAt: item.Now()}, nil
 			})
 			if err != nil {
 				errs[i] = fmt.Errorf("copy version %d of %s to storage %q: %w", p.Version, p.ObjectID, name, err)
@@ -50,11 +52,11 @@ func (w *Replicate) Work(ctx context.Context, item *base.Item) error {
 		})
 	}
 	copying.Wait()
-	return waitForRoom(errors.Join(errs...))
+	return room.Wait(errors.Join(errs...))
 }
 
 // copy brings a storage up to the version.
-func (w *Replicate) copy(ctx context.Context, item *base.Item, p plan, from ocfl.Named, name string) error {
+func (w *Replicate) copy(ctx context.Context, item *base.Item, p result.Plan, from ocfl.Named, name string) error {
 	to, err := w.Objects.Of(name)
 	if err != nil {
 		return err
@@ -64,17 +66,17 @@ func (w *Replicate) copy(ctx context.Context, item *base.Item, p plan, from ocfl
 	bytes := item.Progress("bytes copied to "+name+" and verified", "bytes").Kept()
 	var doneFiles, doneBytes int64 // of the versions before
 	var last ocfl.Progress
-	var stored *storing
+	var stored *resume.Stored
 	err = to.Replicate(ctx, from.Root, p.ObjectID, p.Version, func(version int, digest string) (ocfl.CommitOptions, error) {
 		doneFiles, doneBytes, last = doneFiles+int64(last.Files), doneBytes+last.Bytes, ocfl.Progress{}
 		var err error
-		if stored, err = newReplicating(ctx, item, p, name, digest); err != nil {
+		if stored, err = resume.NewStored(ctx, item, "stored in "+name, digest, p.Files, p.Bytes); err != nil {
 			return ocfl.CommitOptions{}, err
 		}
 		return ocfl.CommitOptions{
-			Verified: stored.before(),
+			Verified: stored.Before(),
 			Stored: func(place int, size int64) error {
-				return errors.Join(stored.add(ctx, place, size), item.Writable(ctx))
+				return errors.Join(stored.Add(ctx, place, size), item.Writable(ctx))
 			},
 			Progress: func(now ocfl.Progress) {
 				last = now
@@ -84,32 +86,7 @@ func (w *Replicate) copy(ctx context.Context, item *base.Item, p plan, from ocfl
 		}, item.Writable(ctx)
 	})
 	if err != nil && ctx.Err() != nil && stored != nil {
-		err = errors.Join(err, stored.note(ctx)) // told to stop: the next worker goes on right here
+		err = errors.Join(err, stored.Note(ctx)) // told to stop: the next worker goes on right here
 	}
 	return err
-}
-
-// resultReplica names the durable result that a storage has the item's version, every byte of it read back.
-func resultReplica(storage string) string { return "replica " + storage }
-
-// replicaResult is that result.
-type replicaResult struct {
-	VerifiedAt time.Time `json:"verified_at"`
-}
-
-// replicas are those of an item's version. missing are the storages that do not have it yet.
-func replicas(item *base.Item) (all []registry.Replica, missing []string, err error) {
-	for _, name := range item.Storages {
-		var r replicaResult
-		ok, err := item.Result(resultReplica(name), &r)
-		if err != nil {
-			return nil, nil, err
-		}
-		if !ok {
-			missing = append(missing, name)
-			continue
-		}
-		all = append(all, registry.Replica{Storage: name, VerifiedAt: r.VerifiedAt})
-	}
-	return all, missing, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast/holdfast/interim"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/workers/tidy"
 )
 
 // Report closes a batch when its last job is settled: it stores the report, and lets go of the upload when nothing of
@@ -34,8 +35,8 @@ func (w *Report) Work(ctx context.Context, item *base.Item) error {
 	} else if err != nil {
 		return err
 	}
-	if _, err := releaseUpload(ctx, w.Registry, w.Staging, item.WorkItem, true); err != nil {
+	if _, err := tidy.ReleaseUpload(ctx, w.Registry, w.Staging, item.WorkItem, true); err != nil {
 		return err
 	}
-	return release(ctx, item, item.ID, w.Staging, w.Interim)
+	return tidy.Release(ctx, item, item.ID, w.Staging, w.Interim)
 }

@@ -39,7 +39,7 @@ func (r *rig) restore(o registry.Object) string {
 func (r *rig) restoring(ctx context.Context, id string, part int64) (registry.Verdict, error) {
 	r.t.Helper()
 	w, _ := r.handler(registry.Restore).(*workers.Restore)
-	w.Part = part
+	w.Restorer.Part = part
 	runner := &base.Runner{Registry: r.deps.Registry, Interim: r.deps.Interim, Version: "1.2.3"}
 	return runner.RunOne(ctx, w, id)
 }

@@ -242,6 +242,7 @@ func (s *stopAfter) Open(ctx context.Context, key string, offset, length int64) 
 		defer s.mu.Unlock()
 		if s.reads--; s.reads < 0 {
 			s.stop()
+			<-ctx.Done() // the step hears of it before it fails
 			return nil, errTest
 		}
 	}

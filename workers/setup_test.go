@@ -29,6 +29,7 @@ import (
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/storage/dir"
 	"github.com/holdfast/holdfast/workers"
+	"github.com/holdfast/holdfast/workers/payload"
 )
 
 // rig is a Holdfast whose stages a test runs one by one: real stores in a folder of the test, and a source on 127.0.0.1.
@@ -44,7 +45,7 @@ type rig struct {
 	deps     workers.Deps
 	later    *atomic.Int64 // how far the Registry's clock is ahead, in nanoseconds
 	site     *site
-	sources  workers.Sources
+	sources  payload.Sources
 	remote   map[registry.Stage]registry.ForWorkers // of each stage the Registry over HTTP, by a token of its own; nil: workers have it in themselves
 }
 
@@ -97,7 +98,7 @@ func newRig(t testing.TB, change func(d *workers.Deps)) *rig {
 	t.Cleanup(http.Close)
 	template, err := mint.ParseTemplate("99999/fk4{.reeeeeeeek}")
 	must(t, err)
-	r.sources = workers.Sources{Registry: r.registry, HTTP: http, S3: s3source.New(http), Uploads: source.NewUploads(r.staging)}
+	r.sources = payload.Sources{Registry: r.registry, HTTP: http, S3: s3source.New(http), Uploads: source.NewUploads(r.staging)}
 	r.deps = workers.Deps{
 		Registry: r.registry, Interim: r.interim, Staging: r.staging, Volume: "staging",
 		Source:   r.sources.Of,

@@ -22,7 +22,7 @@ import (
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/source/s3source"
 	"github.com/holdfast/holdfast/storage/s3/s3test"
-	"github.com/holdfast/holdfast/workers"
+	"github.com/holdfast/holdfast/workers/payload"
 )
 
 const (
@@ -70,7 +70,7 @@ func newGuarded(t *testing.T) *guarded {
 
 // work gives the workers these keys.
 func (g *guarded) work(h *source.HTTP, keys *seal.Keys) {
-	s := &workers.Sources{Registry: g.registry, Keys: keys, HTTP: h, S3: s3source.New(h), Uploads: source.NewUploads(g.staging)}
+	s := &payload.Sources{Registry: g.registry, Keys: keys, HTTP: h, S3: s3source.New(h), Uploads: source.NewUploads(g.staging)}
 	g.deps.Source = func(collection string) source.Fetcher { return s.Of(collection) }
 	g.setKeys = func(keys *seal.Keys) { s.Keys = keys }
 }

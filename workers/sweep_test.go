@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast/holdfast/storage/s3"
 	"github.com/holdfast/holdfast/storage/s3/s3test"
 	"github.com/holdfast/holdfast/workers"
+	"github.com/holdfast/holdfast/workers/tidy"
 )
 
 // killedList is a store whose listings break off after a number of names, as when the process dies; it counts those that it lists.
@@ -53,7 +54,7 @@ func (k *killedList) ListAfter(ctx context.Context, prefix, after string) iter.S
 func TestSweep_Strays(t *testing.T) {
 	for _, driver := range []string{"folder", "S3"} {
 		t.Run(driver, func(t *testing.T) {
-			r := newRig(t, func(d *workers.Deps) { d.Sweep = workers.SweepBounds{Note: 3, Rest: 10} })
+			r := newRig(t, func(d *workers.Deps) { d.Sweep = tidy.SweepBounds{Note: 3, Rest: 10} })
 			store := &killedList{}
 			if driver == "S3" {
 				s3test.Setenv(t)

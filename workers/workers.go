@@ -24,6 +24,15 @@ import (
 	"github.com/holdfast/holdfast/source/unpack"
 	"github.com/holdfast/holdfast/staging"
 	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/workers/content"
+	"github.com/holdfast/holdfast/workers/delivery"
+	"github.com/holdfast/holdfast/workers/identity"
+	"github.com/holdfast/holdfast/workers/payload"
+	"github.com/holdfast/holdfast/workers/restore"
+	"github.com/holdfast/holdfast/workers/room"
+	"github.com/holdfast/holdfast/workers/scanning"
+	"github.com/holdfast/holdfast/workers/tidy"
+	"github.com/holdfast/holdfast/workers/version"
 )
 
 // Deps is what workers work with.
@@ -62,16 +71,16 @@ type Deps struct {
 	Gate *gate.Gate
 
 	// Sweep bounds the search for files that belong to no object. The zero value has defaults.
-	Sweep SweepBounds
+	Sweep tidy.SweepBounds
 
 	// FixityBytes is how many bytes a second the checks of stored files read in this process; 0: as many as they can.
 	FixityBytes int64
 
 	// Callbacks tells receivers how jobs ended.
-	Callbacks *Callbacks
+	Callbacks *delivery.Callbacks
 
 	// Mails tells people by mail.
-	Mails *Mails
+	Mails *delivery.Mails
 
 	// RestoreKeep is how long what was restored can be fetched; 0: a week.
 	RestoreKeep time.Duration
@@ -105,9 +114,10 @@ func All(d *Deps) []base.Handler {
 		return p
 	}
 	arks := intake.ARKs{Template: d.Template, Objects: d.Registry}
-	p := payloads{sources: d.Source, staging: d.Staging, buffers: &staging.Buffers{}, unsized: d.UnknownSize, arks: arks}
-	s := scanner{clamd: d.Clamd, staging: d.Staging}
-	v := volume{registry: d.Registry, staging: d.Staging, name: d.Volume, full: d.StagingFull}
+	p := payload.Files{Sources: d.Source, Staging: d.Staging, Buffers: &staging.Buffers{}, UnknownSize: d.UnknownSize, ARKs: arks}
+	s := scanning.Scanner{Clamd: d.Clamd, Staging: d.Staging}
+	v := room.Volume{Registry: d.Registry, Staging: d.Staging, Name: d.Volume, Full: d.StagingFull}
+	o := &content.Opener{Payloads: p, Volume: v, Limits: d.Unpack, Gate: d.Gate, TempDir: d.TempDir}
 	return []base.Handler{
 		&Expand{Worker: policy(registry.Expand), Registry: d.Registry, ARKs: arks, payloads: p},
 		&Report{Worker: d.Policy(registry.Report), Registry: d.Registry, Staging: d.Staging, Interim: d.Interim},
@@ -116,27 +126,27 @@ func All(d *Deps) []base.Handler {
 		&Download{Worker: policy(registry.Download), payloads: p, volume: v},
 		&Scan{Worker: d.Policy(registry.Scan), scanner: s},
 		&Process{
-			Worker: policy(registry.Process), Registry: d.Registry, Objects: d.Objects,
-			Template: d.Template, ARKs: arks, Names: names{d.EZID}, Random: d.Random, Version: d.Version, Unpack: d.Unpack, Gate: d.Gate, TempDir: d.TempDir,
-			Identifier: d.Identifier, payloads: p, volume: v, scanner: s,
+			Worker: policy(registry.Process), version: d.Version, opener: o, scanner: s,
+			namer: &identity.Namer{Registry: d.Registry, Objects: d.Objects, Template: d.Template, Names: identity.Names{EZID: d.EZID}, Random: d.Random},
+			maker: &version.Maker{Registry: d.Registry, Objects: d.Objects, ARKs: arks, Payloads: p, Opener: o, Identifier: d.Identifier},
 		},
 		&Replicate{Worker: d.Policy(registry.Replicate), Objects: d.Objects},
 		&Record{
 			Worker: d.Policy(registry.Record), Registry: d.Registry, Staging: d.Staging,
-			Version: d.Version, Objects: d.Objects, Names: names{d.EZID},
+			Version: d.Version, Objects: d.Objects, Names: identity.Names{EZID: d.EZID},
 		},
 		&Notify{Worker: d.Policy(registry.Notify), Callbacks: d.Callbacks, Staging: d.Staging, Interim: d.Interim},
 		&Apply{Worker: d.Policy(registry.Apply), Registry: d.Registry},
-		&Delete{Worker: d.Policy(registry.Delete), Registry: d.Registry, Roots: d.Objects, Names: names{d.EZID}, Version: d.Version},
+		&Delete{Worker: d.Policy(registry.Delete), Registry: d.Registry, Roots: d.Objects, Names: identity.Names{EZID: d.EZID}, Version: d.Version},
 		&Cleanup{
 			Worker: d.Policy(registry.Cleanup), Registry: d.Registry, Staging: d.Staging, Interim: d.Interim,
-			orphans: orphans{registry: d.Registry, staging: d.Staging, interim: d.Interim, objects: d.Objects, bounds: d.Sweep},
+			orphans: tidy.Orphans{Registry: d.Registry, Staging: d.Staging, Interim: d.Interim, Objects: d.Objects, Bounds: d.Sweep},
 		},
 		newFixity(d),
 		&Deliver{Worker: d.Policy(registry.Deliver), Callbacks: d.Callbacks, Mails: d.Mails},
 		&Restore{
-			Worker: d.Policy(registry.Restore), Registry: d.Registry, Objects: d.Objects, Staging: d.Staging, Interim: d.Interim,
-			Version: d.Version, Keep: cmp.Or(d.RestoreKeep, defaultRestoreKeep), volume: v,
+			Worker: d.Policy(registry.Restore), Registry: d.Registry, Staging: d.Staging, Interim: d.Interim, Version: d.Version, Keep: cmp.Or(d.RestoreKeep, defaultRestoreKeep),
+			Restorer: restore.Restorer{Registry: d.Registry, Objects: d.Objects, Staging: d.Staging, Volume: v, Version: d.Version},
 		},
 	}
 }

@@ -34,6 +34,8 @@ import (
 	"github.com/holdfast/holdfast/web/api/submission"
 	"github.com/holdfast/holdfast/web/api/upload"
 	"github.com/holdfast/holdfast/workers"
+	"github.com/holdfast/holdfast/workers/delivery"
+	"github.com/holdfast/holdfast/workers/payload"
 )
 
 // Work says how workers work. Template must be set.
@@ -73,7 +75,7 @@ type Mail struct {
 }
 
 // mails is what the workers of a process tell people by.
-func (c *crew) mails() (*workers.Mails, error) {
+func (c *crew) mails() (*delivery.Mails, error) {
 	templates := c.Mail.Templates
 	if templates == nil {
 		var err error
@@ -81,7 +83,7 @@ func (c *crew) mails() (*workers.Mails, error) {
 			return nil, err
 		}
 	}
-	return &workers.Mails{Registry: c.registry, Sender: c.Mail.Sender, Templates: templates, Link: c.Mail.Link}, nil
+	return &delivery.Mails{Registry: c.registry, Sender: c.Mail.Sender, Templates: templates, Link: c.Mail.Link}, nil
 }
 
 // Sources says how what depositors name is fetched.
@@ -174,7 +176,7 @@ func (n *Node) runCrew(c *crew, stages []registry.Stage) (listening func(context
 	if err != nil {
 		return nil, err
 	}
-	sources := &workers.Sources{
+	sources := &payload.Sources{
 		Registry: c.registry, Keys: c.Sources.Keys, HTTP: fetcher, S3: s3source.New(fetcher, c.buckets...),
 		Uploads: source.NewUploads(c.staging),
 	}
@@ -190,7 +192,7 @@ func (n *Node) runCrew(c *crew, stages []registry.Stage) (listening func(context
 		StagingFull: c.StagingFull, StagingFullUnestimated: c.StagingFullUnestimated, UnknownSize: c.UnknownSize, Unpack: c.Unpack, Gate: c.gate, TempDir: c.TempDir, FixityBytes: c.FixityBytes, RestoreKeep: c.RestoreKeep, Policy: c.policy,
 		Identifier: identifier, Clamd: scanner(c.ClamdAddr),
 		Source:    sources.Of,
-		Callbacks: &workers.Callbacks{Registry: c.registry, HTTP: receivers, Secrets: sources, Now: time.Now},
+		Callbacks: &delivery.Callbacks{Registry: c.registry, HTTP: receivers, Wallet: sources.Wallet, Now: time.Now},
 		Mails:     mails,
 	})
 	all = slices.DeleteFunc(all, func(h base.Handler) bool { return !slices.Contains(stages, h.Stage()) })

@@ -1,0 +1,89 @@
+package content
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/faults"
+	"github.com/holdfast/holdfast/intake"
+	"github.com/holdfast/holdfast/staging"
+	"github.com/holdfast/holdfast/workers/result"
+)
+
+// readAtOnce is how many files are read again at a time for a digest that was not taken as they came out.
+const readAtOnce = 4
+
+// corroborate holds what came out of a container against the container's own mrt-manifest.txt. All that is wrong is one
+// content fault. A container without that file promises nothing.
+func (w *Opener) corroborate(ctx context.Context, item *base.Item, c result.Contents) error {
+	listing, err := w.listing(ctx, item, c)
+	if err != nil || listing == nil {
+		return err
+	}
+	group, gctx := errgroup.WithContext(ctx)
+	group.SetLimit(readAtOnce)
+	compared := item.Progress("files compared with "+intake.ListingFile, "files")
+	for f, err := range c.All(gctx, w.Payloads.Staging) {
+		if err != nil {
+			return cmp.Or(group.Wait(), err)
+		}
+		group.Go(func() error {
+			compared.Add(1)
+			return w.compare(gctx, item, listing, f)
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	wrong := listing.Finish()
+	if len(wrong) == 0 {
+		return item.Event("validation", map[string]any{"what": intake.ListingFile})
+	}
+	var texts []error
+	for _, f := range wrong[:min(len(wrong), faults.Named)] {
+		texts = append(texts, f)
+	}
+	return base.Content(fmt.Errorf("the container is not what its %s says: %w", intake.ListingFile, faults.Join(texts, len(wrong)-len(texts))))
+}
+
+// listing reads a container's own list; nil when it has none.
+func (w *Opener) listing(ctx context.Context, item *base.Item, c result.Contents) (*intake.Listing, error) {
+	for f, err := range c.All(ctx, w.Payloads.Staging) {
+		if err != nil {
+			return nil, err
+		}
+		if f.Name != intake.ListingFile {
+			continue
+		}
+		var listing *intake.Listing
+		err := w.Payloads.Verified(ctx, item, f, func(r io.Reader) (err error) {
+			listing, err = intake.ReadListing(r)
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", f.Name, err)
+		}
+		return listing, nil
+	}
+	return nil, nil //nolint:nilnil // none is an answer
+}
+
+// compare holds one file against the list. Its errors are the system's.
+func (w *Opener) compare(ctx context.Context, item *base.Item, listing *intake.Listing, f staging.File) error {
+	var digest string
+	algorithm := listing.Wants(f.Name)
+	if algorithm != "" {
+		checked, err := w.Payloads.WithDigest(ctx, item, f, algorithm)
+		if err != nil {
+			return err
+		}
+		digest = checked.Digests[algorithm]
+	}
+	listing.Check(f.Name, f.SizeBytes, digest)
+	return nil
+}

@@ -1,0 +1,194 @@
+package content
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+
+	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/intake"
+	"github.com/holdfast/holdfast/source/unpack"
+	"github.com/holdfast/holdfast/staging"
+	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/workers/result"
+	"github.com/holdfast/holdfast/workers/resume"
+)
+
+// noteUnpacking is the name under which an attempt notes how far it has unpacked a container.
+const noteUnpacking = "unpacking"
+
+// unpacked is how far a container has been taken apart: the first files of it are staged, and listed.
+type unpacked struct {
+	From  string           `json:"from"`      // key of the list of what was downloaded
+	List  staging.ListMark `json:"list_mark"` // of these files
+	Files int64            `json:"files"`
+	Bytes int64            `json:"bytes"`
+	Names string           `json:"names"` // what their names and sizes come to: another walk may come by in another order
+	// Read and Sum are how many blocks of the container were read, and what they come to: what is staged came out of these bytes.
+	Read int    `json:"read"`
+	Sum  string `json:"sum"`
+}
+
+// errOtherOrder says that a container was walked in another order than by the program that began with it, or that other bytes were read then.
+var errOtherOrder = errors.New("what was unpacked before does not fit")
+
+// unpacking stages the entries of one container.
+type unpacking struct {
+	item         *base.Item
+	container    staging.File
+	in           *staging.Blocks // of the container
+	limits       unpack.Limits
+	store        storage.Store
+	room         *staging.Room
+	buffers      *staging.Buffers
+	list         *staging.ListWriter[staging.File]
+	files, bytes *base.Progress
+	algorithm    string
+	before, now  unpacked  // as it began, and as it is
+	seq          int64     // of the entry in hand
+	names        hash.Hash // of the entries that are staged
+	due          resume.Due
+	top          intake.TopFolder
+}
+
+// unpacking begins where an earlier attempt stopped, if what that one noted is there and fits.
+func (w *Opener) unpacking(ctx context.Context, item *base.Item, container staging.File, c result.Contents) (*unpacking, error) {
+	u := &unpacking{
+		item: item, container: container, limits: w.Limits, algorithm: item.Spec().Profile.Digests(), buffers: w.Payloads.Buffers,
+		files: item.Progress("files unpacked", "files").Kept(), bytes: item.Progress("bytes unpacked", "bytes").Kept(),
+		names: sha256.New(), now: unpacked{From: c.From},
+	}
+	before, ok, err := base.Get[unpacked](ctx, item, noteUnpacking)
+	if err != nil {
+		return nil, err
+	}
+	if ok && before.From == c.From && before.Files > 0 {
+		u.list, err = staging.ResumeList[staging.File](ctx, w.Payloads.Staging, c.List, before.List)
+		if err == nil {
+			u.before, u.now = before, before
+		} else if !errors.Is(err, storage.ErrNotFound) {
+			return nil, err
+		}
+	}
+	if u.list == nil {
+		if u.list, err = staging.CreateList[staging.File](ctx, w.Payloads.Staging, c.List); err != nil {
+			return nil, err
+		}
+	}
+	if u.in, err = staging.NewBlocks(w.Payloads.Staging, container.Key, u.algorithm, container.Digests[u.algorithm]); err != nil {
+		return nil, errors.Join(err, u.list.Close())
+	}
+	u.limits.NameEncoding = item.Spec().Profile.NameEncoding
+	u.files.Set(u.before.Files)
+	u.bytes.Set(u.before.Bytes)
+	if u.room, err = w.unpackRoom(item, container, u.before.Bytes); err != nil {
+		return nil, errors.Join(err, u.list.Close())
+	}
+	u.store = u.room.Within(w.Payloads.Staging)
+	return u, nil
+}
+
+// head reads the container's first bytes.
+func (u *unpacking) head(ctx context.Context) ([]byte, error) {
+	r, err := u.in.Open(ctx, 0, intake.HeadLen)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", u.container.Name, err)
+	}
+	defer r.Close()
+	head, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", u.container.Name, err)
+	}
+	return head, nil
+}
+
+// walk stages the entries. When it is interrupted, it notes how far it came. What came out counts when it returns nil: then all that was
+// read, by earlier attempts too, are the bytes of the container that was staged.
+func (u *unpacking) walk(ctx context.Context) error {
+	in := unpack.Input{Size: u.container.SizeBytes, Open: u.in.Open}
+	err := unpack.Walk(ctx, in, u.limits, func(e unpack.Entry, r io.Reader) error { return u.take(ctx, e, r) })
+	if err == nil && u.seq < u.before.Files {
+		err = errOtherOrder
+	}
+	if err == nil {
+		err = u.in.Prove(ctx)
+	}
+	if err == nil && u.before.Files > 0 && u.in.Sum(u.before.Read) != u.before.Sum {
+		err = errOtherOrder
+	}
+	if err != nil && ctx.Err() != nil {
+		// Told to stop: the next worker goes on right here.
+		err = errors.Join(err, u.note(context.WithoutCancel(ctx)))
+	}
+	return err
+}
+
+// take stages one entry, unless an earlier attempt has.
+func (u *unpacking) take(ctx context.Context, e unpack.Entry, r io.Reader) error {
+	u.seq++
+	u.top.Meet(e.Name)
+	if u.seq <= u.before.Files {
+		u.staged(e)
+		if u.seq == u.before.Files && u.sum() != u.before.Names {
+			return errOtherOrder
+		}
+		return nil
+	}
+	w, err := staging.Create(ctx, u.store, staging.FileKey(u.item.Lease(), unpackedFolder, u.seq), u.algorithm)
+	if err != nil {
+		return err
+	}
+	defer w.Close() //nolint:errcheck // nothing depends on a writer that is given up
+	if _, err := u.buffers.Copy(w, u.bytes.Reader(r)); err != nil {
+		return err
+	}
+	f, err := w.Commit(ctx, e.Name)
+	if err != nil {
+		return err
+	}
+	f.Seq, f.Modified, f.NoZone = u.seq, e.Modified, e.NoZone
+	if e.Encoding != unpack.UTF8 {
+		f.Raw, f.Encoding = []byte(e.Raw), e.Encoding
+	}
+	if err := u.list.Add(f); err != nil {
+		return err
+	}
+	u.files.Add(1)
+	u.staged(e)
+	u.now.Files, u.now.Bytes = u.seq, u.now.Bytes+f.SizeBytes
+	if !u.due.Add(f.SizeBytes) {
+		return nil
+	}
+	return u.note(ctx)
+}
+
+// staged adds an entry that is staged to what the names come to.
+func (u *unpacking) staged(e unpack.Entry) {
+	fmt.Fprintf(u.names, "%q %d\n", e.Raw, e.Size) //nolint:errcheck // it never fails
+}
+
+func (u *unpacking) sum() string { return hex.EncodeToString(u.names.Sum(nil)) }
+
+// note keeps how far it has come: the files are durable, so is then their list, and at last what names it (R4). As long as it is not
+// beyond what an earlier attempt did, and has not read what that one did, the earlier note stays.
+func (u *unpacking) note(ctx context.Context) (err error) {
+	if u.before.Files > 0 {
+		if u.seq <= u.before.Files || u.in.Count() < u.before.Read {
+			return nil
+		}
+		if u.in.Sum(u.before.Read) != u.before.Sum {
+			return errOtherOrder
+		}
+	}
+	u.now.Read = u.in.Count()
+	u.now.Sum = u.in.Sum(u.now.Read)
+	if u.now.List, err = u.list.Checkpoint(ctx); err != nil {
+		return err
+	}
+	u.now.Names = u.sum()
+	return base.Put(ctx, u.item, noteUnpacking, u.now)
+}

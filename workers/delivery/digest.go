@@ -1,0 +1,125 @@
+package delivery
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/mail"
+	"github.com/holdfast/holdfast/registry"
+)
+
+// mostListed is how many causes, holds and deletions a digest lists.
+const mostListed = 10
+
+// TellOperators sends the operators' digest of what is so at this moment. It does not send one that is late: the next tells more.
+func (w *Mails) TellOperators(ctx context.Context, item *base.Item, m registry.DeliverySpec) error {
+	return w.send(ctx, item, m, func() (mail.Kind, any, []mail.Attachment, error) {
+		if !m.Again && item.Now().After(time.Unix(m.Until, 0)) {
+			return "", nil, nil, unsent("the time of the next digest has come")
+		}
+		data, err := w.digest(ctx, item.Now())
+		return mail.KindDigest, data, nil, err
+	})
+}
+
+func (w *Mails) digest(ctx context.Context, at time.Time) (d mail.Digest, err error) {
+	d = mail.Digest{At: at, Link: w.Link}
+	for _, part := range []func(context.Context, *mail.Digest) error{w.failures, w.held, w.deletions, w.queue, w.attention} {
+		if err := part(ctx, &d); err != nil {
+			return d, err
+		}
+	}
+	d.Needs = d.Failed+d.Held+int64(len(d.Deletes))+d.Damaged+d.Untold > 0 || d.Accept != nil
+	return d, nil
+}
+
+// failures are what needs a person, but batches whose jobs are among it.
+func (w *Mails) failures(ctx context.Context, d *mail.Digest) error {
+	q := registry.ItemQuery{Limit: 500}
+	for {
+		page, err := w.Registry.Failures(ctx, q)
+		if err != nil {
+			return err
+		}
+		for _, g := range page.Rows {
+			if g.Class == registry.JobsFault {
+				continue
+			}
+			d.Failed += g.Count
+			if len(d.Failures) == mostListed {
+				d.More++
+				continue
+			}
+			d.Failures = append(d.Failures, mail.Cause{Items: g.Count, Stage: string(g.Stage), Fault: faultOf(g.Class), Error: g.Note, Fix: g.Act})
+		}
+		if q.After = page.Next; q.After == "" {
+			return nil
+		}
+	}
+}
+
+// held are the batches that a hold covers, and the holds.
+func (w *Mails) held(ctx context.Context, d *mail.Digest) error {
+	match, err := registry.ParseQuery("state:held")
+	if err != nil {
+		return err
+	}
+	counts, err := w.Registry.CountItems(ctx, registry.ItemQuery{Action: registry.Batch, Match: match})
+	if err != nil {
+		return err
+	}
+	for _, n := range counts {
+		d.Held += n
+	}
+	holds, err := w.Registry.Holds(ctx)
+	for _, h := range holds[:min(len(holds), mostListed)] {
+		on := string(h.Scope)
+		if h.Key != "" {
+			on += " " + h.Key
+		}
+		d.Holds = append(d.Holds, mail.Hold{On: on, Reason: h.Reason, Actor: h.Actor, Since: h.CreatedAt})
+	}
+	return err
+}
+
+func (w *Mails) deletions(ctx context.Context, d *mail.Digest) error {
+	page, err := w.Registry.Deletions(ctx, registry.DeletionQuery{Limit: mostListed})
+	for _, del := range page.Rows {
+		d.Deletes = append(d.Deletes, mail.Deletion{Object: del.ObjectID, Reason: del.Reason, Actor: del.AskedBy, Since: del.AskedAt})
+	}
+	return err
+}
+
+func (w *Mails) queue(ctx context.Context, d *mail.Digest) error {
+	q, err := w.Registry.QueueStatus(ctx)
+	d.Damaged = q.Damaged
+	if a := q.Accepting; err == nil && !a.On {
+		d.Accept = &mail.NoAccept{Reason: a.Reason, Actor: a.Actor, Since: a.Since}
+	}
+	return err
+}
+
+func (w *Mails) attention(ctx context.Context, d *mail.Digest) error {
+	a, err := w.Registry.Attention(ctx)
+	if err != nil {
+		return err
+	}
+	d.Untold = a.Undelivered
+	for _, m := range a.Messages[:min(len(a.Messages), mostListed)] {
+		carrier, err := w.Registry.Item(ctx, m.ItemID)
+		d.Messages = append(d.Messages, mail.Untold{
+			To: m.Target, About: m.Subject, Tries: m.Tries, Error: m.Error, Over: m.ItemID != "" && (err != nil || carrier.Status.Settled()),
+		})
+	}
+	if o := a.Oldest; o != nil {
+		d.Waiting = &mail.Waiting{ID: o.ID, Name: o.Name, State: string(o.State), Since: o.CreatedAt, Link: w.link(o.ID)}
+		if why, err := w.Registry.Why(ctx, o.ID); err == nil {
+			d.Waiting.Why = why.Sentence
+		} else {
+			d.Waiting.Why = fmt.Sprintf("why is not known: %v", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,229 @@
+// Package formats has the formats of a version's files identified.
+//
+// Each content is asked about once: what an earlier version or an earlier attempt was told holds.
+// The bytes that a file is identified by are those that were staged, or the error wraps
+// staging.ErrDamaged. A format that nobody knows is no error.
+package formats
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/faults"
+	"github.com/holdfast/holdfast/format"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/staging"
+	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/workers/result"
+	"github.com/holdfast/holdfast/workers/resume"
+)
+
+const (
+	// noteFormats begins the names under which an attempt notes the formats that it found.
+	noteFormats = "formats/"
+	// identifiedAtOnce is how many files of a job are identified at a time.
+	identifiedAtOnce = 4
+)
+
+// finding is what an identifier said of a content.
+type finding struct {
+	Format *registry.Format `json:"format,omitempty"` // nil: nothing fits
+	Large  bool             `json:"large,omitempty"`  // it was not looked at
+	kept   bool             // an earlier version knew it
+}
+
+// Finder has the formats of staged files identified.
+type Finder struct {
+	Identifier format.Identifier // nil: nobody is asked
+	Staging    storage.Store
+}
+
+// Found is what the identifier said of a version's files, by their content. Its methods may be called concurrently.
+type Found struct {
+	item      *base.Item
+	algorithm string // of the digests that tell contents apart
+	asked     bool
+
+	mu      sync.Mutex
+	by      map[string]finding
+	pool    map[registry.Format]*registry.Format // equal formats are kept once
+	Agent   string
+	unnoted map[string]finding
+	notes   int
+	due     resume.Due
+}
+
+// formatsNote is a part of them, as an attempt notes it.
+type formatsNote struct {
+	Agent string             `json:"agent"`
+	Found map[string]finding `json:"found"`
+}
+
+// Find has files identified, each content once: what an earlier version (its files are before) or an earlier attempt was told holds.
+// Digests by the algorithm tell contents apart.
+func (w Finder) Find(ctx context.Context, item *base.Item, algorithm string, before iter.Seq2[registry.File, error],
+	files func(context.Context) iter.Seq2[staging.File, error],
+) (*Found, error) {
+	fs := &Found{
+		item: item, algorithm: algorithm, asked: w.Identifier != nil,
+		by: map[string]finding{}, pool: map[registry.Format]*registry.Format{}, unnoted: map[string]finding{},
+	}
+	if !fs.asked {
+		return fs, nil
+	}
+	err := base.Each(ctx, item, noteFormats, func(_ string, n formatsNote) error {
+		fs.Agent = n.Agent
+		for key, t := range n.Found {
+			fs.keep(key, t)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for old, err := range before {
+		if err != nil {
+			return nil, err
+		}
+		if d := old.Digests[algorithm]; old.Format != nil && d != "" {
+			fs.keep(contentKey(d), finding{Format: old.Format, kept: true})
+		}
+	}
+	group, gctx := errgroup.WithContext(ctx)
+	group.SetLimit(identifiedAtOnce)
+	progress := item.Progress("files identified", "files")
+	for f, err := range files(gctx) {
+		if err != nil {
+			return nil, cmp.Or(group.Wait(), err)
+		}
+		group.Go(func() error {
+			defer progress.Add(1)
+			key := contentKey(f.Digests[algorithm])
+			if _, ok := fs.of(key); ok {
+				return nil
+			}
+			return w.ask(gctx, fs, key, f)
+		})
+	}
+	err = group.Wait()
+	if err != nil && ctx.Err() != nil {
+		// Told to stop: the next worker goes on right here.
+		err = errors.Join(err, fs.note(context.WithoutCancel(ctx)))
+	}
+	return fs, err
+}
+
+// ask has one file identified. The bytes that it is identified by are those that were staged: otherwise
+// the error wraps staging.ErrDamaged.
+func (w Finder) ask(ctx context.Context, fs *Found, key string, f staging.File) error {
+	sent := fs.item.Progress("bytes sent to be identified", "bytes")
+	algorithm := fs.item.Spec().Profile.Digests()
+	answer, err := w.Identifier.Identify(ctx, format.File{
+		Name: f.Name, Size: f.SizeBytes, Read: func(ctx context.Context, fn func(io.Reader) error) error {
+			var failed error
+			err := staging.Verified(ctx, w.Staging, f.Key, algorithm, f.Digests[algorithm], func(r io.Reader) error {
+				if failed = fn(sent.Reader(r)); failed != nil {
+					return staging.ErrEnough // nothing is concluded
+				}
+				return nil
+			})
+			if failed != nil {
+				return failed
+			}
+			return err
+		},
+	})
+	t := finding{Format: (*registry.Format)(answer.Format)}
+	if errors.Is(err, format.ErrTooLarge) {
+		t.Large = true
+	} else if err != nil {
+		return fmt.Errorf("identify the format of %s: %w", f.Name, err)
+	}
+	return fs.add(ctx, key, t, answer.Agent, f.SizeBytes)
+}
+
+// Count counts a file of a name in the summary, and returns its format. Where nobody was asked for it, its media type is what is
+// known of the file.
+func (fs *Found) Count(to *result.Identified, name string, f staging.File) *registry.Format {
+	t, _ := fs.of(contentKey(f.Digests[fs.algorithm]))
+	known := t.Format != nil
+	if !fs.asked {
+		known = f.MIMEType != format.Unknown
+	}
+	to.Files++
+	switch {
+	case known:
+		to.Known++
+		to.Kept += one(t.kept)
+		to.Warned += one(t.Format != nil && t.Format.Warning != "")
+		return t.Format
+	case len(to.Unknown) < faults.Named:
+		to.Unknown = append(to.Unknown, name)
+	}
+	to.Large += one(t.Large)
+	return t.Format
+}
+
+func one(is bool) int64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// contentKey is as much of a digest as tells contents apart; all of very many files' would take much memory.
+func contentKey(digest string) string { return strings.Clone(digest[:min(len(digest), 32)]) }
+
+// of is what was said of a content.
+func (fs *Found) of(key string) (t finding, ok bool) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	t, ok = fs.by[key]
+	return t, ok
+}
+
+// keep takes over what is known. The caller has fs to itself, or holds mu.
+func (fs *Found) keep(key string, t finding) {
+	if t.Format != nil {
+		if fs.pool[*t.Format] == nil {
+			fs.pool[*t.Format] = t.Format
+		}
+		t.Format = fs.pool[*t.Format]
+	}
+	fs.by[key] = t
+}
+
+// add takes what was just said of a content, and notes it now and then.
+func (fs *Found) add(ctx context.Context, key string, t finding, agent string, bytes int64) error {
+	fs.mu.Lock()
+	fs.keep(key, t)
+	fs.unnoted[key], fs.Agent = t, cmp.Or(agent, fs.Agent)
+	due := fs.due.Add(bytes)
+	fs.mu.Unlock()
+	if !due {
+		return nil
+	}
+	return fs.note(ctx)
+}
+
+// note keeps for a successor what was not noted yet.
+func (fs *Found) note(ctx context.Context) error {
+	fs.mu.Lock()
+	n := formatsNote{Agent: fs.Agent, Found: fs.unnoted}
+	key := fmt.Sprintf("%s%d-%d", noteFormats, fs.item.Lease().N, fs.notes)
+	fs.unnoted, fs.notes = map[string]finding{}, fs.notes+1
+	fs.mu.Unlock()
+	if len(n.Found) == 0 {
+		return nil
+	}
+	return base.Put(ctx, fs.item, key, n)
+}

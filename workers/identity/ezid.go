@@ -1,0 +1,75 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/ezid"
+	"github.com/holdfast/holdfast/registry"
+)
+
+// ezidWait is how long a job waits while EZID does not answer. That is no fault of the job's, and costs it no try.
+const ezidWait = 2 * time.Minute
+
+// Names keeps objects' names at EZID (R8). While EZID does not answer, its errors let the item wait uncounted.
+type Names struct {
+	EZID *ezid.Client // nil: this worker knows none
+}
+
+// reserve makes EZID know the name that was chosen for an object, and tell nobody.
+func (n Names) reserve(ctx context.Context, item *base.Item, id registry.Identity) error {
+	if n.EZID == nil {
+		return errNoEZID
+	}
+	if err := item.Writable(ctx); err != nil {
+		return err
+	}
+	return waitForEZID(n.EZID.Reserve(ctx, ezid.Name{ARK: id.ARK, Item: id.EZIDItem}))
+}
+
+// Publish makes the name of a recorded version's object public, with the version's description.
+func (n Names) Publish(ctx context.Context, item *base.Item, name ezid.Name) error {
+	if n.EZID == nil {
+		return errNoEZID
+	}
+	if err := item.Writable(ctx); err != nil {
+		return err
+	}
+	if err := n.EZID.Publish(ctx, name); err != nil {
+		return waitForEZID(err)
+	}
+	return item.Event("identifier-published", map[string]any{"ark": name.ARK, "at": n.EZID.Host()})
+}
+
+// Withdraw makes the name of an object that is deleted unavailable; known is the item that EZID knows it by.
+func (n Names) Withdraw(ctx context.Context, item *base.Item, ark, known string) error {
+	if n.EZID == nil {
+		return errNoEZID
+	}
+	if err := item.Writable(ctx); err != nil {
+		return err
+	}
+	if err := n.EZID.Withdraw(ctx, ezid.Name{ARK: ark, Item: known}); err != nil {
+		return waitForEZID(err)
+	}
+	return item.Event("identifier-withdrawn", map[string]any{"ark": ark, "at": n.EZID.Host()})
+}
+
+// waitForEZID makes a wait of an outage.
+func waitForEZID(err error) error {
+	if ezid.Away.Is(err) {
+		return base.Await(ezidWait, registry.ReasonNotDue, err)
+	}
+	return err
+}
+
+// errNoEZID is told where an object's name is kept at EZID and the worker has no account there.
+var errNoEZID error = noEZID{errors.New("the object's name is kept at EZID (its collection's minting: ezid), and this worker has no HOLDFAST_EZID_URL")}
+
+type noEZID struct{ error }
+
+func (noEZID) Remedy() string {
+	return "set HOLDFAST_EZID_URL for the workers of process, record and delete and start them again"
+}

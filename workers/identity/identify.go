@@ -1,0 +1,98 @@
+// Package identity settles the names of objects.
+//
+// A deposit supplies an ARK, or local identifiers that lead to one, or gets one minted. A name
+// belongs to an object from the moment the Registry has it, so that no kill mints twice (R8).
+// Namer.Identify refuses a name under which a storage could not keep the object, before anything is
+// announced. Names reserves, publishes and withdraws names at EZID, for collections that keep theirs
+// there; while EZID does not answer, items wait uncounted.
+package identity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/ezid"
+	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/registry"
+)
+
+// Namer names objects. Its methods may be called concurrently.
+type Namer struct {
+	Registry registry.Preserving
+	Objects  ocfl.Roots
+	Template mint.Template // of collections that have none of their own
+	Names    Names
+	Random   io.Reader // for minting
+
+	minting sync.Mutex // guards Random
+}
+
+// Identify settles the object's name: the one that the deposit supplied, or that its local identifiers lead to, or a minted one. A
+// minted name belongs to the item from the moment the Registry has it, so that no kill can mint twice (R8). Where EZID keeps it, it is
+// reserved there.
+func (w *Namer) Identify(ctx context.Context, item *base.Item, supplied string, localIDs []string) (registry.Identity, error) {
+	spec := item.Spec()
+	if spec.Mode == registry.Update && supplied == "" && len(localIDs) == 0 {
+		return registry.Identity{}, base.Content(registry.ErrUpdatesNothing)
+	}
+	ask := registry.IdentifyRequest{
+		Owner: spec.Profile.Owner, Supplied: supplied, LocalIDs: localIDs,
+		Existing: spec.Mode == registry.Update, EZID: spec.Profile.Minting == registry.MintEZID,
+	}
+	if ask.Supplied != "" {
+		// Before it is bound to anything.
+		if err := w.admit(ctx, item, ask.Supplied, -1, true); err != nil {
+			return registry.Identity{}, err
+		}
+	}
+	const tries = 10
+	for range tries {
+		var err error
+		if ask.Proposed, err = w.mint(item); err != nil {
+			return registry.Identity{}, err
+		}
+		id, err := w.Registry.Identify(ctx, item.Lease(), ask)
+		if errors.Is(err, registry.ErrTaken) {
+			continue
+		} else if err != nil {
+			return id, err
+		}
+		if id, err = w.settled(ctx, item, ask, id); err != nil || id.EZIDItem == "" || id.Head > 0 {
+			return id, err
+		}
+		// EZID has it before the version is planned, so that nothing is written under a name that it refuses.
+		err = w.Names.reserve(ctx, item, id)
+		if !ezid.Taken.Is(err) {
+			return id, err
+		}
+		ask.Refused = id.ARK
+	}
+	return registry.Identity{}, fmt.Errorf("minted %d names that were all taken; give the collection a longer NOID template", tries)
+}
+
+func (w *Namer) mint(item *base.Item) (string, error) {
+	t := w.Template
+	if own := item.Spec().Profile.NOIDTemplate; own != "" {
+		var err error
+		if t, err = mint.ParseTemplate(own); err != nil {
+			return "", base.Fatal(fmt.Errorf("collection's NOID template: %w", err))
+		}
+		if t.NAAN == "" {
+			if t, err = t.WithNAAN(w.Template.NAAN); err != nil {
+				return "", base.Fatal(fmt.Errorf("collection's NOID template: %w", err))
+			}
+		}
+	}
+	w.minting.Lock()
+	defer w.minting.Unlock()
+	ark, err := t.Mint(w.Random)
+	if err != nil {
+		return "", fmt.Errorf("mint: %w", err)
+	}
+	return ark.String(), nil
+}

@@ -1,0 +1,59 @@
+package payload
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/seal"
+	"github.com/holdfast/holdfast/source"
+	"github.com/holdfast/holdfast/source/s3source"
+	"github.com/holdfast/holdfast/wallet"
+)
+
+// Sources makes the Fetcher of each collection: one that shows sources the collection's credentials, and no other's.
+type Sources struct {
+	Registry wallet.Registry
+	Keys     *seal.Keys // open the credentials; nil: what needs one fails
+	HTTP     *source.HTTP
+	S3       *s3source.Source
+	Uploads  source.Fetcher
+}
+
+// Of returns the Fetcher of a collection, for one step: the Registry is asked for the credentials when the first request to a
+// web server or bucket is made, and what it answers holds for that step.
+func (s *Sources) Of(collection string) source.Fetcher {
+	w := s.Wallet(collection)
+	web := s.HTTP.Authorized(w.Header)
+	return source.NewMux(map[string]source.Fetcher{
+		"http": web, "https": web, source.S3Scheme: s.S3.Authorized(bucketIn(w, collection)), source.UploadScheme: s.Uploads,
+	})
+}
+
+// Wallet returns a collection's credentials.
+func (s *Sources) Wallet(collection string) *wallet.Wallet {
+	return wallet.New(s.Registry, s.Keys, collection)
+}
+
+// bucketIn finds what buckets ask for in a collection's wallet.
+func bucketIn(w *wallet.Wallet, collection string) s3source.BucketFunc {
+	return func(ctx context.Context, bucket string) (s3source.Bucket, error) {
+		c, secret, ok, err := w.Find(ctx, registry.BucketOrigin(bucket))
+		switch {
+		case err != nil:
+			return s3source.Bucket{}, err
+		case !ok:
+			return s3source.Bucket{}, fmt.Errorf("%w (collection %s, s3://%s)", s3source.ErrNoBucket, collection, bucket)
+		}
+		b := s3source.Bucket{Endpoint: c.Endpoint, Region: c.Region, PathStyle: c.PathStyle}
+		switch c.Kind {
+		case registry.CredentialS3:
+			b.KeyID, b.Secret = c.Name, secret
+		case registry.CredentialDefaultChain:
+			b.DefaultChain = true
+		case registry.CredentialBasic, registry.CredentialBearer, registry.CredentialSigning:
+			return b, fmt.Errorf("%s: it is none for a bucket", wallet.Of(c))
+		}
+		return b, nil
+	}
+}

@@ -1,0 +1,130 @@
+package restore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/replica"
+	"github.com/holdfast/holdfast/storage"
+)
+
+// filesAtATime is how many files are asked for at a time.
+const filesAtATime = 500
+
+// replicas are the replicas of a version, from which its files are read.
+type replicas struct {
+	registry registry.Consulting
+	object   registry.Object
+	version  int
+	roots    []ocfl.Named // that have the version, the nearest first
+	folders  []string     // of the object in each
+	reader   *replica.Reader
+}
+
+// source finds out where a version is.
+func (w *Restorer) source(o registry.Object, version int) (*replicas, error) {
+	s := &replicas{registry: w.Registry, object: o, version: version}
+	s.reader = &replica.Reader{Source: s}
+	var unknown []error
+	for _, v := range o.Versions {
+		if v.Version != version {
+			continue
+		}
+		for _, at := range v.Replicas {
+			root, err := w.Objects.Of(at.Storage)
+			if err != nil {
+				unknown = append(unknown, err)
+				continue
+			}
+			s.roots = append(s.roots, root)
+		}
+	}
+	if len(s.roots) == 0 {
+		return nil, fmt.Errorf("version %d of %s is in no storage that this worker knows; name its storage in HOLDFAST_STORAGE_URL: %w",
+			version, o.ID, errors.Join(append(unknown, ocfl.ErrUnknownRoot)...))
+	}
+	// In the worker's own order, as they are configured.
+	place := func(n ocfl.Named) int {
+		return slices.IndexFunc(w.Objects, func(m ocfl.Named) bool { return m.Name == n.Name })
+	}
+	slices.SortFunc(s.roots, func(a, b ocfl.Named) int { return place(a) - place(b) })
+	for _, root := range s.roots {
+		folder, err := root.ObjectKey(o.ID)
+		if err != nil {
+			return nil, fmt.Errorf("find %s in storage %q: %w", o.ID, root.Name, err)
+		}
+		s.folders = append(s.folders, folder)
+	}
+	return s, nil
+}
+
+// files is the version's parcel.List.
+func (s *replicas) files(ctx context.Context, after string) ([]registry.File, error) {
+	return s.registry.Files(ctx, s.object.ID, s.version, after, filesAtATime)
+}
+
+// Open implements replica.Source.
+func (s *replicas) Open(ctx context.Context, f registry.File, offset int64, not []string) (io.ReadCloser, string, error) {
+	i := slices.IndexFunc(s.roots, func(n ocfl.Named) bool { return !slices.Contains(not, n.Name) })
+	if i < 0 {
+		return nil, "", replica.ErrNowhere
+	}
+	root := s.roots[i]
+	body, err := root.Store().Open(ctx, s.key(i, f), offset, -1)
+	if errors.Is(err, storage.ErrNotFound) {
+		if gone := root.Present(ctx); gone != nil {
+			return nil, root.Name, gone
+		}
+	}
+	if errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrRange) {
+		err = fmt.Errorf("%w: %w", replica.ErrDamaged, err)
+	}
+	return body, root.Name, err
+}
+
+func (s *replicas) key(root int, f registry.File) string {
+	return s.folders[root] + "/" + f.ContentPath
+}
+
+// unreadable is what a restore comes to that cannot read a file: for good when the bytes are right nowhere, or the object was deleted.
+func (s *replicas) unreadable(ctx context.Context, err error) error {
+	nowhere := new(replica.NowhereError)
+	if !errors.As(err, &nowhere) || !errors.Is(nowhere, replica.ErrDamaged) {
+		return err
+	}
+	if o, err := s.registry.Object(ctx, s.object.ID); err != nil {
+		return err
+	} else if o.Gone != "" {
+		return base.Content(fmt.Errorf("object %s was deleted meanwhile: %s", o.ID, o.Deletion.Text()))
+	}
+	var where []string
+	for _, f := range nowhere.Found {
+		where = append(where, f.Storage+" "+f.What)
+	}
+	return base.Fatal(fmt.Errorf("%s of %s, version %d, is not what was recorded, in any storage (%s); bring it back from elsewhere, "+
+		"see that `holdfast object fixity` finds it right, then requeue this restore", nowhere.Path, s.object.ID, s.version, strings.Join(where, ", ")))
+}
+
+// findings says for people what was wrong in which storage, "" when nothing was.
+func (s *replicas) findings() string {
+	const most = 10
+	var out []string
+	for _, f := range s.reader.Findings() {
+		out = append(out, fmt.Sprintf("%s in %s: %s", f.Path, f.Storage, f.What))
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	more := ""
+	if len(out) > most {
+		more = fmt.Sprintf(" and %d more", len(out)-most)
+	}
+	return "; found on the way: " + strings.Join(out[:min(most, len(out))], ", ") + more
+}

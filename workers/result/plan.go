@@ -1,0 +1,70 @@
+package result
+
+import (
+	"time"
+
+	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/ezid"
+	"github.com/holdfast/holdfast/registry"
+)
+
+// Names of durable results of Process.
+const (
+	NamePlan    = "plan"    // everything that a repeat needs to write the same bytes (R2)
+	NameVersion = "version" // the version that this item stored
+	NameChanges = "changes" // key of the list of its changes, where that is not the plan's own
+	// NameChangesDigest is the digest of that list.
+	NameChangesDigest = "changes-digest"
+)
+
+// Plan is a version as it was announced: with the staged files that it names it is everything that a repeat needs to
+// write the same bytes, times included (R2).
+type Plan struct {
+	ObjectID  string `json:"object_id"`
+	Version   int    `json:"version"`
+	Inventory string `json:"inventory"` // key of the OCFL inventory to be
+	Digest    string `json:"digest"`    // of that inventory, by the object's algorithm
+	Algorithm string `json:"algorithm"`
+	List      string `json:"list"`  // key of the list of the version's changes, each a Planned
+	Files     int64  `json:"files"` // in the version's state
+	Bytes     int64  `json:"bytes"`
+	// ListDigest is that of the list; "" where a program of before has planned the version.
+	ListDigest string `json:"list_digest,omitempty"`
+
+	LocalIDs []string `json:"local_ids"`
+	Title    string   `json:"title"`
+	Creator  string   `json:"creator"`
+	Date     string   `json:"date"`
+	Minted   bool     `json:"minted"`
+	Bag      bool     `json:"bag"`               // the content was validated as a bag
+	Software string   `json:"software"`          // that made the plan
+	NoZone   int64    `json:"no_zone,omitempty"` // files whose time is of an unknown zone, taken for UTC
+
+	// EZID is what EZID is to know of the object when the version is recorded; nil when it does not have the name from us.
+	EZID    *ezid.Name  `json:"ezid,omitempty"`
+	Scan    *Scanned    `json:"scan,omitempty"`    // nil: the item takes none
+	Formats *Identified `json:"formats,omitempty"` // nil: planned before formats were
+
+	Created time.Time `json:"created"`
+}
+
+// PlanOf returns the plan of the version that was stored for an item.
+func PlanOf(item *base.Item) (Plan, error) {
+	return Of[Plan](item, NamePlan, "nothing was stored for this item; requeue it at process")
+}
+
+// Planned is one change of a version: a file as it is from now on, or one that goes.
+type Planned struct {
+	Path    string            `json:"path"`
+	Content string            `json:"content"` // path in the OCFL object; of an earlier version when the bytes are there
+	Staged  string            `json:"staged,omitempty"`
+	Size    int64             `json:"size"`
+	Digests map[string]string `json:"digests,omitempty"`
+	MIME    string            `json:"mime,omitempty"`
+	Format  *registry.Format  `json:"format,omitempty"`
+	Deleted bool              `json:"deleted,omitempty"`
+
+	Modified time.Time `json:"modified,omitzero"`
+	Raw      []byte    `json:"raw,omitempty"`      // the bytes that the name was read from, where these are not UTF-8
+	Encoding string    `json:"encoding,omitempty"` // by which they were
+}

@@ -1,0 +1,91 @@
+// Package tidy gives back what items have in staging, and finds what nobody gave back.
+//
+// Release removes what one item staged and noted, by its prefix and never by what interim data say
+// (R26). ReleaseUpload removes an upload that no batch can need any more. Orphans searches volumes and
+// interim data for data without an owner. It lists them first and asks the Registry afterwards, so that
+// nothing counts as orphaned whose owner came meanwhile. It removes only what is ours beyond doubt.
+package tidy
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/interim"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/source"
+	"github.com/holdfast/holdfast/staging"
+	"github.com/holdfast/holdfast/storage"
+)
+
+// Release removes everything that the attempts of an item, named by id, have staged and noted. It cleans storage by prefix, never
+// by what interim data say (R26). A repeat removes what is left.
+func Release(ctx context.Context, item *base.Item, id string, s storage.Store, i interim.Store) error {
+	if err := item.Writable(ctx); err != nil {
+		return err
+	}
+	if err := s.DeletePrefix(ctx, staging.ItemPrefix(id)); err != nil {
+		return fmt.Errorf("release staging: %w", err)
+	}
+	if err := i.Drop(ctx, id); err != nil {
+		return fmt.Errorf("release interim data: %w", err)
+	}
+	return nil
+}
+
+// over are the states of items that can never be at work again: what failed or was cancelled may be sent back.
+var over = []registry.State{registry.StateCompleted, registry.StateAborted, registry.StateDeleted}
+
+// ReleaseUpload removes the upload that a batch was submitted as, unless a job of it or another batch may need it again: then needed
+// is true. itself says that the batch is over but for the step that asks. It does nothing for a batch of another source.
+func ReleaseUpload(ctx context.Context, r registry.ForWorkers, staging storage.Store, batch registry.WorkItem, itself bool) (needed bool, err error) {
+	var spec registry.Spec
+	if err := json.Unmarshal(batch.Spec, &spec); err != nil {
+		return false, fmt.Errorf("decode spec of item %s: %w", batch.ID, err)
+	}
+	id, ok := registry.UploadID(spec.URL)
+	if !ok {
+		return false, nil
+	}
+	all, err := r.BatchesOf(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	for _, b := range all {
+		needed, err := needsUpload(ctx, r, b, itself && b.ID == batch.ID)
+		if needed || err != nil {
+			return needed, err
+		}
+	}
+	asks := ""
+	if itself {
+		asks = batch.ID
+	}
+	// Whoever submits it at this moment is told that it is gone, or keeps it.
+	if retired, err := r.RetireUpload(ctx, id, asks); err != nil || !retired {
+		return true, err
+	}
+	if err := staging.DeletePrefix(ctx, source.UploadKey(id)); err != nil {
+		return false, fmt.Errorf("release upload %s: %w", id, err)
+	}
+	return false, nil
+}
+
+// needsUpload says whether a batch, or a job of it, may need the upload that it was submitted as.
+func needsUpload(ctx context.Context, r registry.ForWorkers, batch registry.WorkItem, itself bool) (bool, error) {
+	if !itself && !slices.Contains(over, batch.State) {
+		return true, nil
+	}
+	jobs, err := r.CountItems(ctx, registry.ItemQuery{ParentID: batch.ID})
+	if err != nil {
+		return false, err
+	}
+	for state, n := range jobs {
+		if n > 0 && !slices.Contains(over, state) {
+			return true, nil
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,123 @@
+package version
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/staging"
+	"github.com/holdfast/holdfast/workers/identity"
+	"github.com/holdfast/holdfast/workers/result"
+)
+
+// abandonedError is what a step comes to that gave an announced version up: the job waits for what people make of it.
+type abandonedError struct {
+	what string // version N of ID
+	who  registry.Abandonment
+}
+
+// ErrorCode says so in one word, which failures are grouped by.
+func (e *abandonedError) ErrorCode() string { return registry.CodeAbandoned }
+
+// Error says who decided it.
+func (e *abandonedError) Error() string {
+	return fmt.Sprintf("%s was abandoned (%s): nothing of it is stored", e.what, e.who.Text())
+}
+
+// Abandon gives the announced version up, as two people have decided, unless a storage shows it: then it exists, and can only be rolled
+// forward. The item holds the locks of the object and of its folders since it announced the version. It ends with an error in any
+// case: the job has not done what it was for.
+func (w *Maker) Abandon(ctx context.Context, item *base.Item, who registry.Abandonment) error {
+	if who.DoneAt != nil { // before the attempt that did it could settle
+		return base.Fatal(&abandonedError{"its version", who})
+	}
+	id, err := result.Of[registry.Identity](item, registry.ResultARK, "nothing is noted of the item's object; requeue the item")
+	if err != nil {
+		return err
+	}
+	if id, err = w.Registry.Identify(ctx, item.Lease(), registry.IdentifyRequest{Folders: identity.Folders(w.Objects, item, id.ARK)}); err != nil {
+		return err
+	}
+	version := id.Head + 1
+	what := fmt.Sprintf("version %d of %s", version, id.ARK)
+	in, err := w.Registry.Intend(ctx, item.Lease(), registry.Intent{ObjectID: id.ARK, Version: version, Plan: json.RawMessage("{}")})
+	if err != nil {
+		return err
+	}
+	var p result.Plan
+	if err := json.Unmarshal(in.Plan, &p); err != nil {
+		return base.Fatal(fmt.Errorf("read what was announced as %s: %w", what, err))
+	}
+	complete := func(storage string) error {
+		return base.Fatal(fmt.Errorf("%s is complete in storage %q, so it was not abandoned: requeue the item, which rolls it forward", what, storage))
+	}
+	// All are looked at before anything is removed from one.
+	roots := make([]ocfl.Named, 0, len(item.Storages))
+	for _, name := range item.Storages {
+		root, err := w.Objects.Of(name)
+		if err != nil {
+			return fmt.Errorf("abandon %s: %w", what, err)
+		}
+		shows, err := root.Shows(ctx, id.ARK, version, p.Algorithm, p.Digest)
+		if err != nil {
+			return fmt.Errorf("abandon %s: look at storage %q: %w", what, name, err)
+		}
+		if shows {
+			return complete(name)
+		}
+		roots = append(roots, root)
+	}
+	planned, err := w.announced(ctx, p)
+	if err != nil && !unusable(p, err) {
+		return err
+	}
+	for i, root := range roots {
+		if err := item.Writable(ctx); err != nil {
+			return err
+		}
+		err := root.Abandon(ctx, id.ARK, version, p.Algorithm, p.Digest, planned)
+		var foreign *ocfl.ForeignError
+		switch {
+		case errors.Is(err, ocfl.ErrComplete): // since it was looked at
+			return complete(root.Name)
+		case errors.As(err, &foreign):
+			emptied := ""
+			if i > 0 {
+				emptied = fmt.Sprintf(" (storages %q hold nothing of the version any more)", item.Storages[:i])
+			}
+			return base.Fatal(fmt.Errorf("%s was not abandoned: storage %q: %w; nothing was removed there%s: see whose they are, move them out of the storage, and have the version abandoned again", what, root.Name, err, emptied))
+		case err != nil:
+			return fmt.Errorf("storage %q: %w", root.Name, err)
+		}
+	}
+	_, err = w.Registry.Intend(ctx, item.Lease(), registry.Intent{
+		ObjectID: id.ARK, Version: version, Abandon: true, Forget: forgotten(item),
+	})
+	if err != nil {
+		return err
+	}
+	return base.Fatal(&abandonedError{what, who})
+}
+
+// forgotten are the durable results by which the item would go on with the version.
+func forgotten(item *base.Item) []string {
+	names := []string{result.NamePlan, result.NameVersion, result.NameChanges, result.NameChangesDigest}
+	for _, storage := range item.Storages {
+		names = append(names, result.NameReplica(storage))
+	}
+	return names
+}
+
+// announced reads the inventory of the announced version, which was staged with its plan, and is what was announced.
+func (w *Maker) announced(ctx context.Context, p result.Plan) (inv *ocfl.Inventory, err error) {
+	err = staging.Verified(ctx, w.Payloads.Staging, p.Inventory, p.Algorithm, p.Digest, func(in io.Reader) error {
+		inv, err = ocfl.ReadInventory(in, p.Inventory)
+		return err
+	})
+	return inv, err
+}

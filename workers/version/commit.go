@@ -1,0 +1,120 @@
+package version
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/staging"
+	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/workers/payload"
+	"github.com/holdfast/holdfast/workers/result"
+	"github.com/holdfast/holdfast/workers/resume"
+)
+
+// Store writes the announced version, and makes it anew from what was downloaded when what was staged for it cannot be used. It may
+// be repeated at any point.
+func (w *Maker) Store(ctx context.Context, item *base.Item, p result.Plan) error {
+	err := w.commit(ctx, item, p)
+	if unusable(p, err) {
+		err = w.commitAgain(ctx, item, p, err)
+	}
+	if err != nil {
+		return fmt.Errorf("store version %d of %s in storage %q: %w", p.Version, p.ObjectID, item.Storages[0], err)
+	}
+	return nil
+}
+
+// commit writes the announced version and reads every new byte of it back.
+func (w *Maker) commit(ctx context.Context, item *base.Item, p result.Plan) error {
+	if err := item.Writable(ctx); err != nil {
+		return err
+	}
+	home, err := w.home(item)
+	if err != nil {
+		return err
+	}
+	inv, err := w.announced(ctx, p)
+	if err != nil {
+		return err
+	}
+	staged := map[string]string{}
+	for e, err := range staging.ReadList[result.Planned](ctx, w.Payloads.Staging, p.List, p.ListDigest) {
+		if err != nil {
+			return err
+		}
+		if e.Staged != "" {
+			staged[e.Content] = e.Staged
+		}
+	}
+	stored, err := resume.NewStored(ctx, item, "stored", p.Digest, p.Files, p.Bytes)
+	if err != nil {
+		return err
+	}
+	files, bytes := item.Progress("files stored and verified", "files").Kept(), item.Progress("bytes stored and verified", "bytes").Kept()
+	err = home.Commit(ctx, inv, func(f ocfl.ContentFile) (storage.Store, string, error) {
+		key, ok := staged[f.Path]
+		if !ok {
+			return nil, "", fmt.Errorf("%s is not among the planned files", f.Path)
+		}
+		return w.Payloads.Staging, key, item.Writable(ctx)
+	}, ocfl.CommitOptions{
+		Verified: stored.Before(),
+		Stored:   func(place int, size int64) error { return stored.Add(ctx, place, size) },
+		Progress: func(now ocfl.Progress) {
+			files.SetEnd(int64(now.TotalFiles))
+			files.Set(int64(now.Files))
+			bytes.Set(now.Bytes)
+		},
+	})
+	if err != nil && ctx.Err() != nil {
+		// Told to stop: the next worker goes on right here.
+		err = errors.Join(err, stored.Note(ctx))
+	}
+	return err
+}
+
+// unusable says that what was staged for a version is gone or damaged.
+func unusable(p result.Plan, err error) bool {
+	var wrong *ocfl.DigestError
+	var inventory *ocfl.InventoryError
+	return errors.Is(err, storage.ErrNotFound) || errors.Is(err, staging.ErrDamaged) || errors.As(err, &wrong) && !wrong.Existing ||
+		errors.As(err, &inventory) && inventory.Key == p.Inventory
+}
+
+// commitAgain makes the announced version anew from what was downloaded, when what was staged for it cannot be used (R6):
+// an announced version can only be rolled forward, with the very bytes that were announced. cause is why.
+func (w *Maker) commitAgain(ctx context.Context, item *base.Item, p result.Plan, cause error) error {
+	got, err := result.DownloadOf(item)
+	if err != nil {
+		return err
+	}
+	if err := w.Payloads.Examine(ctx, item, got); err != nil {
+		return errors.Join(err, cause)
+	}
+	c := got.Contents(item.Spec().Type)
+	if payload.Unpacks(c.Kind) {
+		if c, err = w.Opener.OpenAnew(ctx, item, got); err != nil {
+			return err
+		}
+	}
+	d, err := w.Describe(ctx, item, c)
+	if err != nil {
+		return err
+	}
+	again, err := w.Draft(ctx, item, d, registry.Identity{ARK: p.ObjectID, Head: p.Version - 1, Minted: p.Minted},
+		result.Plan{Created: p.Created, Software: p.Software})
+	if err != nil {
+		return errors.Join(err, cause)
+	}
+	if again.Digest != p.Digest {
+		return base.Fatal(fmt.Errorf("what was staged cannot be used, and what can be had now makes another version than was announced: %w", cause))
+	}
+	if err := w.commit(ctx, item, again); err != nil {
+		return err
+	}
+	return errors.Join(item.SetResult(result.NameChanges, again.List), item.SetResult(result.NameChangesDigest, again.ListDigest))
+}

@@ -1,0 +1,144 @@
+package version
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path"
+
+	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/erc"
+	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/staging"
+	"github.com/holdfast/holdfast/workers/result"
+)
+
+// Description is what is known of an object before it has a name.
+type Description struct {
+	Contents result.Contents
+	Metadata erc.Metadata
+	supplied string // the ARK as the deposit gives it, wherever; "" when it gives none
+	dc       erc.DublinCore
+	deleted  []string      // logical paths, update only
+	deletes  *staging.File // the file that names them
+}
+
+// Describe reads the producer's own description and puts it together with the submission's.
+func (w *Maker) Describe(ctx context.Context, item *base.Item, c result.Contents) (Description, error) {
+	spec := item.Spec()
+	d := Description{Contents: c}
+	s := erc.Sources{Form: erc.Metadata{
+		Who: given(spec.Creator), What: given(spec.Title), When: given(spec.Date),
+		PrimaryID: spec.PrimaryID, LocalIDs: erc.MergeLocalIDs(spec.LocalIDs),
+	}, SuppressDublinCoreLocalID: spec.Profile.SuppressDCLocalIDs}
+	for f, err := range c.All(ctx, w.Payloads.Staging) {
+		if err != nil {
+			return d, err
+		}
+		if folder := path.Dir(f.Name); folder != c.Folder && (folder != "." || c.Folder != "") {
+			continue
+		}
+		if err := w.readMetadata(ctx, item, f, &s, &d); err != nil {
+			return d, fmt.Errorf("read %s: %w", f.Name, err)
+		}
+	}
+	var err error
+	if d.Metadata, err = erc.Merge(s); err != nil {
+		return d, base.Content(err)
+	}
+	if d.supplied = d.Metadata.PrimaryID; d.supplied != "" {
+		ark, err := mint.ParseARK(d.supplied)
+		if err != nil {
+			return d, base.Content(err)
+		}
+		if err := w.ARKs.Judge(ctx, ark, spec.Profile); err != nil {
+			return d, err
+		}
+		d.Metadata.PrimaryID = ark.ObjectID()
+	}
+	if s.DublinCore != nil {
+		d.dc = *s.DublinCore
+	}
+	return d, nil
+}
+
+// readMetadata reads f when it is one of the files that describe an object.
+func (w *Maker) readMetadata(ctx context.Context, item *base.Item, f staging.File, s *erc.Sources, d *Description) error {
+	var parse func(io.Reader) error
+	switch name := path.Base(f.Name); {
+	case name == erc.ERCFile:
+		parse = func(r io.Reader) error { v, err := erc.ReadERC(r); s.ERC = &v; return err }
+	case name == erc.DataCiteFile:
+		parse = func(r io.Reader) error { v, err := erc.ReadDataCite(r); s.DataCite = &v; return err }
+	case name == erc.DublinCoreFile:
+		parse = func(r io.Reader) error { v, err := erc.ReadDublinCore(r); s.DublinCore = &v; return err }
+	case name == erc.DeleteFile && item.Spec().Mode == registry.Update:
+		parse = func(r io.Reader) error {
+			list, err := erc.ReadDelete(r)
+			for _, del := range list {
+				d.deleted = append(d.deleted, producerPath(del.Name))
+			}
+			d.deletes = &f
+			return err
+		}
+	default:
+		return nil
+	}
+	err := w.Payloads.Verified(ctx, item, f, parse)
+	if erc.Malformed(err) {
+		return base.Content(err)
+	}
+	return err
+}
+
+// inherit completes an update's description by what the object has: its other names, and who, what and when where the
+// update says nothing of them.
+func (w *Maker) inherit(ctx context.Context, home ocfl.Named, d *Description, id registry.Identity) error {
+	object, err := w.Registry.Object(ctx, id.ARK)
+	if err != nil {
+		return fmt.Errorf("look up %s: %w", id.ARK, err)
+	}
+	d.Metadata.LocalIDs = erc.MergeLocalIDs(object.LocalIDs, d.Metadata.LocalIDs)
+	r, err := home.OpenFile(ctx, id.ARK, id.Head, systemPath(erc.ERCFile))
+	if err != nil {
+		return fmt.Errorf("read the description of %s: %w", id.ARK, err)
+	}
+	defer r.Close()
+	old, err := erc.ReadERC(r)
+	if err != nil {
+		return fmt.Errorf("read the description of %s: %w", id.ARK, err)
+	}
+	before, err := erc.Merge(erc.Sources{ERC: &old}) // which leaves out what is not assigned
+	if err != nil {
+		return fmt.Errorf("read the description of %s: %w", id.ARK, err)
+	}
+	m := &d.Metadata
+	m.Who, m.What, m.When = or(m.Who, before.Who), or(m.What, before.What), or(m.When, before.When)
+	return nil
+}
+
+func or(values, otherwise []string) []string {
+	if len(values) == 0 {
+		return otherwise
+	}
+	return values
+}
+
+func given(value string) []string {
+	if value == "" {
+		return nil
+	}
+	return []string{value}
+}
+
+// producerPath and systemPath are where files lie in an object.
+func producerPath(name string) string { return producerFolder + name }
+
+func systemPath(name string) string { return systemFolder + name }
+
+const (
+	producerFolder = "producer/"
+	systemFolder   = "system/"
+)

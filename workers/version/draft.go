@@ -1,0 +1,264 @@
+// Package version makes a version of an object: it describes, plans, announces and writes it.
+//
+// A plan names every file of the version, its bytes in staging and its time, so that a repeat writes
+// the same bytes (R2). It is announced in the Registry before the first byte is written where others
+// read. From then on the version can only be rolled forward, or abandoned by two people as long as no
+// storage shows it. What is written is read back at its destination.
+//
+// It takes files as package content lists them and a name that package identity settled, and writes
+// to the first storage of the item only.
+package version
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/ezid"
+	"github.com/holdfast/holdfast/format"
+	"github.com/holdfast/holdfast/intake"
+	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/staging"
+	"github.com/holdfast/holdfast/workers/content"
+	"github.com/holdfast/holdfast/workers/payload"
+	"github.com/holdfast/holdfast/workers/result"
+)
+
+// Maker makes versions of objects. Its methods may be called concurrently, for different items.
+type Maker struct {
+	Registry registry.ForWorkers
+	Objects  ocfl.Roots
+	ARKs     intake.ARKs // judges supplied names
+	Payloads payload.Files
+	Opener   *content.Opener
+	// Identifier finds the formats of files; nil: their media type is all that is known.
+	Identifier format.Identifier
+}
+
+// draft is a version in the making.
+type draft struct {
+	result.Plan
+	Description
+	id     registry.Identity
+	prev   *ocfl.Inventory
+	system []staging.File
+	// named are the logical paths that the submission names, to tell them from what the version before has; nil for
+	// a first version.
+	named map[string]bool
+}
+
+// Draft plans the version and stages everything of it that is ours. frozen has its time, its scan and the software that makes it:
+// the same submission gives the same bytes whenever these are the same.
+func (w *Maker) Draft(ctx context.Context, item *base.Item, d Description, id registry.Identity, frozen result.Plan) (result.Plan, error) {
+	dr := &draft{Plan: frozen, Description: d, id: id}
+	dr.ObjectID, dr.Version, dr.Minted = id.ARK, id.Head+1, id.Minted
+	dr.Bag = d.Contents.Kind == registry.BagType
+	dr.Inventory, dr.List = staging.Key(item.Lease(), "inventory.json"), staging.Key(item.Lease(), "version.jsonl")
+	home, err := w.home(item)
+	if err != nil {
+		return result.Plan{}, err
+	}
+	if dr.prev, err = w.previous(ctx, item, home, id); err != nil {
+		return result.Plan{}, err
+	}
+	dr.Algorithm = dr.prev.Algorithm
+	if dr.Contents, err = w.digested(ctx, item, d.Contents, dr.Algorithm); err != nil {
+		return result.Plan{}, err
+	}
+	if id.Head > 0 && item.Spec().Mode == registry.Update {
+		if err := w.inherit(ctx, home, &dr.Description, id); err != nil {
+			return result.Plan{}, err
+		}
+	}
+	dr.Metadata.PrimaryID = id.ARK
+	m := dr.Metadata
+	dr.LocalIDs, dr.Title, dr.Creator, dr.Date = m.LocalIDs, firstOf(m.What), firstOf(m.Who), firstOf(m.When)
+	if id.EZIDItem != "" {
+		dr.EZID = &ezid.Name{ARK: id.ARK, Item: id.EZIDItem, Who: m.Who, What: m.What, When: m.When}
+	}
+	if err := w.name(ctx, dr); err != nil {
+		return result.Plan{}, err
+	}
+	if dr.system, err = w.systemFiles(ctx, item, home, dr); err != nil {
+		return result.Plan{}, fmt.Errorf("write system files: %w", err)
+	}
+	inv, content, err := w.inventory(ctx, item, dr)
+	if err != nil {
+		return result.Plan{}, err
+	}
+	if err := w.list(ctx, item, dr, inv, content); err != nil {
+		return result.Plan{}, err
+	}
+	return dr.Plan, w.stageInventory(ctx, dr, inv)
+}
+
+// Announce makes a plan known in the Registry, before its first byte is written anywhere that others read. It returns the plan
+// that holds: the first one that was announced, be it an earlier attempt's.
+func (w *Maker) Announce(ctx context.Context, item *base.Item, p result.Plan) (holds result.Plan, err error) {
+	raw, err := json.Marshal(p)
+	if err != nil {
+		return result.Plan{}, fmt.Errorf("encode plan: %w", err)
+	}
+	in, err := w.Registry.Intend(ctx, item.Lease(), registry.Intent{ObjectID: p.ObjectID, Version: p.Version, Plan: raw})
+	if err != nil {
+		return result.Plan{}, err
+	}
+	if err := json.Unmarshal(in.Plan, &holds); err != nil {
+		return result.Plan{}, fmt.Errorf("decode plan: %w", err)
+	}
+	return holds, nil
+}
+
+// previous is the object's head, or an empty inventory for a new object.
+func (w *Maker) previous(ctx context.Context, item *base.Item, home ocfl.Named, id registry.Identity) (*ocfl.Inventory, error) {
+	if id.Head == 0 {
+		inv, err := ocfl.New(id.ARK, item.Spec().Profile.Digests())
+		return inv, base.Fatal(err) // a profile that asks for what there is not
+	}
+	if err := w.settle(ctx, home, id); err != nil {
+		return nil, err
+	}
+	inv, err := home.Inventory(ctx, id.ARK, id.Head)
+	if err != nil {
+		return nil, fmt.Errorf("read version %d of %s: %w", id.Head, id.ARK, err)
+	}
+	return inv, nil
+}
+
+// digested returns the contents with digests of the object's own algorithm, which need not be the collection's of today.
+func (w *Maker) digested(ctx context.Context, item *base.Item, c result.Contents, algorithm string) (result.Contents, error) {
+	if algorithm == item.Spec().Profile.Digests() {
+		return c, nil
+	}
+	key := staging.Key(item.Lease(), "digested.jsonl")
+	list, err := staging.CreateList[staging.File](ctx, w.Payloads.Staging, key)
+	if err != nil {
+		return c, err
+	}
+	defer list.Abort() //nolint:errcheck // nothing depends on a list that is given up
+	for f, err := range c.All(ctx, w.Payloads.Staging) {
+		if err != nil {
+			return c, err
+		}
+		if f, err = w.Payloads.WithDigest(ctx, item, f, algorithm); err != nil {
+			return c, err
+		}
+		if err := list.Add(f); err != nil {
+			return c, err
+		}
+	}
+	err = list.Commit(ctx)
+	c.List, c.Digest = key, list.Digest()
+	return c, err
+}
+
+// name notes what the submission names.
+func (w *Maker) name(ctx context.Context, dr *draft) error {
+	if dr.Version == 1 {
+		return nil
+	}
+	dr.named = map[string]bool{}
+	for f, err := range w.producers(ctx, dr) {
+		if err != nil {
+			return err
+		}
+		dr.named[f.Name] = true
+	}
+	return nil
+}
+
+// producers yields the producer's files by logical path.
+func (w *Maker) producers(ctx context.Context, dr *draft) iter.Seq2[staging.File, error] {
+	return func(yield func(staging.File, error) bool) {
+		for f, err := range dr.Contents.All(ctx, w.Payloads.Staging) {
+			f.Name = producerPath(f.Name)
+			if err == nil && dr.deletes != nil && f.Key == dr.deletes.Key {
+				continue // an instruction to us, kept among our files
+			}
+			if !yield(f, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// files yields the version's new files by logical path: the producer's, then ours.
+func (w *Maker) files(ctx context.Context, dr *draft) iter.Seq2[staging.File, error] {
+	return func(yield func(staging.File, error) bool) {
+		for f, err := range w.producers(ctx, dr) {
+			if !yield(f, err) || err != nil {
+				return
+			}
+		}
+		for _, f := range dr.system {
+			if !yield(f, nil) {
+				return
+			}
+		}
+	}
+}
+
+// inventory plans the OCFL version. An update keeps what it does not name, but none of our files: they tell of one version.
+func (w *Maker) inventory(ctx context.Context, item *base.Item, dr *draft) (*ocfl.Inventory, []ocfl.ContentFile, error) {
+	spec := item.Spec()
+	gone := dr.deleted
+	for _, f := range dr.prev.State(0) {
+		if strings.HasPrefix(f.Path, systemFolder) {
+			gone = append(gone, f.Path)
+		}
+	}
+	inv, content, err := ocfl.NewVersion(dr.prev, ocfl.Change{
+		Files: func(yield func(ocfl.File, error) bool) {
+			for f, err := range w.files(ctx, dr) {
+				if !yield(ocfl.File{Path: f.Name, Digest: f.Digests[dr.Algorithm], Size: f.SizeBytes}, err) || err != nil {
+					return
+				}
+			}
+		},
+		Delete: gone, Whole: spec.Mode == registry.Add,
+		Message: fmt.Sprintf("%s by Holdfast job %s", spec.Mode, item.ID), Created: dr.Created, User: user(spec),
+	})
+	var bad *ocfl.PathError
+	if errors.As(err, &bad) {
+		return nil, nil, base.Content(err)
+	}
+	return inv, content, err
+}
+
+// stageInventory keeps the inventory to be, so that a repeat commits the same bytes.
+func (w *Maker) stageInventory(ctx context.Context, dr *draft, inv *ocfl.Inventory) error {
+	out, err := staging.Create(ctx, w.Payloads.Staging, dr.Inventory, dr.Algorithm)
+	if err != nil {
+		return err
+	}
+	defer out.Close() //nolint:errcheck // nothing depends on a writer that is given up
+	if err := inv.Encode(out); err != nil {
+		return fmt.Errorf("stage inventory: %w", err)
+	}
+	f, err := out.Commit(ctx, "inventory.json")
+	dr.Digest = f.Digests[dr.Algorithm]
+	return err
+}
+
+func firstOf(values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	return values[0]
+}
+
+// user names who asked for the version. OCFL wants an address with the name (W007, W008): a mail address where the
+// submitter is one, else the ARK of the owner on whose behalf the submitter acts.
+func user(spec registry.Spec) *ocfl.User {
+	u := &ocfl.User{Name: cmp.Or(spec.Submitter, spec.Profile.Name, spec.Profile.Owner), Address: spec.Profile.Owner}
+	if strings.Contains(spec.Submitter, "@") {
+		u.Address = "mailto:" + spec.Submitter
+	}
+	return u
+}

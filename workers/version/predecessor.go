@@ -1,0 +1,42 @@
+package version
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/registry"
+)
+
+// home is the storage that an item's version is written to first.
+func (w *Maker) home(item *base.Item) (ocfl.Named, error) { return w.Objects.Of(item.Storages[0]) }
+
+// settle sees to it that a version has its predecessors where it is to be written: the collection may have been given
+// another first storage since. What is missing is copied from a storage that has it, the bytes that were recorded and no
+// others, so that this needs no announcement.
+func (w *Maker) settle(ctx context.Context, home ocfl.Named, id registry.Identity) error {
+	here, err := home.Head(ctx, id.ARK)
+	if err == nil && here.Head >= id.Head {
+		return nil
+	} else if err != nil && !errors.Is(err, ocfl.ErrNotFound) {
+		return err
+	}
+	var errs []error
+	for _, other := range w.Objects {
+		if other.Name == home.Name {
+			continue
+		}
+		there, err := other.Head(ctx, id.ARK)
+		switch {
+		case err == nil && there.Head >= id.Head:
+			return home.Replicate(ctx, other.Root, id.ARK, id.Head, nil)
+		case err != nil && !errors.Is(err, ocfl.ErrNotFound):
+			errs = append(errs, fmt.Errorf("storage %q: %w", other.Name, err))
+		}
+	}
+	return fmt.Errorf("version %d of %s is in none of the storages %s: %w",
+		id.Head, id.ARK, strings.Join(w.Objects.Names(), ", "), errors.Join(append(errs, ocfl.ErrNotFound)...))
+}

@@ -1,0 +1,80 @@
+package version
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"net/url"
+	"strings"
+
+	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/checkm"
+	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/staging"
+)
+
+// storageManifest lists every other file of the version in Merritt's form. A name that this form cannot express stands
+// in the OCFL inventory only.
+func (w *Maker) storageManifest(ctx context.Context, item *base.Item, dr *draft) (staging.File, error) {
+	const name = "mrt-manifest.txt"
+	out, err := staging.Create(ctx, w.Payloads.Staging, staging.Key(item.Lease(), systemPath(name)), dr.Algorithm)
+	if err != nil {
+		return staging.File{}, err
+	}
+	defer out.Close() //nolint:errcheck // nothing depends on a writer that is given up
+	list := checkm.NewWriter(out, checkm.Add)
+	// A writer is of no use any more after a row that it refused, so another one is asked before.
+	probe := checkm.NewWriter(io.Discard, checkm.Add)
+	progress := item.Progress("files listed", "files")
+	for f, err := range w.state(ctx, item, dr) {
+		if err != nil {
+			return staging.File{}, err
+		}
+		progress.Add(1)
+		row := checkm.Row{
+			URL:       mint.Resolver + dr.ObjectID + "/" + strings.ReplaceAll(url.PathEscape(f.Name), "%2F", "/"),
+			Algorithm: dr.Algorithm, Digest: f.Digests[dr.Algorithm], Size: f.SizeBytes, Modified: f.Modified,
+			Name: f.Name, MIMEType: f.MIMEType,
+		}
+		if probe.Write(row) != nil {
+			probe = checkm.NewWriter(io.Discard, checkm.Add)
+			continue
+		}
+		if err := list.Write(row); err != nil {
+			return staging.File{}, fmt.Errorf("list %s: %w", f.Name, err)
+		}
+	}
+	if err := list.Close(); err != nil {
+		return staging.File{}, err
+	}
+	return out.Commit(ctx, systemPath(name))
+}
+
+// state yields the files that the version will have: its own, and what it keeps of the version before.
+func (w *Maker) state(ctx context.Context, item *base.Item, dr *draft) iter.Seq2[staging.File, error] {
+	return func(yield func(staging.File, error) bool) {
+		for f, err := range w.files(ctx, dr) {
+			if !yield(f, err) || err != nil {
+				return
+			}
+		}
+		if item.Spec().Mode != registry.Update {
+			return
+		}
+		deleted := make(map[string]bool, len(dr.deleted))
+		for _, path := range dr.deleted {
+			deleted[path] = true
+		}
+		for old, err := range w.before(ctx, dr) {
+			if err == nil && (dr.named[old.Path] || deleted[old.Path] || strings.HasPrefix(old.Path, systemFolder)) {
+				continue
+			}
+			f := staging.File{Name: old.Path, SizeBytes: old.SizeBytes, Digests: old.Digests, MIMEType: old.MIMEType, Modified: old.Modified}
+			if !yield(f, err) || err != nil {
+				return
+			}
+		}
+	}
+}

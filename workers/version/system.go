@@ -1,0 +1,154 @@
+package version
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/erc"
+	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/staging"
+	"github.com/holdfast/holdfast/workers/payload"
+)
+
+// Merritt's kinds of object, as every job makes them.
+const (
+	momType = "MRT-curatorial"
+	momRole = "MRT-content"
+)
+
+// systemFiles writes and stages Merritt's system files, in the order of its documentation. The storage manifest comes
+// last and lists all others.
+func (w *Maker) systemFiles(ctx context.Context, item *base.Item, home ocfl.Named, dr *draft) ([]staging.File, error) {
+	spec := item.Spec()
+	if spec.Profile.Owner == "" || len(spec.Profile.Collections) == 0 {
+		return nil, base.Fatal(payload.Unfit(fmt.Errorf("the profile of collection %s named no owner or no collection ARK when this was submitted", item.Collection)))
+	}
+	var files []staging.File
+	for _, s := range []struct {
+		name  string
+		write func(io.Writer) error
+	}{
+		{"mrt-ingest.txt", func(out io.Writer) error { return erc.WriteIngest(out, ingest(item, dr, home.Address)) }},
+		{"mrt-mom.txt", func(out io.Writer) error {
+			return erc.WriteMOM(out, erc.MOM{PrimaryID: dr.ObjectID, Type: momType, Role: momRole, LocalIDs: dr.LocalIDs})
+		}},
+		{"mrt-owner.txt", func(out io.Writer) error { return erc.WriteOwner(out, erc.Owner{ARK: spec.Profile.Owner}) }},
+		{"mrt-membership.txt", func(out io.Writer) error {
+			return erc.WriteMembership(out, erc.Membership{Collections: spec.Profile.Collections})
+		}},
+		{erc.ERCFile, func(out io.Writer) error { return erc.WriteERC(out, dr.Metadata.ERC()) }},
+		{erc.DublinCoreFile, func(out io.Writer) error { return erc.WriteDublinCore(out, dublinCore(dr)) }},
+	} {
+		var text bytes.Buffer
+		err := s.write(&text)
+		var field *erc.FieldError
+		if errors.As(err, &field) {
+			return nil, base.Content(err) // a value that no file can carry came with the deposit
+		} else if err != nil {
+			return nil, err
+		}
+		f, err := w.stageSystem(ctx, item, s.name, text.Bytes(), dr.Algorithm)
+		if err != nil {
+			return nil, err
+		}
+		f.Modified = dr.Created
+		files = append(files, f)
+	}
+	kept, err := w.kept(ctx, item, dr)
+	if err != nil {
+		return nil, err
+	}
+	dr.system = append(files, kept...)
+	manifest, err := w.storageManifest(ctx, item, dr)
+	if err != nil {
+		return nil, err
+	}
+	manifest.Modified = dr.Created
+	return append(dr.system, manifest), nil
+}
+
+// stageSystem stages one of our own files.
+func (w *Maker) stageSystem(ctx context.Context, item *base.Item, name string, data []byte, algorithm string) (staging.File, error) {
+	out, err := staging.Create(ctx, w.Payloads.Staging, staging.Key(item.Lease(), systemPath(name)), algorithm)
+	if err != nil {
+		return staging.File{}, err
+	}
+	defer out.Close() //nolint:errcheck // nothing depends on a writer that is given up
+	if _, err := out.Write(data); err != nil {
+		return staging.File{}, fmt.Errorf("stage %s: %w", name, err)
+	}
+	return out.Commit(ctx, systemPath(name))
+}
+
+// kept are files of the submission that are kept beside ours: the object manifest as given, and the delete list.
+func (w *Maker) kept(ctx context.Context, item *base.Item, dr *draft) ([]staging.File, error) {
+	var files []staging.File
+	if item.Spec().Type == registry.ObjectManifest {
+		m, err := w.Payloads.Manifest(ctx, item, registry.ObjectManifest)
+		if err != nil {
+			return nil, err
+		}
+		m.Name = systemPath("mrt-submission-manifest.txt")
+		files = append(files, m.File)
+	}
+	if dr.deletes != nil {
+		deletes := *dr.deletes
+		deletes.Name = systemPath(erc.DeleteFile)
+		files = append(files, deletes)
+	}
+	for i := range files {
+		var err error
+		if files[i], err = w.Payloads.WithDigest(ctx, item, files[i], dr.Algorithm); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// ingest is what was submitted and what became of it.
+func ingest(item *base.Item, dr *draft, node string) erc.Ingest {
+	spec := item.Spec()
+	in := erc.Ingest{
+		Service: dr.Software, SubmissionDate: spec.SubmittedAt, Batch: item.ParentID, Job: item.ID,
+		UserAgent: spec.Submitter, File: spec.Filename, Type: string(dr.Contents.Kind), Profile: item.Collection,
+		Collections: spec.Profile.Collections, StorageService: "Holdfast", StorageNode: node, Notification: spec.Notify,
+		SuppliedIdentifier: dr.supplied, Creator: spec.Creator, Title: spec.Title, Date: spec.Date, LocalIDs: spec.LocalIDs,
+	}
+	if spec.Digest != nil {
+		in.DigestType, in.DigestValue, in.PackageIntegrity = spec.Digest.Algorithm, spec.Digest.Value, "valid"
+	}
+	switch dr.Contents.Kind {
+	case registry.ContainerType, registry.BagType:
+		in.ContainerValidity = "valid"
+	case registry.ObjectManifest:
+		in.ManifestValidity, in.ManifestIntegrity = "valid", "valid"
+	default:
+	}
+	switch {
+	case dr.Minted:
+		in.AssignedIdentifier = dr.ObjectID
+	case dr.supplied == "":
+		in.RetrievedIdentifier = dr.ObjectID
+	}
+	route, _ := item.Route()
+	for _, step := range route.UpTo(registry.Process) {
+		in.Handlers = append(in.Handlers, string(step))
+	}
+	return in
+}
+
+// dublinCore is the producer's own, completed by what else is known.
+func dublinCore(dr *draft) erc.DublinCore {
+	dc := dr.dc
+	dc.Title, dc.Creator, dc.Date = or(dc.Title, dr.Metadata.What), or(dc.Creator, dr.Metadata.Who), or(dc.Date, dr.Metadata.When)
+	dc.Identifier = nil
+	for _, id := range append([]string{dr.ObjectID}, dr.LocalIDs...) {
+		dc.Identifier = append(dc.Identifier, erc.JoinLocalIDs([]string{id})) // one each, also when it has a ";" in it
+	}
+	return dc
+}
