@@ -137,7 +137,7 @@ func TestReader(t *testing.T) {
 			if c.fault == nil && (got != good || err != nil) || c.fault != nil && !errors.Is(err, c.fault) {
 				t.Errorf("%s: %q, %v; want %v", name, got, err, c.fault)
 			}
-			if c.fault == errAway && errors.Is(err, replica.ErrDamaged) {
+			if errors.Is(c.fault, errAway) && errors.Is(err, replica.ErrDamaged) {
 				t.Errorf("%s: %v is called damage, and may pass", name, err)
 			}
 			var found []string
