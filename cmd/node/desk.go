@@ -130,11 +130,17 @@ func (n *Node) runDesk(ctx context.Context, d *desk, l net.Listener, q queue.Pro
 			Fails: "the operators' digest cannot be made", Works: "the operators' digest can be made again",
 		}.Run)
 	}
-	n.run((&checkpoint.Checkpointer{Registry: d.registry, Objects: d.objects, Log: n.Log}).Run)
+	n.run(chore.Chore{
+		Do: (&checkpoint.Checkpointer{Registry: d.registry, Objects: d.objects}).Make, Every: checkpointEvery, Log: n.Log,
+		Fails: "no checkpoint of the events can be made; holdfast object audit --all says more", Works: "checkpoints of the events are made again",
+	}.Run)
 	n.run((&staging.Sweeper{Registry: d.registry, Staging: d.staging, Log: n.Log}).Run)
 	n.serve(l, handler)
 	return nil
 }
+
+// checkpointEvery is between two looks whether a day's checkpoint is due.
+const checkpointEvery = 10 * time.Minute
 
 // digestEvery is between two looks whether a digest is due.
 const digestEvery = 30 * time.Second

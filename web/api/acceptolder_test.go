@@ -3,7 +3,6 @@ package api_test
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -47,7 +46,7 @@ func newRestored(t *testing.T, store storage.Store) *restored {
 	})
 	x.checkpoint = func(day int) error {
 		c := checkpoint.Checkpointer{
-			Registry: x.r, Objects: x.roots, Log: slog.New(slog.DiscardHandler),
+			Registry: x.r, Objects: x.roots,
 			Now: func() time.Time { return time.Date(2026, 8, day, 7, 0, 0, 0, time.UTC) },
 		}
 		return c.Make(t.Context())

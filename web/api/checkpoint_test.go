@@ -3,7 +3,6 @@ package api_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -82,7 +81,7 @@ func audited(t *testing.T) (b *bench, r *rewritten, write func(day int) error) {
 	})
 	return b, r, func(day int) error {
 		c := checkpoint.Checkpointer{
-			Registry: r, Objects: roots(b.objects), Log: slog.New(slog.DiscardHandler),
+			Registry: r, Objects: roots(b.objects),
 			Now: func() time.Time { return time.Date(2026, 8, day, 23, 59, 0, 0, time.UTC) },
 		}
 		return c.Make(t.Context())

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -84,7 +83,7 @@ func TestCheckpointer_Kills(t *testing.T) {
 			at := ocfl.Roots{{Root: root, Name: registry.DefaultStorage, Address: "file:///objects"}}
 			day := time.Date(2026, 8, 1, 23, 59, 0, 0, time.UTC)
 			write := func() error {
-				c := checkpoint.Checkpointer{Registry: r, Objects: at, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return day }}
+				c := checkpoint.Checkpointer{Registry: r, Objects: at, Now: func() time.Time { return day }}
 				return c.Make(t.Context())
 			}
 			there := func() (names []string) {

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/holdfast/holdfast/ocfl"
-	"github.com/holdfast/holdfast/periodic/chore"
 	"github.com/holdfast/holdfast/receipt"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/storage"
@@ -46,16 +44,7 @@ type Record interface {
 type Checkpointer struct {
 	Registry Chains
 	Objects  ocfl.Roots
-	Log      *slog.Logger
 	Now      func() time.Time // nil: time.Now
-}
-
-// Run looks whether a checkpoint is due until ctx ends.
-func (c *Checkpointer) Run(ctx context.Context) {
-	chore.Chore{
-		Do: c.Make, Every: 10 * time.Minute, Log: c.Log,
-		Fails: "no checkpoint of the events can be made; holdfast object audit --all says more", Works: "checkpoints of the events are made again",
-	}.Run(ctx)
 }
 
 // Make writes the checkpoints that are due. A storage that fails does not keep another one's from being made.
