@@ -32,30 +32,17 @@ func (e *usageError) Error() string { return e.err.Error() }
 // Unwrap returns what is wrong.
 func (e *usageError) Unwrap() error { return e.err }
 
-// Usagef is the error of a command line that cannot be understood, made as fmt.Errorf makes it.
+// Usagef returns the error of a command line that cannot be understood. It formats as fmt.Errorf
+// does.
 func Usagef(format string, args ...any) error { return &usageError{err: fmt.Errorf(format, args...)} }
 
-// Code is an exit code of a command that has already said everything that there is to say.
-type Code int
-
-// Error implements error.
-func (Code) Error() string { return "" }
-
-// Err is the code as the error that a command ends with: nil for OK.
-func (c Code) Err() error {
-	if c == OK {
-		return nil
-	}
-	return c
-}
-
-// UndecidedError says that somebody has to say yes.
+// UndecidedError is the error of a question that nobody answered with yes.
 type UndecidedError struct {
 	Question string
 	How      string // what says yes beforehand; "" is --yes
 }
 
-// Error says how.
+// Error says how to answer it.
 func (e *UndecidedError) Error() string {
 	return e.Question + " Not confirmed; nothing was changed. Run it on a terminal to be asked, or add " + cmp.Or(e.How, "--yes")
 }
@@ -67,7 +54,8 @@ type codedError struct {
 	advice string
 }
 
-// Coded makes an error that ends a command with a code. Advice says what to do about it; "" when the error that wraps it does.
+// Coded returns an error that always ends a command with this code. Advice says what to do about
+// it; leave it empty when the errors that wrap it say so.
 func Coded(code Code, text, advice string) error {
 	return &codedError{text: text, code: code, advice: advice}
 }
@@ -75,7 +63,8 @@ func Coded(code Code, text, advice string) error {
 // Error implements error.
 func (e *codedError) Error() string { return e.text }
 
-// Parts takes joined errors apart. An error that wraps several in a sentence of its own stays whole.
+// Parts takes joined errors apart. An error that wraps several in a sentence of its own stays
+// whole.
 func Parts(err error) []error {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
@@ -93,10 +82,14 @@ func Parts(err error) []error {
 	return all
 }
 
-// Cause is an error of the file system without the call and the path, for sentences that name the path themselves.
+// Cause returns the cause of an fs.PathError, without its call and path, for sentences that name
+// the path themselves. It returns other errors unchanged.
 func Cause(err error) error {
 	if p := new(fs.PathError); errors.As(err, &p) {
 		return p.Err
 	}
 	return err
 }
+
+// As says whether err is, or wraps, an error of type T.
+func As[T error](err error) bool { return errors.As(err, new(T)) }
