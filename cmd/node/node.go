@@ -2,6 +2,9 @@
 // process over one folder. In production each role is a process of its own, made of the same parts.
 //
 // A process that cannot start leaves nothing running. One that is closed drains first.
+//
+// It picks the drivers, which everything else takes as contracts. It knows no command line and no
+// settings: cmd/holdfast/process makes its options of them.
 package node
 
 import (
