@@ -11,7 +11,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// TestFolder_Shown: a folder that was sent is shown as a folder, with as many files as its depositor put into it.
+// TestFolder_Shown: a folder that was sent is shown as a folder, with as many files as its
+// depositor put into it.
 func TestFolder_Shown(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a whole Holdfast")

@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// Whoever can write to storage can make files, inventories and sidecars agree with each other. They do not agree with what the
-// Registry recorded, and `object verify` says where.
+// Whoever can write to storage can make files, inventories and sidecars agree with each other. They
+// do not agree with what the Registry recorded, and `object verify` says where.
 func TestVerify_FindsConsistentForgery(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a whole Holdfast")
@@ -72,7 +72,8 @@ func objectFolder(t *testing.T, root string) (folder string) {
 	return folder
 }
 
-// forge puts other bytes in place of the content that has these, and makes all inventories and sidecars of the object agree.
+// forge puts other bytes in place of the content that has these, and makes all inventories and
+// sidecars of the object agree.
 func forge(t *testing.T, object, before, after string) {
 	t.Helper()
 	digest := func(b []byte) string { sum := sha512.Sum512(b); return hex.EncodeToString(sum[:]) }

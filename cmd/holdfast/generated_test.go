@@ -125,7 +125,8 @@ func TestGeneratedCommands(t *testing.T) {
 	generatedtest.File(t, "docs/commands.md", commandsDoc())
 }
 
-// TestHelp: each help text is one of a command, fits a terminal, and names no setting by a part of its name.
+// TestHelp: each help text is one of a command, fits a terminal, and names no setting by a part of
+// its name.
 func TestHelp(t *testing.T) {
 	root := root(cli.New("dev", strings.NewReader(""), io.Discard, io.Discard))
 	known := map[string]string{}

@@ -39,7 +39,8 @@ func main() {
 	os.Exit(int(execute(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)))
 }
 
-// execute is the whole program: it obeys args and returns the exit code. It reads its configuration from the process's environment.
+// execute is the whole program: it obeys args and returns the exit code. It reads its configuration
+// from the process's environment.
 func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) exit.Code {
 	a := cli.New(version, stdin, stdout, stderr)
 	return a.Run(ctx, root(a), args) //nolint:contextcheck // cobra hands the context to each command

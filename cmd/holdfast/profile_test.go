@@ -42,7 +42,8 @@ func docExample(t *testing.T) string {
 	return text
 }
 
-// What the page shows is taken, what is shown is taken back unchanged, and each batch has the version of its time.
+// What the page shows is taken, what is shown is taken back unchanged, and each batch has the
+// version of its time.
 func TestCollectionProfiles(t *testing.T) {
 	dir := up(t)
 	folder := t.TempDir()

@@ -44,7 +44,8 @@ func newGate(t *testing.T) *gate {
 	return g
 }
 
-// The whole queue from the command line: a step that runs is waited for, whatever ends the waiting leaves the queue paused.
+// The whole queue from the command line: a step that runs is waited for, whatever ends the waiting
+// leaves the queue paused.
 func TestQueue(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a whole Holdfast")
@@ -95,7 +96,8 @@ func TestQueue(t *testing.T) {
 	holdsByName(t, in)
 }
 
-// pausedForDeposits: while the queue and a collection are held, an act on many items is carried out; only --all keeps that, too.
+// pausedForDeposits: while the queue and a collection are held, an act on many items is carried
+// out; only --all keeps that, too.
 func pausedForDeposits(t *testing.T, in func(...string) clitest.Result) {
 	t.Helper()
 	file := clitest.WriteFile(t, filepath.Join(t.TempDir(), "paused.txt"), "paused")

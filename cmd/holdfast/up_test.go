@@ -218,7 +218,8 @@ func exported(t *testing.T, in func(...string) clitest.Result, ark string, want 
 	in("object", "export", "ark:/99999/fk4nothere", "--out", filepath.Join(t.TempDir(), "x")).Wants(t, exit.NotFound)
 }
 
-// An object comes out as a valid bag with the producer's bytes, and with Holdfast's own files as tag files.
+// An object comes out as a valid bag with the producer's bytes, and with Holdfast's own files as
+// tag files.
 func exportedAsBag(t *testing.T, in func(...string) clitest.Result, ark string, want map[string]string) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "bag")
@@ -345,7 +346,8 @@ func mixed(t *testing.T, in func(...string) clitest.Result) {
 	in("item", "requeue", s.Jobs[0].ItemID).Wants(t, exit.Refused) // it completed
 }
 
-// A flipped byte in storage is found by verify and by export, which leaves nothing under the file's name.
+// A flipped byte in storage is found by verify and by export, which leaves nothing under the file's
+// name.
 func damaged(t *testing.T, in func(...string) clitest.Result, dir, ark string) {
 	in("object", "verify", ark).Wants(t, exit.OK)
 	hit := false

@@ -1,5 +1,6 @@
-// Package account has the commands about who may sign in: token, session and login. A token's secret is printed once, when it is
-// made. Tokens of a Registry that has none yet are made in its database.
+// Package account has the commands about who may sign in: token, session and login. A token's
+// secret is printed once, when it is made. Tokens of a Registry that has none yet are made in its
+// database.
 package account
 
 import (
@@ -110,7 +111,8 @@ const nameTakenAdvice = "give another name, or --again to have a number appended
 // mostTokens bounds how many tokens --again gives somebody.
 const mostTokens = 1000
 
-// makeToken has a token made and prints it. With again, a name that is taken gets the first number that is free.
+// makeToken has a token made and prints it. With again, a name that is taken gets the first number
+// that is free.
 func makeToken(a *cli.App, r wire.TokenRequest, again bool, makeOne func(wire.TokenRequest) (wire.TokenResponse, error)) error {
 	made, err := makeOne(r)
 	name := r.Name
@@ -128,7 +130,8 @@ func makeToken(a *cli.App, r wire.TokenRequest, again bool, makeOne func(wire.To
 	return nil
 }
 
-// isNameTaken says whether the database, or the Registry's answer, says that the name has been given.
+// isNameTaken says whether the database, or the Registry's answer, says that the name has been
+// given.
 func isNameTaken(err error) bool {
 	var p *wire.Problem
 	return errors.Is(err, registry.ErrNameTaken) || errors.As(err, &p) && p.Code == wire.CodeNameTaken

@@ -1,5 +1,6 @@
-// Package batch has the command `holdfast batch`: a batch with its jobs, its stored reports, its failures by cause, and the removal of
-// what has ended. Listing and steering are those of package item.
+// Package batch has the command `holdfast batch`: a batch with its jobs, its stored reports, its
+// failures by cause, and the removal of what has ended. Listing and steering are those of package
+// item.
 package batch
 
 import (

@@ -53,8 +53,9 @@ func cleanupCommand(a *cli.App) *cobra.Command {
 	return a.ClientFlags(cmd)
 }
 
-// purgeable lists the batches, and the items of admin acts, that are done with and have been for a while, and says how many of each
-// there are. Batches come last, since what told of them would go with them.
+// purgeable returns the batches, and the items of admin acts, that ended longer ago than older, and
+// says how many of each there are. Batches come last: the messages about a batch are removed with
+// it.
 func purgeable(ctx context.Context, a *cli.App, older time.Duration) (ids []string, err error) {
 	c, err := a.Connect()
 	if err != nil {

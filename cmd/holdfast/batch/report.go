@@ -105,7 +105,8 @@ func printReport(ctx context.Context, a *cli.App, c *client.Client, id string, o
 	return reportText(ctx, a, c, r, q)
 }
 
-// noReport adds to the error that says why there is no report what helps: to wait for it, or to see what is wrong with the batch.
+// noReport adds advice to the error of a batch without a report: wait for the report, or look at
+// what failed.
 func noReport(ctx context.Context, a *cli.App, c *client.Client, id string, err error) error {
 	batch, unknown := c.Batch(ctx, id)
 	if unknown != nil {
@@ -120,8 +121,8 @@ func noReport(ctx context.Context, a *cli.App, c *client.Client, id string, err 
 	return err
 }
 
-// reportText prints a report for people: its figures, what has completed since the report before, what failed with what to do
-// about it, and what else completed.
+// reportText prints a report for people: its figures, what has completed since the report before,
+// what failed with what to do about it, and what else completed.
 func reportText(ctx context.Context, a *cli.App, c *client.Client, r registry.BatchReport, q registry.ReportQuery) error {
 	var f terminal.Facts
 	f.Add("batch", r.BatchID)

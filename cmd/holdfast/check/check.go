@@ -1,6 +1,8 @@
-// Package check has the command `holdfast check`: it judges files, folders and buckets as a submission would, and verifies receipts.
+// Package check has the command `holdfast check`: it judges files, folders and buckets as a
+// submission would, and verifies receipts.
 //
-// It speaks to no Holdfast and writes nothing. Package intake has the rules, package receipt those of receipts.
+// It speaks to no Holdfast and writes nothing. Package intake has the rules, package receipt those
+// of receipts.
 package check
 
 import (
@@ -103,7 +105,8 @@ func checkPaths(ctx context.Context, a *cli.App, paths []string, c check) error 
 		}
 	}
 	if c.remote {
-		// Whoever checks may ask what they can reach; what the service may ask is its operator's to say.
+		// The user may ask whatever they can reach. What the service may ask is its operator's
+		// decision.
 		everywhere := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 		web := source.NewHTTP(source.HTTPOptions{Guard: source.Guard{Allow: everywhere}, UserAgent: "Holdfast/" + a.Version})
 		defer web.Close()
@@ -190,8 +193,8 @@ func judgePath(ctx context.Context, path string, t registry.PayloadType, o intak
 	return v, nil
 }
 
-// judgeBucket judges an OCFL object or storage root in a bucket, which the credentials of AWS's default chain open. It judges what every
-// other program finds there.
+// judgeBucket judges an OCFL object or storage root in a bucket, which the credentials of AWS's
+// default chain open. It judges what every other program finds there.
 func judgeBucket(ctx context.Context, address string, t registry.PayloadType, o intake.Options) (v intake.Report, err error) {
 	s, err := open.AsFound(ctx, address)
 	if err != nil {
@@ -214,7 +217,8 @@ func judgeFile(ctx context.Context, path string, size int64, t registry.PayloadT
 	return intake.Judge(ctx, unpack.FromReaderAt(file, size), t, o)
 }
 
-// judgeFolder judges a folder as an OCFL object or a bag, else as the container that it would be sent as.
+// judgeFolder judges a folder as an OCFL object or a bag, else as the container that it would be
+// sent as.
 func judgeFolder(ctx context.Context, path string, t registry.PayloadType, o intake.Options) (v intake.Report, err error) {
 	root, err := rootfs.Open(path)
 	if err != nil {
@@ -236,7 +240,8 @@ func judgeFolder(ctx context.Context, path string, t registry.PayloadType, o int
 	return intake.Files(root, folder.Files, folder.Bytes, o)
 }
 
-// verdictCode is 6 for what its producer must correct, and 5 when all that is wrong is that something did not answer.
+// verdictCode is 6 for what its producer must correct, and 5 when all that is wrong is that
+// something did not answer.
 func verdictCode(v intake.Report) exit.Code {
 	switch {
 	case v.Valid:

@@ -39,7 +39,8 @@ func TestCheck(t *testing.T) {
 	if r.Err != "" {
 		t.Errorf("stderr: %s", r.Err)
 	}
-	// What is wrong outranks what is right and what is not there; JSON has a line for each that could be judged.
+	// What is wrong outranks what is right and what is not there; JSON has a line for each that
+	// could be judged.
 	r = runCheck(t, "check", "--json", good, bad, filepath.Join(dir, "none")).Wants(t, exit.Content).Says(t, "none: no such file")
 	lines := strings.Split(strings.TrimSpace(r.Out), "\n")
 	var second struct {

@@ -19,7 +19,8 @@ import (
 	"github.com/holdfast/holdfast/receipt"
 )
 
-// comparison holds a receipt against a folder: an OCFL object, a bag, or what `object export` wrote.
+// comparison holds a receipt against a folder: an OCFL object, a bag, or what `object export`
+// wrote.
 type comparison struct {
 	root     *os.Root
 	folder   string
@@ -51,8 +52,8 @@ func compareWith(folder string) (*comparison, error) {
 	return c, nil
 }
 
-// file compares one file of the receipt. It is a receipt.Options.File: what it returns is the file's fault, but for what says
-// nothing of it.
+// file compares one file of the receipt; it is a receipt.Options.File. Its error is the file's
+// fault, unless it wraps receipt.ErrStop.
 func (c *comparison) file(f receipt.File) error {
 	name, ours := f.Content, false
 	if !c.ocfl {
@@ -169,8 +170,8 @@ func (c *comparison) inventory(r *receipt.Result) error {
 	return nil
 }
 
-// object judges the OCFL object by OCFL's own rules: the receipt is of one version, and says nothing of the others, of the files
-// that make it an object, or of files that nobody knows.
+// object judges the OCFL object by OCFL's own rules: the receipt is of one version, and says
+// nothing of the others, of the files that make it an object, or of files that nobody knows.
 func (c *comparison) object(ctx context.Context, r *receipt.Result) error {
 	report, err := ocfl.ValidateFS(ctx, c.root.FS(), ocfl.ValidateOptions{})
 	if err != nil {

@@ -34,13 +34,16 @@ func (f fileset) names() []string { return slices.Sorted(maps.Keys(f)) }
 type subject struct {
 	name  string
 	files fileset
-	// argument names the file that the command line names; "": the folder. Without it there is nothing to judge.
+	// argument names the file that the command line names; "": the folder. Without it there is
+	// nothing to judge.
 	argument string
 	// check is the command line that judges the files, which lie in dir.
 	check func(dir string) []string
-	// hide, unless it is nil, makes the rest of the subject agree with a change, as a forger does who can write every file.
+	// hide, unless it is nil, makes the rest of the subject agree with a change, as a forger does
+	// who can write every file.
 	hide func(fileset)
-	// prove tells why a mutation may be accepted: which rule makes it equivalent to what was there. Without a reason, it may not.
+	// prove tells why a mutation may be accepted: which rule makes it equivalent to what was there.
+	// Without a reason, it may not.
 	prove func(before, after fileset) (reason string)
 }
 
@@ -134,7 +137,8 @@ func byteMutation(change func(r *rand.Rand, b []byte, at int) []byte) func(*rand
 	}
 }
 
-// fieldMutation changes one field of one file; all are the fields of this kind in the whole subject.
+// fieldMutation changes one field of one file; all are the fields of this kind in the whole
+// subject.
 func fieldMutation(kind *regexp.Regexp, change func(r *rand.Rand, field []byte, all [][]byte) []byte) func(*rand.Rand, fileset) string {
 	return func(r *rand.Rand, f fileset) string {
 		name := pick(r, f.names())
@@ -213,8 +217,9 @@ func changeValue(r *rand.Rand, value any) (where string, changed any) {
 	return "value", "x"
 }
 
-// TestMutations damages valid bags, objects and receipts, a byte or a field at a time, and has each judged: it is refused, or a rule
-// says why it is equivalent. Nothing else may happen. A failure names the MUTATION_ONLY that plays it again.
+// TestMutations damages valid bags, objects and receipts, a byte or a field at a time, and has each
+// judged: it is refused, or a rule says why it is equivalent. Nothing else may happen. A failure
+// names the MUTATION_ONLY that plays it again.
 func TestMutations(t *testing.T) {
 	clitest.NoEnvironment(t)
 	runs, seed := fromEnvironment(t, mutationRuns, 3500), fromEnvironment(t, mutationSeed, 16)
@@ -293,7 +298,8 @@ func fromEnvironment(t *testing.T, name string, otherwise int) int {
 	return n
 }
 
-// become turns a folder that holds some files into one that holds others. It is false for names that cannot be there side by side.
+// become turns a folder that holds some files into one that holds others. It is false for names
+// that cannot be there side by side.
 func become(t *testing.T, dir string, from, to fileset) bool {
 	t.Helper()
 	for _, name := range changed(from, to) {

@@ -25,7 +25,8 @@ import (
 	"unicode/utf16"
 )
 
-// The rules of this file read bags and objects by themselves: they share nothing with the code that is judged.
+// The rules of this file read bags and objects by themselves: they share nothing with the code that
+// is judged.
 
 // without is the files whose name does not begin with any of these.
 func (f fileset) without(prefixes ...string) fileset {
@@ -64,8 +65,8 @@ func changed(before, after fileset) (names []string) {
 	return names
 }
 
-// proveBag: the payload has the same bytes by the same names, all that the bag still says of its files is true, and each file of the
-// payload is still vouched for by a manifest.
+// proveBag: the payload has the same bytes by the same names, all that the bag still says of its
+// files is true, and each file of the payload is still vouched for by a manifest.
 func proveBag(before, after fileset) string {
 	if len(changed(before.under("data/"), after.under("data/"))) > 0 {
 		return ""
@@ -304,14 +305,16 @@ func unpacked(name string, data []byte) (fileset, error) {
 	}
 }
 
-// proveObject: nothing differs but what the specification leaves to others, sidecars and inventories that say the same in other
-// words; or an inventory says something else and agrees with all that is there. That one is another object, as valid as the
-// first: no rule of OCFL can tell, but the receipt of the version names the digest of its inventory.
+// proveObject: nothing differs but what the specification leaves to others, sidecars and
+// inventories that say the same in other words; or an inventory says something else and agrees with
+// all that is there. That one is another object, as valid as the first: no rule of OCFL can tell,
+// but the receipt of the version names the digest of its inventory.
 func proveObject(before, after fileset) string {
 	return object(before, after, "another object, which agrees with itself: its receipt has another inventory")
 }
 
-// proveReceiptedObject is proveObject with the receipt of the newest version at hand: it has to tell any other inventory.
+// proveReceiptedObject is proveObject with the receipt of the newest version at hand: it has to
+// tell any other inventory.
 func proveReceiptedObject(before, after fileset) string { return object(before, after, "") }
 
 func object(before, after fileset, other string) string {
@@ -347,13 +350,15 @@ func sidecarOf(f fileset, name string) bool {
 	return len(fields) == 2 && strings.EqualFold(fields[0], digestBy(algorithm, f[inventory+".json"])) && fields[1] == "inventory.json"
 }
 
-// sameSidecar says whether two sidecars name the same digest: its case, what space follows and the end of the line are free.
+// sameSidecar says whether two sidecars name the same digest: its case, what space follows and the
+// end of the line are free.
 func sameSidecar(a, b string) bool {
 	x, y := strings.Fields(a), strings.Fields(b)
 	return len(x) == 2 && len(y) == 2 && strings.EqualFold(x[0], y[0]) && x[1] == y[1] && !strings.ContainsAny(b, "\v\f\u0085\u00a0")
 }
 
-// sameInventory says whether two inventories say the same: order, space, the case of digests and the zone of times are free.
+// sameInventory says whether two inventories say the same: order, space, the case of digests and
+// the zone of times are free.
 func sameInventory(a, b []byte) bool {
 	x, err := canonical(a)
 	y, err2 := canonical(b)
@@ -395,7 +400,8 @@ func canonicalText(s string) string {
 	return s
 }
 
-// canonicalValue reads a value; a name that stands twice is an error, since readers differ in which of the two they take.
+// canonicalValue reads a value; a name that stands twice is an error, since readers differ in which
+// of the two they take.
 func canonicalValue(d *json.Decoder) (any, error) {
 	token, err := d.Token()
 	if err != nil {
@@ -442,7 +448,8 @@ func canonicalValue(d *json.Decoder) (any, error) {
 	return token, nil
 }
 
-// proveBeside is the rule of receipts, and of what they are compared with: every byte counts. Only what lies beside them does not.
+// proveBeside is the rule of receipts, and of what they are compared with: every byte counts. Only
+// what lies beside them does not.
 func proveBeside(before, after fileset) string {
 	if len(before.under("bag/system/")) > 0 && len(after.under("bag/system/")) == 0 && len(changed(before.without("bag/system/"), after)) == 0 {
 		return "all of Holdfast's own files are left out, as an export does; the verdict says how many"

@@ -21,8 +21,8 @@ import (
 	"github.com/holdfast/holdfast/receipt"
 )
 
-// mutationSubjects is what TestMutations damages: bags and objects of our own, the public ones where they are, and receipts with each
-// kind of folder that they are compared with.
+// mutationSubjects is what TestMutations damages: bags and objects of our own, the public ones
+// where they are, and receipts with each kind of folder that they are compared with.
 func mutationSubjects(t *testing.T) (subjects []subject) {
 	t.Helper()
 	bags := map[string]fileset{
@@ -81,7 +81,8 @@ func mutationSubjects(t *testing.T) (subjects []subject) {
 	return append(subjects, receiptSubjects(t, objects["object of two versions"])...)
 }
 
-// receiptSubjects are a receipt with the object that it is of, with a bag and with a folder of its files.
+// receiptSubjects are a receipt with the object that it is of, with a bag and with a folder of its
+// files.
 func receiptSubjects(t *testing.T, object fileset) (subjects []subject) {
 	key, text := receiptOf(t, object)
 	state := stateOf(t, object)

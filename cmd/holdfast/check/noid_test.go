@@ -10,7 +10,8 @@ import (
 	"github.com/holdfast/holdfast/mint"
 )
 
-// TestCheck_NOID: with the template that names are drawn from, `check` refuses the rows whose ARK is a mistyped one of them.
+// TestCheck_NOID: with the template that names are drawn from, `check` refuses the rows whose ARK
+// is a mistyped one of them.
 func TestCheck_NOID(t *testing.T) {
 	clitest.NoEnvironment(t)
 	const head = "#%checkm_0.7\n#%profile | http://uc3.cdlib.org/registry/ingest/manifest/mrt-batch-manifest\n"

@@ -36,7 +36,7 @@ type receiptVerdict struct {
 	ExitCode int             `json:"exit_code"`
 }
 
-// receiptType is the --type of receipts: what a damaged one that no longer begins as one has to be called.
+// receiptType is the --type of receipts. Only a receipt whose beginning is damaged needs it.
 const receiptType registry.PayloadType = "receipt"
 
 // isReceipt says whether a file begins as receipts do, of whatever format.

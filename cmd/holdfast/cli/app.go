@@ -1,10 +1,13 @@
-// Package cli is what all commands of holdfast are made of. App has the streams and common flags of one run; it connects to the
-// service, resolves short ids, asks questions, prints rows, and says what went wrong.
+// Package cli is what all commands of holdfast are made of. App has the streams and common flags of
+// one run; it connects to the service, resolves short ids, asks questions, prints rows, and says
+// what went wrong.
 //
-// Standard output gets data only, standard error everything else. An error is told once, when Run ends; a command that has told its
-// errors itself returns an exit.Code. An App is for one goroutine and one run.
+// Standard output gets data only, standard error everything else. An error is told once, when Run
+// ends; a command that has told its errors itself returns an exit.Code. An App is for one goroutine
+// and one run.
 //
-// It knows no command but the words that people guess commands by. What commands are about is in the packages above it.
+// It knows no command but the words that people guess commands by. What commands are about is in
+// the packages above it.
 package cli
 
 import (
@@ -65,8 +68,9 @@ func (a *App) Root(below ...*cobra.Command) *cobra.Command {
 	return root
 }
 
-// Run obeys args, which are words below root, says what went wrong and returns the exit code. When ctx ends, the command puts down
-// what is under way and the code is 130. `up` and the roles drain instead, and the code is 0.
+// Run executes args, the words after `holdfast`, prints what went wrong and returns the exit code.
+// When ctx ends, the command puts down what is under way and the code is 130. `up` and the roles
+// drain instead, and the code is 0.
 func (a *App) Run(ctx context.Context, root *cobra.Command, args []string) exit.Code {
 	a.Again = "holdfast"
 	for _, arg := range args {
@@ -78,7 +82,7 @@ func (a *App) Run(ctx context.Context, root *cobra.Command, args []string) exit.
 	root.SetErr(a.Err)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && !a.started {
-		// A flag after an unknown command is unknown, too, and says nothing to whoever typed it.
+		// A flag after an unknown command is unknown, too, and says nothing to the user.
 		at := strings.Count(cmd.CommandPath(), " ")
 		if at < len(args) {
 			if guess := a.guessed(cmd, args[at], args[at+1:]); guess != nil {
@@ -114,7 +118,8 @@ func Group(name, short string, below ...*cobra.Command) *cobra.Command {
 	return g
 }
 
-// Needs returns a check that the arguments are one of each name; a name that ends in "..." stands for one or more.
+// Needs returns a check that the arguments are one of each name; a name that ends in "..." stands
+// for one or more.
 func Needs(names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		open := len(names) > 0 && strings.HasSuffix(names[len(names)-1], "...")
@@ -136,7 +141,8 @@ func Needs(names ...string) cobra.PositionalArgs {
 // advised is a command of ours within a text.
 var advised = regexp.MustCompile("`(holdfast [^`]+)`")
 
-// runnable makes the commands that the Registry advises reach the service that advised them. It knows of no folder.
+// runnable adds --dir to the commands that a text advises, so that they reach this service. The
+// Registry, which advises them, knows no folder.
 func (a *App) runnable(text string) string {
 	if a.Dir == "" {
 		return text
@@ -203,12 +209,12 @@ func faultText(f wire.Fault) string {
 	return terminal.Clean(text)
 }
 
-// Note says something to the person at the terminal. What cannot be said there can be said nowhere.
+// Note writes a line to standard error. It ignores a failed write: there is nowhere else to say so.
 func (a *App) Note(format string, args ...any) {
 	_, _ = fmt.Fprintf(a.Err, format+"\n", args...)
 }
 
-// CommandLine is a command for the person to type, about the same Holdfast.
+// CommandLine returns a command for the user to type. It reaches the same service.
 func (a *App) CommandLine(command string, args ...string) string {
 	words := append([]string{"holdfast", command}, args...)
 	if a.Dir != "" {

@@ -17,7 +17,8 @@ import (
 	"github.com/holdfast/holdfast/web/webserver"
 )
 
-// ClientFlags adds what every command has that speaks to a running Holdfast.
+// ClientFlags adds --dir and --json, the flags of every command that speaks to a running service,
+// and returns cmd.
 func (a *App) ClientFlags(cmd *cobra.Command) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&a.Dir, "dir", "", "the folder `DIR` of a running up (default HOLDFAST_URL and HOLDFAST_TOKEN, else "+DefaultDir+")")
@@ -43,10 +44,12 @@ func (a *App) ClientOf(at node.Client) (*client.Client, error) {
 	return client.New(at.URL, at.Token, client.Options{UserAgent: "holdfast/" + a.Version, Roots: roots}), nil
 }
 
-// PlainTo warns of an address.
+// PlainTo is the format of the warning that the token travels unencrypted; its one value is the
+// address.
 const PlainTo = "the token travels to %s by plain HTTP, where it can be read on the way: use an https address; if the network is private and this is meant, set HOLDFAST_PLAIN_HTTP=yes"
 
-// Service finds the service that a command is about: the folder that was named, else the environment, else the default folder.
+// Service finds the service that a command is about: the folder that was named, else the
+// environment, else the default folder.
 func (a *App) Service() (node.Client, error) {
 	c, err := config.Load(config.Default())
 	if err != nil {
@@ -68,7 +71,7 @@ func (a *App) Service() (node.Client, error) {
 	return at, nil
 }
 
-// ReadClientFile reads what `up` left in its folder, the default one when dir is "".
+// ReadClientFile reads what `up` left in its folder, DefaultDir when dir is "".
 func (a *App) ReadClientFile(dir string) (node.Client, error) {
 	var at node.Client
 	name := filepath.Join(dir, node.ClientFile)

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// guesses are words that people try for commands of other names, each with the command that is meant, or several.
+// guesses maps words that people try to the commands that they probably mean.
 var guesses = map[string][]string{
 	"status": {"queue status"}, "retry": {"item retry", "item requeue"}, "try": {"item retry"}, "rerun": {"item requeue"}, "restart": {"item requeue"},
 	"failed": {"item failures"}, "errors": {"item failures"}, "list": {"batch list", "item list", "object list"}, "ls": {"batch list", "item list", "object list"},
@@ -22,9 +22,9 @@ var guesses = map[string][]string{
 	"serve": {"up"}, "start": {"up"}, "validate": {"check"},
 }
 
-// guessed makes of the word that is no command of parent an error that names the command that was probably meant, to be typed
-// as it is; without a guess it says that there is no such command. rest is what was typed after the word. It is nil when the
-// word is a flag, or a command.
+// guessed returns the error for word, which is no command of parent. It names the command that was
+// probably meant, followed by rest, so that the user can copy it; else it says that there is no
+// such command. It is nil when word is a flag or a command.
 func (a *App) guessed(parent *cobra.Command, word string, rest []string) error {
 	if !parent.HasSubCommands() || strings.HasPrefix(word, "-") {
 		return nil
@@ -48,8 +48,8 @@ func (a *App) guessed(parent *cobra.Command, word string, rest []string) error {
 	return exit.Fix(exit.Usagef("unknown command %q for %q", word, parent.CommandPath()), "did you mean "+strings.Join(paths, " or ")+"?")
 }
 
-// meant returns the commands that a word may stand for: those of its name elsewhere, those that people guess by it, and that
-// of nearly the same name in its place.
+// meant returns the commands that a word may stand for: the one of nearly the same name below
+// parent, else those that people guess by it, else those of that name elsewhere.
 func meant(parent *cobra.Command, word string) []string {
 	root := parent.Root()
 	var named, near []string

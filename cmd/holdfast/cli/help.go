@@ -13,9 +13,11 @@ import (
 //go:embed help/*.txt
 var helpTexts embed.FS
 
-// WithHelp gives cmd and each command below it its long help, and returns cmd. The texts are files named by a command's words:
-// "item requeue" has help/item-requeue.txt. A text that the command made itself, such as the fields of a query, follows that of its
-// file, or its short help when it has no file. docs/commands.md is made of the same texts. Call it before cmd goes below another command.
+// WithHelp gives cmd and each command below it its long help, and returns cmd. The texts are files
+// named by a command's words: "item requeue" has help/item-requeue.txt. A text that the command
+// made itself, such as the fields of a query, follows that of its file, or its short help when it
+// has no file. docs/commands.md is made of the same texts. Call it before cmd goes below another
+// command.
 func WithHelp(texts embed.FS, cmd *cobra.Command) *cobra.Command {
 	for _, c := range cmd.Commands() {
 		WithHelp(texts, c)

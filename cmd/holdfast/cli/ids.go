@@ -14,14 +14,15 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// ReasonFlag adds the reason of what keeps others waiting: they are shown it.
+// ReasonFlag adds --reason to a command that keeps others waiting; they see the reason.
 func ReasonFlag(cmd *cobra.Command, reason *string) {
 	cmd.Flags().StringVar(reason, "reason", "", "the reason, shown to those who wait")
 }
 
-// Ids returns the ids that are given, in whole; - stands for those on standard input, one a word. They are of batches only when
-// action says so. One that means nothing, or several items, keeps all of them from being used.
-func (a *App) Ids(ctx context.Context, action registry.Action, args []string) ([]string, error) {
+// IDs returns the whole ids that the arguments of a command name; - stands for the ids on standard
+// input, one a word. With an action, only items of that action count. An id that no item has, or
+// that begins those of several, is an error, and no ids are returned.
+func (a *App) IDs(ctx context.Context, action registry.Action, args []string) ([]string, error) {
 	var ids []string
 	for _, arg := range args {
 		if arg != "-" {
@@ -53,7 +54,8 @@ func (a *App) Ids(ctx context.Context, action registry.Action, args []string) ([
 	return ids, nil
 }
 
-// TakesIDs lets the arguments of a command be the beginnings of items' ids, of batches only when action says so.
+// TakesIDs lets the arguments of a command be beginnings of ids; with an action, of items of that
+// action. It returns cmd.
 func (a *App) TakesIDs(action registry.Action, cmd *cobra.Command) *cobra.Command {
 	do := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -70,11 +72,12 @@ func (a *App) TakesIDs(action registry.Action, cmd *cobra.Command) *cobra.Comman
 	return cmd
 }
 
-// mostCandidates is how many items are named that a short id could mean.
+// mostCandidates is how many items the error of an ambiguous id names.
 const mostCandidates = 10
 
-// WholeID returns the one id that begins with text. Whole ids, and what is none, are returned as they are: the service says
-// what is wrong with them. The error for several names them.
+// WholeID returns the one id that begins with text; with an action, among items of that action. It
+// returns whole ids, and text that is no id, unchanged: the service says what is wrong with them.
+// The error for several lists them.
 func (a *App) WholeID(ctx context.Context, action registry.Action, text string) (string, error) {
 	if len(text) == terminal.IDLength || !looksLikeID(text) {
 		return text, nil

@@ -18,7 +18,8 @@ const MostRows = 500
 // ErrEnough ends a walk through pages early.
 var ErrEnough = errors.New("enough rows")
 
-// EachRow calls yield with every row of a paged list, at most limit of them; 0 is all. more says that there are others.
+// EachRow calls yield with every row of a paged list, at most limit of them; 0 is all. more says
+// that there are others.
 func EachRow[T any](ctx context.Context, limit int, page Fetch[T], yield func(T) error) (more bool, err error) {
 	after, left := "", limit
 	for {
@@ -55,7 +56,7 @@ type Lister[T any] struct {
 	None    string // what to say when there are none
 }
 
-// Print prints every row that source yields. source says whether there would have been more.
+// Print prints every row that source yields. Source returns whether there are more.
 func (l Lister[T]) Print(a *App, source func(yield func(T) error) (more bool, err error)) error {
 	t := terminal.NewTable(a.Out, terminal.Width(a.Out), l.Columns...)
 	rows := 0
@@ -126,7 +127,7 @@ func PageOf[T any](rows []T, err error, limit int, key func(T) string) (registry
 	return p, err
 }
 
-// Cursor reads the cursor of lists that count; the empty one is the beginning.
+// Cursor reads the cursor of a list whose cursors are numbers; the empty one is 0, the beginning.
 func Cursor(after string) (int64, error) {
 	if after == "" {
 		return 0, nil

@@ -14,7 +14,8 @@ import (
 	"github.com/holdfast/holdfast/cmd/holdfast/exit"
 )
 
-// Decide returns nil when the answer to a question is yes, because it was given beforehand or at the terminal.
+// Decide returns nil if the answer to a question is yes: given beforehand, or at the terminal,
+// where Decide asks. Any other answer is an *exit.UndecidedError.
 func (a *App) Decide(question string, yes bool) error {
 	if yes {
 		return nil
@@ -34,7 +35,8 @@ func (a *App) Decide(question string, yes bool) error {
 	return nil
 }
 
-// ReadSecret reads a secret without the end of its line. At a terminal it is not shown.
+// ReadSecret reads a secret from a file, or from standard input when file is "". It drops the end
+// of the line. A terminal does not show what is typed.
 func (a *App) ReadSecret(file string) (string, error) {
 	const most = 64 << 10
 	var raw []byte

@@ -1,6 +1,8 @@
-// Package collection has the command `holdfast collection`: collections, the versions of their profiles, and the import of Merritt's.
+// Package collection has the command `holdfast collection`: collections, the versions of their
+// profiles, and the import of Merritt's.
 //
-// A profile is saved over the version that it was compared with, so that no change in between is lost. Package profile has its format.
+// A profile is saved over the version that it was compared with, so that no change in between is
+// lost. Package profile has its format.
 package collection
 
 import (

@@ -50,7 +50,8 @@ func profileChangeRow(c ProfileChange) []string {
 	return []string{fmt.Sprint(c.Version), terminal.TimeText(c.CreatedAt), by, strings.Join(c.Changes, "; ")}
 }
 
-// eachProfileChange yields the versions of a profile, newest first; each is compared with the one below it.
+// eachProfileChange yields the versions of a profile, newest first; each is compared with the one
+// below it.
 func eachProfileChange(ctx context.Context, c *client.Client, name string, limit int, yield func(ProfileChange) error) (more bool, err error) {
 	var newer *registry.ProfileVersion
 	show := func(older registry.Profile) error {

@@ -46,7 +46,8 @@ type Imported struct {
 	Version    int               `json:"version,omitempty"`
 	Profile    *registry.Profile `json:"profile,omitempty"`
 	Properties []profile.Fate    `json:"properties,omitempty"`
-	// Credential is the origin whose credential was in the file; CredentialSet says that it was kept.
+	// Credential is the origin whose credential was in the file; CredentialSet says that it was
+	// kept.
 	Credential    string `json:"credential,omitempty"`
 	CredentialSet bool   `json:"credential_set,omitempty"`
 	Error         string `json:"error,omitempty"`
@@ -137,7 +138,8 @@ func importProfile(ctx context.Context, a *cli.App, c *client.Client, file strin
 	return out, nil
 }
 
-// saveImported makes a profile the collection's, unless there is another and that was not to be changed.
+// saveImported makes a profile the collection's, unless there is another and that was not to be
+// changed.
 func saveImported(ctx context.Context, c *client.Client, m *profile.Merritt, i importing, out *Imported) (registry.Collection, error) {
 	before, err := c.Collection(ctx, m.Mnemonic)
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {

@@ -166,7 +166,8 @@ func readProfile(a *cli.App, file string) (*profile.Document, error) {
 	return doc, err
 }
 
-// readDocument reads a file of at most the size that a profile may have and a byte, or standard input for "-".
+// readDocument reads a file of at most the size that a profile may have and a byte, or standard
+// input for "-".
 func readDocument(a *cli.App, file string) (text []byte, err error) {
 	in := a.In
 	if file != "-" {

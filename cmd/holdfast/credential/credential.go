@@ -1,6 +1,8 @@
-// Package credential has the commands that set, list and remove credentials, for collections and subscriptions alike (Owner).
+// Package credential has the commands that set, list and remove credentials, for collections and
+// subscriptions alike (Owner).
 //
-// A secret comes from a file, standard input or an unechoed terminal, never from the command line, and is never printed.
+// A secret comes from a file, standard input or an unechoed terminal, never from the command line,
+// and is never printed.
 package credential
 
 import (

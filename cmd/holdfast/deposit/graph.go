@@ -29,7 +29,8 @@ func GraphCommand(a *cli.App) *cobra.Command {
 	return cli.WithHelp(helpTexts, cli.Group("graph", "Submit payloads that wait for each other", graphPrepareCommand(a), graphSealCommand(a), graphShowCommand(a)))
 }
 
-// graphFile is what `graph prepare` reads: the API's own form, whose nodes may name a file or folder beside it.
+// graphFile is what `graph prepare` reads: the API's own form, whose nodes may name a file or
+// folder beside it.
 type graphFile struct {
 	GraphID string      `json:"graph_id"`
 	Nodes   []graphNode `json:"nodes"`
@@ -64,7 +65,8 @@ func graphPrepareCommand(a *cli.App) *cobra.Command {
 	return a.ClientFlags(cmd)
 }
 
-// readGraph reads a graph file. A name that it does not know is a mistake that would change what is submitted.
+// readGraph reads a graph file. A name that it does not know is a mistake that would change what is
+// submitted.
 func readGraph(a *cli.App, name string) (graphFile, error) {
 	var g graphFile
 	var raw []byte
@@ -113,7 +115,8 @@ func prepareGraph(ctx context.Context, a *cli.App, g graphFile, key string, seal
 	return prepared(ctx, a, c, p, seal)
 }
 
-// takeAllBack removes what was sent for a graph that was not even asked for, also when the command is interrupted.
+// takeAllBack removes what was sent for a graph that was not even asked for, also when the command
+// is interrupted.
 func takeAllBack(ctx context.Context, c *client.Client, sent []string) error {
 	var errs []error
 	for _, upload := range sent {
@@ -124,7 +127,8 @@ func takeAllBack(ctx context.Context, c *client.Client, sent []string) error {
 	return errors.Join(errs...)
 }
 
-// sendNodes sends the payloads that are files and folders, and returns what it sent, also with an error.
+// sendNodes sends the payloads that are files and folders, and returns what it sent, also with an
+// error.
 func sendNodes(ctx context.Context, a *cli.App, c *client.Client, g graphFile) (r wire.GraphRequest, sent []string, err error) {
 	r.GraphID = g.GraphID
 	for _, n := range g.Nodes {
@@ -208,7 +212,8 @@ func sealGraph(ctx context.Context, a *cli.App, c *client.Client, id string) err
 	return nil
 }
 
-// noteCycle names the nodes that wait for each other by the keys that they were given. The error has their ids.
+// noteCycle names the nodes that wait for each other by the keys that they were given. The error
+// has their ids.
 func noteCycle(ctx context.Context, a *cli.App, c *client.Client, id string, err error) {
 	p := new(wire.Problem)
 	if !errors.As(err, &p) || len(p.Cycle) == 0 {
@@ -265,7 +270,8 @@ func showGraph(a *cli.App, g registry.GraphView) error {
 	return l.Print(a, cli.Whole(g.Items))
 }
 
-// graphCounts says how many items there are of each state, in the order in which the states are met.
+// graphCounts says how many items there are of each state, in the order in which the states are
+// met.
 func graphCounts(items []registry.WorkItem) string {
 	var order []registry.State
 	counts := map[registry.State]int64{}
@@ -282,7 +288,8 @@ func graphCounts(items []registry.WorkItem) string {
 	return strings.Join(parts, ", ")
 }
 
-// waitsFor names, by item, what is still to happen before it may start: nodes by key, items outside the graph by id.
+// waitsFor names, by item, what is still to happen before it may start: nodes by key, items outside
+// the graph by id.
 func waitsFor(g registry.GraphView) map[string][]string {
 	waits := map[string][]string{}
 	for _, e := range g.Edges {

@@ -1,8 +1,10 @@
 // Package deposit has the commands that bring something into Holdfast: submit, graph and upload.
 //
-// An interrupted upload goes on where it ended when the same command is given again. What the service refuses leaves no upload behind.
+// An interrupted upload goes on where it ended when the same command is given again. What the
+// service refuses leaves no upload behind.
 //
-// It does not judge what is submitted (package check does so offline), and it leaves the waiting to package progress.
+// It does not judge what is submitted (package check does so offline), and it leaves the waiting to
+// package progress.
 package deposit
 
 import (
@@ -113,7 +115,8 @@ func (s *submission) check() error {
 	return nil
 }
 
-// localIDsOf takes lists apart, which Merritt's depositors write with ; between identifiers, and leaves each once.
+// localIDsOf splits lists at the ; that Merritt's depositors write between identifiers, and leaves
+// each identifier once.
 func localIDsOf(given []string) []string {
 	var ids []string
 	for _, list := range given {
@@ -155,7 +158,8 @@ func submit(ctx context.Context, a *cli.App, args []string, s submission) error 
 			return exit.Interrupted
 		}
 		if err != nil {
-			// One refused payload does not keep the others from being submitted, but what cannot be reached is not asked again.
+			// One refused payload does not keep the others from being submitted. A service that
+			// cannot be reached is not asked again.
 			codes = append(codes, exit.Of(err))
 			if err := tellRefused(a, payload.Shown(arg), err); err != nil {
 				return err
@@ -243,8 +247,8 @@ func judged(ctx context.Context, a *cli.App, submit func() error) error {
 // judgePause is the time before the service is asked again for a verdict.
 const judgePause = time.Second
 
-// takeBack removes what was sent for a submission that was refused, so that nothing is left behind. After any other error
-// the submission may have been accepted, and the upload is its batch's.
+// takeBack removes what was sent for a submission that was refused, so that nothing is left behind.
+// After any other error the submission may have been accepted, and the upload is its batch's.
 func takeBack(ctx context.Context, a *cli.App, c *client.Client, upload string, err error) {
 	var refusal *wire.Problem
 	if upload == "" || !errors.As(err, &refusal) || refusal.Status >= http.StatusInternalServerError && refusal.Code != wire.CodeQuota {
@@ -255,8 +259,8 @@ func takeBack(ctx context.Context, a *cli.App, c *client.Client, upload string, 
 	}
 }
 
-// send uploads a payload, showing how far it is when that takes a while. What an earlier command has left unfinished is gone
-// on with.
+// send uploads a payload, and shows progress when that takes a while. It resumes an upload that an
+// earlier command left unfinished.
 func send(ctx context.Context, a *cli.App, c *client.Client, p *payload.Payload, collection string, digest *registry.Digest) (registry.Upload, error) {
 	s := progress.NewSending(a, p.Name, p.Size)
 	watching, stop := context.WithCancel(ctx)
@@ -281,7 +285,7 @@ func send(ctx context.Context, a *cli.App, c *client.Client, p *payload.Payload,
 	return upload, err
 }
 
-// errKept says that an upload was interrupted, and not for nothing.
+// errKept says that the service keeps what was sent of an interrupted upload.
 var errKept = errors.New("what was sent is kept for a week")
 
 // tellAccepted says under which id a payload is known.

@@ -1,5 +1,6 @@
-// Package events lists and follows what happened: the events of all items (`holdfast events`), and what people did and were refused
-// (`holdfast audit`). It also words what an event carries, for the histories of items.
+// Package events lists and follows what happened: the events of all items (`holdfast events`), and
+// what people did and were refused (`holdfast audit`). It also words what an event carries, for the
+// histories of items.
 package events
 
 import (
@@ -81,7 +82,8 @@ func feedRow(e registry.Event) []string {
 	}
 }
 
-// followEvents prints events as they come, a line each. Interrupted, it says how to go on without a gap.
+// followEvents prints events as they come, a line each. When it is interrupted, it prints the
+// command that goes on without a gap.
 func followEvents(ctx context.Context, a *cli.App, q registry.FeedQuery) error {
 	c, err := a.Connect()
 	if err != nil {

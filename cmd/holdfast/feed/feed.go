@@ -1,5 +1,5 @@
-// Package feed has the command `holdfast feed`: subscriptions, which forward events to webhooks and NSQ topics, with their progress
-// and credentials. Reading events oneself is package events.
+// Package feed has the command `holdfast feed`: subscriptions, which forward events to webhooks and
+// NSQ topics, with their progress and credentials. Reading events oneself is package events.
 package feed
 
 import (
@@ -54,7 +54,7 @@ func subscriptionRow(s registry.Subscription) []string {
 	return []string{s.Name, s.Target, filterText(s.Filter), strconv.FormatInt(s.Cursor, 10), registry.CountText(s.Behind), subscriptionState(s)}
 }
 
-// subscriptionState is how a subscription is, in a few words.
+// subscriptionState says in a few words how a subscription is doing.
 func subscriptionState(s registry.Subscription) string {
 	switch {
 	case s.Paused != nil:

@@ -1,5 +1,6 @@
-// Package hold adds, lists and removes holds, which keep items from starting their next step. It has the command `holdfast hold`, and
-// hold and release for the commands of items, batches, collections and the queue.
+// Package hold adds, lists and removes holds, which keep items from starting their next step. It
+// has the command `holdfast hold`, and hold and release for the commands of items, batches,
+// collections and the queue.
 package hold
 
 import (
@@ -113,7 +114,8 @@ func removeCommand(a *cli.App) *cobra.Command {
 	return a.ClientFlags(cmd)
 }
 
-// Remove removes a hold and says so. A key may be the beginning of an id. The error is registry.ErrNotFound when there is no such hold.
+// Remove removes a hold and says so. A key may be the beginning of an id. The error is
+// registry.ErrNotFound when there is no such hold.
 func Remove(ctx context.Context, a *cli.App, scope registry.HoldScope, key string) error {
 	c, err := a.Connect()
 	if err != nil {
@@ -168,8 +170,8 @@ func Commands(a *cli.App, scope registry.HoldScope) []*cobra.Command {
 	return []*cobra.Command{a.ClientFlags(hold), a.ClientFlags(release)}
 }
 
-// releaseOne releases the holds that are on one thing alone. A batch of a collection that releases one by one has one of
-// scope item.
+// releaseOne releases the holds that are on one thing alone. A batch of a collection that releases
+// one by one has one of scope item.
 func releaseOne(ctx context.Context, c *client.Client, scope registry.HoldScope, id string) error {
 	err := c.RemoveHold(ctx, scope, id, "")
 	if scope == registry.HoldBatch {
@@ -188,7 +190,7 @@ func releaseOne(ctx context.Context, c *client.Client, scope registry.HoldScope,
 
 // eachHold does the same for several ids. One that cannot be done does not keep the others from it.
 func eachHold(ctx context.Context, a *cli.App, scope registry.HoldScope, args []string, done string, do func(*client.Client, string) error) error {
-	ids, err := a.Ids(ctx, itemsOf(scope), args)
+	ids, err := a.IDs(ctx, itemsOf(scope), args)
 	if err != nil {
 		return err
 	}

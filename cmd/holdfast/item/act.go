@@ -17,7 +17,8 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// act is an act as it is asked on the command line: of items by their ids, or of all that match a query.
+// act is an act as it is asked on the command line: of items by their ids, or of all that match a
+// query.
 type act struct {
 	registry.Command
 	match string
@@ -115,7 +116,8 @@ func showMatches(ctx context.Context, a *cli.App, c *client.Client, q registry.Q
 	return total, nil
 }
 
-// confirmed asks an act of one item, and asks back when it has consequences.
+// confirmed carries out an act on one item. If the act has consequences, it shows them and asks
+// first.
 func confirmed(ctx context.Context, a *cli.App, c *client.Client, command registry.Command) (registry.WorkItem, error) {
 	it, err := c.Command(ctx, command)
 	p := new(wire.Problem)

@@ -39,7 +39,8 @@ func failuresCommand(a *cli.App) *cobra.Command {
 	return a.ClientFlags(cmd)
 }
 
-// ShowFailures prints the groups, and below them what puts each right and the command that requeues it.
+// ShowFailures prints the groups, and below them what puts each right and the command that requeues
+// it.
 func ShowFailures(ctx context.Context, a *cli.App, c *client.Client, none string, limit int, queries ...registry.Query) error {
 	l := cli.Lister[registry.FailureGroup]{None: none, Row: failureRow, Columns: failureColumns()}
 	type found struct {
@@ -86,7 +87,8 @@ func failureRow(g registry.FailureGroup) []string {
 	return []string{registry.CountText(g.Count), string(g.Stage), string(g.Class), title, terminal.TimeText(g.First), terminal.TimeText(g.Last), g.ItemID}
 }
 
-// within is text in lines that a terminal has room for, all but the first indented. What is no terminal gets one line.
+// within is text in lines that a terminal has room for, all but the first indented. What is no
+// terminal gets one line.
 func within(a *cli.App, text, indent string) string {
 	if most := terminal.Width(a.Out); most > 0 {
 		return strings.Join(terminal.Wrapped(text, most-len(indent), 0), "\n"+indent)

@@ -1,8 +1,9 @@
-// Package item has the command `holdfast item`: it lists, shows and steers jobs and batches. What it has for single items serves
-// batches, too (package batch).
+// Package item has the command `holdfast item`: it lists, shows and steers jobs and batches. What
+// it has for single items serves batches, too (package batch).
 //
-// An act on several items is asked one by one, and one refusal does not stop the rest; an act on all that match a query is one bulk item
-// of the service, which goes on without the command. The service alone decides which acts are allowed.
+// An act on several items is asked one by one, and one refusal does not stop the rest; an act on
+// all that match a query is one bulk item of the service, which goes on without the command. The
+// service alone decides which acts are allowed.
 package item
 
 import (
@@ -66,9 +67,9 @@ func steering(a *cli.App) []*cobra.Command {
 	}
 }
 
-// Apply asks the same act of several items. One that refuses does not keep the others from it.
+// Apply asks the same act of several items. An item that refuses does not keep the others from it.
 func Apply(ctx context.Context, a *cli.App, args []string, command registry.Command) error {
-	ids, err := a.Ids(ctx, "", args)
+	ids, err := a.IDs(ctx, "", args)
 	if err != nil {
 		return err
 	}

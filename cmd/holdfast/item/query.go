@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Filter is what a list is narrowed by: words of the query language, and flags for those who like them better.
+// Filter narrows a list: by words of the query language, and by flags for those who prefer them.
 type Filter struct {
 	terms []registry.Term // of the flags
 }

@@ -97,7 +97,7 @@ func Facts(it registry.WorkItem) *terminal.Facts {
 	} else {
 		f.Add("error", progress.Classed(it.Note, it.ErrorClass))
 	}
-	f.Add("ark", progress.ArkOf(it))
+	f.Add("ark", progress.ARKOf(it))
 	if object, ok := registry.ObjectSpecIn(it.Spec); ok {
 		f.Add("asked", object.Text())
 	}

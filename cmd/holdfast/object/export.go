@@ -40,7 +40,7 @@ func exportCommand(a *cli.App) *cobra.Command {
 	return a.ClientFlags(cmd)
 }
 
-// export is what is to be written where, and what has been.
+// export is one export: what to write and where, and how much of it is there.
 type export struct {
 	id      string
 	version int
@@ -50,7 +50,7 @@ type export struct {
 	tar     bool
 	agent   string // who writes it, for its note
 
-	elsewhere func(path, storage string, because error) // is told that a file is damaged in other storages
+	elsewhere func(path, storage string, because error) // called for a file that is damaged in other storages
 
 	files int64 // that are there in the end
 	bytes int64 // of them
@@ -146,10 +146,12 @@ func (x *export) parcel(ctx context.Context, c *client.Client, o registry.Object
 	return parcel.New(ctx, o, n.Version, from.files, reader, parcel.Options{Bag: n.Bag, System: n.System, At: n.At, Agent: n.Agent})
 }
 
-// ahead is up to what size a file is compared before its first byte goes where none can be taken back.
+// ahead is up to what size a file is compared before its first byte goes to a stream, which takes
+// nothing back.
 const ahead = 32 << 20
 
-// toStream writes the tar to w. What breaks off is no tar: its end is missing.
+// toStream writes the tar to w. A tar that breaks off has no end, so that nobody takes it for
+// whole.
 func (x *export) toStream(ctx context.Context, c *client.Client, o registry.Object, w io.Writer) error {
 	n := x.note(o)
 	p, err := x.parcel(ctx, c, o, n)
@@ -187,7 +189,8 @@ func (x *export) counted(e parcel.Entry) {
 	}
 }
 
-// note is what a new export is. The version is named, so that one that is recorded meanwhile does not mix in.
+// note is what a new export is. The version is named, so that one that is recorded meanwhile does
+// not mix in.
 func (x *export) note(o registry.Object) exportNote {
 	n := exportNote{ObjectID: o.ID, Version: x.version, Bag: x.bag, Tar: x.tar, System: x.system, At: time.Now().UTC().Truncate(time.Second), Agent: x.agent}
 	if n.Version == 0 {
@@ -241,7 +244,8 @@ func (r *remote) storages() (names []string) {
 	return names
 }
 
-// judgedLater leaves it to the parcel to compare digests, which does it in words for a stored file.
+// judgedLater hides the client's digest errors: package parcel compares digests itself, and says
+// which stored file is wrong.
 type judgedLater struct{ *client.Content }
 
 // Read implements io.Reader.
@@ -253,7 +257,7 @@ func (r judgedLater) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// publish gives what is written under a draft's name its own, unless something has that name.
+// publish gives a finished draft its name. The error is fs.ErrExist when something has that name.
 func publish(root *os.Root, draft, name string) error {
 	err := root.Link(draft, name)
 	switch {

@@ -29,8 +29,8 @@ const (
 	partPrefix = ".holdfast-part-"
 )
 
-// toFolder writes the files into the folder. A file has its name when all of it is there, right and on the disk. Of a bag bagit.txt comes
-// last: what has none is no bag.
+// toFolder writes the files into the folder. A file gets its name when it is complete, right and on
+// the disk. The bagit.txt of a bag comes last, since a folder without it is no bag.
 func (x *export) toFolder(ctx context.Context, c *client.Client, o registry.Object) (err error) {
 	if err := os.MkdirAll(x.out, 0o755); err != nil {
 		return err
@@ -156,7 +156,8 @@ func stillRight(ctx context.Context, root *os.Root, e parcel.Entry) (err error) 
 	return err
 }
 
-// bring fetches the bytes of a part that are not there yet. What is there of it is read again: a power cut may have spoilt it.
+// bring fetches the bytes of a part that are not there yet. What is there of it is read again: a
+// power cut may have spoilt it.
 func bring(ctx context.Context, root *os.Root, part string, e parcel.Entry) (err error) {
 	file, err := root.OpenFile(part, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -199,8 +200,8 @@ func resumeAt(ctx context.Context, file *os.File, e parcel.Entry, offset int64) 
 	return e.Copy(ctx, file, io.NewSectionReader(file, 0, offset), offset)
 }
 
-// settle makes the names in all folders durable, removes what is left of parts, and counts: a file system that takes two names for one
-// would otherwise be believed to have both.
+// settle syncs all folders, removes leftover parts and counts the files. A file system that takes
+// two names for one would otherwise be believed to have both.
 func (x *export) settle(root *os.Root, want int64) error {
 	got := int64(0)
 	err := fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {

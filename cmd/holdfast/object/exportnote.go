@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// exportNote says what is being written in a place. It lies there until all of it is: so what is beside it was written by an export of
-// exactly this, and the next run goes on with it.
+// exportNote says what an export writes in a place. It lies there until the export is complete.
+// What lies beside it comes from an export of exactly this, and the next run resumes it.
 type exportNote struct {
 	ObjectID string    `json:"object_id"`
 	Version  int       `json:"version"`
@@ -38,8 +38,9 @@ type claim struct {
 	file *os.File
 }
 
-// claim takes the place that the note of this name stands for. Without a note, or with an empty one, which is what a kill in the very
-// beginning leaves, empty has to agree that nothing is there.
+// claim locks the place of an export by its note, and writes the note if there is none. Before
+// that, empty must agree that nothing is there. A kill in the very beginning leaves an empty note,
+// which counts as none.
 func (x *export) claim(o registry.Object, root *os.Root, name string, empty func() error) (_ *claim, err error) {
 	_, err = root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {

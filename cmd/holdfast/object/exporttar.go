@@ -15,8 +15,9 @@ import (
 	"github.com/holdfast/holdfast/web/client"
 )
 
-// toTar writes the files as one tar, which has its name when all of it is there, right and on the disk. Until then it lies beside
-// that name, .NAME.holdfast-part, and what of it is right is gone on with, down to the byte.
+// toTar writes the files as one tar. The tar gets its name when it is complete, right and on the
+// disk. Until then it lies beside that name as .NAME.holdfast-part; a later run keeps what is right
+// of it, to the byte, and continues there.
 func (x *export) toTar(ctx context.Context, c *client.Client, o registry.Object) (err error) {
 	name := filepath.Base(filepath.Clean(x.out))
 	root, err := os.OpenRoot(filepath.Dir(filepath.Clean(x.out)))

@@ -1,8 +1,8 @@
-// Package object has the command `holdfast object`: preserved objects, what is recorded of them, their verification, export,
-// restore, audit and deletion; and `holdfast receipt-keys`.
+// Package object has the command `holdfast object`: preserved objects, what is recorded of them,
+// their verification, export, restore, audit and deletion; and `holdfast receipt-keys`.
 //
-// A file that is written has its name only when all of it is there, right and on the disk. An interrupted export or download goes on
-// where it ended when the same command is given again.
+// A file that is written has its name only when all of it is there, right and on the disk. An
+// interrupted export or download goes on where it ended when the same command is given again.
 //
 // Package parcel lays out what an export has; the service reads the storages.
 package object

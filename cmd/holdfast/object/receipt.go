@@ -87,7 +87,8 @@ func fetchReceipt(ctx context.Context, a *cli.App, id string, version int, out s
 	return err
 }
 
-// writeWhole lets write write to standard output, or to a new file, which is there when all of it is, and else not.
+// writeWhole calls write with standard output, or with a new file out. If anything fails, it
+// removes the file.
 func writeWhole(a *cli.App, out string, write func(io.Writer) error) (err error) {
 	if out == "" {
 		return write(a.Out)

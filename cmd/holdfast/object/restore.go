@@ -88,7 +88,8 @@ func restoreObject(ctx context.Context, a *cli.App, x restore) error {
 	return err
 }
 
-// awaitRestore waits until nothing more happens to a restore by itself, which must be because it is ready.
+// awaitRestore waits until a restore is ready. It fails when the restore ends otherwise, or is
+// held.
 func awaitRestore(ctx context.Context, a *cli.App, c *client.Client, r registry.Restoration) (registry.Restoration, error) {
 	if r.Status == registry.RestoreReady {
 		return r, nil

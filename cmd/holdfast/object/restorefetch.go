@@ -30,8 +30,9 @@ func freeFile(name string) error {
 	return nil
 }
 
-// fetchRestored brings what was restored to a file, which has its name when all of it is there, right and on the disk. Until then it lies
-// beside that name, in a part that bears the digest of what it is to become: so what is there of it is a part of just that, and is gone on with.
+// fetchRestored downloads a restored object to a file. The file gets its name when it is complete,
+// right and on the disk. Until then it lies beside that name, in a part named by the digest of the
+// whole, so that a later run resumes the right one.
 func fetchRestored(ctx context.Context, a *cli.App, c *client.Client, r registry.Restoration, out string) (err error) {
 	out = filepath.Clean(out)
 	root, err := os.OpenRoot(filepath.Dir(out))
@@ -117,7 +118,8 @@ func (f *fetching) look() error {
 	return err
 }
 
-// rest fetches what is missing, over as many connections as it takes, as long as each brings something.
+// rest fetches what is missing, over as many connections as it takes, as long as each brings
+// something.
 func (f *fetching) rest(ctx context.Context) error {
 	for f.have < f.restored.SizeBytes {
 		before := f.have

@@ -69,8 +69,8 @@ func (v *verification) text() string {
 	return text
 }
 
-// code is 1 when anything is damaged, whatever else happened: that is what somebody has to see to first. What was not compared with
-// the record is to be verified again.
+// code is 1 when anything is damaged, whatever else happened: that is what somebody has to see to
+// first. What was not compared with the record is to be verified again.
 func (v *verification) code() exit.Code {
 	if v.damaged > 0 {
 		return exit.Failed
@@ -95,8 +95,8 @@ func verifyCommand(a *cli.App) *cobra.Command {
 	return a.ClientFlags(cmd)
 }
 
-// verifyObjects checks objects one after the other and says of each at once what it found: with many, the first is done long
-// before the last.
+// verifyObjects checks objects one after the other and says of each at once what it found: with
+// many, the first is done long before the last.
 func verifyObjects(ctx context.Context, a *cli.App, ids []string, whole bool) error {
 	c, err := a.Connect()
 	if err != nil {

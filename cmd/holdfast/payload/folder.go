@@ -15,8 +15,9 @@ import (
 	"github.com/holdfast/holdfast/intake"
 )
 
-// Folder is a folder that is sent as a tar file, which is made while it is sent. The same names, bytes and
-// times give the same tar file, whoever owns them and wherever they lie: so the same folder is recognised as the same content.
+// Folder is a folder that is sent as a tar file, which is made while it is sent. The same names,
+// bytes and times give the same tar file, whoever owns them and wherever they lie: so the same
+// folder is recognised as the same content.
 type Folder struct {
 	root    *os.Root
 	entries []tarEntry
@@ -36,8 +37,8 @@ type tarEntry struct {
 // tarTrailer ends a tar file: two blocks of zeros.
 const tarTrailer = 1024
 
-// OpenFolder reads the names and sizes in a folder, in sorted order. The error joins one for every entry that cannot be
-// sent: links, devices, sockets and pipes. Nothing is sent then.
+// OpenFolder reads the names and sizes in a folder, in sorted order. The error joins one for every
+// entry that cannot be sent: links, devices, sockets and pipes. Nothing is sent then.
 func OpenFolder(dir string) (_ *Folder, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -141,8 +142,8 @@ func (f *Folder) bag() bool {
 	return top.Bag()
 }
 
-// send writes the tar file to w, from the beginning. It ends early when ctx does, and with errChanged when a file no
-// longer has the size that it had.
+// send writes the tar file to w, from the beginning. It ends early when ctx does, and with
+// errChanged when a file no longer has the size that it had.
 func (f *Folder) send(ctx context.Context, w io.Writer) error {
 	t := tar.NewWriter(w)
 	for _, e := range f.entries {
@@ -189,7 +190,7 @@ func (f *Folder) reader(ctx context.Context) io.ReadCloser {
 	return s
 }
 
-// readerAt is reader from an offset on: what lies before is made, too, and thrown away.
+// readerAt is reader from an offset on. It makes what lies before, too, and throws it away.
 func (f *Folder) readerAt(ctx context.Context, offset int64) (io.ReadCloser, error) {
 	r := f.reader(ctx)
 	if _, err := io.CopyN(io.Discard, r, offset); err != nil {

@@ -70,7 +70,8 @@ func TestFolderTar_HoldsTheFolder(t *testing.T) {
 	}
 }
 
-// The same files with the same times give the same bytes, so that they are recognised: whoever owns them, wherever they lie.
+// The same files with the same times give the same bytes, so that they are recognised: whoever owns
+// them, wherever they lie.
 func TestFolderTar_IsDeterministic(t *testing.T) {
 	one, other := t.TempDir(), t.TempDir()
 	clitest.WriteDeposit(t, one)

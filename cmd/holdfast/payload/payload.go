@@ -1,8 +1,8 @@
-// Package payload looks at what somebody wants to submit: an address, a file, or a folder, which is sent as a tar file that is made
-// while it is sent.
+// Package payload looks at what somebody wants to submit: an address, a file, or a folder, which is
+// sent as a tar file that is made while it is sent.
 //
-// The same folder gives the same tar file, byte for byte, wherever it lies and whoever owns it. Nothing is sent, and no content is read,
-// before all of it has been looked at.
+// The same folder gives the same tar file, byte for byte, wherever it lies and whoever owns it.
+// Nothing is sent, and no content is read, before all of it has been looked at.
 //
 // It knows neither the service nor what a payload's content must be: packages deposit and check do.
 package payload
@@ -36,18 +36,20 @@ type Payload struct {
 	URL    string               // of what is fetched by the service; "" for what is sent
 	Folder bool
 	Size   int64 // bytes to send
-	// modified is when a file was last changed; nil of all else.
+	// Modified is when a file was last changed; nil of all else.
 	Modified *time.Time
-	// print tells the payload from others of its name and size, as well as can be told without reading it.
+	// Fingerprint tells the payload from others of its name and size, as well as that works without
+	// reading it.
 	Fingerprint string
 	Open        func(ctx context.Context, offset int64) (io.ReadCloser, error)
-	// release lets go what the payload holds; never nil.
+	// Release lets go what the payload holds; never nil.
 	Release func() error
 }
 
 func nothing() error { return nil }
 
-// Of looks at what is to be submitted, without sending anything: an address, a file or a folder.
+// Of looks at an address, a file or a folder that is to be submitted. It sends nothing. Call
+// Release when done.
 func Of(arg string, typ registry.PayloadType) (*Payload, error) {
 	if isAddress(arg) {
 		return &Payload{Name: Shown(arg), Type: typ, URL: arg, Release: nothing}, nil
@@ -65,7 +67,8 @@ func Of(arg string, typ registry.PayloadType) (*Payload, error) {
 	return nil, exit.Fix(fmt.Errorf("submit %s: %w", arg, ErrNotAFile), "copy its content into a file and submit that")
 }
 
-// Shown is a payload as messages name it: as it was given, but for what must not stand there. The service refuses the address.
+// Shown is a payload as messages name it: as it was given, without the password that an address may
+// hold.
 func Shown(arg string) string {
 	if u, err := url.Parse(arg); isAddress(arg) && (err != nil || u.User != nil) {
 		return source.Redact(arg)
@@ -73,8 +76,8 @@ func Shown(arg string) string {
 	return arg
 }
 
-// isAddress says whether arg is an address, rather than a path. Whether it is one that can be fetched is for the service
-// to say.
+// isAddress says whether arg is an address, rather than a path. Whether it is one that can be
+// fetched is for the service to say.
 func isAddress(arg string) bool {
 	scheme, _, found := strings.Cut(arg, "://")
 	return found && scheme != "" && strings.Trim(strings.ToLower(scheme), "abcdefghijklmnopqrstuvwxyz0123456789+.-") == ""
@@ -99,7 +102,8 @@ func filePayload(path string, typ registry.PayloadType, info fs.FileInfo) (*Payl
 	}, nil
 }
 
-// fingerprint is a digest of where something lies and of the names, sizes and times of what is in it.
+// fingerprint is a digest of where something lies and of the names, sizes and times of what is in
+// it.
 func fingerprint(path string, each func(add func(name string, size int64, modified time.Time))) (string, error) {
 	full, err := filepath.Abs(path)
 	if err != nil {

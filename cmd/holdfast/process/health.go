@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast/holdfast/web/webserver"
 )
 
-// healthTimeout is how long a service may take to say that it is well.
+// healthTimeout is how long a service may take to answer.
 const healthTimeout = 5 * time.Second
 
 // HealthCommand returns the command `holdfast health`.
@@ -55,7 +55,7 @@ func askHealth(ctx context.Context, a *cli.App) error {
 	return nil
 }
 
-// healthAddress is whom to ask, and how it is known by TLS.
+// healthAddress returns the address to ask, and how to verify its certificate.
 func healthAddress(a *cli.App) (string, *tls.Config, error) {
 	defaults := config.Default()
 	defaults.Listen = "" // so as to see whether it is set

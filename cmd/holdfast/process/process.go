@@ -1,8 +1,9 @@
-// Package process has the commands that run Holdfast, or work on its database and storages without a service: up, the roles registry,
-// worker and broker, and migrate, storage and health.
+// Package process has the commands that run Holdfast, or work on its database and storages without
+// a service: up, the roles registry, worker and broker, and migrate, storage and health.
 //
-// A process that is told to stop puts down what is under way and ends with code 0. Package cmd/node assembles it; this package turns the
-// environment (cmd/config) and the flags into cmd/node's options.
+// A process that is told to stop puts down what is under way and ends with code 0. Package cmd/node
+// assembles it; this package turns the environment (cmd/config) and the flags into cmd/node's
+// options.
 package process
 
 import (
@@ -34,7 +35,7 @@ func attend(ctx context.Context, a *cli.App, n *node.Node) error {
 	return errors.Join(failed, n.Close()) //nolint:contextcheck // it drains although ctx is over, within its own grace period
 }
 
-// common is what every process is told.
+// common makes the options of all processes.
 func common(a *cli.App, c config.Config) node.Common {
 	return node.Common{
 		Listen: c.Listen, Version: a.Version, Grace: time.Duration(c.Grace),

@@ -21,8 +21,8 @@ import (
 // startWait is how long a role waits at its start for services that do not answer.
 const startWait = 30 * time.Second
 
-// The production roles. Each prints one line of key=value words when it is ready, which scripts wait for, and then runs until
-// it is told to stop.
+// The production roles. Each prints one line of key=value words when it is ready, which scripts
+// wait for, and then runs until it is told to stop.
 
 // RegistryCommand returns the command `holdfast registry`.
 func RegistryCommand(a *cli.App) *cobra.Command {
@@ -148,8 +148,8 @@ func waitFlag(cmd *cobra.Command, wait *time.Duration) {
 	cmd.Flags().DurationVar(wait, "wait", startWait, "how long to wait at start for services that do not answer")
 }
 
-// runRole reads the configuration, starts a process by it and attends to it. One that is told to stop before it is ready has
-// nothing to put down.
+// runRole reads the configuration, starts a process by it and attends to it. One that is told to
+// stop before it is ready has nothing to put down.
 func runRole(
 	ctx context.Context, a *cli.App, name string, serve []registry.Stage, wait time.Duration, listen string, required []string,
 	begin func(context.Context, config.Config, node.Common, node.Work) (*node.Node, error),

@@ -17,10 +17,10 @@ import (
 	"github.com/holdfast/holdfast/web/webserver"
 )
 
-// work is what every process with workers is told.
+// work makes the options of processes with workers.
 func work(a *cli.App, c config.Config, template mint.Template) node.Work {
 	return node.Work{
-		Sources: sources(c), Template: template, EZID: names(a, c), TopicPrefix: c.TopicPrefix, Policy: c.Worker,
+		Sources: sources(c), Template: template, EZID: ezidClient(a, c), TopicPrefix: c.TopicPrefix, Policy: c.Worker,
 		ClamdAddr: c.ClamdAddr, Siegfried: siegfried.Options{URL: c.SiegfriedURL},
 		StagingFull: c.StagingFull.Share(), StagingFullUnestimated: c.StagingFullUnestimated.Share(),
 		UnknownSize: int64(c.UnknownSize), StagingReserve: int64(c.StagingReserve),
@@ -37,7 +37,7 @@ func work(a *cli.App, c config.Config, template mint.Template) node.Work {
 	}
 }
 
-// web says how browsers are met.
+// web makes the options for browsers: TLS, sessions and sign-in.
 func web(c config.Config) node.Web {
 	roots, _ := webserver.Trust(c.CAFile) // Load has checked it
 	w := node.Web{
@@ -56,7 +56,7 @@ func web(c config.Config) node.Web {
 	return w
 }
 
-// mails says how people are told by mail.
+// mails makes the options for mail.
 func mails(c config.Config) node.Mail {
 	m := node.Mail{
 		On: c.MailFrom != "", Link: c.MailURL,
@@ -71,8 +71,8 @@ func mails(c config.Config) node.Mail {
 	return m
 }
 
-// names is where names are kept beside the Registry, nil when that is nowhere.
-func names(a *cli.App, c config.Config) *ezid.Client {
+// ezidClient returns the client of the EZID service, nil when none is configured.
+func ezidClient(a *cli.App, c config.Config) *ezid.Client {
 	if c.EZIDURL == "" {
 		return nil
 	}
@@ -80,7 +80,7 @@ func names(a *cli.App, c config.Config) *ezid.Client {
 	return client
 }
 
-// sources says how what depositors name is fetched.
+// sources makes the options for fetching what depositors name.
 func sources(c config.Config) node.Sources {
 	keys, _ := seal.Parse(c.SecretKey) // Load has checked it
 	return node.Sources{

@@ -72,8 +72,9 @@ func runUp(ctx context.Context, a *cli.App, dir, listen, paused string) error {
 	return attend(ctx, a, n)
 }
 
-// greet says where it is, in two lines that scripts wait for. A link that makes somebody an admin is shown to a person only: what a
-// service manager or a container prints is kept for everybody to read.
+// greet prints the address in two lines that scripts wait for. It shows the sign-in link to a
+// terminal only: the link makes somebody an admin, and what a service manager or a container prints
+// is kept for everybody to read.
 func greet(ctx context.Context, a *cli.App, n *node.Node, dir string) error {
 	way := "Sign in:    holdfast login --dir " + node.ShellWord(dir)
 	if terminal.IsTerminal(a.Out) {

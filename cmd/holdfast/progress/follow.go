@@ -1,7 +1,8 @@
-// Package progress follows batches, jobs and uploads, shows how far they are, and says what became of them. It has the command
-// `holdfast watch`.
+// Package progress follows batches, jobs and uploads, shows how far they are, and says what became
+// of them. It has the command `holdfast watch`.
 //
-// Following only asks: when it is interrupted, or the service is away for longer than Patience, the work goes on without it.
+// Following only asks: when it is interrupted, or the service is away for longer than Patience, the
+// work goes on without it.
 //
 // It does not know what is submitted or how; package deposit does.
 package progress
@@ -38,12 +39,13 @@ const (
 	PollMost  = time.Second
 )
 
-// Patience is how long the service may be away (started again, moved) before following it is given up. The work goes on
-// without us.
+// Patience is how long the service may be away (started again, moved) before following it is given
+// up. The work goes on without us.
 const Patience = time.Minute
 
-// Follow shows how far the targets are until nothing more will happen to them by itself: each is settled, or all that is
-// left of it is held. It returns the last that was seen of each, and an error when ctx ended or the service stayed away.
+// Follow shows how far the targets are until nothing more will happen to them by itself: each is
+// settled, or all that is left of it is held. It returns the last that was seen of each, and an
+// error when ctx ended or the service stayed away.
 func Follow(ctx context.Context, a *cli.App, c *client.Client, targets []Target) ([]registry.BatchProgress, error) {
 	begun := time.Now()
 	screen := terminal.NewDisplay(a.Err, a.Quiet || a.JSON)

@@ -21,7 +21,8 @@ import (
 // watching is a program that has no command but `watch`.
 var watching = clitest.Commands(func(a *cli.App) []*cobra.Command { return []*cobra.Command{WatchCommand(a)} })
 
-// A service that is away for a moment does not end the waiting: the work goes on without those who watch it.
+// A service that is away for a moment does not end the waiting: the work goes on without those who
+// watch it.
 func TestWatch_OutlivesAnOutage(t *testing.T) {
 	var polls atomic.Int64
 	mux := http.NewServeMux()

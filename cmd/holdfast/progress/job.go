@@ -32,7 +32,7 @@ func eachJob(ctx context.Context, c *client.Client, t Target, yield func(registr
 // jobOf is what has become of a job by now.
 func jobOf(it registry.WorkItem) registry.JobResult {
 	j := registry.JobResult{
-		ItemID: it.ID, Row: it.Row, Line: it.Line, Name: it.Name, State: it.State, NextTry: it.NextTry, ARK: ArkOf(it), LocalIDs: SpecOf(it).LocalIDs,
+		ItemID: it.ID, Row: it.Row, Line: it.Line, Name: it.Name, State: it.State, NextTry: it.NextTry, ARK: ARKOf(it), LocalIDs: SpecOf(it).LocalIDs,
 		Error: it.Note, Class: it.ErrorClass,
 	}
 	_ = json.Unmarshal(it.Results["version"], &j.Version) // absent, or for people to look up elsewhere
@@ -42,8 +42,8 @@ func jobOf(it registry.WorkItem) registry.JobResult {
 	return j
 }
 
-// ArkOf is the ARK that an item has by now, or "".
-func ArkOf(it registry.WorkItem) string {
+// ARKOf is the ARK that an item has by now, or "".
+func ARKOf(it registry.WorkItem) string {
 	var id registry.Identity
 	_ = json.Unmarshal(it.Results["ark"], &id) // what cannot be read is not shown
 	return id.ARK

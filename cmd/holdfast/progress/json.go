@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// The lines that --json prints while something is submitted or followed. Readers must tolerate fields that they do not
-// know (docs/commands.md, basics).
+// The lines that --json prints while something is submitted or followed. Readers must tolerate
+// fields that they do not know (docs/commands.md, basics).
 
 type statusLine struct {
 	MessageType string         `json:"message_type"` // status

@@ -18,7 +18,7 @@ type Entry struct {
 	Payload   string // what was submitted; "" when it is only watched
 	Target    Target
 	Duplicate bool
-	NoMail    bool // its addresses are told nothing
+	NoMail    bool // no report is mailed: the service has no mail server
 }
 
 // TargetsOf returns the targets of entries, in order.
@@ -30,7 +30,8 @@ func TargetsOf(entries []Entry) []Target {
 	return targets
 }
 
-// Await follows entries to their end and says what became of them. Codes are of payloads that were not even accepted.
+// Await follows entries to their end and prints what became of them. codes are the exit codes of
+// payloads that were refused before.
 func Await(ctx context.Context, a *cli.App, c *client.Client, entries []Entry, codes []exit.Code) error {
 	seen, err := Follow(ctx, a, c, TargetsOf(entries))
 	if err != nil {

@@ -31,7 +31,7 @@ const sendingEvery = 500 * time.Millisecond
 // Reached notes how many bytes have been sent.
 func (s *Sending) Reached(offset int64) { s.sent.Store(offset) }
 
-// Troubled tells of what keeps the upload from going on, once until it goes on.
+// Troubled calls tell when the upload has stalled, once until it moves again.
 func (s *Sending) Troubled(tell func()) {
 	if at := s.sent.Load() + 1; s.told.Swap(at) != at {
 		tell()
@@ -41,7 +41,8 @@ func (s *Sending) Troubled(tell func()) {
 // Any says whether anything has been sent.
 func (s *Sending) Any() bool { return s.sent.Load() > 0 }
 
-// Watch shows how far the upload is until ctx ends. What is sent within a moment is not shown at all.
+// Watch shows how far the upload is until ctx ends. It does not show an upload that ends within a
+// moment.
 func (s *Sending) Watch(ctx context.Context) {
 	tick := time.NewTicker(sendingEvery)
 	defer tick.Stop()

@@ -22,8 +22,8 @@ type sample struct {
 	value int64
 }
 
-// add notes the value at a time, and returns the rate a second over the last ten seconds, 0 when it cannot be told. A
-// value that shrank (a file that was begun again) begins the measurement anew.
+// add notes the value at a time, and returns the rate a second over the last ten seconds, 0 when it
+// cannot be told. A value that shrank (a file that was begun again) begins the measurement anew.
 func (m *meter) add(at time.Time, value int64) float64 {
 	if n := len(m.samples); n > 0 && value < m.samples[n-1].value {
 		m.samples = nil
@@ -155,7 +155,8 @@ func (v view) transfer() []string {
 	return parts
 }
 
-// DoneOf is a done part of a total. The total is left out while it is not final, and never shown below the part.
+// DoneOf is a done part of a total. The total is left out while it is not final, and never shown
+// below the part.
 func DoneOf(done, total int64, final bool, text func(int64) string) string {
 	if !final {
 		return text(done)

@@ -48,7 +48,7 @@ func orphansCommand(a *cli.App) *cobra.Command {
 	return a.ClientFlags(cmd)
 }
 
-// orphans looks first and asks then, unless it was told not to.
+// orphans searches. With Remove it shows what it would remove and asks first, unless yes is set.
 func orphans(ctx context.Context, a *cli.App, r wire.OrphanRequest, yes bool) error {
 	c, err := a.Connect()
 	if err != nil {
@@ -76,7 +76,7 @@ func orphans(ctx context.Context, a *cli.App, r wire.OrphanRequest, yes bool) er
 	return printOrphans(a, report)
 }
 
-// searchOrphans has a search made, and waits for it.
+// searchOrphans starts a search and waits for its end.
 func searchOrphans(ctx context.Context, a *cli.App, c *client.Client, r wire.OrphanRequest) (report registry.OrphanReport, err error) {
 	it, err := c.SearchOrphans(ctx, r)
 	if err != nil {

@@ -1,7 +1,8 @@
-// Package queue has the command `holdfast queue`, by which operators see what waits and runs, pause, drain, stop accepting
-// submissions, and search for orphaned data.
+// Package queue has the command `holdfast queue`, by which operators see what waits and runs,
+// pause, drain, stop accepting submissions, and search for orphaned data.
 //
-// The queue is the Registry's. Package queue of the module, which carries wake-ups over NSQ, is another one.
+// The queue is the Registry's. Package queue of the module, which carries wake-ups over NSQ, is
+// another one.
 package queue
 
 import (
@@ -188,7 +189,8 @@ func drainCommand(a *cli.App) *cobra.Command {
 	return a.ClientFlags(cmd)
 }
 
-// drain pauses the queue and waits until nothing runs. However the waiting ends, the queue stays paused.
+// drain pauses the queue and waits until nothing runs. However the waiting ends, the queue stays
+// paused.
 func drain(ctx context.Context, a *cli.App, reason string, timeout time.Duration) error {
 	c, err := a.Connect()
 	if err != nil {
@@ -219,7 +221,8 @@ func drain(ctx context.Context, a *cli.App, reason string, timeout time.Duration
 	return fmt.Errorf("%w; the queue stays paused", err)
 }
 
-// untilIdle waits until nothing runs, telling how much does. A service that is away for a while is asked again.
+// untilIdle waits until nothing runs, telling how much does. A service that is away for a while is
+// asked again.
 func untilIdle(ctx context.Context, a *cli.App, c *client.Client) (running int64, err error) {
 	told := int64(-1)
 	heard := time.Now()

@@ -8,14 +8,15 @@ import (
 	"time"
 )
 
-// Picture is what is to be seen: a line that says how far something is, and what is going on just now.
+// Picture is what a Display shows: one line of progress, and the names of what is running for below
+// it.
 type Picture struct {
 	Line  string
 	Below []string
 }
 
-// Display shows how far something is. show is called often and draws as it sees fit; done is called once, at the end,
-// and leaves the screen fit for what comes after.
+// Display shows progress. Call Show often; it draws when it sees fit. Call Done once, at the end:
+// it leaves the screen fit for what comes after.
 type Display interface {
 	Show(now time.Time, p Picture)
 	Done(now time.Time, p Picture)
@@ -65,7 +66,7 @@ func (p *plain) Done(_ time.Time, pic Picture) {
 	}
 }
 
-// A display that cannot be written is no reason to end what it shows.
+// A failed write is ignored: the work matters more than its display.
 func (p *plain) write(pic Picture) {
 	p.line = pic.Line
 	_, _ = fmt.Fprintln(p.w, pic.Line)

@@ -2,8 +2,9 @@ package terminal
 
 import "github.com/holdfast/holdfast/registry"
 
-// The length of an id, and of the part of it that tables print where there is no room for all. That part is a moment to less
-// than a microsecond, which one process gives to one id only; the rest is chance.
+// IDLength is the length of an id. shownID is the length of its beginning, which narrow tables
+// print. The beginning is a time to less than a microsecond, which one process uses once; the rest
+// is random.
 const (
 	IDLength = 36
 	shownID  = 18

@@ -7,28 +7,31 @@ import (
 	"strings"
 )
 
-// Column is one column of a table. What a terminal is too narrow for is shown in fewer columns, in this order: text goes
-// below its row, ids lose their ends, columns that can be spared are left out, and others are shortened.
+// Column is one column of a table. A table that is too wide for the terminal is narrowed in this
+// order: text goes below its row, ids lose their ends, columns that can be spared are left out, and
+// flexible ones are shortened.
 type Column struct {
 	Name  string
 	Right bool // numbers
-	ID    bool // an item's id: what is left of it is still enough to name the item by
+	ID    bool // an item's id, whose beginning is enough to name the item
 	Flex  bool // may be shortened to fit the terminal; identifiers may not, for they are copied
-	Below int  // above 0: text, which goes below its row, in as many lines at most
-	Spare int  // above 0: left out on a terminal that is too narrow for all, the highest first
+	Below int  // above 0: text that may go below its row, in at most this many lines
+	Spare int  // above 0: left out when there is no room for all columns, the highest first
 }
 
-// tableBuffer is how many rows a table looks at to find its widths; later rows follow, and may stick out.
+// tableBuffer is how many rows a table looks at to find its widths; later rows follow, and may
+// stick out.
 const tableBuffer = 500
 
-// flexLeast is what a column is not shortened below. Rather than shorten one below flexGood, spare columns are left out.
+// No column becomes narrower than flexLeast. Spare columns are left out before any becomes narrower
+// than flexGood.
 const (
 	flexLeast = 8
 	flexGood  = 16
 )
 
-// table writes aligned rows for people. Rows beyond the first few hundred are written as they come, so a table may have
-// any length.
+// Table writes aligned rows for people. It writes rows beyond the first few hundred as they come,
+// so it may have any length.
 type table struct {
 	w       *bufio.Writer
 	limit   int // columns of the terminal; 0: no limit
@@ -172,7 +175,7 @@ func (t *table) leaveOut() bool {
 	return first >= 0
 }
 
-// toldApart says that the rows' ids are still different without their ends.
+// toldApart says whether the ids of the rows still differ without their ends.
 func (t *table) toldApart() bool {
 	whole := map[string]string{}
 	for _, row := range t.pending {
@@ -209,8 +212,9 @@ func (t *table) write(values []string) error {
 // belowIndent stands before what is below a row.
 const belowIndent = "    "
 
-// Wrapped is text in lines of at most width columns, and of at most most of them: the last one says by an ellipsis that there
-// is more. A word that is longer than a line, such as an address, is not broken: it is there to be copied.
+// Wrapped breaks text into lines of at most width columns, and at most most lines (0: any number).
+// The last line ends in an ellipsis when there is more. A word longer than a line, such as an
+// address, stays whole, so that people can copy it.
 func Wrapped(text string, width, most int) []string {
 	var lines []string
 	line := ""

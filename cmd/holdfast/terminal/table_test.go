@@ -83,7 +83,8 @@ func TestTable_NoRows(t *testing.T) {
 	}
 }
 
-// On a narrow terminal columns that can be spared are left out before others are shortened beyond use.
+// On a narrow terminal columns that can be spared are left out before others are shortened beyond
+// use.
 func TestTable_Spare(t *testing.T) {
 	columns := []Column{{Name: "id"}, {Name: "size", Spare: 1}, {Name: "updated", Spare: 2}, {Name: "note", Flex: true}}
 	for limit, want := range map[int]string{

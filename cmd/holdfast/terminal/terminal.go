@@ -1,7 +1,8 @@
-// Package terminal writes what people read: tables and facts, texts of sizes and times, and displays that show progress.
+// Package terminal writes what people read: tables and facts, texts of sizes and times, and
+// displays that show progress.
 //
-// What a terminal is too narrow for is shortened, put below its row or left out (Column). What goes to a file or a pipe is whole. Clean
-// takes out of a depositor's text what a terminal would obey.
+// What a terminal is too narrow for is shortened, put below its row or left out (Column). What goes
+// to a file or a pipe is whole. Clean takes out of a depositor's text what a terminal would obey.
 //
 // It knows no command, exit code or service.
 package terminal

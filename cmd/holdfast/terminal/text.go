@@ -41,7 +41,7 @@ func ExactSize(n int64) string {
 	return fmt.Sprintf("%s (%s bytes)", SizeText(n), registry.CountText(n))
 }
 
-// TimeText gives a time in the zone of whoever reads it; the zero time is empty.
+// TimeText gives a time in the local zone; the zero time is empty.
 func TimeText(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -66,7 +66,8 @@ func Plural(n int64, one, many string) string {
 	return registry.CountText(n) + " " + many
 }
 
-// Clean makes text of a depositor's fit to be shown: a name may hold line breaks, or sequences that a terminal obeys.
+// Clean makes untrusted text safe to print: it replaces line breaks, and the control characters
+// that a terminal would obey.
 func Clean(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -121,7 +122,7 @@ func cut(text string, limit int) string {
 	return b.String() + "…"
 }
 
-// SinceText is since when somebody has stopped something, and why.
+// SinceText says since when something is stopped, by whom and why.
 func SinceText(at time.Time, actor, reason string) string {
 	return fmt.Sprintf("since %s by %s (%s)", TimeText(at), actor, reason)
 }

@@ -89,8 +89,8 @@ func WriteFile(t *testing.T, name, content string) string {
 	return name
 }
 
-// Fits fails the test unless the row of an item with this id, as a terminal of 80 columns shows it, says all of these and has no wider
-// line.
+// Fits fails the test unless the row of an item with this id, as a terminal of 80 columns shows it,
+// says all of these and has no wider line.
 func Fits(t *testing.T, columns []terminal.Column, row []string, id string, says ...string) {
 	t.Helper()
 	const limit = 80
