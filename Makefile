@@ -19,7 +19,7 @@ export GOFLAGS := -trimpath $(GOFLAGS)
 
 .PHONY: help
 help: ## Print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Build the static binary bin/holdfast
@@ -32,6 +32,12 @@ demo: build ## Show one deposit go through the whole pipeline on this machine
 .PHONY: test
 test: deps vet lint tidy vuln ## What CI runs: everything, with all services required, under -race where we share memory
 	REQUIRE_SERVICES=1 GO=$(GO) scripts/test.sh
+
+# A run of make test lets faults befall some of the calls, other ones each time; this has all of them, and the race detector watches all.
+# What fails says how to repeat it.
+.PHONY: test-all
+test-all: deps ## Run every test with a fault at every call, hours on a small machine
+	HOLDFAST_TEST_ALL=1 TIMEOUT=6h REQUIRE_SERVICES=1 GO=$(GO) scripts/test.sh
 
 .PHONY: check
 check: fmt-check vet staticcheck tidy ## What to run before a commit: absent services are skipped

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/holdfast/holdfast/internal/looptest"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/registrytest"
 	"github.com/holdfast/holdfast/registry/sqlstore"
@@ -33,7 +34,7 @@ func TestFaultAtEachStatement(t *testing.T) {
 	faults := 0
 	for _, c := range l.script() {
 		before, seen := dump(t, look), version()
-		for n := 1; ; n++ {
+		for n := range looptest.Steps(t) {
 			asked := 0
 			l.s.SetFault(func(string) error {
 				if asked++; asked == n {

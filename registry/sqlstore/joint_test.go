@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast/holdfast/internal/looptest"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/registrytest"
 	"github.com/holdfast/holdfast/registry/sqlstore"
@@ -160,7 +161,7 @@ func TestJoint(t *testing.T) {
 		c.check()
 	})
 	t.Run("R10 a fault anywhere in a group is no caller's for long", func(t *testing.T) {
-		for at := 1; ; at++ {
+		for at := range looptest.Steps(t) {
 			c := newCrew(t, 2*n)
 			leases := c.begun(registry.Estimate, n)
 			statements, hurt := 0, false

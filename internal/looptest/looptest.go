@@ -1,0 +1,62 @@
+// Package looptest is for tests that let a fault befall each call of something in turn: the first, the second, and so on. A whole run
+// visits them all; a usual one visits some, other ones each time, so that many short runs come to what one long run does.
+//
+// HOLDFAST_TEST_ALL=1 asks for all (make test-all does). HOLDFAST_TEST_SEED=N repeats a run: a test that fails says which it was.
+package looptest
+
+import (
+	"hash/fnv"
+	"iter"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Steps yields the numbers of the calls to visit, from 1, until the loop ends. It grows by about a quarter of what it has come to, so that
+// n calls are visited in about 4 log n steps; the first four always are.
+func Steps(t testing.TB) iter.Seq[int] {
+	t.Helper()
+	all, random := choice(t)
+	return func(yield func(int) bool) {
+		for n := 1; yield(n); n++ {
+			if !all && n >= 4 {
+				n += random.IntN(1 + n/2)
+			}
+		}
+	}
+}
+
+// Some is whether to visit one of many that are alike: always in a whole run, else one time in n.
+func Some(t testing.TB, n int) func() bool {
+	t.Helper()
+	all, random := choice(t)
+	return func() bool { return all || random.IntN(n) == 0 }
+}
+
+// choice says whether to visit all, and otherwise by what to choose: by the run's seed and the test's name, so that it does not matter
+// which tests ran before.
+func choice(t testing.TB) (all bool, random *rand.Rand) {
+	t.Helper()
+	if os.Getenv("HOLDFAST_TEST_ALL") == "1" {
+		return true, nil
+	}
+	from := seed()
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("to repeat it: HOLDFAST_TEST_SEED=%d go test -run '^%s$'; to visit every call: HOLDFAST_TEST_ALL=1", from, t.Name())
+		}
+	})
+	name := fnv.New64a()
+	_, _ = name.Write([]byte(t.Name())) // which never fails
+	return false, rand.New(rand.NewPCG(from, name.Sum64()))
+}
+
+var seed = sync.OnceValue(func() uint64 {
+	if n, err := strconv.ParseUint(os.Getenv("HOLDFAST_TEST_SEED"), 10, 64); err == nil {
+		return n
+	}
+	return uint64(time.Now().UnixNano()) //nolint:gosec // any number will do
+})
