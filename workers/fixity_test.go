@@ -13,13 +13,12 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/workers"
+	"github.com/holdfast/holdfast/workers/fixitycheck"
 )
 
 // pair is a rig with one object that lies in two storages, the folders of which a test damages.
@@ -58,7 +57,8 @@ func (p *pair) file(storage, path string) string {
 
 func (p *pair) worker(change ...func(*workers.Fixity)) *workers.Fixity {
 	w := &workers.Fixity{
-		Worker: base.Worker{Attempts: 3}, Registry: p.registry, Objects: slices.Clone(p.deps.Objects), Version: "1.2.3", Pace: rate.NewLimiter(rate.Inf, 0),
+		Worker:  base.Worker{Attempts: 3},
+		Checker: fixitycheck.Checker{Registry: p.registry, Objects: slices.Clone(p.deps.Objects), Version: "1.2.3", Pace: fixitycheck.NewPace(0)},
 	}
 	for _, c := range change {
 		c(w)
@@ -253,7 +253,7 @@ func TestFixity_CannotBeRead(t *testing.T) {
 	p := newPair(t)
 	root, err := ocfl.OpenRoot(t.Context(), &broken{p.roots[second].Store(), "a.txt", syscall.EIO}, "", nil)
 	must(t, err)
-	it := p.check(aContent, func(w *workers.Fixity) { w.Objects[1].Root = root })
+	it := p.check(aContent, func(w *workers.Fixity) { w.Checker.Objects[1].Root = root })
 	if it.Status != registry.Pending || it.Tries != 1 || !strings.Contains(it.Note, "input/output error") {
 		t.Errorf("status %s after %d tries: %s", it.Status, it.Tries, it.Note)
 	}
@@ -307,7 +307,7 @@ func TestFixity_NeverMendsWithBadBytes(t *testing.T) {
 	must(t, damage["deleted"](p.file(second, aContent)))
 	root, err := ocfl.OpenRoot(t.Context(), &lying{Store: p.roots[first].Store(), key: "a.txt"}, "", nil)
 	must(t, err)
-	it := p.check(aContent, func(w *workers.Fixity) { w.Objects[0].Root = root })
+	it := p.check(aContent, func(w *workers.Fixity) { w.Checker.Objects[0].Root = root })
 	if it.Status != registry.Pending || it.Tries != 1 {
 		t.Errorf("status %s after %d tries: %s", it.Status, it.Tries, it.Note)
 	}
@@ -386,7 +386,7 @@ func TestFixity_KilledWhileMending(t *testing.T) {
 					Action: registry.FixityCheck, Spec: registry.ObjectSpec{ObjectID: p.object.ID, File: []byte(aContent)}, Actor: "tester",
 				})
 				must(t, err)
-				p.runCheck(ctx, it.ID, func(w *workers.Fixity) { w.Objects[1].Root = root })
+				p.runCheck(ctx, it.ID, func(w *workers.Fixity) { w.Checker.Objects[1].Root = root })
 				die(nil)
 				if store.left > 0 {
 					t.Fatalf("%s: only %d changes", kind, n-store.left)

@@ -26,6 +26,7 @@ import (
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/workers/content"
 	"github.com/holdfast/holdfast/workers/delivery"
+	"github.com/holdfast/holdfast/workers/fixitycheck"
 	"github.com/holdfast/holdfast/workers/identity"
 	"github.com/holdfast/holdfast/workers/payload"
 	"github.com/holdfast/holdfast/workers/restore"
@@ -142,7 +143,10 @@ func All(d *Deps) []base.Handler {
 			Worker: d.Policy(registry.Cleanup), Registry: d.Registry, Staging: d.Staging, Interim: d.Interim,
 			orphans: tidy.Orphans{Registry: d.Registry, Staging: d.Staging, Interim: d.Interim, Objects: d.Objects, Bounds: d.Sweep},
 		},
-		newFixity(d),
+		&Fixity{
+			Worker:  d.Policy(registry.Fixity),
+			Checker: fixitycheck.Checker{Registry: d.Registry, Objects: d.Objects, Version: d.Version, Pace: fixitycheck.NewPace(d.FixityBytes)},
+		},
 		&Deliver{Worker: d.Policy(registry.Deliver), Callbacks: d.Callbacks, Mails: d.Mails},
 		&Restore{
 			Worker: d.Policy(registry.Restore), Registry: d.Registry, Staging: d.Staging, Interim: d.Interim, Version: d.Version, Keep: cmp.Or(d.RestoreKeep, defaultRestoreKeep),

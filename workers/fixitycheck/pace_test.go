@@ -1,4 +1,4 @@
-package workers
+package fixitycheck
 
 import (
 	"bytes"
@@ -11,23 +11,20 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
-
-	"github.com/holdfast/holdfast/base"
-	"github.com/holdfast/holdfast/registry"
 )
 
-// TestFixity_Pace: all checks of a process together read no faster than they may, and what is read is what is there.
-func TestFixity_Pace(t *testing.T) {
+// TestPace: all checks of a process together read no faster than they may, and what is read is what is there.
+func TestPace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const perSecond, size = 100_000, 400_000
-		w := newFixity(&Deps{FixityBytes: perSecond, Policy: func(registry.Stage) base.Worker { return base.Worker{} }})
+		pace := NewPace(perSecond)
 		content := bytes.Repeat([]byte("holdfast"), size/8)
 		begun := time.Now()
 		var reading sync.WaitGroup
 		for range 2 {
 			reading.Go(func() {
-				got, err := io.ReadAll(&paced{t.Context(), bytes.NewReader(content), w.Pace, func(int64) {}})
+				got, err := io.ReadAll(&paced{t.Context(), bytes.NewReader(content), pace, func(int64) {}})
 				if err != nil || !bytes.Equal(got, content) {
 					t.Errorf("read %d bytes, %v", len(got), err)
 				}
@@ -41,8 +38,8 @@ func TestFixity_Pace(t *testing.T) {
 	})
 }
 
-// TestFixity_PaceEnds: a check that is stopped does not wait for its turn.
-func TestFixity_PaceEnds(t *testing.T) {
+// TestPaceEnds: a check that is stopped does not wait for its turn.
+func TestPaceEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

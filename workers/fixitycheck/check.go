@@ -1,0 +1,366 @@
+// Package fixitycheck reads one stored file of an object again in every storage that has it, and
+// compares it with what the Registry knows.
+//
+// A file that is wrong or gone in one storage is put right by the bytes of another; damage is noted
+// before it is mended. What cannot be read is the system's fault and tried again. What is right
+// nowhere, and files that belong to no version, need a person.
+//
+// Content never changes, so it is read without the object's lock. Mending takes the lock, so that an
+// object that is being deleted does not come back. With an inventory goes what is made from it
+// (sidecar, the object's root), which changes with every version: it is read under the lock.
+package fixitycheck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/time/rate"
+
+	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/premis"
+	"github.com/holdfast/holdfast/registry"
+)
+
+// Checker checks stored files. Its methods may be called concurrently.
+type Checker struct {
+	Registry registry.Preserving
+	Objects  ocfl.Roots    // under the names that the Registry has for its replicas
+	Version  string        // of the program
+	Pace     *rate.Limiter // of all checks of the process, in bytes: see [NewPace]
+}
+
+// Check checks the file that the item names, and mends it where that is possible. It may be repeated at any point.
+func (w *Checker) Check(ctx context.Context, item *base.Item) error {
+	file, err := w.Registry.StoredFile(ctx, item.Lease())
+	if errors.Is(err, registry.ErrNotFound) {
+		return nil // the object was deleted meanwhile
+	} else if err != nil {
+		return err
+	}
+	c := &check{Checker: w, item: item, file: file, inventory: ocfl.IsInventory(string(file.File))}
+	if c.inventory {
+		if gone, err := c.lock(ctx); gone || err != nil {
+			return err
+		}
+	}
+	if err := c.expect(ctx); err != nil {
+		return err
+	}
+	if err := c.look(ctx); err != nil {
+		return err
+	}
+	if c.inventory {
+		if err := c.lookAround(ctx); err != nil {
+			return err
+		}
+	}
+	if !c.right() || len(c.derived) > 0 {
+		if gone, err := c.lock(ctx); gone || err != nil {
+			return err
+		}
+		// Noted before anything is mended: whoever goes on after a kill finds nothing to mend any more.
+		if err := w.Registry.RecordCheck(ctx, item.Lease(), c.record("found", premis.FixityCheck)); err != nil {
+			return err
+		}
+		if !c.right() {
+			if err := c.mend(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	if c.inventory {
+		if err := c.confirm(ctx); err != nil {
+			return err
+		}
+		if err := c.lookBeside(ctx); err != nil {
+			return err
+		}
+	}
+	kind := premis.FixityCheck
+	if c.mended {
+		kind = premis.Replication
+	}
+	return w.Registry.RecordCheck(ctx, item.Lease(), c.record("checked", kind))
+}
+
+// check is a check of one file under way.
+type check struct {
+	*Checker
+	item      *base.Item
+	file      registry.StoredFile
+	inventory bool
+	want      ocfl.Stored
+	found     []registry.ReplicaCheck // in the order of the file's storages
+	derived   []string                // storages where the inventory is right and what is made from it is not
+	foreign   []string                // storages that have files of no version
+	beside    []string                // storages that have some below the object's logs or extensions alone
+	mended    bool
+}
+
+// lock keeps others from the object, and says whether it is gone.
+func (c *check) lock(ctx context.Context) (gone bool, err error) {
+	if _, err = c.Registry.LockObject(ctx, c.item.Lease(), c.file.ObjectID); err == nil {
+		_, err = c.Registry.StoredFile(ctx, c.item.Lease())
+	}
+	if errors.Is(err, registry.ErrNotFound) {
+		return true, nil
+	}
+	return false, err
+}
+
+// expect says which bytes the file must have. Of an inventory that was recorded before its digest was, the sidecar tells.
+func (c *check) expect(ctx context.Context) (err error) {
+	c.want = ocfl.Stored{ID: c.file.ObjectID, Path: string(c.file.File)}
+	for _, algorithm := range []string{ocfl.SHA512, ocfl.SHA256} {
+		if digest := c.file.Digests[algorithm]; digest != "" {
+			c.want.Algorithm, c.want.Digest = algorithm, digest
+			return nil
+		}
+	}
+	if !c.inventory {
+		return base.Fatal(fmt.Errorf("no digest by an inventory's algorithm is recorded of %s", c.want.Path))
+	}
+	for _, name := range c.file.Storages {
+		root, err := c.root(name)
+		if err != nil {
+			return err
+		}
+		if c.want.Algorithm, c.want.Digest, err = root.Sidecar(ctx, c.want.ID, c.want.Path); err == nil {
+			return nil
+		} else if !errors.Is(err, ocfl.ErrNotFound) {
+			return err
+		}
+	}
+	return base.Fatal(fmt.Errorf("no digest of %s is recorded, and no storage has a sidecar of it", c.want.Path))
+}
+
+func (c *check) root(storage string) (*ocfl.Root, error) {
+	named, err := c.Objects.Of(storage)
+	if err != nil {
+		return nil, fmt.Errorf("object %s is kept where this worker does not come: %w", c.file.ObjectID, err)
+	}
+	return named.Root, nil
+}
+
+// look reads the file in every storage.
+func (c *check) look(ctx context.Context) error {
+	if len(c.file.Storages) == 0 {
+		return base.Fatal(fmt.Errorf("no storage is recorded that has version %d of %s", c.file.Version, c.file.ObjectID))
+	}
+	progress := c.item.Progress("bytes read again", "bytes")
+	if c.file.SizeBytes >= 0 {
+		progress.SetEnd(c.file.SizeBytes * int64(len(c.file.Storages)))
+	}
+	for _, name := range c.file.Storages {
+		root, err := c.root(name)
+		if err != nil {
+			return err
+		}
+		got, err := root.Examine(ctx, c.want, func(r io.Reader) io.Reader { return &paced{ctx, r, c.Pace, progress.Add} })
+		if err != nil {
+			return fmt.Errorf("read it again in storage %s: %w", name, err)
+		}
+		outcome := map[ocfl.Condition]registry.CheckOutcome{
+			ocfl.Right: registry.CheckGood, ocfl.Wrong: registry.CheckDamaged, ocfl.Gone: registry.CheckMissing,
+		}[got]
+		c.found = append(c.found, registry.ReplicaCheck{Storage: name, Outcome: outcome})
+	}
+	return nil
+}
+
+// lookAround looks at what is made from an inventory: its sidecar, the object's root and declaration.
+func (c *check) lookAround(ctx context.Context) error {
+	for _, f := range c.found {
+		if !f.Outcome.Right() {
+			continue // which is damage already
+		}
+		root, err := c.root(f.Storage)
+		if err != nil {
+			return err
+		}
+		fine, err := root.Confirmed(ctx, c.want)
+		if err != nil {
+			return fmt.Errorf("look at what follows from it in storage %s: %w", f.Storage, err)
+		}
+		if !fine {
+			c.derived = append(c.derived, f.Storage)
+		}
+	}
+	return nil
+}
+
+// lookBeside looks for files that belong to no version of the object, which is right otherwise. Nobody knows what they are, so a person has
+// to say. What lies where the specification lets others write says nothing about the object's content: the check fails, and the storage is not damaged.
+func (c *check) lookBeside(ctx context.Context) error {
+	var files []string
+	for _, f := range c.found {
+		root, err := c.root(f.Storage)
+		if err != nil {
+			return err
+		}
+		foreign, err := root.Foreign(ctx, c.want)
+		if err != nil {
+			return err
+		}
+		within := func(file string) bool { return !ocfl.Beside(file) }
+		for _, file := range foreign {
+			files = append(files, fmt.Sprintf("%q in storage %s", file, f.Storage))
+		}
+		switch {
+		case slices.ContainsFunc(foreign, within):
+			c.foreign = append(c.foreign, f.Storage)
+		case len(foreign) > 0:
+			c.beside = append(c.beside, f.Storage)
+		}
+	}
+	if len(files) == 0 {
+		return nil
+	}
+	if err := c.Registry.RecordCheck(ctx, c.item.Lease(), c.record("foreign", premis.FixityCheck)); err != nil {
+		return err
+	}
+	return base.Fatal(fmt.Errorf("%s has files that belong to no version of it: %s; look what they are and move them away, then requeue this check",
+		c.want.ID, strings.Join(files, ", ")))
+}
+
+// outcomes are what was found, with what belongs to the file: where that is not right, the storage is damaged.
+func (c *check) outcomes() []registry.ReplicaCheck {
+	out := slices.Clone(c.found)
+	for i, f := range out {
+		if slices.Contains(c.derived, f.Storage) || slices.Contains(c.foreign, f.Storage) {
+			out[i].Outcome = registry.CheckDamaged
+		}
+	}
+	return out
+}
+
+func (c *check) right() bool { return registry.CheckRecord{Replicas: c.found}.Right() }
+
+// mend puts the file right where it is not.
+func (c *check) mend(ctx context.Context) error {
+	var good string
+	for _, f := range c.found {
+		if f.Outcome.Right() {
+			good = f.Storage
+			break
+		}
+	}
+	byRoot := false
+	if good == "" {
+		var err error
+		if good, err = c.rootCopy(ctx); err != nil {
+			return err
+		}
+		byRoot = good != ""
+	}
+	if good == "" {
+		return base.Fatal(fmt.Errorf("%s of %s is not what was stored, in any storage (%s); bring it back from elsewhere, then requeue this check",
+			c.want.Path, c.want.ID, c.text()))
+	}
+	from, err := c.root(good)
+	if err != nil {
+		return err
+	}
+	for i, f := range c.found {
+		if f.Outcome.Right() {
+			continue
+		}
+		root, err := c.root(f.Storage)
+		if err != nil {
+			return err
+		}
+		if err := c.item.Writable(ctx); err != nil {
+			return err
+		}
+		scratch := fmt.Sprintf("%s-%d", c.item.ID, c.item.Lease().N)
+		put := root.Mend
+		if byRoot {
+			put = root.MendFromRoot
+		}
+		if err := put(ctx, c.want, from, scratch); err != nil {
+			return fmt.Errorf("mend it in storage %s from %s: %w", f.Storage, good, err)
+		}
+		c.found[i].Outcome, c.mended = registry.CheckRepaired, true
+	}
+	return nil
+}
+
+// rootCopy is a storage in which the object's root has the bytes of the version's inventory, as it does where the version is the newest; "" when
+// there is none.
+func (c *check) rootCopy(ctx context.Context) (storage string, err error) {
+	if !ocfl.IsInventory(c.want.Path) {
+		return "", nil
+	}
+	atRoot := c.want
+	atRoot.Path = path.Base(c.want.Path)
+	for _, f := range c.found {
+		root, err := c.root(f.Storage)
+		if err != nil {
+			return "", err
+		}
+		if got, err := root.Examine(ctx, atRoot, nil); err != nil {
+			return "", fmt.Errorf("look at the root inventory in storage %s: %w", f.Storage, err)
+		} else if got == ocfl.Right {
+			return f.Storage, nil
+		}
+	}
+	return "", nil
+}
+
+// confirm sees to what is made from an inventory, in every storage.
+func (c *check) confirm(ctx context.Context) error {
+	for i, f := range c.found {
+		root, err := c.root(f.Storage)
+		if err != nil {
+			return err
+		}
+		changed, err := root.Confirm(ctx, c.want)
+		if err != nil {
+			return fmt.Errorf("make what follows from it in storage %s: %w", f.Storage, err)
+		}
+		if changed {
+			c.found[i].Outcome, c.mended = registry.CheckRepaired, true
+		}
+	}
+	c.derived = nil
+	return nil
+}
+
+// text is what was found, for people.
+func (c *check) text() string {
+	var parts []string
+	for _, f := range c.outcomes() {
+		part := f.Storage + " " + string(f.Outcome)
+		switch {
+		case slices.Contains(c.derived, f.Storage):
+			part += " (its sidecar, or the object's root inventory, sidecar or declaration)"
+		case slices.Contains(c.foreign, f.Storage):
+			part += " (files of no version beside it)"
+		case slices.Contains(c.beside, f.Storage):
+			part += " (files of no version in the object's logs or extensions)"
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// record is what was found so far, with one preservation event for all storages.
+func (c *check) record(phase string, kind premis.EventType) registry.CheckRecord {
+	outcome := "success"
+	replicas := c.outcomes()
+	if !(registry.CheckRecord{Replicas: replicas}).Right() {
+		outcome = "failure"
+	}
+	return registry.CheckRecord{Replicas: replicas, Events: []registry.Premis{{
+		ID:       premis.EventID(c.item.ID, string(kind), fmt.Sprintf("%s %d", phase, c.item.Lease().N)).Value,
+		ObjectID: c.file.ObjectID, Version: c.file.Version, ItemID: c.item.ID, Type: string(kind), At: c.item.Now(),
+		Agent: "Holdfast " + c.Version, Outcome: outcome,
+		Detail: fmt.Sprintf("%s by %s: %s", c.want.Path, c.want.Algorithm, c.text()),
+	}}}
+}
