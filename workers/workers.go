@@ -1,4 +1,5 @@
-// Package workers holds the worker of each stage, one file each, and what they share.
+// Package workers holds the worker of each stage, one file each. What several stages do, and what is
+// long, stands in the packages below it; a worker says in which order.
 //
 // Each worker does one step of one item and may be killed at any instant. It writes only names of
 // its own attempt (R0), keeps in the Registry what must not be made twice (R8), and tells content

@@ -15,9 +15,3 @@ func (unfit) ErrorCode() string { return registry.CodeUnfitProfile }
 
 // Unwrap returns what is wrong.
 func (e unfit) Unwrap() error { return e.error }
-
-// changedManifest says that a manifest whose staged copy is gone is another one at its address by now.
-type changedManifest struct{ error }
-
-// Remedy says how the item can go on as it began.
-func (changedManifest) Remedy() string { return "have the manifest put back as it was at its address" }
