@@ -52,7 +52,7 @@ func (p *Parcel) survey(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		name, payload := strings.CutPrefix(f.Path, ProducerFolder)
+		name, payload := strings.CutPrefix(f.Path, registry.ProducerFolder)
 		if payload {
 			name = bagit.PayloadDir + "/" + name
 		}
@@ -103,7 +103,7 @@ func (p *Parcel) bagEntries(ctx context.Context) iter.Seq2[Entry, error] {
 			return
 		}
 		for f, err := range p.files(ctx) {
-			name, payload := strings.CutPrefix(f.Path, ProducerFolder)
+			name, payload := strings.CutPrefix(f.Path, registry.ProducerFolder)
 			if err == nil && !payload {
 				break // they sort behind, and were kept
 			}
@@ -175,7 +175,7 @@ func (p *Parcel) manifest(m manifest) Entry {
 			if err != nil {
 				return err
 			}
-			name, payload := strings.CutPrefix(f.Path, ProducerFolder)
+			name, payload := strings.CutPrefix(f.Path, registry.ProducerFolder)
 			if !payload {
 				break
 			}

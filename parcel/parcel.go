@@ -31,12 +31,6 @@ var (
 	ErrTwice = errors.New("two files of the object would have this name")
 )
 
-// Where things lie in an object.
-const (
-	ProducerFolder = "producer/"
-	SystemFolder   = "system/"
-)
-
 // List lists the files of one version of an object by path, some of those after a path; none at the end.
 type List func(ctx context.Context, after string) ([]registry.File, error)
 
@@ -92,14 +86,14 @@ func (p *Parcel) Entries(ctx context.Context) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		ours := map[string]bool{} // the producer's names that Holdfast's own files could have, too
 		for f, err := range p.files(ctx) {
-			name := strings.TrimPrefix(f.Path, ProducerFolder)
+			name := strings.TrimPrefix(f.Path, registry.ProducerFolder)
 			switch {
 			case err != nil:
-			case strings.HasPrefix(f.Path, SystemFolder) && ours[name]:
+			case strings.HasPrefix(f.Path, registry.SystemFolder) && ours[name]:
 				err = fmt.Errorf("%s: %w", f.Path, ErrTwice)
-			case p.opts.System && strings.HasPrefix(name, SystemFolder):
+			case p.opts.System && strings.HasPrefix(name, registry.SystemFolder):
 				ours[name] = true
-			case p.opts.System && name+"/" == SystemFolder:
+			case p.opts.System && name+"/" == registry.SystemFolder:
 				err = fmt.Errorf("%s: %w: Holdfast's own files need it as a folder", f.Path, ErrTwice)
 			}
 			if err != nil {
@@ -141,8 +135,8 @@ func (p *Parcel) files(ctx context.Context) iter.Seq2[registry.File, error] {
 
 // wanted says whether a file is asked for. A name that leads out of a folder is refused whatever is asked for.
 func (p *Parcel) wanted(f registry.File) (bool, error) {
-	name, producers := strings.CutPrefix(f.Path, ProducerFolder)
-	if !producers && !strings.HasPrefix(f.Path, SystemFolder) || !fsValid(name) {
+	name, producers := strings.CutPrefix(f.Path, registry.ProducerFolder)
+	if !producers && !strings.HasPrefix(f.Path, registry.SystemFolder) || !fsValid(name) {
 		return false, fmt.Errorf("%q: %w: it would lead out of the folder", f.Path, ErrName)
 	}
 	return !f.Deleted && (producers || p.opts.System), nil

@@ -49,8 +49,8 @@ func (w *Maker) list(ctx context.Context, item *base.Item, dr *draft, inv *ocfl.
 		if isNew[where] {
 			e.Staged = f.Key
 		}
-		if strings.HasPrefix(f.Name, producerFolder) {
-			e.Format = found.Count(dr.Formats, strings.TrimPrefix(f.Name, producerFolder), f)
+		if strings.HasPrefix(f.Name, registry.ProducerFolder) {
+			e.Format = found.Count(dr.Formats, strings.TrimPrefix(f.Name, registry.ProducerFolder), f)
 		}
 		dr.Files, dr.Bytes = dr.Files+1, dr.Bytes+f.SizeBytes
 		progress.Add(1)

@@ -134,11 +134,6 @@ func given(value string) []string {
 }
 
 // producerPath and systemPath are where files lie in an object.
-func producerPath(name string) string { return producerFolder + name }
+func producerPath(name string) string { return registry.ProducerFolder + name }
 
-func systemPath(name string) string { return systemFolder + name }
-
-const (
-	producerFolder = "producer/"
-	systemFolder   = "system/"
-)
+func systemPath(name string) string { return registry.SystemFolder + name }

@@ -209,7 +209,7 @@ func (w *Maker) inventory(ctx context.Context, item *base.Item, dr *draft) (*ocf
 	spec := item.Spec()
 	gone := dr.deleted
 	for _, f := range dr.prev.State(0) {
-		if strings.HasPrefix(f.Path, systemFolder) {
+		if strings.HasPrefix(f.Path, registry.SystemFolder) {
 			gone = append(gone, f.Path)
 		}
 	}

@@ -68,7 +68,7 @@ func (w *Maker) state(ctx context.Context, item *base.Item, dr *draft) iter.Seq2
 			deleted[path] = true
 		}
 		for old, err := range w.before(ctx, dr) {
-			if err == nil && (dr.named[old.Path] || deleted[old.Path] || strings.HasPrefix(old.Path, systemFolder)) {
+			if err == nil && (dr.named[old.Path] || deleted[old.Path] || strings.HasPrefix(old.Path, registry.SystemFolder)) {
 				continue
 			}
 			f := staging.File{Name: old.Path, SizeBytes: old.SizeBytes, Digests: old.Digests, MIMEType: old.MIMEType, Modified: old.Modified}

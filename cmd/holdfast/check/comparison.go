@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/parcel"
 	"github.com/holdfast/holdfast/receipt"
+	"github.com/holdfast/holdfast/registry"
 )
 
 // comparison holds a receipt against a folder: an OCFL object, a bag, or what `object export`
@@ -57,8 +58,8 @@ func compareWith(folder string) (*comparison, error) {
 func (c *comparison) file(f receipt.File) error {
 	name, ours := f.Content, false
 	if !c.ocfl {
-		if name, ours = f.Path, true; strings.HasPrefix(name, parcel.ProducerFolder) {
-			name, ours = c.payload+strings.TrimPrefix(name, parcel.ProducerFolder), false
+		if name, ours = f.Path, true; strings.HasPrefix(name, registry.ProducerFolder) {
+			name, ours = c.payload+strings.TrimPrefix(name, registry.ProducerFolder), false
 		}
 	}
 	if !filepath.IsLocal(filepath.FromSlash(name)) || path.Clean(name) != name {
@@ -139,7 +140,7 @@ func (c *comparison) finish(ctx context.Context, r *receipt.Result) error {
 			return err
 		case e.IsDir() || c.seen[name]:
 			return nil
-		case c.payload != "" && !strings.HasPrefix(name, c.payload) && (c.ours == 0 || !strings.HasPrefix(name, parcel.SystemFolder)):
+		case c.payload != "" && !strings.HasPrefix(name, c.payload) && (c.ours == 0 || !strings.HasPrefix(name, registry.SystemFolder)):
 			return nil // a bag's own
 		}
 		r.Add(receipt.Fault{Where: "file " + receipt.EscapePath(name), Message: "it is in " + c.folder + ", and the receipt has no such file"})

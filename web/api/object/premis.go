@@ -172,7 +172,7 @@ func (d *premisDocument) writeFile(f registry.File, until int) error {
 		c.Formats = append(c.Formats, pronom(*f.Format))
 	}
 	o := &premis.Object{
-		Category: premis.File, IDs: []premis.Identifier{d.file(f)}, OriginalName: strings.TrimPrefix(f.Path, "producer/"), Characteristics: c,
+		Category: premis.File, IDs: []premis.Identifier{d.file(f)}, OriginalName: strings.TrimPrefix(f.Path, registry.ProducerFolder), Characteristics: c,
 		Events: d.deleted,
 	}
 	if d.deleted == nil {
