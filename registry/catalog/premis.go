@@ -2,11 +2,15 @@ package catalog
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/holdfast/holdfast/receipt"
 	"github.com/holdfast/holdfast/registry"
@@ -19,7 +23,8 @@ type chainEnd struct {
 	hash string
 }
 
-// premis writes preservation events of an item's object, each chained to the one before it. Those that are there are left.
+// premis writes preservation events of an item's object, each chained to the one before it. Those that are there are left. The worker
+// chooses their ids: one whose id another event has, of whichever object, gets an id of its content, so that nobody keeps it out.
 func (t *tx) premis(of subject, events ...registry.Premis) error {
 	if len(events) == 0 {
 		return nil
@@ -27,32 +32,36 @@ func (t *tx) premis(of subject, events ...registry.Premis) error {
 	if err := of.tells(events); err != nil {
 		return err
 	}
-	ids := make([]string, len(events))
+	events = slices.Clone(events)
+	ids := make([]string, 0, 2*len(events))
 	for i, e := range events {
-		ids[i] = e.ID
+		// What is hashed is what the table holds, so that it comes to the same when it is read.
+		e.ID, e.Type, e.Agent, e.Outcome, e.Detail = sqldb.Clean(e.ID), sqldb.Clean(e.Type), sqldb.Clean(e.Agent), sqldb.Clean(e.Outcome), sqldb.Clean(e.Detail)
+		e.At, e.Seq, e.Hash = sqldb.FromMicros(sqldb.Micros(e.At)), 0, ""
+		events[i] = e
+		ids = append(ids, e.ID, idOfContent(e))
 	}
-	known, err := t.Strings(`SELECT id FROM premis_event WHERE `+t.Among("id"), t.List(ids))
+	there, err := t.premisByID(ids)
 	if err != nil {
-		return fmt.Errorf("look for preservation events: %w", err)
-	}
-	there := map[string]bool{}
-	for _, id := range known {
-		there[id] = true
+		return err
 	}
 	ends := map[string]chainEnd{}
 	for _, e := range events {
-		if there[e.ID] {
+		other, taken := there[e.ID]
+		if taken && !sameEvent(e, other) {
+			e.ID = idOfContent(e)
+			_, taken = there[e.ID]
+		}
+		if taken {
 			continue
 		}
-		there[e.ID] = true
+		there[e.ID] = e
 		end, ok := ends[e.ObjectID]
 		if !ok {
 			if end, err = t.chainEnd(e.ObjectID); err != nil {
 				return err
 			}
 		}
-		// What is hashed is what the table holds, so that it comes to the same when it is read.
-		e.Type, e.Agent, e.Outcome, e.Detail, e.At = sqldb.Clean(e.Type), sqldb.Clean(e.Agent), sqldb.Clean(e.Outcome), sqldb.Clean(e.Detail), sqldb.FromMicros(sqldb.Micros(e.At))
 		e.Seq = end.seq + 1
 		e.Hash = receipt.EventOf(e).Hash(end.hash)
 		ends[e.ObjectID] = chainEnd{e.Seq, e.Hash}
@@ -64,6 +73,26 @@ func (t *tx) premis(of subject, events ...registry.Premis) error {
 		}
 	}
 	return nil
+}
+
+// premisByID returns those events that have one of some ids.
+func (t *tx) premisByID(ids []string) (map[string]registry.Premis, error) {
+	known, err := sqldb.Collect(t.Ask(`SELECT `+premisColumns+` FROM premis_event WHERE `+t.Among("id"), t.List(ids)), "look for preservation events", scanPremis)
+	there := map[string]registry.Premis{}
+	for _, e := range known {
+		there[e.ID] = e
+	}
+	return there, err
+}
+
+// sameEvent says that two events with one id are one: a repeat tells the same of the same, if at another time.
+func sameEvent(a, b registry.Premis) bool { return idOfContent(a) == idOfContent(b) }
+
+// idOfContent is the id of an event whose own one is another's: a digest of what makes it this event.
+func idOfContent(e registry.Premis) string {
+	e.At, e.Seq, e.Hash = time.Time{}, 0, ""
+	text, _ := json.Marshal(e) // of texts and numbers, which cannot fail
+	return fmt.Sprintf("%x", sha256.Sum256(text))
 }
 
 func (t *tx) chainEnd(objectID string) (chainEnd, error) {
@@ -85,7 +114,7 @@ func (s *Catalog) PremisEvents(ctx context.Context, objectID, after string, limi
 		}
 	}
 	limit = sqldb.PageSize(limit)
-	ask := s.db.Read.Ask(ctx, `SELECT id, object_id, version, item_id, type, at, agent, outcome, detail, seq, hash
+	ask := s.db.Read.Ask(ctx, `SELECT `+premisColumns+`
 		FROM premis_event WHERE object_id = $1 AND (seq, at, id) > ($2, $3, $4) ORDER BY seq, at, id LIMIT $5`,
 		objectID, seq, at, id, limit+1)
 	rows, err := sqldb.Collect(ask, "list events of "+objectID, scanPremis)
@@ -93,6 +122,8 @@ func (s *Catalog) PremisEvents(ctx context.Context, objectID, after string, limi
 		return registry.EventCursor(last.Seq, sqldb.Micros(last.At), last.ID)
 	}), err
 }
+
+const premisColumns = `id, object_id, version, item_id, type, at, agent, outcome, detail, seq, hash`
 
 func scanPremis(row sqldb.Scanner) (p registry.Premis, err error) {
 	var at int64
