@@ -167,7 +167,7 @@ type Preserving interface {
 	// ARK, else the ARK its local ids have under Owner, else Proposed, which then belongs to the item for ever. The
 	// answer is recorded in results["ark"]; a repeat returns it. *LockedError: another item has a lock or waits for
 	// it in front of this one (the item is woken when it is its turn); *IdentifierMismatch; *OwnerMismatch: the object has another owner; ErrTaken: propose another;
-	// *NoObject: r.Existing, and there is none. After an error nothing is bound.
+	// *NoObject: r.Existing, and there is none; ErrInvalid: an owner or folders that are not the item's. After an error nothing is bound.
 	Identify(ctx context.Context, l Lease, r IdentifyRequest) (Identity, error)
 	// Intend announces version N of an object and freezes its plan, before the first final byte is written. The
 	// same item's repeat returns the plan announced first; ErrIntentOpen when another item's version is open or N is
@@ -185,8 +185,8 @@ type Preserving interface {
 	// LockObject takes the lock of a recorded object for the item, as Identify takes a job's: nobody else changes the
 	// object until the item settles. It returns the object's head, which stays so long. *LockedError when another item
 	// has the lock or stands in line before this one; the item keeps its place by its time of submission and is woken when
-	// it is first. An item has the lock of one object; a repeat changes nothing. ErrNotFound when there is no such object
-	// any more.
+	// it is first. A repeat changes nothing. ErrInvalid unless the item is about this object, *GoneError when it was deleted by
+	// another item.
 	LockObject(ctx context.Context, l Lease, objectID string) (head int, err error)
 	// MarkDeleting makes the object, whose lock the item has and whose deletion by this item was approved, one that nobody can read
 	// any more, and notes what remains of it. From then on the item is only carried on. ErrIntentOpen while a version of it is

@@ -6,15 +6,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/work"
 )
 
 // Identify implements registry.Preserving.
 func (s *Catalog) Identify(ctx context.Context, l registry.Lease, r registry.IdentifyRequest) (registry.Identity, error) {
 	var id registry.Identity
 	var locked *registry.LockedError
+	var seen inLine
+	var more bool
 	err := s.write(ctx, func(t *tx) error {
 		it, err := t.Live(l)
 		if err != nil {
@@ -24,8 +26,14 @@ func (s *Catalog) Identify(ctx context.Context, l registry.Lease, r registry.Ide
 			return err
 		}
 		id, locked, err = t.identify(it, r)
+		if err == nil && locked == nil && id.Head == 0 { // later, nobody stands there who may not
+			seen, more, err = t.clearLine(id.ARK, inLine{})
+		}
 		return err
 	})
+	if err == nil && more {
+		err = s.clearRest(ctx, l, id.ARK, seen)
+	}
 	if err == nil && locked != nil {
 		err = locked
 	}
@@ -37,6 +45,9 @@ func (s *Catalog) Identify(ctx context.Context, l registry.Lease, r registry.Ide
 
 // identify returns a lock's holder apart from an error, so that the item's place in the lock's queue is kept.
 func (t *tx) identify(it registry.WorkItem, r registry.IdentifyRequest) (registry.Identity, *registry.LockedError, error) {
+	if err := ownRequest(it, r); err != nil {
+		return registry.Identity{}, nil, err
+	}
 	keys := make([]string, 0, len(r.LocalIDs)+len(r.Folders)+1)
 	keys = append(keys, r.Folders...)
 	for _, local := range r.LocalIDs {
@@ -46,8 +57,16 @@ func (t *tx) identify(it registry.WorkItem, r registry.IdentifyRequest) (registr
 	if err != nil {
 		return id, nil, err
 	} else if ok {
-		// An item that failed gave its locks back, and the object may have a newer head by now.
-		locked, err := t.Lock(it, append(keys, ARKKey(id.ARK)))
+		// An item that failed gave its locks back, and the object may have a newer head by now. Its name may have been given up
+		// meanwhile, and be another owner's.
+		spec, err := work.SpecOf(it)
+		if err == nil {
+			err = t.owned(it, spec.Profile.Owner, id.ARK)
+		}
+		if err != nil {
+			return registry.Identity{}, nil, err
+		}
+		locked, err := t.Lock(it, append(keys, arkKey(id.ARK)))
 		if err != nil || locked != nil {
 			return registry.Identity{}, locked, err
 		}
@@ -57,9 +76,6 @@ func (t *tx) identify(it registry.WorkItem, r registry.IdentifyRequest) (registr
 		id.Head, err = t.head(id.ARK)
 		return id, nil, err
 	}
-	if err := ownOwner(it, r.Owner); err != nil {
-		return id, nil, err
-	}
 	// Local ids first: what they name cannot change once they are ours.
 	if locked, err := t.Lock(it, keys); err != nil || locked != nil {
 		return registry.Identity{}, locked, err
@@ -67,20 +83,13 @@ func (t *tx) identify(it registry.WorkItem, r registry.IdentifyRequest) (registr
 	if id, err = t.resolve(it, r); err != nil {
 		return id, nil, err
 	}
-	if locked, err := t.Lock(it, append(keys, ARKKey(id.ARK))); err != nil || locked != nil {
+	if locked, err := t.Lock(it, append(keys, arkKey(id.ARK))); err != nil || locked != nil {
 		return registry.Identity{}, locked, err
 	}
 	if err := t.notGone(id.ARK); err != nil { // asked with the lock in hand
 		return registry.Identity{}, nil, err
 	}
 	return id, nil, t.bind(it, r, id)
-}
-
-// The keys of locks. An owner's length goes first, so that no two pairs share a key.
-func ARKKey(ark string) string { return "ark:" + ark }
-
-func localKey(owner, local string) string {
-	return fmt.Sprintf("localid:%d:%s:%s", len(owner), owner, local)
 }
 
 // named returns what an earlier attempt settled, while the name stands: not when it is the refused one, nor when another
@@ -153,7 +162,7 @@ func (t *tx) resolve(it registry.WorkItem, r registry.IdentifyRequest) (registry
 			return id, fmt.Errorf("%s: %w", id.ARK, registry.ErrTaken)
 		}
 	}
-	if err := t.owned(it, r, id.ARK); err != nil {
+	if err := t.owned(it, r.Owner, id.ARK); err != nil {
 		return id, err
 	}
 	return id, t.known(&id)
@@ -181,17 +190,17 @@ func (t *tx) exists(r registry.IdentifyRequest, ark string) error {
 	return none
 }
 
-// owned refuses to let a submission take over an object of another owner or tenant by naming it.
-func (t *tx) owned(it registry.WorkItem, r registry.IdentifyRequest, ark string) error {
-	var tenant, owner string
-	err := t.Get(`SELECT tenant, owner FROM object WHERE id = $1`, []any{ark}, &tenant, &owner)
+// owned refuses to let an item of an owner take over an object of another owner or tenant by naming it.
+func (t *tx) owned(it registry.WorkItem, owner, ark string) error {
+	var tenant, whose string
+	err := t.Get(`SELECT tenant, owner FROM object WHERE id = $1`, []any{ark}, &tenant, &whose)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	} else if err != nil {
 		return fmt.Errorf("look up owner of %s: %w", ark, err)
 	}
-	if tenant != it.Tenant || owner != r.Owner {
-		return &registry.OwnerMismatch{ARK: ark, Owner: r.Owner}
+	if tenant != it.Tenant || whose != owner {
+		return &registry.OwnerMismatch{ARK: ark, Owner: owner}
 	}
 	return nil
 }
@@ -230,17 +239,4 @@ func (t *tx) head(ark string) (int, error) {
 		return 0, fmt.Errorf("look up head of %s: %w", ark, err)
 	}
 	return head, nil
-}
-
-// KeysOf are the locks that a job is known to need before anybody has looked into its payload, each once.
-func KeysOf(spec registry.Spec) []string {
-	var keys []string
-	for _, local := range spec.LocalIDs {
-		keys = append(keys, localKey(spec.Profile.Owner, local))
-	}
-	if spec.PrimaryID != "" {
-		keys = append(keys, ARKKey(spec.PrimaryID))
-	}
-	slices.Sort(keys)
-	return slices.Compact(keys)
 }

@@ -23,14 +23,18 @@ func (s *Catalog) Intend(ctx context.Context, l registry.Lease, in registry.Inte
 	}
 	err := s.write(ctx, func(t *tx) error {
 		out = in
-		if _, err := t.Live(l); err != nil {
+		it, err := t.Live(l)
+		if err != nil {
+			return err
+		}
+		if err := ownObject(it, in.ObjectID); err != nil {
 			return err
 		}
 		if err := t.owns(l.ItemID, in.ObjectID); err != nil {
 			return err
 		}
 		var owner, status, plan string
-		err := t.Get(`SELECT item_id, status, plan FROM object_version WHERE object_id = $1 AND version = $2`,
+		err = t.Get(`SELECT item_id, status, plan FROM object_version WHERE object_id = $1 AND version = $2`,
 			[]any{in.ObjectID, in.Version}, &owner, &status, &plan)
 		switch {
 		case err == nil && owner == l.ItemID:
@@ -61,10 +65,10 @@ func (s *Catalog) Intend(ctx context.Context, l registry.Lease, in registry.Inte
 	return out, nil
 }
 
-// owns returns ErrNotFound unless the item holds the object's lock, which Identify gave it.
+// owns returns ErrNotFound unless the item holds the object's lock. That the object is its own is for ownObject to say.
 func (t *tx) owns(itemID, objectID string) error {
 	var held bool
-	err := t.Get(`SELECT EXISTS (SELECT 1 FROM lock WHERE key = $1 AND item_id = $2)`, []any{ARKKey(objectID), itemID}, &held)
+	err := t.Get(`SELECT EXISTS (SELECT 1 FROM lock WHERE key = $1 AND item_id = $2)`, []any{arkKey(objectID), itemID}, &held)
 	if err == nil && !held {
 		err = fmt.Errorf("object %s was not identified by item %s: %w", objectID, itemID, registry.ErrNotFound)
 	}
@@ -175,7 +179,7 @@ func (s *Catalog) RecordVersion(ctx context.Context, l registry.Lease, v registr
 		if err != nil {
 			return err
 		}
-		if err := ownVersion(it, v); err != nil {
+		if err := errors.Join(ownVersion(it, v), t.owned(it, v.Owner, v.ObjectID)); err != nil {
 			return err
 		}
 		err = t.Do(`UPDATE object_version SET status = 'recorded', files = $3, size_bytes = $4, created_at = $5,

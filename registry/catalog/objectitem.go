@@ -102,19 +102,19 @@ func (t *tx) addObjectItem(r registry.ObjectRequest, priority int) (id string, e
 
 // LockObject implements registry.Preserving.
 func (s *Catalog) LockObject(ctx context.Context, l registry.Lease, objectID string) (head int, err error) {
-	if sqldb.Clean(objectID) != objectID {
-		return 0, fmt.Errorf("lock object %q: %w", objectID, registry.ErrNotFound) // there can be none
-	}
 	var locked *registry.LockedError
 	err = s.write(ctx, func(t *tx) error {
 		it, err := t.Live(l)
 		if err != nil {
 			return err
 		}
+		if spec, ok := registry.ObjectSpecIn(it.Spec); !it.Action.AboutObject() || !ok || spec.ObjectID != objectID {
+			return fmt.Errorf("%w: item %s is not about object %s", registry.ErrInvalid, it.ID, objectID)
+		}
 		if it.CreatedAt, err = t.Submitted(it); err != nil {
 			return err
 		}
-		if locked, err = t.Lock(it, []string{ARKKey(objectID)}); err != nil || locked != nil {
+		if locked, err = t.Lock(it, []string{arkKey(objectID)}); err != nil || locked != nil {
 			return err
 		}
 		// Asked with the lock in hand: whoever had it before may have taken the object away. Only that item goes on.

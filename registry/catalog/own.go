@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,40 @@ import (
 // one worker can so spoil the items that it is given, and nobody else's. It is judged in the transaction that writes, so that it holds for
 // workers in the same process, too.
 
+// ownRequest returns ErrInvalid unless what an item asks of its name is its own to ask: under the owner that it was submitted under, and the
+// folders in its storages, one in each. The key of a folder's lock must be none of an object's or a local id's. Without an owner only an
+// item asks whose name is settled.
+func ownRequest(it registry.WorkItem, r registry.IdentifyRequest) error {
+	if len(r.Folders) > len(it.Storages) {
+		return fmt.Errorf("%w: item %s has %d folders, not %d", registry.ErrInvalid, it.ID, len(it.Storages), len(r.Folders))
+	}
+	for _, key := range r.Folders {
+		place, isFolder := strings.CutPrefix(key, "folder:")
+		storage, folder, _ := strings.Cut(place, ":")
+		if !isFolder || folder == "" || !slices.Contains(it.Storages, storage) {
+			return fmt.Errorf("%w: %q is no folder of item %s", registry.ErrInvalid, key, it.ID)
+		}
+	}
+	if r.Owner == "" && len(r.LocalIDs) == 0 && len(it.Results[registry.ResultARK]) > 0 {
+		return nil
+	}
+	return ownOwner(it, r.Owner)
+}
+
+// ownObject returns ErrNotFound unless an object is the one that Identify has settled for a job.
+func ownObject(it registry.WorkItem, objectID string) error {
+	var id registry.Identity
+	if raw, ok := it.Results[registry.ResultARK]; ok {
+		if err := json.Unmarshal(raw, &id); err != nil {
+			return fmt.Errorf("decode identity: %w", err)
+		}
+	}
+	if objectID == "" || id.ARK != objectID {
+		return fmt.Errorf("object %s was not identified by item %s: %w", objectID, it.ID, registry.ErrNotFound)
+	}
+	return nil
+}
+
 // ownVersion returns ErrInvalid unless a version is recorded as one of the item's collection and of the owner that it was submitted under,
 // in the item's storages.
 func ownVersion(it registry.WorkItem, v registry.VersionRecord) error {
@@ -20,6 +55,9 @@ func ownVersion(it registry.WorkItem, v registry.VersionRecord) error {
 		return fmt.Errorf("%w: item %s is of collection %q, not %q", registry.ErrInvalid, it.ID, it.Collection, v.Collection)
 	}
 	if err := ownOwner(it, v.Owner); err != nil {
+		return err
+	}
+	if err := ownObject(it, v.ObjectID); err != nil {
 		return err
 	}
 	for _, r := range v.Replicas {

@@ -67,9 +67,9 @@ func (t *tx) addJobs(batch registry.WorkItem, jobs []registry.NewJob) (added int
 		return 0, err
 	}
 	route, _ := registry.RouteOf(registry.Ingest)
-	open := 0
 	var items []work.NewItem
-	var waiting, edges [][]any
+	var edges [][]any
+	var begin []work.NewItem // of items, those that are no bad rows
 	for _, j := range jobs {
 		if j.Line < 1 || j.Row < 0 || j.Row > j.Line {
 			return 0, fmt.Errorf("line %d, row %d: %w: lines count from 1, and a row is not behind its line", j.Line, j.Row, registry.ErrInvalid)
@@ -94,15 +94,16 @@ func (t *tx) addJobs(batch registry.WorkItem, jobs []registry.NewJob) (added int
 		if j.Fault != "" {
 			n.Status, n.Note, n.Code, n.Class, satisfied = registry.Failed, j.Fault, j.Code, cmp.Or(j.Class, registry.ContentFault), t.Now
 		} else {
-			open++
-			for _, key := range catalog.KeysOf(n.Spec) {
-				waiting = append(waiting, []any{key, n.ID, sqldb.Micros(batch.CreatedAt)})
-			}
+			begin = append(begin, n)
 		}
 		items = append(items, n)
 		edges = append(edges, []any{batch.ID, n.ID, satisfied})
 	}
 	if err := t.Insert(items...); err != nil {
+		return 0, err
+	}
+	waiting, err := t.linesOf(batch, begin)
+	if err != nil {
 		return 0, err
 	}
 	if err := errors.Join(t.InsertRows(insertWaiting, waiting), t.InsertRows(insertEdge, edges)); err != nil {
@@ -117,7 +118,22 @@ func (t *tx) addJobs(batch registry.WorkItem, jobs []registry.NewJob) (added int
 	}
 	// One update of the parent for all rows: it is the hot row of a large batch (R23).
 	return len(items), t.Do(`UPDATE work_item SET blocker_count = blocker_count + $2, state = $3, updated_at = $4 WHERE id = $1`,
-		batch.ID, open, state, t.Now)
+		batch.ID, len(begin), state, t.Now)
+}
+
+// linesOf are the places that new jobs of a batch have in the queues for locks: their batch's.
+func (t *tx) linesOf(batch registry.WorkItem, jobs []work.NewItem) (places [][]any, err error) {
+	specs := make([]registry.Spec, len(jobs))
+	for i, n := range jobs {
+		specs[i] = n.Spec
+	}
+	lines, err := catalog.LinesOf(t.Tx, batch.Tenant, specs...)
+	for i, keys := range lines {
+		for _, key := range keys {
+			places = append(places, []any{key, jobs[i].ID, sqldb.Micros(batch.CreatedAt)})
+		}
+	}
+	return places, err
 }
 
 // expandedTo is a batch's results with how far it is expanded.

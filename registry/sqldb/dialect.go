@@ -47,6 +47,8 @@ type Dialect interface {
 	patience() time.Duration
 	// payloadURL is the address in the spec of a row i, as the index work_item_payload has it.
 	PayloadURL() string
+	// PayloadOwner is the owner in the profile in the spec of a row i; NULL of items that are about no payload.
+	PayloadOwner() string
 	// name is as in the marker lines of the migrations.
 	Name() string
 	// goose is how the migrations are applied.

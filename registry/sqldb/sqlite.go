@@ -20,6 +20,8 @@ type sqlite struct{ path string }
 
 func (d sqlite) Name() string { return SQLite }
 
+func (d sqlite) PayloadOwner() string { return `json_extract(i.spec, '$.profile.owner')` }
+
 func (d sqlite) PayloadURL() string { return `json_extract(i.spec, '$.url')` }
 
 func (d sqlite) open() (write, read *sql.DB, err error) {

@@ -78,6 +78,19 @@ func (t *Tx) StandInLine(itemID string, submitted int64, keys []string) error {
 	return nil
 }
 
+// LeaveLine takes items out of the queue for one lock, and lets them and whoever is first there go on.
+func (t *Tx) LeaveLine(key string, ids []string) error {
+	if err := t.Do(`DELETE FROM lock_wait WHERE key = $2 AND `+t.Among("item_id"), t.List(ids), key); err != nil {
+		return fmt.Errorf("leave the queue for lock %s: %w", key, err)
+	}
+	for _, id := range ids {
+		if err := t.wakeLocked(id); err != nil {
+			return err
+		}
+	}
+	return t.nextInLine([]string{key})
+}
+
 // leaveLine takes a batch out of the queues for locks, where its jobs have its place by now, and wakes those who are first.
 func (t *Tx) leaveLine(batch string) error {
 	keys, err := t.Strings(`DELETE FROM lock_wait WHERE item_id = $1 RETURNING key`, batch)
@@ -118,16 +131,21 @@ func (t *Tx) nextInLine(keys []string) error {
 		} else if err != nil {
 			return fmt.Errorf("look who waits for lock %s: %w", key, err)
 		}
-		n, err := t.Exec(`UPDATE work_item SET run_at = $2 WHERE id = $1 AND status = 'pending' AND stage IN `+lockedStages, first, t.Now)
-		if err != nil {
-			return fmt.Errorf("wake %s, which waits for lock %s: %w", first, key, err)
-		}
-		if n == 0 {
-			continue
-		}
-		if err := t.place(first); err != nil {
+		if err := t.wakeLocked(first); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// wakeLocked has an item that waits for a lock look whether it can go on.
+func (t *Tx) wakeLocked(id string) error {
+	n, err := t.Exec(`UPDATE work_item SET run_at = $2 WHERE id = $1 AND status = 'pending' AND stage IN `+lockedStages, id, t.Now)
+	if err != nil {
+		return fmt.Errorf("wake %s, which waits for a lock: %w", id, err)
+	}
+	if n == 0 {
+		return nil
+	}
+	return t.place(id)
 }

@@ -17,6 +17,7 @@ func Topics() []registrytest.Topic {
 		topic("fixity", fixityTests()),
 		topic("restore", restoreTests()),
 		topic("orphan", orphanTests()),
+		topic("own_object", ownTests()),
 	}
 }
 

@@ -3,6 +3,7 @@ package catalogtest
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -147,13 +148,34 @@ func (f *fixture) objectKept(l registry.Lease, ark, holder string) {
 	}
 }
 
+// checksOf claims a check of each of n files of an object, in the order in which they were asked for.
+func (f *fixture) checksOf(n int) (ark string, checks []registry.Claim) {
+	f.Helper()
+	c := f.Processing(1)[0]
+	ark = f.Named(c.Lease, f.Unique("object")).ARK
+	var files []registry.File
+	for i := range n {
+		files = append(files, registrytest.File(fmt.Sprint("producer/", i)))
+	}
+	f.Preserve(c.Lease, ark, 1, files...)
+	f.Done(c.Lease)
+	f.Finish(c.Item.ID)
+	for _, file := range files {
+		ask := registrytest.ObjectRequest(registry.FixityCheck, ark)
+		ask.Spec.File = []byte(file.ContentPath)
+		it, err := f.Store.RequestObject(f.Context(), ask)
+		f.Must(err)
+		checks = append(checks, f.Take(registry.Fixity, it.ID))
+	}
+	return ark, checks
+}
+
 func objectLock(f *fixture) {
-	ark := f.Object()
-	c := f.Processing(3)
+	ark, c := f.checksOf(2)
 	f.LockObject(c[0].Lease, ark)
 	f.LockObject(c[0].Lease, ark)
 	f.objectKept(c[1].Lease, ark, c[0].Item.ID)
-	_, err := f.Store.Identify(f.Context(), c[2].Lease, registry.IdentifyRequest{Owner: registrytest.Owner, Supplied: ark})
+	_, err := f.Store.Identify(f.Context(), f.Processing(1)[0].Lease, registry.IdentifyRequest{Owner: registrytest.Owner, Supplied: ark})
 	var locked *registry.LockedError
 	if !errors.As(err, &locked) || locked.ItemID != c[0].Item.ID {
 		f.Errorf("a deposit: %v, want that the object is locked", err)
@@ -167,40 +189,37 @@ func objectLock(f *fixture) {
 }
 
 func objectLockTurn(f *fixture) {
-	ark := f.Object()
-	c := f.Processing(3)
+	ark, c := f.checksOf(3)
 	f.LockObject(c[0].Lease, ark)
 	for _, waiter := range []registry.Claim{c[2], c[1]} {
 		f.objectKept(waiter.Lease, ark, c[0].Item.ID)
 		f.Snooze(waiter.Lease)
 	}
-	f.refusedAt(registry.Process, registry.ReasonLocked, c[1:]...)
+	f.refusedAt(registry.Fixity, registry.ReasonLocked, c[1:]...)
 	f.Done(c[0].Lease)
 	f.Finish(c[0].Item.ID)
 	if got := f.Offered(100); !slices.Contains(got, c[1].Item.ID) || slices.Contains(got, c[2].Item.ID) {
 		f.Errorf("rung for %v, want for the one who was submitted first", got)
 	}
-	f.LockObject(f.Take(registry.Process, c[1].Item.ID).Lease, ark)
-	f.refusedAt(registry.Process, registry.ReasonLocked, c[2])
+	f.LockObject(f.Take(registry.Fixity, c[1].Item.ID).Lease, ark)
+	f.refusedAt(registry.Fixity, registry.ReasonLocked, c[2])
 }
 
 func objectLockIntent(f *fixture) {
-	ark := f.Object()
-	c := f.Processing(2)
-	f.Identify(c[0].Lease, registry.IdentifyRequest{Owner: registrytest.Owner, Supplied: ark})
-	f.Intend(c[0].Lease, ark, 2, `{}`)
-	f.Settle(registry.Settlement{Lease: c[0].Lease, Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Error: "storage is down"})
-	f.objectKept(c[1].Lease, ark, c[0].Item.ID)
+	ark, checks := f.checksOf(1)
+	deposit, l := f.Processing(1)[0], checks[0].Lease
+	f.Identify(deposit.Lease, registry.IdentifyRequest{Owner: registrytest.Owner, Supplied: ark})
+	f.Intend(deposit.Lease, ark, 2, `{}`)
+	f.Settle(registry.Settlement{Lease: deposit.Lease, Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Error: "storage is down"})
+	f.objectKept(l, ark, deposit.Item.ID)
 	f.Clock.Pass(time.Hour)
-	f.objectKept(c[1].Lease, ark, c[0].Item.ID)
+	f.objectKept(l, ark, deposit.Item.ID)
 }
 
 func objectLockUnknown(f *fixture) {
-	c := f.Processing(2)
-	named := f.Named(c[0].Lease, "x").ARK
-	f.Settle(registry.Settlement{Lease: c[0].Lease, Outcome: registry.OutcomeFailed, Class: registry.ContentFault, Error: "no"})
-	for _, id := range []string{named, "ark:/99999/no", "", "\x00"} { // the first has a name and no version
-		_, err := f.Store.LockObject(f.Context(), c[1].Lease, id)
-		f.Is(err, registry.ErrNotFound)
+	_, c := f.checksOf(1)
+	for _, id := range []string{"ark:/99999/no", "", "\x00"} {
+		_, err := f.Store.LockObject(f.Context(), c[0].Lease, id)
+		f.Is(err, registry.ErrInvalid)
 	}
 }
