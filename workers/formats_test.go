@@ -19,7 +19,7 @@ type knowing struct {
 	mu    sync.Mutex
 	asked map[string]int // by content
 	after int            // questions after which it stops; 0: never
-	stop  func() error
+	stop  func(context.Context) error
 }
 
 func (k *knowing) Identify(ctx context.Context, f format.File) (format.Answer, error) {
@@ -34,7 +34,7 @@ func (k *knowing) Identify(ctx context.Context, f format.File) (format.Answer, e
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.after > 0 && len(k.asked) >= k.after {
-		return format.Answer{}, k.stop()
+		return format.Answer{}, k.stop(ctx)
 	}
 	k.asked[string(text)]++
 	a := format.Answer{Agent: "knowing 1"}
@@ -122,7 +122,7 @@ func TestFormats_EachContentOnce(t *testing.T) {
 func TestFormats_GoOnAfterAKill(t *testing.T) {
 	t.Parallel()
 	ctx, kill := context.WithCancel(t.Context())
-	k := &knowing{asked: map[string]int{}, after: 150, stop: func() error { kill(); return errTest }}
+	k := &knowing{asked: map[string]int{}, after: 150, stop: func(ctx context.Context) error { kill(); <-ctx.Done(); return errTest }}
 	r := newRig(t, func(d *workers.Deps) { d.Identifier = k })
 	zip, files := manyFilesZip(t)
 	id := r.job(registry.Spec{Type: registry.ContainerType, Filename: "c.zip", URL: r.site.put("c.zip", zip)})
