@@ -18,9 +18,8 @@ import (
 // restoreStuck is how long a restore may go without progress: of a large one the store takes that long to put the file together.
 const restoreStuck = 2 * time.Hour
 
-// Restore brings a version of an object to where its depositors fetch it: one tar file on the staging volume, which holds a valid bag.
-// It is written under a name of the attempt's own, from whatever storage has the bytes right, read back and judged there, and only then
-// given the name that the Registry tells people, in one step. So nobody ever finds half of it, or a wrong byte in it.
+// Restore brings a version of an object to where its depositors fetch it, as one tar on the staging volume (package restore), and has the
+// Registry tell people where.
 type Restore struct {
 	base.Worker
 	Restorer restore.Restorer
@@ -73,7 +72,7 @@ func (w *Restore) restore(ctx context.Context, item *base.Item, known registry.R
 		RestoredParcel: made.RestoredParcel,
 		Keep:           w.Keep,
 		Events: []registry.Premis{{
-			ID: premis.EventID(item.ID, string(premis.Dissemination), "").Value, ObjectID: known.ObjectID, Version: known.Version, ItemID: item.ID,
+			ID: premis.EventID(item.ID, string(premis.Dissemination), "").Value, ObjectID: made.ObjectID, Version: known.Version, ItemID: item.ID,
 			Type: string(premis.Dissemination), At: item.Now(), Agent: "Holdfast " + w.Version, Outcome: "success",
 			Detail: fmt.Sprintf("restored as %s, a bag of %d files, %d bytes, sha256 %s, for %s%s", made.Name, made.Files, made.SizeBytes, made.SHA256, known.AskedBy, made.Findings),
 		}},

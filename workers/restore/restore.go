@@ -37,6 +37,7 @@ type Restorer struct {
 // Restored is a parcel that lies under its final name.
 type Restored struct {
 	registry.RestoredParcel
+	ObjectID string
 	Findings string // what was wrong in which storage, for people; "" when nothing was
 }
 
@@ -68,7 +69,8 @@ func (w *Restorer) Restore(ctx context.Context, item *base.Item, known registry.
 	if err != nil {
 		return made, err
 	}
-	made.Name, made.SizeBytes, made.Files, made.Findings = r.name(), r.size, r.files, source.findings()
+	made.Name, made.SizeBytes, made.Files = r.name(), r.size, r.files
+	made.ObjectID, made.Findings = o.ID, source.findings()
 	made.Place, err = r.publish(ctx)
 	return made, err
 }
