@@ -206,7 +206,7 @@ func (p *Parcel) info() []bagit.Tag {
 		bagit.Tag{Label: bagit.PayloadOxumLabel, Value: p.bag.payload.String()})
 }
 
-// oneLine makes somebody's text a value that a tag can have.
+// oneLine makes a text a value that a tag can have.
 func oneLine(text string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "�"), func(r rune) bool { return r < ' ' || r == 0x7f }), " ")
 }

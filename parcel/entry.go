@@ -18,7 +18,7 @@ type Entry struct {
 	Path    string            // in the object; "" for what the parcel adds
 	Size    int64             // bytes
 	Digests map[string]string // that its bytes have, in hex by algorithm
-	// Modified is the producer's time; zero when nobody knows it.
+	// Modified is the producer's time; zero when it is not known.
 	Modified time.Time
 
 	write func(ctx context.Context, w io.Writer, offset int64) error

@@ -38,7 +38,7 @@ type List func(ctx context.Context, after string) ([]registry.File, error)
 type Options struct {
 	Bag    bool      // a bag; else the producer's files under the producer's names
 	System bool      // Holdfast's own files, too
-	At     time.Time // the date of everything in it: whoever goes on must give the same
+	At     time.Time // the date of everything in it; the same when a parcel is continued
 	Agent  string    // of a bag: what made it
 	// Algorithms of a bag's manifests; none are sha256 and sha512, as far as they are recorded of every file.
 	Algorithms []string

@@ -57,7 +57,8 @@ type Point struct {
 
 // ContinueTar is WriteTar from a point on, the zero one being the beginning. reached is called after each write that w took whole, and its
 // error ends the writing; between says that all files so far were compared with their digests, and nothing of the next one was written. point,
-// which may be called until reached returns, says where the tar stands. A point whose digests cannot be read any more is ErrPoint: whoever called goes on at its Start instead, where none are needed.
+// which may be called until reached returns, says where the tar stands. A point
+// whose digests cannot be read any more is ErrPoint: the caller continues at its Start instead, where none are needed.
 func (p *Parcel) ContinueTar(ctx context.Context, w io.Writer, from Point, reached func(size int64, between bool, point func() (Point, error)) error) error {
 	out := &marking{w: w, at: from.Offset, reached: reached}
 	return p.writeTar(ctx, out, from.Offset, from.Digests != nil, func(at place, offset int64) error {
@@ -237,8 +238,8 @@ func (p *Parcel) places(ctx context.Context) func(yield func(place, error) bool)
 	}
 }
 
-// tarHeader is what stands before a file: the same bytes for the same name, size and times. A file whose own time nobody knows has that
-// of the parcel, since a tar must tell one.
+// tarHeader is what stands before a file: the same bytes for the same name, size and times. A file whose own time is not
+// known has that of the parcel, since a tar must tell one.
 //
 // Names stand in it as pax has them, in UTF-8, which all programs read. But bsdtar (libarchive) normalises these to NFC, so that of two names
 // which differ in their normal form only one file would be left. What is not NFC, or not UTF-8, has a header of GNU's form: its

@@ -49,7 +49,7 @@ func (f *File) Blame(err error) (again bool) {
 		})
 		return true
 	}
-	return len(f.used) > 1 // nobody knows which; the next copy is by the last one
+	return len(f.used) > 1 // any of them may be at fault; the next copy is by the last one
 }
 
 // whole reads all of the file, which is right, or ErrDamaged.
@@ -129,7 +129,7 @@ func (f *File) tell(storage string) {
 	}
 }
 
-// charged is the storage, unless ctx has ended: then nobody knows whose fault it was.
+// charged returns the storage to blame for an error: none when ctx has ended, since that may be the cause.
 func charged(ctx context.Context, storage string) string {
 	if ctx.Err() != nil {
 		return ""

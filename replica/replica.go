@@ -2,7 +2,7 @@
 //
 // A version lies in several storages, and only the recorded digests tell which of them has the right
 // bytes. A Reader copies a file from one storage. Where reading breaks off, it goes on in another
-// storage at the same byte. Whoever sees that the whole is wrong says so by Blame, and copies it
+// storage at the same byte. A caller that finds the whole wrong calls Blame and copies it
 // again: from a storage that was not wrong about the file yet, else once more from one that was. A
 // storage counts as damaged after two whole readings, since sound bytes can go wrong on their way.
 // So writing a file again and again comes to an end.
@@ -48,9 +48,9 @@ type Source interface {
 type Reader struct {
 	Source Source
 	// Ahead is up to how many bytes a file is held in memory and compared before its first byte is written: for writers that take nothing
-	// back. A larger one is compared by whoever copies it.
+	// back. The caller compares a larger one.
 	Ahead int64
-	// Elsewhere is told that a file (by its path) is read in a storage because of what was met in others; nil: nobody.
+	// Elsewhere, if not nil, is called when a file (by its path) is read from a storage because of what was met in others.
 	Elsewhere func(path, storage string, because error)
 
 	troubles map[string]*troubles // by path

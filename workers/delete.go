@@ -19,12 +19,12 @@ import (
 	"github.com/holdfast/holdfast/workers/identity"
 )
 
-// deleteWait is how long it waits for whoever is at work on the object.
+// deleteWait is how long a deletion waits while another item works on the object.
 const deleteWait = time.Minute
 
-// Delete removes an object whose deletion two people have agreed to: first its mark in the Registry, fenced, so that nobody reads it any
-// more; then, in each storage, a tombstone before the first byte goes; then its name at EZID, where it has one, which nothing that can be read
-// waits for; at last the record. It may be repeated at any point.
+// Delete removes an object whose deletion two people have agreed to. It marks the object in the Registry, fenced, which ends all reading.
+// In each storage it writes a tombstone before the first byte goes. It withdraws the name at EZID, where the object has one. At last it
+// writes the record. It may be repeated at any point.
 type Delete struct {
 	base.Worker
 	Registry interface {
@@ -91,7 +91,7 @@ func (w *Delete) mark(ctx context.Context, item *base.Item, id string) (registry
 	if o.Deletion.Gone() {
 		return w.Registry.MarkDeleting(ctx, item.Lease(), id, o.Deletion.Last) // as an earlier attempt has
 	}
-	// A replica that nobody here can reach would outlive its object.
+	// A replica that this worker cannot reach would outlive its object.
 	for _, v := range o.Versions {
 		for _, at := range v.Replicas {
 			if _, err := w.Roots.Of(at.Storage); err != nil {

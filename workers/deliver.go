@@ -23,7 +23,7 @@ type Deliver struct {
 // Stage implements base.Handler.
 func (w *Deliver) Stage() registry.Stage { return registry.Deliver }
 
-// MaxAttempts implements base.Handler. A receiver that is down is no reason to bother anybody for days.
+// MaxAttempts implements base.Handler. A receiver that is down needs no person for days.
 func (w *Deliver) MaxAttempts() int { return deliverTries }
 
 // Work implements base.Handler.
@@ -37,7 +37,7 @@ func (w *Deliver) Work(ctx context.Context, item *base.Item) error {
 	}
 	subject, err := w.Callbacks.Registry.Item(ctx, m.Subject)
 	if errors.Is(err, registry.ErrNotFound) {
-		return nil // it was purged: nobody can be told anything of it
+		return nil // it was purged: there is nothing to tell
 	} else if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// jobsAtOnce is how many rows become jobs in one transaction: few enough that nobody waits long behind them (R25).
+	// jobsAtOnce is how many rows become jobs in one transaction: few enough that others do not wait long behind them (R25).
 	jobsAtOnce = 400
 	// resultType is the name of the durable result that says what the payload was found to be.
 	resultType = "type"

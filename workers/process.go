@@ -70,7 +70,7 @@ func (w *Process) Work(ctx context.Context, item *base.Item) error {
 func (w *Process) plan(ctx context.Context, item *base.Item) (result.Plan, error) {
 	d, err := w.read(ctx, item)
 	if base.ContentFault(err) && ctx.Err() == nil {
-		// Staging may have given other bytes than it has, just once: nobody is blamed for what only one reading shows (R6).
+		// Staging may have given other bytes than it has, just once: a fault that only one reading shows is no content fault (R6).
 		d, err = w.read(ctx, item)
 	}
 	if err != nil {
@@ -93,7 +93,7 @@ func (w *Process) plan(ctx context.Context, item *base.Item) (result.Plan, error
 	return w.maker.Announce(ctx, item, p)
 }
 
-// read takes what was downloaded apart, judges it and describes it. After a fault of the content it begins anew.
+// read opens what was downloaded, judges and describes it. After a fault of the content it begins anew.
 func (w *Process) read(ctx context.Context, item *base.Item) (version.Description, error) {
 	files, err := w.opener.Open(ctx, item)
 	if err != nil {
@@ -106,7 +106,7 @@ func (w *Process) read(ctx context.Context, item *base.Item) (version.Descriptio
 	return d, nil
 }
 
-// scanned is what the scan of the files that are to be preserved came to; nil when the item takes none. What came out of a
+// scanned returns what the scan of the files that are to be preserved came to; nil when the item takes none. What came out of a
 // container is scanned now, file by file: clamd takes larger archives for clean unseen, and does not know all kinds.
 func (w *Process) scanned(ctx context.Context, item *base.Item, c result.Contents) (*result.Scanned, error) {
 	if !slices.Contains(item.Optional, registry.Scan) {

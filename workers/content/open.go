@@ -113,7 +113,7 @@ func noteFaults(item *base.Item, err error) error {
 	return errors.Join(err, item.Event("container-refused", refusal.Report))
 }
 
-// GiveUp removes what was unpacked when nobody is to go on with it: by err the deposit is at fault, part of it is gone, or others
+// GiveUp removes what was unpacked when no attempt can use it: by err the deposit is at fault, part of it is gone, or others
 // wait for the room that it takes. In all other cases the next attempt goes on after it. Nothing refers to what was unpacked
 // before a version is announced. It returns err, joined with its own error.
 func (w *Opener) GiveUp(ctx context.Context, item *base.Item, err error) error {

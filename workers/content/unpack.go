@@ -60,8 +60,8 @@ const (
 var errNoMemory = errors.New("other containers are being decompressed and take it all")
 
 // admitted waits until the process has the memory to decompress the container. A job for which that takes
-// long waits without its slot. Whoever has the memory never waits for what such a job has: for room in
-// staging a job waits without slot and memory.
+// long waits without its slot. A job that has the memory never waits for another one's: for room in
+// staging it waits without slot and memory.
 func (w *Opener) admitted(ctx context.Context, item *base.Item, u *unpacking) (leave func(), err error) {
 	head, err := u.head(ctx)
 	if err != nil {

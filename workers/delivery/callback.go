@@ -26,7 +26,7 @@ type Callbacks struct {
 }
 
 // Tell makes one try to deliver a message about a job, and notes what it came to. It does not send again what an earlier attempt
-// delivered, unless somebody asked for that. An error says that the message was not delivered.
+// delivered, unless a person asked for that. An error says that the message was not delivered.
 func (c *Callbacks) Tell(ctx context.Context, item *base.Item, job registry.WorkItem, m registry.DeliverySpec) error {
 	return tellOnce(ctx, c.Registry, item, m, func() (int, error) { return c.send(ctx, job, m) })
 }

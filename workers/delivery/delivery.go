@@ -1,7 +1,7 @@
 // Package delivery tells people and programs what became of items: by callback and by mail.
 //
 // A message is sent at least once: each try is noted in the Registry, and one that is known to have
-// been delivered is not sent again unless somebody asks for it. An error says that the message was
+// been delivered is not sent again unless a person asks for it. An error says that the message was
 // not delivered, and the item that carries it tries again. A message that is not true any more when
 // its turn comes is noted as not sent.
 package delivery
@@ -21,8 +21,8 @@ type deliveries interface {
 	Item(ctx context.Context, id string) (registry.WorkItem, error)
 }
 
-// tellOnce makes one try to deliver a message, and notes what it came to. One that was delivered by an attempt before is not
-// sent again, unless somebody asked for that. The error says that it was not delivered.
+// tellOnce makes one try to deliver a message, and notes what it came to. It does not send again what an earlier attempt
+// delivered, unless a person asked for that. An error says that the message was not delivered.
 func tellOnce(ctx context.Context, r deliveries, item *base.Item, m registry.DeliverySpec, send func() (status int, err error)) error {
 	if done, err := delivered(ctx, r, m); done || err != nil {
 		return err
@@ -33,7 +33,7 @@ func tellOnce(ctx context.Context, r deliveries, item *base.Item, m registry.Del
 // tellNow is tellOnce of a message that was looked for.
 func tellNow(ctx context.Context, r deliveries, item *base.Item, m registry.DeliverySpec, send func() (status int, err error)) error {
 	status, err := send()
-	if err != nil && ctx.Err() != nil { // the try was cut off: nobody knows what came of it
+	if err != nil && ctx.Err() != nil { // the try was cut off: what came of it is not known
 		return err
 	}
 	if noted := note(ctx, r, item, m, status, err); noted != nil {

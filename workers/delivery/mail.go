@@ -221,7 +221,7 @@ func (w *Mails) safe(ctx context.Context, about mail.Batch, closing int64) (data
 		return data, err
 	case s.Gone > 0:
 		return data, unsent("an object of the batch was deleted")
-	case s.Objects != r.Completed: // of jobs that were purged nobody knows any more whether what they stored is right
+	case s.Objects != r.Completed: // of purged jobs it is not known whether what they stored is right
 		return data, unsent(fmt.Sprintf("report %d says that %d jobs completed, and there are %d now", r.Closing, r.Completed, s.Objects))
 	case !s.Safe():
 		return data, base.Snooze(safeWait, registry.ReasonNotDue, fmt.Sprintf("of %d objects, %d replicas were not verified, %d objects are damaged, and of %d the deletion was asked for",

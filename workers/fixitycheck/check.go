@@ -64,7 +64,7 @@ func (w *Checker) Check(ctx context.Context, item *base.Item) error {
 		if gone, err := c.lock(ctx); gone || err != nil {
 			return err
 		}
-		// Noted before anything is mended: whoever goes on after a kill finds nothing to mend any more.
+		// Noted before anything is mended: after a kill the next attempt finds nothing to mend any more.
 		if err := w.Registry.RecordCheck(ctx, item.Lease(), c.record("found", premis.FixityCheck)); err != nil {
 			return err
 		}
@@ -195,8 +195,7 @@ func (c *check) lookAround(ctx context.Context) error {
 	return nil
 }
 
-// lookBeside looks for files that belong to no version of the object, which is right otherwise. Nobody knows what they are, so a person has
-// to say. What lies where the specification lets others write says nothing about the object's content: the check fails, and the storage is not damaged.
+// lookBeside looks for files that belong to no version of the object, which is right otherwise. A person has to say what they are. What lies where the specification lets others write says nothing about the object's content: the check fails, and the storage is not damaged.
 func (c *check) lookBeside(ctx context.Context) error {
 	var files []string
 	for _, f := range c.found {

@@ -2,7 +2,7 @@
 //
 // Each content is asked about once: what an earlier version or an earlier attempt was told holds.
 // The bytes that a file is identified by are those that were staged, or the error wraps
-// staging.ErrDamaged. A format that nobody knows is no error.
+// staging.ErrDamaged. An unknown format is no error.
 package formats
 
 import (
@@ -43,7 +43,7 @@ type finding struct {
 
 // Finder has the formats of staged files identified.
 type Finder struct {
-	Identifier format.Identifier // nil: nobody is asked
+	Identifier format.Identifier // nil: no format is identified
 	Staging    storage.Store
 }
 
@@ -151,7 +151,7 @@ func (w Finder) ask(ctx context.Context, fs *Found, key string, f staging.File) 
 	return fs.add(ctx, key, t, answer.Agent, f.SizeBytes)
 }
 
-// Count counts a file of a name in the summary, and returns its format. Where nobody was asked for it, its media type is what is
+// Count counts a file of a name in the summary, and returns its format. Without an identifier its media type is what is
 // known of the file.
 func (fs *Found) Count(to *result.Identified, name string, f staging.File) *registry.Format {
 	t, _ := fs.of(contentKey(f.Digests[fs.algorithm]))

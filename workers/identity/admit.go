@@ -55,7 +55,7 @@ func (e *ahead) Remedy() string {
 }
 
 // admit refuses an object that a storage of the item's could not be given, before anything is announced: what was announced could not be
-// carried out, and would keep the object from everybody else. head is the object's recorded version, below 0 before that is known.
+// carried out, and would keep the object from all others. head is the object's recorded version, below 0 before that is known.
 func (w *Namer) admit(ctx context.Context, item *base.Item, ark string, head int, supplied bool) error {
 	for i, name := range item.Storages {
 		root, err := w.Objects.Of(name)

@@ -18,7 +18,7 @@ type Names struct {
 	EZID *ezid.Client // nil: this worker knows none
 }
 
-// reserve makes EZID know the name that was chosen for an object, and tell nobody.
+// reserve reserves the name that was chosen for an object at EZID, which does not publish it.
 func (n Names) reserve(ctx context.Context, item *base.Item, id registry.Identity) error {
 	if n.EZID == nil {
 		return errNoEZID

@@ -99,7 +99,7 @@ func (p Files) fetchManifest(ctx context.Context, item *base.Item, name string, 
 	return file, err
 }
 
-// largestManifest is how many bytes a manifest may have whose size nobody tells: some ten million rows.
+// largestManifest is how many bytes a manifest of unknown size may have: some ten million rows.
 const largestManifest = 4 << 30
 
 func (p Files) manifestMost() int64 {

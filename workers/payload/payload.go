@@ -31,7 +31,7 @@ type Files struct {
 	Sources     func(collection string) source.Fetcher
 	Staging     storage.Store
 	Buffers     *staging.Buffers
-	UnknownSize int64       // bytes that a file may have whose size nobody tells; 0: any number
+	UnknownSize int64       // bytes that a file of unknown size may have; 0: any number
 	ARKs        intake.ARKs // judges supplied names
 }
 

@@ -124,8 +124,8 @@ func (r *restoring) name() string {
 	return name[:min(len(name), most)] + end
 }
 
-// validate reads the file back, judges it as whoever fetches it will, and returns its SHA-256. What is not a valid bag of the size that it
-// must have is written anew by the next attempt.
+// validate reads the file back, judges it as depositors will, and returns its SHA-256. A file that is not a valid bag of the right size is
+// written anew by the next attempt.
 func (r *restoring) validate(ctx context.Context) (sum string, err error) {
 	in, err := r.Staging.Open(ctx, r.done.Key, 0, -1)
 	if err != nil {
@@ -162,7 +162,7 @@ func (r *restoring) validate(ctx context.Context) (sum string, err error) {
 	return "", fmt.Errorf("what was written on the staging volume does not read as it was written: %s; it is written anew", strings.Join(faults, "; "))
 }
 
-// publish gives the file, which was judged, its final name, of this attempt alone: what a superseded one may still write is told to nobody.
+// publish gives the file, which was judged, its final name. The name is this attempt's alone, so a superseded attempt cannot write it.
 func (r *restoring) publish(ctx context.Context) (place string, err error) {
 	place = registry.RestoredKey(r.item.Lease(), r.name())
 	if err := r.item.Writable(ctx); err != nil {

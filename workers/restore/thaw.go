@@ -119,7 +119,7 @@ func (s *replicas) thaw(ctx context.Context, f registry.File) (readable bool, er
 		}
 	}
 	if frozen < 0 {
-		return len(errs) == 0, errors.Join(errs...) // what is nowhere is told by whoever reads it
+		return len(errs) == 0, errors.Join(errs...) // reading says that a file is nowhere
 	}
 	return s.roots[frozen].Store().Thaw(ctx, s.key(frozen, f), thawedFor)
 }

@@ -189,7 +189,7 @@ func (d *parcelWriter) mark(ctx context.Context, at parcel.Point) error {
 	return d.note(ctx, next)
 }
 
-// note keeps how far the file is, and then throws away what nobody goes on after any more.
+// note keeps how far the file is, and then discards what no attempt goes on after any more.
 func (d *parcelWriter) note(ctx context.Context, next restoreNote) error {
 	old := d.done
 	d.done = next
@@ -230,7 +230,7 @@ func (d *parcelWriter) open(ctx context.Context) (at parcel.Point, err error) {
 	return at, err
 }
 
-// close lets go of the writer. What nobody can go on after is thrown away.
+// close lets go of the writer. It discards what no attempt can go on after.
 func (d *parcelWriter) close() {
 	if d.done.needs(d.key) {
 		_ = d.to.Close() // what is not marked is not wanted

@@ -1,7 +1,7 @@
 // Package result holds what one stage leaves for later ones: durable results of an item, by name.
 //
 // Each is JSON in the Registry and lives as long as its item, so fields are only added. A stage that
-// needs a result which is not there, since somebody sent the item past its maker, fails for good and
+// needs a result which is not there, since a person sent the item past its maker, fails for good and
 // says where to requeue it.
 //
 // It knows the shape of results and reads the lists of files that they name. Who makes them and what
@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast/holdfast/base"
 )
 
-// Of returns a durable result of an earlier stage, which is there unless somebody sent the item past it.
+// Of returns a durable result of an earlier stage, which is there unless a person sent the item past that stage.
 func Of[T any](item *base.Item, name, missing string) (v T, err error) {
 	ok, err := item.Result(name, &v)
 	if err == nil && !ok {

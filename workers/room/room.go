@@ -19,7 +19,7 @@ import (
 // NameReserved is the name of the durable result that says how much room a job was given.
 const NameReserved = "reserved"
 
-// wait is how long a job waits for room on a volume that somebody else has filled.
+// wait is how long a job waits for room on a full volume.
 const wait = time.Minute
 
 // Volume is the staging volume.
@@ -52,7 +52,8 @@ func Granted(item *base.Item) (bytes int64, err error) {
 	return bytes, err
 }
 
-// Wait makes an item wait, uncounted, while the staging volume, or that of temporary files, is full, whoever filled it.
+// Wait makes of an error that the staging volume, or that of temporary files, is full one that has the item wait, uncounted. It
+// returns any other error as it is.
 func Wait(err error) error {
 	if errors.Is(err, storage.ErrNoSpace) || errors.Is(err, syscall.ENOSPC) {
 		return base.Snooze(wait, registry.ReasonNoSpace, err.Error())

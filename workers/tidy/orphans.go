@@ -216,7 +216,7 @@ func (s *search) judge(ctx context.Context, o registry.Orphan) (err error) {
 	case registry.OrphanUpload:
 		o.Kind, o.Why, err = s.whyNotUploads(ctx, id)
 		remove = func(ctx context.Context) error {
-			// Nobody can submit it any more; somebody may have, since it was looked at.
+			// From here on it cannot be submitted. It may have been, since it was looked at.
 			retired, err := s.Registry.RetireUpload(ctx, id, "")
 			if err == nil && !retired {
 				err = errors.New("it was submitted meanwhile")
@@ -264,7 +264,7 @@ func whyOver(it registry.WorkItem, youngest time.Time) string {
 	return fmt.Sprintf("item %s is %s since %s", it.ID, it.State, it.FinishedAt.UTC().Format(time.DateTime))
 }
 
-// whyNotUploads says why nobody needs an upload any more; "" when somebody does, or still may submit it.
+// whyNotUploads returns why an upload is not needed any more; "" when it is needed, or may still be submitted.
 func (s *search) whyNotUploads(ctx context.Context, id string) (registry.OrphanKind, string, error) {
 	const kind = registry.OrphanUpload
 	if _, err := s.Registry.IncomingByID(ctx, id); err == nil || !errors.Is(err, registry.ErrNotFound) {

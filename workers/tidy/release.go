@@ -1,4 +1,4 @@
-// Package tidy gives back what items have in staging, and finds what nobody gave back.
+// Package tidy gives back what items have in staging, and finds orphaned data.
 //
 // Release removes what one item staged and noted, by its prefix and never by what interim data say
 // (R26). ReleaseUpload removes an upload that no batch can need any more. Orphans searches volumes and
@@ -63,7 +63,7 @@ func ReleaseUpload(ctx context.Context, r registry.ForWorkers, staging storage.S
 	if itself {
 		asks = batch.ID
 	}
-	// Whoever submits it at this moment is told that it is gone, or keeps it.
+	// A submission at this moment either fails, since the upload is gone, or keeps it.
 	if retired, err := r.RetireUpload(ctx, id, asks); err != nil || !retired {
 		return true, err
 	}
