@@ -117,7 +117,7 @@ func (h *holdfast) checkInvariants() {
 	for _, i := range invariants {
 		report(i.name, h.query("registry.db", i.violations))
 	}
-	watched := h.query("registry.db", `SELECT json_extract(spec, '$.subject') FROM work_item WHERE `+late)
+	watched := h.query("registry.db", `SELECT json_extract(w.spec, '$.subject') FROM work_item JOIN work_detail w ON w.item_id = id WHERE `+late)
 	if h.redis != "" {
 		report("keys left in Redis", slices.DeleteFunc(h.redisKeys(), func(key string) bool {
 			return slices.ContainsFunc(watched, func(id string) bool { return strings.Contains(key, id) })
@@ -140,7 +140,7 @@ func (h *holdfast) checkInvariants() {
 		if name == "extensions/holdfast-scratch/config.json" {
 			continue // says what the folder is; it comes with the first checkpoint and stays
 		}
-		if !upload || h.count(`SELECT COUNT(*) FROM work_item WHERE json_extract(spec, '$.url') = $1`, "upload:"+id) > 0 {
+		if !upload || h.count(`SELECT COUNT(*) FROM work_detail WHERE json_extract(spec, '$.url') = $1`, "upload:"+id) > 0 {
 			left = append(left, name)
 		}
 	}

@@ -146,6 +146,9 @@ func (s *Catalog) abandonVersion(ctx context.Context, l registry.Lease, in regis
 		if err != nil {
 			return err
 		}
+		if err := t.uncommit(l.ItemID); err != nil {
+			return err
+		}
 		it, err := t.Live(l)
 		if err != nil {
 			return err
@@ -183,4 +186,16 @@ func (t *tx) abandoning(l registry.Lease, in registry.Intent) (registry.Abandonm
 		err = fmt.Errorf("version %d of %s is recorded: %w", in.Version, in.ObjectID, registry.ErrIntentOpen)
 	}
 	return a, err
+}
+
+// uncommit notes that an item has announced nothing any more: what it recorded before stays.
+func (t *tx) uncommit(itemID string) error {
+	var recorded bool
+	if err := t.Get(`SELECT EXISTS (SELECT 1 FROM object_version WHERE item_id = $1)`, []any{itemID}, &recorded); err != nil {
+		return fmt.Errorf("look what item %s has recorded: %w", itemID, err)
+	}
+	if recorded {
+		return t.Commit(itemID, registry.Preserved)
+	}
+	return t.Commit(itemID, registry.Uncommitted)
 }

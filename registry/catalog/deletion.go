@@ -329,6 +329,9 @@ func (s *Catalog) MarkDeleting(ctx context.Context, l registry.Lease, objectID s
 		if err != nil {
 			return err
 		}
+		if err := t.Commit(l.ItemID, registry.Announced); err != nil {
+			return err
+		}
 		out.Status, out.Last = registry.DeletionDeleting, last
 		return t.Event(l.ItemID, l.N, eventDeleting, "worker", map[string]any{"object_id": objectID, "version": last.Version})
 	})

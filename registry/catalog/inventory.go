@@ -57,6 +57,9 @@ func (s *Catalog) Intend(ctx context.Context, l registry.Lease, in registry.Inte
 		if err != nil {
 			return err
 		}
+		if err := t.Commit(l.ItemID, registry.Announced); err != nil {
+			return err
+		}
 		return t.Event(l.ItemID, l.N, "intend", "worker", map[string]any{"object_id": in.ObjectID, "version": in.Version})
 	})
 	if err != nil {
@@ -186,6 +189,9 @@ func (s *Catalog) RecordVersion(ctx context.Context, l registry.Lease, v registr
 			recorded_at = $6 WHERE object_id = $1 AND version = $2`,
 			v.ObjectID, v.Version, v.Files, v.SizeBytes, sqldb.Micros(v.CreatedAt), t.Now)
 		if err != nil {
+			return err
+		}
+		if err := t.Commit(l.ItemID, registry.Preserved); err != nil {
 			return err
 		}
 		err = t.Do(`UPDATE object SET head = $2, collection = $3, owner = $4, title = $5, creator = $6, date = $7,

@@ -67,10 +67,10 @@ type inLine struct {
 // clearLine takes payloads of other owners out of a part of the line for an object that belongs to somebody by now (R25). They go on at
 // once, and are refused the object. It returns where it has come to; more says that the line goes on.
 func (t *tx) clearLine(ark string, from inLine) (to inLine, more bool, err error) {
-	line, err := sqldb.Collect(t.Ask(`SELECT w.submitted_at, w.item_id, CASE WHEN i.action IN ('batch', 'ingest')
+	line, err := sqldb.Collect(t.Ask(`SELECT q.submitted_at, q.item_id, CASE WHEN i.action IN ('batch', 'ingest')
 			AND (i.tenant <> o.tenant OR COALESCE(`+t.store.db.Dialect.PayloadOwner()+`, '') <> o.owner) THEN 1 ELSE 0 END
-		FROM lock_wait w JOIN work_item i ON i.id = w.item_id JOIN object o ON o.id = $2
-		WHERE w.key = $1 AND (w.submitted_at, w.item_id) > ($3, $4) ORDER BY w.submitted_at, w.item_id`+sqldb.Limit(sqldb.GroupWrites),
+		FROM lock_wait q JOIN work_item i ON i.id = q.item_id JOIN work_detail w ON w.item_id = i.id JOIN object o ON o.id = $2
+		WHERE q.key = $1 AND (q.submitted_at, q.item_id) > ($3, $4) ORDER BY q.submitted_at, q.item_id`+sqldb.Limit(sqldb.GroupWrites),
 		arkKey(ark), ark, from.at, from.itemID), "look who waits for "+ark, scanInLine)
 	if err != nil || len(line) == 0 {
 		return from, false, err

@@ -262,10 +262,10 @@ func copyJobs(d sqldb.Dialect, rows int64, compared bool) string {
 		SELECT i.parent_id, $2, i.row_no, i.ordinal, i.id, i.name, i.status, i.stage, %s, %s,
 			i.note, i.error_class, i.cause, i.cause_code, COALESCE(a.remedy, ''), %s,
 			CASE WHEN i.status <> 'completed' AND `+stored+` THEN 1 ELSE 0 END,
-			CASE WHEN i.spec LIKE '%%"repeats":{%%' THEN 1 ELSE 0 END -- as encoding/json writes it; within a text the quotes have backslashes
-		FROM work_item i
+			CASE WHEN w.spec LIKE '%%"repeats":{%%' THEN 1 ELSE 0 END -- as encoding/json writes it; within a text the quotes have backslashes
+		FROM work_item i JOIN work_detail w ON w.item_id = i.id
 		LEFT JOIN attempt a ON a.item_id = i.id AND a.n = i.attempt AND i.status = 'failed'
 		%s
 		WHERE i.parent_id = $1 AND i.row_no > $3 AND i.row_no <= $4 AND (i.status <> 'deleted' OR `+stored+`) -- 2^%d rows`,
-		d.Members("i.state", registry.ResultARK, registry.ResultVersion), d.Members("i.spec", "local_ids", "repeats"), change, before, bits.Len64(uint64(rows)))
+		d.Members("w.results", registry.ResultARK, registry.ResultVersion), d.Members("w.spec", "local_ids", "repeats"), change, before, bits.Len64(uint64(rows)))
 }

@@ -162,7 +162,7 @@ func (t *tx) consequencesForJobs(batch registry.WorkItem, act registry.Act) (out
 			COUNT(CASE WHEN j.status IN ('failed', 'cancelled') AND j.commitment = 'preserved' THEN 1 END),
 			COUNT(CASE WHEN `+goes+` AND j.status <> 'aborted' AND j.done_bytes > 0 THEN 1 END),
 			COALESCE(SUM(CASE WHEN `+goes+` AND j.status <> 'aborted' THEN j.done_bytes ELSE 0 END), 0)
-		FROM (SELECT i.status, i.done_bytes, `+work.Commitment+` AS commitment FROM work_item i WHERE i.parent_id = $1) j`, []any{batch.ID},
+		FROM (SELECT i.status, i.done_bytes, i.commitment FROM work_item i WHERE i.parent_id = $1) j`, []any{batch.ID},
 		&gone, &stopped, &carried, &finishing, &untold, &kept, &failed, &undelivered, &staged, &bytes)
 	if err != nil {
 		return nil, err

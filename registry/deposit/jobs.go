@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 
@@ -112,13 +111,11 @@ func (t *tx) addJobs(batch registry.WorkItem, jobs []registry.NewJob) (added int
 	if err := t.out.TellBorn(items); err != nil {
 		return 0, fmt.Errorf("have bad rows told of: %w", err)
 	}
-	state, err := expandedTo(batch, jobs)
-	if err != nil {
+	if err := t.expandedTo(batch, jobs); err != nil {
 		return 0, err
 	}
 	// One update of the parent for all rows: it is the hot row of a large batch (R23).
-	return len(items), t.Do(`UPDATE work_item SET blocker_count = blocker_count + $2, state = $3, updated_at = $4 WHERE id = $1`,
-		batch.ID, len(begin), state, t.Now)
+	return len(items), t.Do(`UPDATE work_item SET blocker_count = blocker_count + $2, updated_at = $3 WHERE id = $1`, batch.ID, len(begin), t.Now)
 }
 
 // linesOf are the places that new jobs of a batch have in the queues for locks: their batch's.
@@ -136,25 +133,18 @@ func (t *tx) linesOf(batch registry.WorkItem, jobs []work.NewItem) (places [][]a
 	return places, err
 }
 
-// expandedTo is a batch's results with how far it is expanded.
-func expandedTo(batch registry.WorkItem, jobs []registry.NewJob) (state string, err error) {
+// expandedTo notes in a batch's results how far it is expanded.
+func (t *tx) expandedTo(batch registry.WorkItem, jobs []registry.NewJob) error {
 	var line int64
-	results := maps.Clone(batch.Results)
-	if results == nil {
-		results = map[string]json.RawMessage{}
-	}
-	if raw, ok := results[registry.ResultExpanded]; ok {
-		err = json.Unmarshal(raw, &line)
+	if raw, ok := batch.Results[registry.ResultExpanded]; ok {
+		if err := json.Unmarshal(raw, &line); err != nil {
+			return fmt.Errorf("read how far batch %s is expanded: %w", batch.ID, err)
+		}
 	}
 	for _, j := range jobs {
 		line = max(line, j.Line)
 	}
-	results[registry.ResultExpanded] = json.RawMessage(strconv.FormatInt(line, 10))
-	text, encodeErr := json.Marshal(results)
-	if err := errors.Join(err, encodeErr); err != nil {
-		return "", fmt.Errorf("note how far batch %s is expanded: %w", batch.ID, err)
-	}
-	return string(text), nil
+	return t.SetResult(batch, registry.ResultExpanded, json.RawMessage(strconv.FormatInt(line, 10)))
 }
 
 // The statements that write what a job begins with.

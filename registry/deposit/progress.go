@@ -63,7 +63,7 @@ type jobSum struct{ held, sizeless int64 }
 func (s *Deposits) addRows(ctx context.Context, p *registry.BatchProgress, sum *jobSum, first, last int64) (err error) {
 	// A bad row never had a size: it does not keep the total from being known.
 	return sqldb.Each(s.db.Read.Ask(ctx, `SELECT i.action, i.stage, i.status, i.error_class, CASE WHEN i.attempt > 0 THEN 1 ELSE 0 END,
-			i.status = 'pending' AND `+work.HeldBy+`, CASE WHEN i.status IN ('failed', 'deleted') THEN `+work.Commitment+` ELSE '' END, COUNT(*),
+			i.status = 'pending' AND `+work.HeldBy+`, CASE WHEN i.status IN ('failed', 'deleted') THEN i.commitment ELSE '' END, COUNT(*),
 			SUM(CASE WHEN i.files > 0 THEN i.files ELSE 0 END), SUM(i.done_files),
 			SUM(CASE WHEN i.size_bytes > 0 THEN i.size_bytes ELSE 0 END), SUM(i.done_bytes),
 			COUNT(CASE WHEN i.size_bytes < 0 AND i.status IN ('pending', 'running') THEN 1 END)

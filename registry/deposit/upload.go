@@ -47,8 +47,8 @@ func (s *Deposits) UploadByID(ctx context.Context, id string) (registry.Upload, 
 func (s *Deposits) RetireUpload(ctx context.Context, uploadID, itself string) (retired bool, err error) {
 	err = s.write(ctx, func(t *tx) error {
 		var needed bool
-		err := t.Get(`SELECT EXISTS (SELECT 1 FROM work_item i WHERE `+s.db.Dialect.PayloadURL()+` = $1 AND i.action = 'batch' AND i.id <> $2
-			AND i.status NOT IN ('completed', 'aborted', 'deleted'))`, []any{registry.UploadURL(sqldb.Clean(uploadID)), sqldb.Clean(itself)}, &needed)
+		err := t.Get(`SELECT EXISTS (SELECT 1 FROM work_detail p JOIN work_item i ON i.id = p.item_id
+			WHERE p.payload = $1 AND p.payload <> '' AND i.id <> $2 AND i.status NOT IN ('completed', 'aborted', 'deleted'))`, []any{registry.UploadURL(sqldb.Clean(uploadID)), sqldb.Clean(itself)}, &needed)
 		if retired = !needed; err != nil || needed {
 			return err
 		}
@@ -63,7 +63,7 @@ func (s *Deposits) RetireUpload(ctx context.Context, uploadID, itself string) (r
 // BatchesOf implements registry.Submitting.
 func (s *Deposits) BatchesOf(ctx context.Context, uploadID string) ([]registry.WorkItem, error) {
 	const most = 100
-	all, err := s.work.ReadItems(ctx, work.SelectItem+`WHERE `+s.db.Dialect.PayloadURL()+` = $1 AND i.action = 'batch'
+	all, err := s.work.ReadItems(ctx, work.SelectItem+`JOIN work_detail p ON p.item_id = i.id WHERE p.payload = $1 AND p.payload <> ''
 		ORDER BY i.created_at DESC, i.id DESC`+sqldb.Limit(most), registry.UploadURL(sqldb.Clean(uploadID)))
 	if err != nil {
 		return nil, fmt.Errorf("look for the batches of upload %s: %w", uploadID, err)

@@ -52,7 +52,7 @@ func Seed(ctx context.Context, address string, o Seeding) (err error) {
 	db.SetMaxOpenConns(1)
 	g := &seeder{
 		Seeding: o, db: db, now: time.Now().UnixMicro(),
-		items: sheetOfItems(), events: sheetOfEvents(), attempts: sheetOfAttempts(), deps: sheetOfDeps(),
+		items: sheetOfItems(), details: sheetOfDetails(), events: sheetOfEvents(), attempts: sheetOfAttempts(), deps: sheetOfDeps(),
 	}
 	if embedded {
 		return g.withoutIndexes(ctx)
@@ -169,8 +169,8 @@ type seeder struct {
 	left       int    // jobs of the batch
 	open       string // an item that is not settled
 
-	items, events, attempts, deps sheet // to be written
-	lanes                         map[lane]bool
+	items, details, events, attempts, deps sheet // to be written
+	lanes                                  map[lane]bool
 }
 
 // lane is named by its stage and collection.
@@ -290,9 +290,14 @@ func (g *seeder) add(it seeded, at int64) {
 	g.seq++
 	priority := 5 + g.rand.IntN(3)
 	g.items.add(g.seq, it.id, sqldb.Tenant, collection, parent, it.row, it.action, it.place.stage, it.place.status, priority,
-		at+int64(priority)*time.Minute.Microseconds(), it.name, spec, it.class, it.note, runAt, nudge, g.by, at, at, finished, it.attempt, it.retries,
+		at+int64(priority)*time.Minute.Microseconds(), it.name, it.class, it.note, runAt, nudge, g.by, at, at, finished, it.attempt, it.retries,
 		blockers, g.rand.Int64N(1<<30), registry.DefaultStorage, ready,
 		fingerprint, why.Code, why.Host)
+	payload := ""
+	if it.action == registry.Batch {
+		payload = "https://example.org/payload"
+	}
+	g.details.add(it.id, spec, payload)
 	if !g.History {
 		return
 	}
@@ -310,7 +315,9 @@ func (g *seeder) clear() {
 	g.lanes = map[lane]bool{}
 }
 
-func (g *seeder) sheets() []*sheet { return []*sheet{&g.items, &g.events, &g.attempts, &g.deps} }
+func (g *seeder) sheets() []*sheet {
+	return []*sheet{&g.items, &g.details, &g.events, &g.attempts, &g.deps}
+}
 
 // write writes what is on the sheets, and opens the lanes of what is ready.
 func (g *seeder) write(ctx context.Context) error {

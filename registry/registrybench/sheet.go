@@ -20,10 +20,12 @@ func newSheet(table, columns string) sheet {
 }
 
 func sheetOfItems() sheet {
-	return newSheet("work_item", `seq id tenant collection parent_id row_no action stage status priority rank name spec error_class note
+	return newSheet("work_item", `seq id tenant collection parent_id row_no action stage status priority rank name error_class note
 		run_at nudge_at created_by created_at updated_at finished_at attempt retry_count blocker_count size_bytes volume ready
 		cause cause_code cause_host`)
 }
+
+func sheetOfDetails() sheet { return newSheet("work_detail", "item_id spec payload") }
 
 func sheetOfEvents() sheet {
 	return newSheet("event", "id feed_seq item_id attempt type actor at data collection")

@@ -69,8 +69,8 @@ func (s *Search) planFailures(ctx context.Context, q registry.ItemQuery, r reach
 	b.WriteString(`WITH g AS (SELECT i.cause AS cause, COUNT(*) AS n, MIN(i.finished_at) AS first, MAX(i.finished_at) AS last, MAX(i.seq) AS seq
 		FROM work_item i` + s.amongFailed(r) + w.String() + ` GROUP BY i.cause` + having)
 	fmt.Fprintf(&b, " ORDER BY n DESC, cause LIMIT %d)", limit)
-	b.WriteString(` SELECT g.cause, g.n, g.first, g.last, e.id, e.action, e.stage, e.error_class, e.cause_code, e.cause_host, e.note, e.attempt, e.spec, COALESCE(a.remedy, '')
-		FROM g JOIN work_item e ON e.seq = g.seq LEFT JOIN attempt a ON a.item_id = e.id AND a.n = e.attempt ORDER BY g.n DESC, g.cause`)
+	b.WriteString(` SELECT g.cause, g.n, g.first, g.last, e.id, e.action, e.stage, e.error_class, e.cause_code, e.cause_host, e.note, e.attempt, w.spec, COALESCE(a.remedy, '')
+		FROM g JOIN work_item e ON e.seq = g.seq JOIN work_detail w ON w.item_id = e.id LEFT JOIN attempt a ON a.item_id = e.id AND a.n = e.attempt ORDER BY g.n DESC, g.cause`)
 	return b.String(), w, nil
 }
 

@@ -45,9 +45,7 @@ type Dialect interface {
 	unfit(err error) bool
 	// patience is how long a transaction may take before its connection is given up; 0: for ever.
 	patience() time.Duration
-	// payloadURL is the address in the spec of a row i, as the index work_item_payload has it.
-	PayloadURL() string
-	// PayloadOwner is the owner in the profile in the spec of a row i; NULL of items that are about no payload.
+	// PayloadOwner is the owner in the profile in the spec of a row w of work_detail; NULL of items that are about no payload.
 	PayloadOwner() string
 	// name is as in the marker lines of the migrations.
 	Name() string

@@ -46,9 +46,7 @@ func newPostgres(address string) (postgres, error) {
 
 func (d postgres) Name() string { return PostgreSQL }
 
-func (d postgres) PayloadOwner() string { return `(i.spec::json -> 'profile' ->> 'owner')` }
-
-func (d postgres) PayloadURL() string { return `(i.spec::json ->> 'url')` }
+func (d postgres) PayloadOwner() string { return `(w.spec::json -> 'profile' ->> 'owner')` }
 
 func (d postgres) open() (write, read *sql.DB, err error) {
 	write = stdlib.OpenDB(*d.with(map[string]string{

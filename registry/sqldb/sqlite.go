@@ -20,9 +20,7 @@ type sqlite struct{ path string }
 
 func (d sqlite) Name() string { return SQLite }
 
-func (d sqlite) PayloadOwner() string { return `json_extract(i.spec, '$.profile.owner')` }
-
-func (d sqlite) PayloadURL() string { return `json_extract(i.spec, '$.url')` }
+func (d sqlite) PayloadOwner() string { return `json_extract(w.spec, '$.profile.owner')` }
 
 func (d sqlite) open() (write, read *sql.DB, err error) {
 	// In a large database the pages of a claim lie far apart: there has to be room for those of some dozen collections, and a

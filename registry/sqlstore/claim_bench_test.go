@@ -19,16 +19,18 @@ import (
 // collections are held, and of every ten items one is in a held batch, two are not due and one is blocked.
 const prefill = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d),
 	f AS (SELECT i, 'c' || ((i / 10) %% 20) AS collection, i %% 10 = 0 AS pending, (i / 200) %% 10 AS kind FROM n)
-INSERT INTO work_item (seq, id, tenant, collection, parent_id, row_no, action, stage, status, priority, rank, name, spec, blocker_count,
+INSERT INTO work_item (seq, id, tenant, collection, parent_id, row_no, action, stage, status, priority, rank, name, blocker_count,
 	run_at, nudge_at, created_at, updated_at, finished_at, ready)
 SELECT i, printf('00000000-0000-7000-8000-%%012d', i), 'default', collection, CASE WHEN kind = 1 THEN 'held' ELSE 'batch' END, i, 'ingest',
 	CASE WHEN pending THEN 'estimate' ELSE 'notify' END, CASE WHEN pending THEN 'pending' ELSE 'completed' END, 5,
-	1700000000000000 + i, 'item ' || i, '{"type":"file","url":"https://example.org/' || i || '"}', CASE WHEN pending AND kind = 4 THEN 1 ELSE 0 END,
+	1700000000000000 + i, 'item ' || i, CASE WHEN pending AND kind = 4 THEN 1 ELSE 0 END,
 	CASE WHEN kind IN (2, 3) THEN 4000000000000000 ELSE 1700000000000000 END,
 	CASE WHEN NOT pending OR kind = 4 THEN NULL WHEN kind IN (2, 3) THEN 4000000000000000 ELSE 1700000000000000 END,
 	1700000000000000 + i, 1700000000000000 + i, CASE WHEN pending THEN NULL ELSE 1700000000000000 + i END,
 	CASE WHEN NOT pending OR kind IN (2, 3) THEN 0 WHEN kind = 4 THEN 2 ELSE 1 END
 FROM f;
+INSERT INTO work_detail (item_id, spec) SELECT id, '{"type":"file","url":"https://example.org/' || seq || '"}' FROM work_item WHERE true
+	ON CONFLICT DO NOTHING;
 INSERT INTO lane (stage, collection, served, active) SELECT DISTINCT stage, collection, 0, 1 FROM work_item WHERE ready = 1
 	ON CONFLICT DO NOTHING;
 INSERT INTO attempt (item_id, n, request_id, stage, worker, version, started_at, lease_until, stuck_after, progress_at, max_attempts,

@@ -61,8 +61,8 @@ func (n NewItem) birth(now int64) (birth, error) {
 	return b, registry.CheckAct(registry.Position{Action: n.Action, Stage: n.Stage}, b.act, n.Status)
 }
 
-// values are the item's row, with its number in the order in which items came.
-func (n NewItem) values(b birth, seq, now int64) ([]any, error) {
+// detail is what the item is about, as its row has it.
+func (n NewItem) detail() ([]any, error) {
 	var input any = n.Spec
 	if n.Input != nil {
 		input = n.Input
@@ -71,6 +71,18 @@ func (n NewItem) values(b birth, seq, now int64) ([]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode spec: %w", err)
 	}
+	payload := ""
+	if n.Action == registry.Batch {
+		payload = n.Spec.URL
+	}
+	return []any{n.ID, string(spec), payload}, nil
+}
+
+// insertDetail is the statement that writes what items are about.
+var insertDetail = sqldb.InsertInto(`INSERT INTO work_detail (item_id, spec, payload)`, `($1, $2, $3)`)
+
+// values are the item's row, with its number in the order in which items came.
+func (n NewItem) values(b birth, seq, now int64) []any {
 	var first string
 	var others []string
 	if len(n.Storages) > 0 {
@@ -84,20 +96,20 @@ func (n NewItem) values(b birth, seq, now int64) ([]any, error) {
 		seq, n.ID, n.Tenant, n.Collection,
 		sql.NullString{String: n.Parent, Valid: n.Parent != ""},
 		n.Line, n.Row, n.Action, n.Stage,
-		n.Status, n.Priority, Rank(now, n.Priority), sqldb.Clean(n.Name), string(spec), n.Fingerprint, n.Class, sqldb.Clean(n.Note),
+		n.Status, n.Priority, Rank(now, n.Priority), sqldb.Clean(n.Name), n.Fingerprint, n.Class, sqldb.Clean(n.Note),
 		now + n.Delay, b.nudge, sqldb.Clean(n.Actor), now, b.finished, n.Graph, n.Blockers,
 		first, sqldb.WordList(others), sqldb.WordList(n.Optional), b.ready,
 		why.fingerprint, why.code, why.host, sqldb.Bit(n.Spec.Own(n.Action)),
-	}, nil
+	}
 }
 
 // insertItem is the statement that writes items.
 var insertItem = sqldb.InsertInto(
-	`INSERT INTO work_item (seq, id, tenant, collection, parent_id, row_no, ordinal, action, stage, status, priority, rank, name, spec,
+	`INSERT INTO work_item (seq, id, tenant, collection, parent_id, row_no, ordinal, action, stage, status, priority, rank, name,
 		fingerprint, error_class, note, run_at, nudge_at, created_by, created_at, updated_at, finished_at, graph_id, blocker_count,
 		volume, other_storages, optional, ready, cause, cause_code, cause_host, own)`,
-	`($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $21, $22, $23, $24, $25, $26, $27, $28,
-		$29, $30, $31, $32)`)
+	`($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $20, $21, $22, $23, $24, $25, $26, $27, $28,
+		$29, $30, $31)`)
 
 // Insert makes items, each with its event and, when it is pending, its message.
 func (t *Tx) Insert(items ...NewItem) error {
@@ -105,18 +117,18 @@ func (t *Tx) Insert(items ...NewItem) error {
 	if err := t.Get(`SELECT COALESCE(MAX(seq), 0) FROM work_item`, nil, &seq); err != nil {
 		return fmt.Errorf("look for the last item: %w", err)
 	}
-	var rows [][]any
+	var rows, details [][]any
 	for _, n := range items {
 		b, err := n.birth(t.Now)
 		if err != nil {
 			return err
 		}
 		seq++
-		row, err := n.values(b, seq, t.Now)
+		detail, err := n.detail()
 		if err != nil {
 			return err
 		}
-		rows = append(rows, row)
+		rows, details = append(rows, n.values(b, seq, t.Now)), append(details, detail)
 		if b.ready == 1 {
 			t.wake = true
 			if err := t.openLane(n.Stage, n.Collection); err != nil {
@@ -133,6 +145,9 @@ func (t *Tx) Insert(items ...NewItem) error {
 	}
 	if err := t.InsertRows(insertItem, rows); err != nil {
 		return fmt.Errorf("insert items: %w", err)
+	}
+	if err := t.InsertRows(insertDetail, details); err != nil {
+		return fmt.Errorf("insert what items are about: %w", err)
 	}
 	return nil
 }

@@ -104,22 +104,14 @@ const Delayed = `(i.status = 'pending' AND i.ready = 0)`
 
 // ItemColumns are what scanItem reads.
 var ItemColumns = `i.id, i.tenant, i.collection, COALESCE(i.parent_id, ''), i.row_no, i.ordinal, i.action, i.stage, i.status,
-	i.priority, i.name, i.spec, i.state, i.size_bytes, i.files, i.done_bytes, i.done_files, i.blocker_count, i.closing,
+	i.priority, i.name, (SELECT w.spec FROM work_detail w WHERE w.item_id = i.id), (SELECT w.results FROM work_detail w WHERE w.item_id = i.id), i.size_bytes, i.files, i.done_bytes, i.done_files, i.blocker_count, i.closing,
 	i.attempt, i.tries, i.retry_count, i.error_class, i.note, i.created_by, i.graph_id, i.created_at, i.updated_at, i.run_at,
 	i.finished_at, i.volume, i.other_storages, i.optional, (i.status IN ('prepare', 'pending', 'running') AND ` + heldNext + `), ` + Delayed + `,
-	` + Commitment + `, (i.status IN ('prepare', 'pending', 'running', 'failed') AND EXISTS (
+	i.commitment, (i.status IN ('prepare', 'pending', 'running', 'failed') AND EXISTS (
 		SELECT 1 FROM hold h WHERE h.scope IN ('item', 'batch') AND h.key = i.id)),
 	(i.graph_id <> '' AND i.status IN ('failed', 'cancelled') AND EXISTS (SELECT 1 FROM graph g WHERE g.id = i.graph_id AND g.sealed_at IS NULL)),
 	(i.action = 'batch' AND i.status = 'deleted' AND (SELECT COUNT(*) FROM work_item j WHERE j.parent_id = i.id
 		AND j.status IN ('prepare', 'pending', 'running', 'failed', 'cancelled', 'aborted')) > 0), ` + mostTries
-
-// Commitment is the [registry.Commitment] of a row i of work_item.
-const Commitment = `CASE i.action
-	WHEN 'ingest' THEN COALESCE((SELECT CASE MIN(v.status) WHEN 'recorded' THEN 'preserved' WHEN 'intended' THEN 'announced' ELSE '' END
-		FROM object_version v WHERE v.item_id = i.id), '')
-	WHEN 'delete' THEN CASE WHEN EXISTS (SELECT 1 FROM deletion d WHERE d.item_id = i.id AND d.item_id <> '' AND d.status <> 'approved')
-		THEN 'announced' ELSE '' END
-	ELSE '' END`
 
 // mostTries is how many tries the step of a row i has that waits for its next one, 0 when that is not known, and -1 when the
 // row waits for nothing, or for something else.
@@ -134,7 +126,7 @@ var SelectItem = `SELECT ` + ItemColumns + ` FROM work_item i `
 func ScanItem(row sqldb.Scanner) (registry.WorkItem, error) {
 	var (
 		it                      registry.WorkItem
-		spec, state             string
+		spec, results           string
 		first, others, optional string
 		created, updated, runAt int64
 		finished                sql.NullInt64
@@ -142,7 +134,7 @@ func ScanItem(row sqldb.Scanner) (registry.WorkItem, error) {
 		most                    int
 	)
 	err := row.Scan(&it.ID, &it.Tenant, &it.Collection, &it.ParentID, &it.Line, &it.Row, &it.Action, &it.Stage, &it.Status,
-		&it.Priority, &it.Name, &spec, &state, &it.SizeBytes, &it.Files, &it.DoneBytes, &it.DoneFiles, &it.BlockerCount,
+		&it.Priority, &it.Name, &spec, &results, &it.SizeBytes, &it.Files, &it.DoneBytes, &it.DoneFiles, &it.BlockerCount,
 		&it.Closing, &it.Attempt, &it.Tries, &it.RetryCount, &it.ErrorClass, &it.Note, &it.CreatedBy, &it.GraphID, &created, &updated,
 		&runAt, &finished, &first, &others, &optional, &held, &it.Delayed, &it.Commitment, &it.OwnHold, &it.Unsealed, &it.JobsLeft, &most)
 	if err != nil {
@@ -153,7 +145,7 @@ func ScanItem(row sqldb.Scanner) (registry.WorkItem, error) {
 	if first != "" {
 		it.Storages = append([]string{first}, sqldb.WordsOf[string](others)...)
 	}
-	if err := json.Unmarshal([]byte(state), &it.Results); err != nil {
+	if err := json.Unmarshal([]byte(results), &it.Results); err != nil {
 		return it, fmt.Errorf("decode results of item %s: %w", it.ID, err)
 	}
 	it.CreatedAt, it.UpdatedAt, it.RunAt = sqldb.FromMicros(created), sqldb.FromMicros(updated), sqldb.FromMicros(runAt)
@@ -245,4 +237,12 @@ func SpecOf(it registry.WorkItem) (spec registry.Spec, err error) {
 		return spec, fmt.Errorf("decode spec of item %s: %w", it.ID, err)
 	}
 	return spec, nil
+}
+
+// Commit notes how far an item is with what it changes in storage, in the transaction that makes it true.
+func (t *Tx) Commit(itemID string, c registry.Commitment) error {
+	if err := t.Do(`UPDATE work_item SET commitment = $2 WHERE id = $1`, itemID, c); err != nil {
+		return fmt.Errorf("note that item %s has %s something: %w", itemID, c, err)
+	}
+	return nil
 }

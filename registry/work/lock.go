@@ -105,7 +105,7 @@ func (t *Tx) leaveLine(batch string) error {
 // and its version rolled forward (R1).
 func (t *Tx) unlock(itemID string) error {
 	var open bool
-	err := t.Get(`SELECT EXISTS (SELECT 1 FROM object_version WHERE item_id = $1 AND status = 'intended')`, []any{itemID}, &open)
+	err := t.Get(`SELECT EXISTS (SELECT 1 FROM work_item WHERE id = $1 AND action = 'ingest' AND commitment = 'announced')`, []any{itemID}, &open)
 	if err != nil || open {
 		return err
 	}

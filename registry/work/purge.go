@@ -68,7 +68,7 @@ func (t *Tx) purgeable(it registry.WorkItem, c registry.Command) error {
 	for _, obstacle := range []struct{ query, text string }{
 		{`SELECT COUNT(*) FROM work_item WHERE parent_id = $1 AND status NOT IN ('completed', 'deleted')`, "%s not completed or deleted"},
 		{`SELECT COUNT(*) FROM attempt WHERE finished_at IS NULL AND item_id IN ` + family, "%s still held by a worker"},
-		{`SELECT COUNT(*) FROM object_version WHERE status = 'intended' AND item_id IN ` + family, "%s with an object that is not recorded"},
+		{`SELECT COUNT(*) FROM work_item WHERE action = 'ingest' AND commitment = 'announced' AND (id = $1 OR parent_id = $1)`, "%s with an object that is not recorded"},
 		{`SELECT COUNT(*) FROM work_dep d WHERE d.satisfied_at IS NULL AND d.requires_id IN ` + family + ` AND EXISTS (SELECT 1 FROM work_item w
 			WHERE w.id = d.item_id AND w.status NOT IN ('completed', 'aborted', 'deleted'))`, "%s that others wait for"},
 	} {

@@ -49,11 +49,15 @@ func (t *Tx) SetResult(it registry.WorkItem, name string, value json.RawMessage)
 	if it.Results[name] = value; value == nil {
 		delete(it.Results, name)
 	}
-	state, err := json.Marshal(it.Results)
+	return t.writeResults(it)
+}
+
+func (t *Tx) writeResults(it registry.WorkItem) error {
+	results, err := json.Marshal(it.Results)
 	if err != nil {
-		return fmt.Errorf("encode results: %w", err)
+		return fmt.Errorf("encode results of item %s: %w", it.ID, err)
 	}
-	err = t.Do(`UPDATE work_item SET state = $2 WHERE id = $1`, it.ID, string(state))
+	err = t.Do(`UPDATE work_detail SET results = $2 WHERE item_id = $1`, it.ID, string(results))
 	return err
 }
 

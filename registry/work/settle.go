@@ -161,7 +161,7 @@ func (t *Tx) learn(it *registry.WorkItem, se registry.Settlement) error {
 	if it.Priority >= 0 { // what an operator put in front of everything stays there
 		it.Priority += se.PriorityAdd
 	}
-	if err := t.writeLearnt(it); err != nil {
+	if err := t.writeLearnt(it, len(se.Results) > 0); err != nil {
 		return err
 	}
 	if se.DoneBytes != nil {
@@ -182,17 +182,18 @@ func (t *Tx) tell(it registry.WorkItem, se registry.Settlement) error {
 	return nil
 }
 
-func (t *Tx) writeLearnt(it *registry.WorkItem) error {
-	state, err := json.Marshal(it.Results)
-	if err != nil {
-		return fmt.Errorf("encode results: %w", err)
+func (t *Tx) writeLearnt(it *registry.WorkItem, results bool) error {
+	if results {
+		if err := t.writeResults(*it); err != nil {
+			return err
+		}
 	}
-	err = t.Do(`UPDATE work_item SET state = $2, size_bytes = $3, files = $4, done_bytes = $5, done_files = $6,
-		priority = $7, rank = $8 WHERE id = $1`,
-		it.ID, string(state), it.SizeBytes, it.Files, it.DoneBytes, it.DoneFiles, it.Priority,
+	err := t.Do(`UPDATE work_item SET size_bytes = $2, files = $3, done_bytes = $4, done_files = $5,
+		priority = $6, rank = $7 WHERE id = $1`,
+		it.ID, it.SizeBytes, it.Files, it.DoneBytes, it.DoneFiles, it.Priority,
 		Rank(sqldb.Micros(it.CreatedAt), it.Priority))
 	if err != nil {
-		return fmt.Errorf("write results: %w", err)
+		return fmt.Errorf("note what was learnt of item %s: %w", it.ID, err)
 	}
 	return nil
 }

@@ -55,8 +55,6 @@ CREATE TABLE work_item (
   priority       BIGINT NOT NULL,
   rank           BIGINT NOT NULL,             -- created_at + priority * a minute: ageing without updates (R20)
   name           TEXT NOT NULL,
-  spec           TEXT NOT NULL,               -- immutable
-  state          TEXT NOT NULL DEFAULT '{}',  -- durable results
   fingerprint    TEXT NOT NULL DEFAULT '',    -- of a batch's content and description; '' = not comparable
   size_bytes     BIGINT NOT NULL DEFAULT -1,
   files          BIGINT NOT NULL DEFAULT -1,
@@ -106,8 +104,19 @@ CREATE TABLE work_item (
   -- 1: all that an item names lies in our own staging, as what an object manifest lists does not.
   own            BIGINT NOT NULL DEFAULT 0,
   -- How long it has waited for room in its stage, in microseconds.
-  room_waited    BIGINT NOT NULL DEFAULT 0
+  room_waited    BIGINT NOT NULL DEFAULT 0,
+  -- How far it is with what it changes in storage: '', announced, preserved. Whoever announces or records something for it notes it here.
+  commitment     TEXT NOT NULL DEFAULT ''
 );
+
+-- What an item is about, apart from where it stands: a transition writes a short row, and this is read when it is claimed or shown.
+CREATE TABLE work_detail (
+  item_id TEXT PRIMARY KEY REFERENCES work_item (id) ON DELETE CASCADE,
+  spec    TEXT NOT NULL,               -- immutable
+  results TEXT NOT NULL DEFAULT '{}',  -- durable results
+  payload TEXT NOT NULL DEFAULT ''     -- a batch's address, by which the batches of an upload are found
+);
+CREATE INDEX work_detail_payload ON work_detail (payload) WHERE payload <> '';
 CREATE UNIQUE INDEX work_item_row ON work_item (parent_id, row_no) WHERE parent_id IS NOT NULL;
 CREATE INDEX work_item_nudge ON work_item (nudge_at) WHERE nudge_at IS NOT NULL;
 CREATE INDEX work_item_fingerprint ON work_item (fingerprint) WHERE fingerprint <> '';
@@ -140,11 +149,6 @@ CREATE INDEX work_item_cause ON work_item (status, cause, created_at, seq, tenan
   WHERE status = 'failed';
 CREATE INDEX work_item_batch_cause ON work_item (parent_id, status, cause, row_no, seq, tenant, collection, finished_at)
   WHERE status = 'failed';
--- +dialect sqlite
-CREATE INDEX work_item_payload ON work_item (json_extract(spec, '$.url')) WHERE action = 'batch';
--- +dialect postgres
-CREATE INDEX work_item_payload ON work_item ((spec::json ->> 'url')) WHERE action = 'batch';
--- +dialect all
 -- What is purged by itself, and when.
 CREATE INDEX work_item_purge ON work_item (purge_at) WHERE purge_at IS NOT NULL;
 CREATE INDEX work_item_own ON work_item (stage, collection, rank, id) WHERE ready = 1 AND own = 1;
