@@ -124,7 +124,7 @@ func TestI05_ShutdownReleases(t *testing.T) {
 }
 
 // anyPending returns the first of ids that still stands in expand: the one that a claim gives.
-func anyPending(t *testing.T, s registry.Reading, ids []string) string {
+func anyPending(t *testing.T, s registry.ItemReader, ids []string) string {
 	t.Helper()
 	for _, id := range ids {
 		if itemOf(t, s, id).Stage == registry.Expand {

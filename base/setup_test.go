@@ -77,7 +77,7 @@ func submit(t *testing.T, s registry.Submitting) string {
 	return r.BatchID
 }
 
-func itemOf(t *testing.T, s registry.Reading, id string) registry.WorkItem {
+func itemOf(t *testing.T, s registry.ItemReader, id string) registry.WorkItem {
 	t.Helper()
 	it, err := s.Item(context.WithoutCancel(t.Context()), id)
 	if err != nil {

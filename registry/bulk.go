@@ -39,3 +39,26 @@ type TidySpec struct {
 	Subject string        `json:"subject,omitempty"` // the item that was given up
 	Orphans *OrphanSearch `json:"orphans,omitempty"` // what belongs to no item
 }
+
+// BulkRequest asks an act of every item that matches a query.
+type BulkRequest struct {
+	Match          Query    `json:"match"` // must have a term: nothing is done to everything by mistake
+	Within         []string `json:"within"`
+	Act            Act      `json:"act"`
+	From           Stage    `json:"from"`
+	Priority       *int     `json:"priority"`
+	Reason         string   `json:"reason"`
+	Actor          string   `json:"actor"`
+	IdempotencyKey string   `json:"idempotency_key"`
+	Confirmed      bool     `json:"confirmed"` // for each item as in Command
+}
+
+// BulkProgress is how far a bulk act is.
+type BulkProgress struct {
+	Done    bool  `json:"done"`
+	Matched int64 `json:"matched"` // when it was asked for
+	Applied int64 `json:"applied"`
+	Refused int64 `json:"refused"`
+	// Refusals are the first few, for people.
+	Refusals []string `json:"refusals,omitempty"`
+}

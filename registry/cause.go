@@ -69,7 +69,7 @@ type FailureGroup struct {
 	// ItemID is one of them as an example, the one that came last; Note is what its failure says in full.
 	ItemID string `json:"item_id"`
 	Note   string `json:"note"`
-	// Act is what puts them right, as [Reading.Why] says it of the example.
+	// Act is what puts them right, as [ItemReader.Why] says it of the example.
 	Act string `json:"act"`
 	// Useless says that a requeue helps none of them, by the example's [Fix]: their batches, or what was uploaded, cannot come out otherwise.
 	Useless bool `json:"requeue_useless,omitempty"`

@@ -1,11 +1,27 @@
 package registry
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 )
+
+// Commanding is what people do to items, and to the Registry as a whole.
+type Commanding interface {
+	// Command applies an admin act to an item at once, whether or not it runs; *TransitionError when the state machine does
+	// not have it, *ConfirmationNeeded when it has consequences that c does not confirm. An item that runs loses its
+	// attempt to cancel, abort and delete: its worker hears of it by Withdrawn, and a late success is refused (R18). Past
+	// the point of no return these three are refused (R7). A repeat with the same idempotency key changes nothing and is
+	// answered with the item as it is.
+	Command(ctx context.Context, c Command) (WorkItem, error)
+	// Bulk makes an item of its own that carries an act out on every item that matches a query at this moment. It runs in
+	// the background with progress, can be cancelled, and is one audit entry. ErrIdempotencyConflict as for Submit.
+	Bulk(ctx context.Context, b BulkRequest) (WorkItem, error)
+	// SetAccepting says whether submissions are taken; a repeat replaces reason and actor. While they are not, Submit and
+	// Prepare return *NotAccepting, except to a repeat of a key that was used before, and everything under way goes on.
+	SetAccepting(ctx context.Context, a Accepting) error
+}
 
 // Command is an admin act asked of an item.
 type Command struct {
@@ -61,72 +77,4 @@ func (e *PastNoReturn) Error() string {
 		text += "; where it can never complete, two admins may abandon the version"
 	}
 	return text
-}
-
-// BulkRequest asks an act of every item that matches a query.
-type BulkRequest struct {
-	Match          Query    `json:"match"` // must have a term: nothing is done to everything by mistake
-	Within         []string `json:"within"`
-	Act            Act      `json:"act"`
-	From           Stage    `json:"from"`
-	Priority       *int     `json:"priority"`
-	Reason         string   `json:"reason"`
-	Actor          string   `json:"actor"`
-	IdempotencyKey string   `json:"idempotency_key"`
-	Confirmed      bool     `json:"confirmed"` // for each item as in Command
-}
-
-// BulkProgress is how far a bulk act is.
-type BulkProgress struct {
-	Done    bool  `json:"done"`
-	Matched int64 `json:"matched"` // when it was asked for
-	Applied int64 `json:"applied"`
-	Refused int64 `json:"refused"`
-	// Refusals are the first few, for people.
-	Refusals []string `json:"refusals,omitempty"`
-}
-
-// Accepting says whether submissions are taken. Where nobody ever said so, they are, since the zero time.
-type Accepting struct {
-	On     bool      `json:"on"`
-	Reason string    `json:"reason,omitempty"`
-	Actor  string    `json:"actor,omitempty"`
-	Since  time.Time `json:"since"`
-}
-
-// NotAccepting refuses a submission while none are taken. It is temporary.
-type NotAccepting struct{ Accepting }
-
-// Error says why, and since when.
-func (e *NotAccepting) Error() string {
-	return fmt.Sprintf("submissions are not accepted since %s (%s, by %s); try again later",
-		e.Since.Format(time.RFC3339), e.Reason, e.Actor)
-}
-
-// QueueStatus is the whole queue at a glance.
-type QueueStatus struct {
-	Accepting Accepting `json:"accepting"`
-	Paused    *Hold     `json:"paused,omitempty"` // the hold on everything, or on all deposits
-	Running   int64     `json:"running"`
-	Holds     int       `json:"holds"`
-	Damaged   int64     `json:"damaged"` // stored files that are known not to be right in some storage
-	// Strays is the failed search that found files in storages which belong to no object; "" when there is none.
-	Strays  string       `json:"strays,omitempty"`
-	OneCopy int64        `json:"one_copy"` // collections whose objects are kept in one storage only: there is no second copy
-	Stages  []StageQueue `json:"stages"`   // every stage, in route order
-	// Failing are the subscriptions whose receivers do not acknowledge what they are sent.
-	Failing []Subscription `json:"failing,omitempty"`
-}
-
-// StageQueue is what stands in one stage.
-type StageQueue struct {
-	Stage       Stage      `json:"stage"`
-	Ready       int64      `json:"ready"`   // would be claimed if there were a slot
-	Waiting     int64      `json:"waiting"` // for time, room, a lock or other items
-	Held        int64      `json:"held"`
-	Running     int64      `json:"running"`
-	Rung        int64      `json:"rung"`     // messages sent to NSQ for them and not answered yet; at most two for each slot
-	Capacity    int        `json:"capacity"` // slots of live workers that are neither held nor stopping
-	Free        int        `json:"free"`
-	OldestReady *time.Time `json:"oldest_ready,omitempty"` // since when the one that waits longest could run
 }

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/url"
@@ -9,6 +10,22 @@ import (
 	"strings"
 	"time"
 )
+
+// Unlocking is how a step comes by what sources and receivers ask it for.
+type Unlocking interface {
+	// Credentials lists a collection's credentials by their origins, with their secrets sealed; none of an unknown one.
+	Credentials(ctx context.Context, collection string) ([]Credential, error)
+}
+
+// Secrets keeps what sources and receivers ask for.
+type Secrets interface {
+	// PutCredential keeps a credential of a collection, or of a subscription, or replaces the one of the same origin. ErrInvalid
+	// when [Credential.Check] refuses it, ErrNotFound for an unknown owner. What a subscription is failing with is forgotten, and
+	// it is tried at once; so it is when one of its credentials is removed.
+	PutCredential(ctx context.Context, c Credential) error
+	// RemoveCredential forgets a credential; ErrNotFound when there is none. Requests under way may still use it.
+	RemoveCredential(ctx context.Context, collection, origin, actor string) error
+}
 
 // CredentialKind says how a credential shows a source whose request it is.
 type CredentialKind string

@@ -7,6 +7,16 @@ import (
 	"time"
 )
 
+// Deleting is how a deletion is carried out.
+type Deleting interface {
+	// MarkDeleting makes the object, whose lock the item has and whose deletion by this item was approved, one that nobody can read
+	// any more, and notes what remains of it. From then on the item is only carried on. ErrIntentOpen while a version of it is
+	// being written, ErrNotFound when no such deletion was approved. A repeat returns what is noted.
+	MarkDeleting(ctx context.Context, l Lease, objectID string, last Remains) (Deletion, error)
+	// RecordDeletion notes that no byte of a marked object is left. Repeating it changes nothing.
+	RecordDeletion(ctx context.Context, l Lease, objectID string, events []Premis) error
+}
+
 // DeletionStatus says how far the deletion of an object is.
 type DeletionStatus string
 

@@ -10,6 +10,25 @@ import (
 	"time"
 )
 
+// DeliveryReader lists what receivers were told.
+type DeliveryReader interface {
+	// Deliveries lists what receivers were told of an item, oldest first.
+	Deliveries(ctx context.Context, itemID string) ([]Delivery, error)
+}
+
+// Notifying has messages made that no step of a job makes.
+type Notifying interface {
+	// Redeliver has it told once more how a job ended, to the callback that its collection has now, by an item of action
+	// deliver, which it returns. Of a batch its last report, or why it could not be read, is mailed once more: to the addresses
+	// that its submission named and those that its collection has now, by an item each, of which the first is returned.
+	// ErrNoCallback when there is none, ErrNoMail when there is no address or no mail server, ErrInvalid for an item of which
+	// nothing is told (yet), ErrIdempotencyConflict as for Submit.
+	Redeliver(ctx context.Context, r RedeliverRequest) (WorkItem, error)
+	// MakeDigest makes a mail to each address unless this period's was made, by whichever process, and returns how many it made.
+	// ErrInvalid when [DigestRequest.Check] refuses it.
+	MakeDigest(ctx context.Context, r DigestRequest) (made int, err error)
+}
+
 // Callback says whom a collection has told how its jobs ended.
 type Callback struct {
 	// URL is https:// or http:// without user, password or query, since everybody may see it who sees the job; {job} stands

@@ -2,6 +2,19 @@ package registry
 
 import "context"
 
+// Feeds is what happened to all items, in the order in which it did.
+type Feeds interface {
+	// Feed lists events of all items after a cursor, oldest first.
+	Feed(ctx context.Context, q FeedQuery) ([]Event, error)
+	// FeedEnd returns the cursor of the newest event, 0 when there is none.
+	FeedEnd(ctx context.Context) (int64, error)
+	// AwaitFeed returns nil soon after there is an event beyond a cursor, at once when there is one already; ctx's error
+	// when that ends first.
+	AwaitFeed(ctx context.Context, after int64) error
+	// Audit lists what people did and were refused, newest first.
+	Audit(ctx context.Context, q AuditQuery) (Page[Event], error)
+}
+
 // FeedQuery selects events of the feed; empty fields do not restrict.
 type FeedQuery struct {
 	After  int64    `json:"after"`             // the cursor of the last event that was seen

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,6 +9,27 @@ import (
 	"time"
 	"unicode/utf8"
 )
+
+// Graphs is how submissions come in that wait for one another, and who waits for whom.
+type Graphs interface {
+	// Prepare adds submissions to a graph that is not sealed yet, all of them or none, in status prepare: nothing of it
+	// is dispatched before Seal. A requirement of an item that is there already locks and re-checks it: one that is
+	// satisfied already is born so (R12). The same content is not looked for: every node becomes a batch of its own, as
+	// with Force. With an idempotency key that was used before, the first answer is returned again. *GraphError names a
+	// key that is used twice or not known, an item that requires itself, a requirement that can never be satisfied, and
+	// what is beyond [MostNodes], [MostEdges] or [MostItems]; ErrNotFound an unknown graph, item, upload or collection;
+	// ErrSealed a graph that is sealed; *MailRefusedError and *MailLimitError are as for Submit.
+	Prepare(ctx context.Context, g Graph) (PreparedGraph, error)
+	// Seal makes every item of a graph that is still in prepare pending in one act, or none: *CycleError names the items
+	// of a cycle, ErrNotFound an unknown graph. What was cancelled, aborted or deleted before stays so. A repeat changes
+	// nothing.
+	Seal(ctx context.Context, graphID, actor string) error
+	// Graph returns the items of a graph with their edges, or ErrNotFound.
+	Graph(ctx context.Context, id string) (GraphView, error)
+	// Edges returns what an item requires and what requires it, or ErrNotFound. A batch's own jobs are not among it: Items
+	// lists them.
+	Edges(ctx context.Context, itemID string) (requires, required []Edge, err error)
+}
 
 // Bounds of graphs. They keep the transactions that build, seal and abort one short.
 const (

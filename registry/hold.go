@@ -1,10 +1,22 @@
 package registry
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"time"
 )
+
+// Holding keeps items from starting.
+type Holding interface {
+	// AddHold stops items of a scope from starting, or a worker from being given any; what runs goes on. A repeat replaces
+	// reason and actor.
+	AddHold(ctx context.Context, h Hold) error
+	// RemoveHold lets go what no other hold covers, unless the hold is on a collection that releases one by one: then
+	// every item of it that waits and that the hold covered alone gets a hold of its own instead, of scope item, with the
+	// same actor and time. ErrNotFound when there is no such hold.
+	RemoveHold(ctx context.Context, scope HoldScope, key, actor string) error
+}
 
 // HoldScope is what a hold covers.
 type HoldScope string

@@ -204,18 +204,6 @@ func UploadURL(id string) string { return uploadURLScheme + ":" + id }
 // UploadID is the id of the stored upload that a payload URL names; ok is false for any other address.
 func UploadID(url string) (id string, ok bool) { return strings.CutPrefix(url, UploadURL("")) }
 
-// Upload is a payload that was sent to us and stored before it was acknowledged.
-type Upload struct {
-	ID        string    `json:"id"`
-	Filename  string    `json:"filename"`
-	SizeBytes int64     `json:"size_bytes"`
-	Digest    Digest    `json:"digest"`
-	CreatedBy string    `json:"created_by,omitempty"`
-	CreatedAt time.Time `json:"created_at"`
-	// Collection is the one that it is meant for, "" when nobody said.
-	Collection string `json:"collection,omitempty"`
-}
-
 // Event is one thing that happened. Events are only ever added.
 type Event struct {
 	// ID names the event and no other, for ever. A Registry that was brought back from a backup gives the numbers of what it
@@ -231,29 +219,6 @@ type Event struct {
 	AuditID    string          `json:"audit_id,omitempty"` // the act on many items that this is a part of
 	At         time.Time       `json:"at"`
 	Data       json.RawMessage `json:"data,omitempty"`
-}
-
-// Attempt is one claim of one item by one worker; while it is open it is the lease.
-type Attempt struct {
-	ItemID     string     `json:"item_id"`
-	N          int64      `json:"n"`
-	Stage      Stage      `json:"stage"`
-	Worker     string     `json:"worker"`
-	StartedAt  time.Time  `json:"started_at"`
-	LeaseUntil time.Time  `json:"lease_until"`
-	FinishedAt *time.Time `json:"finished_at,omitempty"`
-	Outcome    Outcome    `json:"outcome,omitempty"`
-	Error      string     `json:"error,omitempty"`
-	Progress   []Progress `json:"progress,omitempty"`
-}
-
-// Progress is one measure of a running step. A step may have several, told apart by title.
-type Progress struct {
-	Title    string `json:"title"`
-	Unit     string `json:"unit"` // files, bytes, rows
-	Position int64  `json:"position"`
-	End      int64  `json:"end"`            // -1 unknown
-	Kept     bool   `json:"kept,omitempty"` // a later attempt goes on where this one stood, see [ResumePoint]
 }
 
 // Heading is what people know an item by: the title that a batch was given, else its name, else its id. A job goes by the name of

@@ -1,11 +1,26 @@
 package registry
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 )
+
+// Requesting makes items about objects that are preserved already.
+type Requesting interface {
+	// RequestObject makes an item about a preserved object. It belongs to the object's collection and to the storage volume
+	// that its version lies on, so that holds on these cover it; its first event tells what was asked, by whom and why.
+	// ErrNotFound for an object or version that is not recorded, ErrInvalid when [ObjectRequest.Check] refuses it,
+	// *GoneError for an object that is deleted, ErrIdempotencyConflict as for Submit. While a restore of the same version is
+	// under way, or what it came to can be fetched, its item is returned and none is made.
+	RequestObject(ctx context.Context, r ObjectRequest) (WorkItem, error)
+	// SearchOrphans makes an item of action tidy that looks for what belongs to nobody, and removes it if it is asked to; its
+	// results[ResultOrphans] is an OrphanReport. ErrInvalid when [OrphanSearch.Check] refuses it, ErrIdempotencyConflict as for
+	// Submit.
+	SearchOrphans(ctx context.Context, r OrphanRequest) (WorkItem, error)
+}
 
 // ObjectSpec is the immutable input of an item about a preserved object: of every action whose route is [Route.Object].
 type ObjectSpec struct {

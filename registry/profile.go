@@ -2,12 +2,29 @@ package registry
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 )
+
+// Profiles is the collections and the versions of their profiles.
+type Profiles interface {
+	// PutCollection creates a collection or makes c.Profile the next version of its profile, for submissions to come. c.Version is
+	// what it is saved over: the number of the version that it was made from, AnyVersion or NoVersion; *VersionError when the
+	// collection is at another one. A profile that is the same as the last changes nothing. *PriorityError refuses a priority that a
+	// profile cannot ask for.
+	PutCollection(ctx context.Context, c Collection, actor string) error
+	// Collection returns one collection, or ErrNotFound.
+	Collection(ctx context.Context, mnemonic string) (Collection, error)
+	// Collections lists all collections by mnemonic.
+	Collections(ctx context.Context) ([]Collection, error)
+	// ProfileVersions lists the versions of a collection's profile, the newest first, those with a number below before; 0: all.
+	// ErrNotFound for an unknown collection.
+	ProfileVersions(ctx context.Context, mnemonic string, before, limit int) ([]ProfileVersion, error)
+}
 
 // Profile is what a collection asks for: what an admin writes, over HTTP and in files, and what is frozen into each spec at
 // submit. Only Owner and Collections must be given, as the API demands.

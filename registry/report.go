@@ -1,11 +1,30 @@
 package registry
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 )
+
+// ReportReader is how far a batch is, and what its reports say.
+type ReportReader interface {
+	// BatchProgress adds up a batch's jobs from their rows.
+	BatchProgress(ctx context.Context, id string) (BatchProgress, error)
+	// ReportOf returns a batch's report of the given closing, 0 for the last; ErrNotFound before the first.
+	ReportOf(ctx context.Context, batchID string, closing int64) (BatchReport, error)
+	// ReportJobs lists the jobs of a report that a query selects, in row order. ErrNotFound when there is no such report,
+	// ErrInvalid when [ReportQuery.Check] refuses it.
+	ReportJobs(ctx context.Context, q ReportQuery) ([]JobResult, error)
+}
+
+// ReportLister lists the reports of batches.
+type ReportLister interface {
+	// Reports lists a batch's reports, the newest first, those of closings below before; 0: all. It is empty before the first,
+	// and for what is no batch.
+	Reports(ctx context.Context, batchID string, before int64, limit int) ([]BatchReport, error)
+}
 
 // BatchReport is a batch's stored report of one closing: what had become of its jobs when the last of them settled. What
 // becomes of them later is told by the report of a later closing and never changes this one.

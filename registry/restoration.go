@@ -1,11 +1,21 @@
 package registry
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 )
+
+// Restoring is how a restore ends.
+type Restoring interface {
+	// RecordRestoration makes what the item has restored, which lies at r.Place whole and right, one that can be fetched for
+	// r.Keep from now on, with its preservation events. A repeat changes nothing and returns what was recorded first: of
+	// several places the one that counts. ErrNotFound when the item restores nothing, *GoneError when the object was deleted
+	// meanwhile, ErrInvalid when [RestorationRecord.Check] refuses it.
+	RecordRestoration(ctx context.Context, l Lease, r RestorationRecord) (Restoration, error)
+}
 
 // Restoration is a version of an object on its way to where its depositors fetch it, or there: one valid bag (RFC 8493) in one tar
 // file. The record stays when the file is removed.

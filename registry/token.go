@@ -1,10 +1,30 @@
 package registry
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"time"
 )
+
+// TokenKeeper is who may ask, who works under whose name, and who was refused.
+type TokenKeeper interface {
+	// AddToken stores a bearer token's hash. A name is given once and never again, so that an actor in the history is one
+	// token for ever: ErrNameTaken. ErrTaken when there is a token with this id or hash.
+	AddToken(ctx context.Context, t Token) error
+	// TokenByHash returns the token with this hash, or ErrNotFound when there is none or it was revoked or has expired.
+	TokenByHash(ctx context.Context, hash string) (Token, error)
+	// Tokens lists all tokens, revoked ones too, oldest first.
+	Tokens(ctx context.Context) ([]Token, error)
+	// Claimed lists the items that run under attempts which a token claimed; none of a token that nobody heard of.
+	Claimed(ctx context.Context, tokenID string) ([]WorkItem, error)
+	// RevokeToken makes a token useless from now on. A repeat changes nothing; ErrNotFound when there is none, ErrLastAdmin
+	// when nobody could make another token afterwards.
+	RevokeToken(ctx context.Context, id, actor string) error
+	// Refused notes that somebody was refused something: an event of its own, type refused. Bounding how many is the
+	// caller's care.
+	Refused(ctx context.Context, r Refusal) error
+}
 
 // Errors about tokens.
 var (

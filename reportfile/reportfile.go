@@ -14,7 +14,7 @@ import (
 
 // Source is what a report is read from: a Registry, or its client.
 type Source interface {
-	// ReportJobs is as in registry.Reading.
+	// ReportJobs is as in registry.ReportReader.
 	ReportJobs(ctx context.Context, q registry.ReportQuery) ([]registry.JobResult, error)
 }
 

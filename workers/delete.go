@@ -28,8 +28,9 @@ const deleteWait = time.Minute
 type Delete struct {
 	base.Worker
 	Registry interface {
-		registry.Preserving
-		registry.Consulting
+		registry.Locking
+		registry.Deleting
+		registry.Inventory
 	}
 	Roots   ocfl.Roots // all that objects may lie in
 	Names   identity.Names

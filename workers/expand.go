@@ -34,7 +34,7 @@ const (
 // the batch; a bad row is born as a failed job of its own, and the others go on.
 type Expand struct {
 	base.Worker
-	Registry registry.Working
+	Registry registry.Batching
 	ARKs     intake.ARKs // judges supplied names
 	payloads payload.Files
 }

@@ -24,8 +24,8 @@ type Restore struct {
 	base.Worker
 	Restorer restore.Restorer
 	Registry interface {
-		registry.Preserving
-		registry.Consulting
+		registry.Restoring
+		registry.Inventory
 	}
 	Staging storage.Store
 	Interim interim.Store

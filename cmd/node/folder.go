@@ -148,7 +148,7 @@ func (f *folder) receiptKey() (*receipt.Key, error) {
 
 // client writes the client file for this run and returns its admin token: the one of the last run while the Registry
 // still knows it, so that tokens do not pile up.
-func (f *folder) client(ctx context.Context, r registry.Authorizing, c Client) (string, error) {
+func (f *folder) client(ctx context.Context, r registry.TokenKeeper, c Client) (string, error) {
 	name := filepath.Join(f.path, ClientFile)
 	var last Client
 	if raw, err := os.ReadFile(name); err == nil && json.Unmarshal(raw, &last) == nil {
@@ -169,7 +169,7 @@ func (f *folder) client(ctx context.Context, r registry.Authorizing, c Client) (
 }
 
 // addToken makes an admin token. When one was made before whose client file is lost, its name is not free any more.
-func addToken(ctx context.Context, r registry.Authorizing, secret string) error {
+func addToken(ctx context.Context, r registry.TokenKeeper, secret string) error {
 	const name = "holdfast up"
 	tok := registry.Token{ID: rand.Text(), Hash: signin.Hash(secret), Name: name, Role: registry.RoleAdmin, CreatedBy: "holdfast"}
 	err := r.AddToken(ctx, tok)

@@ -20,14 +20,14 @@ const (
 
 // Rechecker queues checks of stored files that are due. It may run in several processes at once.
 type Rechecker struct {
-	Registry registry.Housekeeping
+	Registry registry.Rechecking
 	Log      *slog.Logger
 	Bounds   registry.RecheckRequest
 	Look     time.Duration // between two looks
 }
 
 // New returns a rechecker that has every file read once in a while (0: only what people ask for).
-func New(r registry.Housekeeping, every time.Duration, log *slog.Logger) *Rechecker {
+func New(r registry.Rechecking, every time.Duration, log *slog.Logger) *Rechecker {
 	return &Rechecker{Registry: r, Log: log, Look: defaultLook, Bounds: registry.RecheckRequest{
 		Every: every, Outstanding: defaultOutstanding, Keep: defaultKeep,
 	}}

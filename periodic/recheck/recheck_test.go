@@ -17,7 +17,7 @@ import (
 
 // due is a Registry that answers looks one after the other.
 type due struct {
-	registry.Housekeeping
+	registry.Rechecking
 	asked   []registry.RecheckRequest
 	at      []time.Time
 	answers []any // a registry.Rechecked or an error

@@ -16,7 +16,7 @@ import (
 
 // Relay publishes due wake-ups. All fields but Prefix must be set; New fills in the usual times.
 type Relay struct {
-	Registry registry.Housekeeping
+	Registry registry.Dispatching
 	Queue    queue.Publisher
 	Log      *slog.Logger
 	Prefix   string // of topics, for clusters that share an nsqd
@@ -29,7 +29,7 @@ type Relay struct {
 }
 
 // New returns a relay with the default times (I11).
-func New(r registry.Housekeeping, q queue.Publisher, log *slog.Logger) *Relay {
+func New(r registry.Dispatching, q queue.Publisher, log *slog.Logger) *Relay {
 	return &Relay{
 		Registry: r, Queue: q, Log: log,
 		Window: 2, Poll: time.Second, Renudge: 30 * time.Second, RenudgeMax: 10 * time.Minute, Outage: 30 * time.Second,

@@ -191,7 +191,7 @@ func TestR19_StopWhilePublishingTakesBack(t *testing.T) {
 
 // fake is a registry whose only item is always due, until it is told otherwise.
 type fake struct {
-	registry.Housekeeping
+	registry.Dispatching
 	mu     sync.Mutex
 	stages []registry.Stage
 	err    error

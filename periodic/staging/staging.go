@@ -32,7 +32,7 @@ type Registry interface {
 	// DroppedUploads and ForgetUpload are as in registry.Receiving.
 	DroppedUploads(ctx context.Context) ([]registry.DroppedUpload, error)
 	ForgetUpload(ctx context.Context, id string) error
-	// RestorationOf is as in registry.Consulting.
+	// RestorationOf is as in registry.Inventory.
 	RestorationOf(ctx context.Context, itemID string) (registry.Restoration, error)
 }
 

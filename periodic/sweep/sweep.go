@@ -13,14 +13,14 @@ import (
 
 // Sweeper collects lapsed leases. It may run in several processes at once.
 type Sweeper struct {
-	Registry registry.Housekeeping
+	Registry registry.Sweeping
 	Log      *slog.Logger
 	Lease    time.Duration // the longest lease workers are given
 	Every    time.Duration // between two looks; well under half a lease, or every look comes after a gap (R14)
 }
 
 // New returns a sweeper that looks eight times a lease.
-func New(r registry.Housekeeping, lease time.Duration, log *slog.Logger) *Sweeper {
+func New(r registry.Sweeping, lease time.Duration, log *slog.Logger) *Sweeper {
 	return &Sweeper{Registry: r, Log: log, Lease: lease, Every: lease / 8}
 }
 

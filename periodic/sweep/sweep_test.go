@@ -65,7 +65,7 @@ func TestI4_TakesItemsBack(t *testing.T) {
 
 // fake answers Sweep as it is told.
 type fake struct {
-	registry.Housekeeping
+	registry.Sweeping
 	mu    sync.Mutex
 	looks int
 	lost  []registry.Lease

@@ -54,7 +54,7 @@ func stagesText(stages []registry.Stage) string {
 	return strings.Join(words, ",")
 }
 
-// AddToken implements registry.Administering.
+// AddToken implements registry.TokenKeeper.
 func (s *Accounts) AddToken(ctx context.Context, tok registry.Token) error {
 	if tok.Collections == nil {
 		tok.Collections = []string{}
@@ -101,7 +101,7 @@ type tokenNote struct {
 	ExpiresAt   *time.Time       `json:"expires_at,omitempty"`
 }
 
-// TokenByHash implements registry.Administering.
+// TokenByHash implements registry.TokenKeeper.
 func (s *Accounts) TokenByHash(ctx context.Context, hash string) (registry.Token, error) {
 	tok, err := scanToken(s.db.Read.QueryRowContext(ctx, selectToken+`WHERE hash = $1`, hash))
 	switch {
@@ -113,7 +113,7 @@ func (s *Accounts) TokenByHash(ctx context.Context, hash string) (registry.Token
 	return tok, nil
 }
 
-// Tokens implements registry.Administering.
+// Tokens implements registry.TokenKeeper.
 func (s *Accounts) Tokens(ctx context.Context) (out []registry.Token, err error) {
 	return sqldb.Collect(s.db.Read.Ask(ctx, selectToken+`ORDER BY created_at, id`), "list tokens", func(row sqldb.Scanner) (registry.Token, error) {
 		tok, err := scanToken(row)
@@ -122,7 +122,7 @@ func (s *Accounts) Tokens(ctx context.Context) (out []registry.Token, err error)
 	})
 }
 
-// RevokeToken implements registry.Administering.
+// RevokeToken implements registry.TokenKeeper.
 func (s *Accounts) RevokeToken(ctx context.Context, id, actor string) error {
 	if err := s.write(ctx, func(t *tx) error { return t.revoke(id, actor) }); err != nil {
 		return fmt.Errorf("revoke token %s: %w", id, err)

@@ -39,7 +39,7 @@ func (s *Acts) write(ctx context.Context, fn func(*tx) error) error {
 	return s.work.Write(ctx, func(t *work.Tx) error { return fn(s.in(t)) })
 }
 
-// Bulk implements registry.Administering. What matches is counted before the transaction: it may take long, and nobody
+// Bulk implements registry.Commanding. What matches is counted before the transaction: it may take long, and nobody
 // may write meanwhile.
 func (s *Acts) Bulk(ctx context.Context, b registry.BulkRequest) (registry.WorkItem, error) {
 	it, err := s.bulk(ctx, b)

@@ -80,7 +80,7 @@ func (s *Catalog) deletionOf(ctx context.Context, objectID string) (*registry.De
 	return &d.Deletion, nil
 }
 
-// Deletions implements registry.Reading.
+// Deletions implements registry.Inventory.
 func (s *Catalog) Deletions(ctx context.Context, q registry.DeletionQuery) (page registry.Page[registry.Deletion], err error) {
 	now, limit := sqldb.Micros(s.db.Now()), sqldb.PageSize(q.Limit)
 	var w sqldb.Where
@@ -297,7 +297,7 @@ func (t *tx) carriedOut(l registry.Lease, objectID string) (deletionRow, error) 
 	return d, err
 }
 
-// MarkDeleting implements registry.Preserving.
+// MarkDeleting implements registry.Deleting.
 func (s *Catalog) MarkDeleting(ctx context.Context, l registry.Lease, objectID string, last registry.Remains) (out registry.Deletion, err error) {
 	err = s.write(ctx, func(t *tx) error {
 		d, err := t.carriedOut(l, objectID)
@@ -341,7 +341,7 @@ func (s *Catalog) MarkDeleting(ctx context.Context, l registry.Lease, objectID s
 	return out, nil
 }
 
-// RecordDeletion implements registry.Preserving.
+// RecordDeletion implements registry.Deleting.
 func (s *Catalog) RecordDeletion(ctx context.Context, l registry.Lease, objectID string, events []registry.Premis) error {
 	if err := s.forgetStored(ctx, l, objectID); err != nil {
 		return fmt.Errorf("record that object %s is deleted: %w", objectID, err)

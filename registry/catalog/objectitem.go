@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// RequestObject implements registry.Administering.
+// RequestObject implements registry.Requesting.
 func (s *Catalog) RequestObject(ctx context.Context, r registry.ObjectRequest) (it registry.WorkItem, err error) {
 	r.Spec.Reason = sqldb.Clean(r.Spec.Reason)
 	err = s.write(ctx, func(t *tx) error {
@@ -100,7 +100,7 @@ func (t *tx) addObjectItem(r registry.ObjectRequest, priority int) (id string, e
 	return n.ID, t.Insert(n)
 }
 
-// LockObject implements registry.Preserving.
+// LockObject implements registry.Locking.
 func (s *Catalog) LockObject(ctx context.Context, l registry.Lease, objectID string) (head int, err error) {
 	var locked *registry.LockedError
 	err = s.write(ctx, func(t *tx) error {

@@ -27,7 +27,7 @@ func scanObject(row sqldb.Scanner) (registry.Object, error) {
 	return o, nil
 }
 
-// Object implements registry.Reading.
+// Object implements registry.Inventory.
 func (s *Catalog) Object(ctx context.Context, id string) (registry.Object, error) {
 	o, err := scanObject(s.db.Read.QueryRowContext(ctx, selectObject+` WHERE o.id = $1 AND o.head > 0`, id))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -138,7 +138,7 @@ func (s *Catalog) versions(ctx context.Context, id string) (out []registry.Objec
 	return out, err
 }
 
-// Objects implements registry.Reading.
+// Objects implements registry.Catalog.
 func (s *Catalog) Objects(ctx context.Context, q registry.ObjectQuery) (page registry.Page[registry.Object], err error) {
 	var w sqldb.Where
 	w.Add("o.tenant = ?", sqldb.Tenant)
@@ -173,7 +173,7 @@ func (s *Catalog) objectPage(ctx context.Context, w sqldb.Where, limit int) (reg
 	return sqldb.PageOf(rows, limit, func(last registry.Object) string { return sqldb.Cursor(sqldb.Micros(last.CreatedAt), last.ID) }), err
 }
 
-// Files implements registry.Reading. A path's row is the newest one that is not after the version asked for.
+// Files implements registry.Inventory. A path's row is the newest one that is not after the version asked for.
 func (s *Catalog) Files(ctx context.Context, objectID string, version int, after string, limit int) ([]registry.File, error) {
 	var head int
 	err := s.db.Read.QueryRowContext(ctx, `SELECT head FROM object WHERE id = $1 AND head > 0`, objectID).Scan(&head)

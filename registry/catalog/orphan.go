@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// SearchOrphans implements registry.Administering.
+// SearchOrphans implements registry.Requesting.
 func (s *Catalog) SearchOrphans(ctx context.Context, r registry.OrphanRequest) (it registry.WorkItem, err error) {
 	r.Search.Reason = sqldb.Clean(r.Search.Reason)
 	args, err := work.Fingerprint(r.Search)

@@ -15,7 +15,7 @@ import (
 // mostRechecks bounds what one call queues, and what it purges, so that no transaction gets long (R25).
 const mostRechecks = 200
 
-// Recheck implements registry.Housekeeping. What is to be purged is looked for outside the transaction.
+// Recheck implements registry.Rechecking. What is to be purged is looked for outside the transaction.
 func (s *Catalog) Recheck(ctx context.Context, r registry.RecheckRequest) (done registry.Rechecked, err error) {
 	old, err := s.oldChecks(ctx, r.Keep.Microseconds())
 	if err != nil {
@@ -193,7 +193,7 @@ func (t *tx) purgeChecks(ids []string) (purged int, err error) {
 	return purged, nil
 }
 
-// AskForCheck implements registry.Administering.
+// AskForCheck implements registry.Rechecking.
 func (s *Catalog) AskForCheck(ctx context.Context, objectID, reason, actor string) error {
 	if sqldb.Clean(objectID) != objectID {
 		return fmt.Errorf("ask for a check of object %q: %w", objectID, registry.ErrNotFound) // there can be none

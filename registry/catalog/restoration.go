@@ -79,7 +79,7 @@ func (t *tx) addRestoration(r registry.ObjectRequest) (id string, err error) {
 	return id, err
 }
 
-// RecordRestoration implements registry.Preserving.
+// RecordRestoration implements registry.Restoring.
 func (s *Catalog) RecordRestoration(ctx context.Context, l registry.Lease, r registry.RestorationRecord) (out registry.Restoration, err error) {
 	r.Name, r.Place, r.SHA256 = sqldb.Clean(r.Name), sqldb.Clean(r.Place), strings.ToLower(sqldb.Clean(r.SHA256))
 	err = s.write(ctx, func(t *tx) error {
@@ -116,7 +116,7 @@ func (s *Catalog) RecordRestoration(ctx context.Context, l registry.Lease, r reg
 	return out, nil
 }
 
-// Restorations implements registry.Reading.
+// Restorations implements registry.Catalog.
 func (s *Catalog) Restorations(ctx context.Context, objectID string, before, limit int) (out []registry.Restoration, err error) {
 	var known int
 	err = s.db.Read.QueryRowContext(ctx, `SELECT 1 FROM object WHERE id = $1 AND head > 0`, objectID).Scan(&known)
@@ -136,7 +136,7 @@ func (s *Catalog) Restorations(ctx context.Context, objectID string, before, lim
 	})
 }
 
-// RestorationOf implements registry.Reading.
+// RestorationOf implements registry.Inventory.
 func (s *Catalog) RestorationOf(ctx context.Context, itemID string) (registry.Restoration, error) {
 	r, err := scanRestoration(s.db.Read.QueryRowContext(ctx, selectRestoration+`WHERE r.item_id = $1`, itemID), sqldb.Micros(s.db.Now()))
 	if errors.Is(err, sql.ErrNoRows) {

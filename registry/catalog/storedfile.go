@@ -49,7 +49,7 @@ func (t *tx) noteInventory(v registry.VersionRecord) error {
 // inventoryPath is where a version's own inventory lies, below the object's folder.
 func inventoryPath(version int) string { return fmt.Sprintf("v%d/inventory.json", version) }
 
-// StoredFile implements registry.Preserving.
+// StoredFile implements registry.Checking.
 func (s *Catalog) StoredFile(ctx context.Context, l registry.Lease) (f registry.StoredFile, err error) {
 	err = s.write(ctx, func(t *tx) error {
 		it, err := t.Live(l)
@@ -97,7 +97,7 @@ func (t *tx) storedFile(it registry.WorkItem) (registry.StoredFile, error) {
 	return f, err
 }
 
-// RecordCheck implements registry.Preserving.
+// RecordCheck implements registry.Checking.
 func (s *Catalog) RecordCheck(ctx context.Context, l registry.Lease, r registry.CheckRecord) error {
 	err := s.write(ctx, func(t *tx) error {
 		it, err := t.Live(l)

@@ -63,7 +63,7 @@ func scan(row sqldb.Scanner) (registry.Collection, error) {
 	return c, nil
 }
 
-// PutCollection implements registry.Administering.
+// PutCollection implements registry.Profiles.
 func (s *Profiles) PutCollection(ctx context.Context, c registry.Collection, actor string) error {
 	if err := registry.CheckPriority(c.Profile.Priority); err != nil {
 		return fmt.Errorf("save collection %s: %w", c.Mnemonic, err)
@@ -112,7 +112,7 @@ func putProfile(t *work.Tx, v registry.ProfileVersion, profile string) error {
 	}{v.Profile.Masked(), v.Version}})
 }
 
-// ProfileVersions implements registry.Reading.
+// ProfileVersions implements registry.Profiles.
 func (s *Profiles) ProfileVersions(ctx context.Context, mnemonic string, before, limit int) (out []registry.ProfileVersion, err error) {
 	if _, err := s.Collection(ctx, mnemonic); err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func (s *Profiles) ProfileVersions(ctx context.Context, mnemonic string, before,
 	})
 }
 
-// Collection implements registry.Reading.
+// Collection implements registry.Profiles.
 func (s *Profiles) Collection(ctx context.Context, mnemonic string) (registry.Collection, error) {
 	c, err := scan(s.db.Read.QueryRowContext(ctx, selectCollection+`WHERE mnemonic = $1`, mnemonic))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -150,7 +150,7 @@ func (s *Profiles) Collection(ctx context.Context, mnemonic string) (registry.Co
 	return c, nil
 }
 
-// Collections implements registry.Reading.
+// Collections implements registry.Profiles.
 func (s *Profiles) Collections(ctx context.Context) (out []registry.Collection, err error) {
 	return sqldb.Collect(s.db.Read.Ask(ctx, selectCollection+`ORDER BY mnemonic`), "list collections", scan)
 }

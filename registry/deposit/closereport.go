@@ -17,7 +17,7 @@ const (
 	reportEvents = 1000
 )
 
-// CloseReport implements registry.Working. The jobs are copied some hundred at a time, so that nobody waits long behind a
+// CloseReport implements registry.Batching. The jobs are copied some hundred at a time, so that nobody waits long behind a
 // report, and the report is one snapshot all the same (R22): that of its last transaction. There it looks at the events since
 // the copying began, and what they tell of is copied again. Until that transaction nobody sees any of it; whoever takes over
 // after a kill goes on with the copy.

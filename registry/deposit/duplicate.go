@@ -54,7 +54,7 @@ func (t *tx) firstWith(fingerprint string, at int64, window time.Duration, itsel
 	return id, nil
 }
 
-// FirstOf implements registry.Working.
+// FirstOf implements registry.Batching.
 func (s *Deposits) FirstOf(ctx context.Context, l registry.Lease, validator string) (string, error) {
 	var first string
 	err := s.write(ctx, func(t *tx) error {

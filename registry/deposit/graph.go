@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// Prepare implements registry.Submitting.
+// Prepare implements registry.Graphs.
 func (s *Deposits) Prepare(ctx context.Context, g registry.Graph) (registry.PreparedGraph, error) {
 	if wrong := g.Problems(); len(wrong) > 0 {
 		return registry.PreparedGraph{}, fmt.Errorf("prepare graph: %w", wrong[0])

@@ -85,7 +85,7 @@ func (s *Deposits) BeginUpload(ctx context.Context, u registry.NewUpload) (in re
 	return in, nil
 }
 
-// IncomingByID implements registry.Receiving.
+// IncomingByID implements registry.Uploads.
 func (s *Deposits) IncomingByID(ctx context.Context, id string) (registry.Incoming, error) {
 	in, err := scanIncoming(s.db.Read.QueryRowContext(ctx, selectIncoming+`AND id = $2`, sqldb.Micros(s.db.Now()), id))
 	if err != nil {

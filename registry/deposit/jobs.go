@@ -19,7 +19,7 @@ import (
 // mostJobs bounds a call of AddJobs, so that no transaction gets long (R25).
 const mostJobs = 500
 
-// AddJobs implements registry.Working.
+// AddJobs implements registry.Batching.
 func (s *Deposits) AddJobs(ctx context.Context, l registry.Lease, jobs []registry.NewJob) (int, error) {
 	if len(jobs) > mostJobs {
 		return 0, fmt.Errorf("add jobs to batch %s: %w: %d rows in one call, at most %d are taken", l.ItemID, registry.ErrInvalid, len(jobs), mostJobs)

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// BatchProgress implements registry.Reading. Everything is added up from rows (I9).
+// BatchProgress implements registry.ReportReader. Everything is added up from rows (I9).
 func (s *Deposits) BatchProgress(ctx context.Context, id string) (registry.BatchProgress, error) {
 	batch, err := s.work.Item(ctx, id)
 	if err != nil {

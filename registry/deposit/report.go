@@ -28,7 +28,7 @@ func scanReport(row sqldb.Scanner) (r registry.BatchReport, err error) {
 	return r, err
 }
 
-// ReportOf implements registry.Reading.
+// ReportOf implements registry.ReportReader.
 func (s *Deposits) ReportOf(ctx context.Context, batchID string, closing int64) (registry.BatchReport, error) {
 	r, err := scanReport(s.db.Read.QueryRowContext(ctx, selectReport+`WHERE batch_id = $1 AND ($2 = 0 OR closing = $2)
 		ORDER BY closing DESC LIMIT 1`, sqldb.Clean(batchID), closing))
@@ -40,13 +40,13 @@ func (s *Deposits) ReportOf(ctx context.Context, batchID string, closing int64) 
 	return r, nil
 }
 
-// Reports implements registry.Reading.
+// Reports implements registry.ReportLister.
 func (s *Deposits) Reports(ctx context.Context, batchID string, before int64, most int) (out []registry.BatchReport, err error) {
 	return sqldb.Collect(s.db.Read.Ask(ctx, selectReport+`WHERE batch_id = $1 AND ($2 = 0 OR closing < $2)
 		ORDER BY closing DESC LIMIT $3`, sqldb.Clean(batchID), before, sqldb.PageSize(most)), "list reports of batch "+batchID, scanReport)
 }
 
-// ReportJobs implements registry.Reading.
+// ReportJobs implements registry.ReportReader.
 func (s *Deposits) ReportJobs(ctx context.Context, q registry.ReportQuery) (out []registry.JobResult, err error) {
 	if err := q.Check(); err != nil {
 		return nil, fmt.Errorf("list jobs of a report: %w", err)

@@ -38,12 +38,12 @@ func (t *tx) upload(id string) (registry.Upload, error) {
 	return scanUpload(id, t.Row(selectUpload, id))
 }
 
-// UploadByID implements registry.Submitting.
+// UploadByID implements registry.Uploads.
 func (s *Deposits) UploadByID(ctx context.Context, id string) (registry.Upload, error) {
 	return scanUpload(id, s.db.Read.QueryRowContext(ctx, selectUpload, id))
 }
 
-// RetireUpload implements registry.Submitting.
+// RetireUpload implements registry.Uploads.
 func (s *Deposits) RetireUpload(ctx context.Context, uploadID, itself string) (retired bool, err error) {
 	err = s.write(ctx, func(t *tx) error {
 		var needed bool
@@ -60,7 +60,7 @@ func (s *Deposits) RetireUpload(ctx context.Context, uploadID, itself string) (r
 	return retired, nil
 }
 
-// BatchesOf implements registry.Submitting.
+// BatchesOf implements registry.Uploads.
 func (s *Deposits) BatchesOf(ctx context.Context, uploadID string) ([]registry.WorkItem, error) {
 	const most = 100
 	all, err := s.work.ReadItems(ctx, work.SelectItem+`JOIN work_detail p ON p.item_id = i.id WHERE p.payload = $1 AND p.payload <> ''

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// PutCredential implements registry.Administering.
+// PutCredential implements registry.Secrets.
 func (s *Outbound) PutCredential(ctx context.Context, c registry.Credential) error {
 	err := c.Check()
 	if err == nil {
@@ -71,12 +71,12 @@ func scanCredential(row sqldb.Scanner) (registry.Credential, error) {
 	return c, err
 }
 
-// Credentials implements registry.Administering.
+// Credentials implements registry.Unlocking.
 func (s *Outbound) Credentials(ctx context.Context, collection string) (out []registry.Credential, err error) {
 	return sqldb.Collect(s.db.Read.Ask(ctx, selectCredential+`WHERE collection = $1 ORDER BY origin`, collection), "list credentials of collection "+collection, scanCredential)
 }
 
-// RemoveCredential implements registry.Administering.
+// RemoveCredential implements registry.Secrets.
 func (s *Outbound) RemoveCredential(ctx context.Context, collection, origin, actor string) error {
 	err := s.write(ctx, func(t *Tx) error {
 		c, err := scanCredential(t.Row(selectCredential+`WHERE collection = $1 AND origin = $2`, collection, origin))

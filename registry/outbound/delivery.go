@@ -215,7 +215,7 @@ func callbackOf(it registry.WorkItem) (*registry.Callback, error) {
 	return spec.Profile.Callback, err
 }
 
-// Redeliver implements registry.Administering.
+// Redeliver implements registry.Notifying.
 func (s *Outbound) Redeliver(ctx context.Context, r registry.RedeliverRequest) (it registry.WorkItem, err error) {
 	args, err := work.Fingerprint(struct{ ItemID, Reason string }{r.ItemID, r.Reason})
 	if err != nil {
@@ -288,7 +288,7 @@ func scanDelivery(row sqldb.Scanner) (d registry.Delivery, err error) {
 	return d, err
 }
 
-// Deliveries implements registry.Reading.
+// Deliveries implements registry.DeliveryReader.
 func (s *Outbound) Deliveries(ctx context.Context, itemID string) ([]registry.Delivery, error) {
 	return sqldb.Collect(s.db.Read.Ask(ctx, `SELECT `+deliveryColumns+` FROM delivery WHERE subject = $1 ORDER BY created_at, id`, sqldb.Clean(itemID)),
 		"list deliveries of item "+itemID, scanDelivery)

@@ -237,7 +237,7 @@ func (t *Tx) mailAgain(batch registry.WorkItem, profile registry.Profile, r regi
 // digestSetting is the row that says which period's digest was made last.
 const digestSetting = "mail-digest"
 
-// MakeDigest implements registry.Mailing.
+// MakeDigest implements registry.Notifying.
 func (s *Outbound) MakeDigest(ctx context.Context, r registry.DigestRequest) (made int, err error) {
 	if err := r.Check(); err != nil {
 		return 0, fmt.Errorf("make a digest: %w", err)

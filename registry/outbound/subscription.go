@@ -44,7 +44,7 @@ func (t *Tx) subscription(name string) (registry.Subscription, error) {
 	return s, err
 }
 
-// Subscriptions implements registry.Forwarding.
+// Subscriptions implements registry.Subscribing.
 func (s *Outbound) Subscriptions(ctx context.Context) ([]registry.Subscription, error) {
 	all, err := s.AllSubscriptions(ctx, `ORDER BY name`)
 	if err != nil {
@@ -101,7 +101,7 @@ func (s *Outbound) changeSubscription(ctx context.Context, what, name string, ch
 // anew is what every change by a person does: it fences whoever forwards, and forgets what the subscription is failing with.
 const anew = `turn = turn + 1, failing_since = NULL, tries = 0, error = '', next_try = NULL`
 
-// PutSubscription implements registry.Forwarding.
+// PutSubscription implements registry.Subscribing.
 func (s *Outbound) PutSubscription(ctx context.Context, r registry.SubscriptionRequest) (registry.Subscription, error) {
 	if err := r.Check(); err != nil {
 		return registry.Subscription{}, fmt.Errorf("set subscription: %w", err)
@@ -208,7 +208,7 @@ func (t *Tx) tryAnew(owner string) error {
 	return t.Do(`UPDATE subscription SET `+anew+` WHERE name = $1 AND failing_since IS NOT NULL`, name)
 }
 
-// RemoveSubscription implements registry.Forwarding.
+// RemoveSubscription implements registry.Subscribing.
 func (s *Outbound) RemoveSubscription(ctx context.Context, name, actor string) error {
 	err := s.write(ctx, func(t *Tx) error {
 		if sqldb.Clean(name) != name {
@@ -232,7 +232,7 @@ func (s *Outbound) RemoveSubscription(ctx context.Context, name, actor string) e
 	return nil
 }
 
-// RewindSubscription implements registry.Forwarding.
+// RewindSubscription implements registry.Subscribing.
 func (s *Outbound) RewindSubscription(ctx context.Context, name string, cursor int64, reason, actor string) (registry.Subscription, error) {
 	return s.changeSubscription(ctx, "rewind", name, func(t *Tx) error {
 		have, err := t.subscription(name)
@@ -249,7 +249,7 @@ func (s *Outbound) RewindSubscription(ctx context.Context, name string, cursor i
 	})
 }
 
-// PauseSubscription implements registry.Forwarding.
+// PauseSubscription implements registry.Subscribing.
 func (s *Outbound) PauseSubscription(ctx context.Context, name, reason, actor string) (registry.Subscription, error) {
 	return s.changeSubscription(ctx, "pause", name, func(t *Tx) error {
 		have, err := t.subscription(name)
@@ -265,7 +265,7 @@ func (s *Outbound) PauseSubscription(ctx context.Context, name, reason, actor st
 	})
 }
 
-// ResumeSubscription implements registry.Forwarding.
+// ResumeSubscription implements registry.Subscribing.
 func (s *Outbound) ResumeSubscription(ctx context.Context, name, actor string) (registry.Subscription, error) {
 	return s.changeSubscription(ctx, "resume", name, func(t *Tx) error {
 		have, err := t.subscription(name)

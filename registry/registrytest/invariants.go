@@ -14,10 +14,17 @@ type T interface {
 	Fatalf(format string, args ...any)
 }
 
+// Readable is what of a store is checked.
+type Readable interface {
+	registry.ItemReader
+	registry.AttemptReader
+	registry.Graphs
+}
+
 // CheckInvariants checks what holds at all times of every item of a store, however it came to its state: blocker_count
 // equals a recount (I9), a running item has one live attempt and no other item has any (I3), attempt only grows and
 // tries are bounded (I11, for workers with at most 5 attempts).
-func CheckInvariants(t T, s registry.Reading) {
+func CheckInvariants(t T, s Readable) {
 	t.Helper()
 	open := map[string]int64{}
 	statuses := map[string]registry.Status{}
@@ -44,7 +51,7 @@ func CheckInvariants(t T, s registry.Reading) {
 }
 
 // checkFailures checks that each failed item is in one group, whose fingerprint is that of its cause.
-func checkFailures(t T, s registry.Reading, items []registry.WorkItem) {
+func checkFailures(t T, s Readable, items []registry.WorkItem) {
 	t.Helper()
 	failed, grouped := int64(0), int64(0)
 	for _, it := range items {
@@ -73,7 +80,7 @@ func checkFailures(t T, s registry.Reading, items []registry.WorkItem) {
 }
 
 // openEdges checks the edges of an item against the items that it requires, and counts those that are open.
-func openEdges(t T, s registry.Reading, id string, statuses map[string]registry.Status) (open int64) {
+func openEdges(t T, s Readable, id string, statuses map[string]registry.Status) (open int64) {
 	t.Helper()
 	requires, _, err := s.Edges(t.Context(), id)
 	if err != nil {
@@ -95,7 +102,7 @@ func openEdges(t T, s registry.Reading, id string, statuses map[string]registry.
 }
 
 // checkAttempts checks an item against its attempts.
-func checkAttempts(t T, s registry.Reading, it registry.WorkItem) {
+func checkAttempts(t T, s Readable, it registry.WorkItem) {
 	t.Helper()
 	all, err := s.Attempts(t.Context(), it.ID)
 	if err != nil {
@@ -123,7 +130,7 @@ func checkAttempts(t T, s registry.Reading, it registry.WorkItem) {
 }
 
 // list reads a list to its end.
-func list(t T, s registry.Reading, q registry.ItemQuery) (all []registry.WorkItem) {
+func list(t T, s Readable, q registry.ItemQuery) (all []registry.WorkItem) {
 	t.Helper()
 	for {
 		page, err := s.Items(t.Context(), q)

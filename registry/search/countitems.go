@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// CountItems implements registry.Reading.
+// CountItems implements registry.ItemReader.
 func (s *Search) CountItems(ctx context.Context, q registry.ItemQuery) (map[registry.State]int64, error) {
 	r := reachOf(q)
 	if len(r.places) == 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// Failures implements registry.Reading. The groups are added up from an index of the failed items, by the database, so that it
+// Failures implements registry.ItemReader. The groups are added up from an index of the failed items, by the database, so that it
 // takes no memory however many there are; one row of each group is read, in the same snapshot.
 func (s *Search) Failures(ctx context.Context, q registry.ItemQuery) (page registry.Page[registry.FailureGroup], err error) {
 	limit := sqldb.PageSize(q.Limit)

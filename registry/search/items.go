@@ -24,7 +24,7 @@ var (
 	byText = order{name: "seq", by: "i.seq DESC"} // as the text index has it
 )
 
-// Items implements registry.Reading.
+// Items implements registry.ItemReader.
 func (s *Search) Items(ctx context.Context, q registry.ItemQuery) (page registry.Page[registry.WorkItem], err error) {
 	limit := sqldb.PageSize(q.Limit)
 	l, err := s.planList(ctx, q, limit+1)

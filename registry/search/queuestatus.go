@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// QueueStatus implements registry.Reading. It reads an index entry for each item that waits or runs, however many are
+// QueueStatus implements registry.Queue. It reads an index entry for each item that waits or runs, however many are
 // settled; while single items or batches are held, it reads the rows of those that wait.
 func (s *Search) QueueStatus(ctx context.Context) (registry.QueueStatus, error) {
 	q, err := s.queueStatus(ctx)

@@ -117,7 +117,7 @@ func (d *DB) Close() error {
 // Closed is closed when Close is called.
 func (d *DB) Closed() <-chan struct{} { return d.closed }
 
-// Ping implements registry.Reading.
+// Ping implements registry.ForWorkers.
 func (d *DB) Ping(ctx context.Context) error {
 	if err := d.Read.PingContext(ctx); err != nil {
 		return fmt.Errorf("ping registry: %w", err)

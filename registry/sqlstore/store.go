@@ -85,5 +85,5 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 // concurrently: every call returns when the store is closed, with the same error.
 func (s *Store) Close() error { return s.db.Close() }
 
-// Ping implements registry.Reading.
+// Ping implements registry.ForWorkers.
 func (s *Store) Ping(ctx context.Context) error { return s.db.Ping(ctx) }

@@ -29,7 +29,7 @@ func New(db *sqldb.DB, engine *work.Engine, find *search.Search) *Reasons {
 	return &Reasons{db: db, work: engine, find: find}
 }
 
-// Why implements registry.Reading.
+// Why implements registry.ItemReader.
 func (s *Reasons) Why(ctx context.Context, id string) (registry.Why, error) {
 	it, err := s.work.Item(ctx, id)
 	if err != nil {

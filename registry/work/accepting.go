@@ -29,7 +29,7 @@ func scanAccepting(row sqldb.Scanner) (registry.Accepting, error) {
 	return a, nil
 }
 
-// Accepting implements registry.Reading.
+// Accepting implements registry.Submitting.
 func (e *Engine) Accepting(ctx context.Context) (registry.Accepting, error) {
 	return scanAccepting(e.db.Read.QueryRowContext(ctx, selectAccepting))
 }
@@ -46,7 +46,7 @@ func (t *Tx) Accepting() error {
 	return nil
 }
 
-// SetAccepting implements registry.Administering.
+// SetAccepting implements registry.Commanding.
 func (e *Engine) SetAccepting(ctx context.Context, a registry.Accepting) error {
 	value := "off"
 	if a.On {

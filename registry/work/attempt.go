@@ -34,7 +34,7 @@ func ScanAttempt(row sqldb.Scanner) (registry.Attempt, error) {
 	return a, nil
 }
 
-// Attempts implements registry.Reading.
+// Attempts implements registry.AttemptReader.
 func (e *Engine) Attempts(ctx context.Context, itemID string) (out []registry.Attempt, err error) {
 	return sqldb.Collect(e.db.Read.Ask(ctx, SelectAttempt+`WHERE item_id = $1 ORDER BY n`, itemID), "list attempts of "+itemID, ScanAttempt)
 }

@@ -343,7 +343,7 @@ func (t *Tx) waitsFor(it registry.WorkItem) (registry.Reason, error) {
 	return registry.ReasonQueued, nil
 }
 
-// Claimed implements registry.Working.
+// Claimed implements registry.TokenKeeper.
 func (e *Engine) Claimed(ctx context.Context, tokenID string) ([]registry.WorkItem, error) {
 	return sqldb.Collect(e.db.Read.Ask(ctx, SelectItem+`JOIN attempt a ON a.item_id = i.id AND a.n = i.attempt
 		WHERE i.status = 'running' AND a.finished_at IS NULL AND a.token = $1`, sqldb.Clean(tokenID)), "list what token "+tokenID+" claimed", ScanItem)

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// Command implements registry.Administering.
+// Command implements registry.Commanding.
 func (e *Engine) Command(ctx context.Context, c registry.Command) (registry.WorkItem, error) {
 	var it registry.WorkItem
 	err := e.Write(ctx, func(t *Tx) (err error) {

@@ -16,7 +16,7 @@ import (
 // workerAlive is how long a worker counts after its last renewal.
 const workerAlive = time.Minute
 
-// Due implements registry.Housekeeping.
+// Due implements registry.Dispatching.
 func (e *Engine) Due(ctx context.Context, d registry.DueRequest) ([]registry.Wake, error) {
 	found, err := e.anyDue(ctx)
 	if err != nil || !found {
@@ -186,7 +186,7 @@ func renudge(d registry.DueRequest, n int) int64 {
 	return wait.Microseconds()
 }
 
-// Undo implements registry.Housekeeping.
+// Undo implements registry.Dispatching.
 func (e *Engine) Undo(ctx context.Context, wakes []registry.Wake) error {
 	err := e.Write(ctx, func(t *Tx) error {
 		for _, w := range wakes {
@@ -209,7 +209,7 @@ func (e *Engine) Undo(ctx context.Context, wakes []registry.Wake) error {
 	return nil
 }
 
-// Reoffer implements registry.Housekeeping.
+// Reoffer implements registry.Dispatching.
 func (e *Engine) Reoffer(ctx context.Context) error {
 	err := e.Write(ctx, func(t *Tx) error {
 		for _, stage := range registry.Stages() {

@@ -89,7 +89,7 @@ func (e *Engine) queue(ctx context.Context, kind *sqldb.Kind, fn func(*Tx) error
 	return e.db.Queue(&sqldb.Write{Ctx: ctx, Kind: kind, Do: func(*sqldb.Tx) error { return fn(&e.tx) }})
 }
 
-// Woken implements registry.Housekeeping.
+// Woken implements registry.Dispatching.
 func (e *Engine) Woken() <-chan struct{} { return e.woken }
 
 func (e *Engine) wake() {

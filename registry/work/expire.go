@@ -43,7 +43,7 @@ func (t *Tx) keep(it registry.WorkItem) error {
 	return t.Do(`UPDATE work_item SET purge_at = $2 WHERE id = $1`, it.ID, t.Now+kept.Microseconds())
 }
 
-// PurgeExpired implements registry.Housekeeping.
+// PurgeExpired implements registry.Sweeping.
 func (e *Engine) PurgeExpired(ctx context.Context) (batches int, err error) {
 	ids, err := e.db.Column(ctx, `SELECT id FROM work_item WHERE purge_at <= $1 ORDER BY purge_at`+sqldb.Limit(mostExpired), sqldb.Micros(e.db.Now()))
 	if err != nil {

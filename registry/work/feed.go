@@ -22,12 +22,12 @@ const feedPoll = 500 * time.Millisecond
 
 const selectEvent = `SELECT id, feed_seq, item_id, collection, attempt, type, actor, audit_id, at, data FROM event`
 
-// Events implements registry.Reading.
+// Events implements registry.ItemReader.
 func (e *Engine) Events(ctx context.Context, itemID string, after int64, limit int) ([]registry.Event, error) {
 	return e.Feed(ctx, registry.FeedQuery{ItemID: itemID, After: after, Limit: limit})
 }
 
-// Feed implements registry.Reading.
+// Feed implements registry.Feeds.
 func (e *Engine) Feed(ctx context.Context, q registry.FeedQuery) ([]registry.Event, error) {
 	limit := sqldb.PageSize(q.Limit)
 	if q.ItemID != "" {
@@ -78,7 +78,7 @@ func (e *Engine) events(ctx context.Context, query string, args ...any) (out []r
 	})
 }
 
-// FeedEnd implements registry.Reading.
+// FeedEnd implements registry.Feeds.
 func (e *Engine) FeedEnd(ctx context.Context) (int64, error) {
 	var end sql.NullInt64
 	if err := e.db.Read.QueryRowContext(ctx, `SELECT MAX(feed_seq) FROM event`).Scan(&end); err != nil {
@@ -87,7 +87,7 @@ func (e *Engine) FeedEnd(ctx context.Context) (int64, error) {
 	return end.Int64, nil
 }
 
-// AwaitFeed implements registry.Reading.
+// AwaitFeed implements registry.Feeds.
 func (e *Engine) AwaitFeed(ctx context.Context, after int64) error {
 	again := time.NewTicker(feedPoll)
 	defer again.Stop()
@@ -111,7 +111,7 @@ func (e *Engine) AwaitFeed(ctx context.Context, after int64) error {
 	}
 }
 
-// Audit implements registry.Reading.
+// Audit implements registry.Feeds.
 func (e *Engine) Audit(ctx context.Context, q registry.AuditQuery) (page registry.Page[registry.Event], err error) {
 	var w sqldb.Where
 	w.Add("audited = 1")
@@ -137,7 +137,7 @@ func (e *Engine) Audit(ctx context.Context, q registry.AuditQuery) (page registr
 	return page, err
 }
 
-// Refused implements registry.Administering.
+// Refused implements registry.TokenKeeper.
 func (e *Engine) Refused(ctx context.Context, r registry.Refusal) error {
 	r.Operation, r.Code, r.Detail, r.Remote, r.RequestID = sqldb.Clean(r.Operation), sqldb.Clean(r.Code), sqldb.Clean(r.Detail), sqldb.Clean(r.Remote), sqldb.Clean(r.RequestID)
 	err := e.Write(ctx, func(t *Tx) error {

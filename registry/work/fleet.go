@@ -51,7 +51,7 @@ func (f fleet) Of(stage registry.Stage) (c crew) {
 	return c
 }
 
-// Workers implements registry.Reading.
+// Workers implements registry.AttemptReader.
 func (e *Engine) Workers(ctx context.Context) (out []registry.WorkerInfo, err error) {
 	return sqldb.Collect(e.db.Read.Ask(ctx, `SELECT id, version, slots, draining, seen_at FROM worker WHERE seen_at > $1
 		ORDER BY id`, sqldb.Micros(e.db.Now().Add(-workerAlive))), "list workers", func(row sqldb.Scanner) (registry.WorkerInfo, error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// Graph implements registry.Reading.
+// Graph implements registry.Graphs.
 func (e *Engine) Graph(ctx context.Context, id string) (registry.GraphView, error) {
 	g := registry.GraphView{ID: id, Keys: map[string]string{}}
 	err := e.db.Read.QueryRowContext(ctx, `SELECT sealed_at IS NOT NULL FROM graph WHERE id = $1`, id).Scan(&g.Sealed)
@@ -44,7 +44,7 @@ func (e *Engine) graphKeys(ctx context.Context, g *registry.GraphView) (err erro
 	})
 }
 
-// Edges implements registry.Reading.
+// Edges implements registry.Graphs.
 func (e *Engine) Edges(ctx context.Context, itemID string) (requires, required []registry.Edge, err error) {
 	if _, err := e.Item(ctx, itemID); err != nil {
 		return nil, nil, err

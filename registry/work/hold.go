@@ -35,7 +35,7 @@ func checkHold(h registry.Hold) error {
 	return fmt.Errorf("%w: unknown scope", registry.ErrInvalid)
 }
 
-// AddHold implements registry.Administering.
+// AddHold implements registry.Holding.
 func (e *Engine) AddHold(ctx context.Context, h registry.Hold) error {
 	err := e.Write(ctx, func(t *Tx) error { return t.addHold(h) })
 	if err != nil {
@@ -94,7 +94,7 @@ type heldEvent struct {
 	Apart int64 `json:"held_apart,omitempty"`
 }
 
-// RemoveHold implements registry.Administering.
+// RemoveHold implements registry.Holding.
 func (e *Engine) RemoveHold(ctx context.Context, scope registry.HoldScope, key, actor string) error {
 	err := e.Write(ctx, func(t *Tx) error { return t.removeHold(scope, key, actor) })
 	if err != nil {
@@ -161,7 +161,7 @@ func (t *Tx) holdApart(h registry.Hold) (int64, error) {
 // SelectHold selects what ScanHold reads.
 const SelectHold = `SELECT scope, key, reason, actor, created_at FROM hold `
 
-// Holds implements registry.Administering.
+// Holds implements registry.Queue.
 func (e *Engine) Holds(ctx context.Context) ([]registry.Hold, error) {
 	return sqldb.Collect(e.db.Read.Ask(ctx, SelectHold+`ORDER BY scope, key`), "list holds", ScanHold)
 }

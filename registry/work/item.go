@@ -220,7 +220,7 @@ func (t *Tx) Live(l registry.Lease) (registry.WorkItem, error) {
 	return it, nameHolds(t.Ask, &it)
 }
 
-// Item implements registry.Reading.
+// Item implements registry.ItemReader.
 func (e *Engine) Item(ctx context.Context, id string) (registry.WorkItem, error) {
 	it, err := ScanItem(e.db.Read.QueryRowContext(ctx, SelectItem+`WHERE i.id = $1`, id))
 	if errors.Is(err, sql.ErrNoRows) {

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// Seal implements registry.Submitting.
+// Seal implements registry.Graphs.
 func (e *Engine) Seal(ctx context.Context, graphID, actor string) error {
 	err := e.Write(ctx, func(t *Tx) error { return t.seal(graphID, actor) })
 	if err != nil {

@@ -23,7 +23,7 @@ const (
 	lossesFree     = 5
 )
 
-// Sweep implements registry.Housekeeping.
+// Sweep implements registry.Sweeping.
 func (e *Engine) Sweep(ctx context.Context, lease time.Duration) ([]registry.Lease, error) {
 	var lost []registry.Lease
 	err := e.Write(ctx, func(t *Tx) error {

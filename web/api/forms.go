@@ -16,9 +16,10 @@ type Forms struct {
 
 // formsRegistry is what forms ask.
 type formsRegistry interface {
-	registry.Consulting
+	registry.ItemReader
+	registry.Inventory
 	registry.Commanding
-	registry.Governing
+	registry.Holding
 	registry.Deciding
 }
 

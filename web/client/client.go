@@ -49,7 +49,17 @@ type Client struct {
 }
 
 // A Client reads as a store in this process does.
-var _ registry.Reading = (*Client)(nil)
+var _ interface {
+	registry.ItemReader
+	registry.Queue
+	registry.Feeds
+	registry.AttemptReader
+	registry.ReportReader
+	registry.ReportLister
+	registry.Inventory
+	registry.Catalog
+	registry.DeliveryReader
+} = (*Client)(nil)
 
 // New returns a Client of the Holdfast at baseURL, such as http://127.0.0.1:8470. It connects to nothing yet; a wrong
 // address shows with the first request.

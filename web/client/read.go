@@ -179,7 +179,7 @@ func (c *Client) Holds(ctx context.Context) ([]registry.Hold, error) {
 	return p.Rows, err
 }
 
-// Deliveries implements registry.Reading.
+// Deliveries implements registry.DeliveryReader.
 func (c *Client) Deliveries(ctx context.Context, itemID string) ([]registry.Delivery, error) {
 	it, err := c.WholeItem(ctx, itemID)
 	return it.Deliveries, err

@@ -184,12 +184,12 @@ func (c *Client) SaveResult(ctx context.Context, l registry.Lease, name string, 
 	return saveResult.ask(ctx, c, result{attempt{l}, name, value})
 }
 
-// AddJobs implements registry.Working.
+// AddJobs implements registry.Batching.
 func (c *Client) AddJobs(ctx context.Context, l registry.Lease, jobs []registry.NewJob) (int, error) {
 	return addJobs.ask(ctx, c, with[[]registry.NewJob]{attempt{l}, jobs})
 }
 
-// FirstOf implements registry.Working.
+// FirstOf implements registry.Batching.
 func (c *Client) FirstOf(ctx context.Context, l registry.Lease, validator string) (string, error) {
 	return firstOf.ask(ctx, c, with[string]{attempt{l}, validator})
 }
@@ -199,7 +199,7 @@ func (c *Client) Reserve(ctx context.Context, l registry.Lease, r registry.Reser
 	return done(reserve.ask(ctx, c, with[registry.Reservation]{attempt{l}, r}))
 }
 
-// CloseReport implements registry.Working.
+// CloseReport implements registry.Batching.
 func (c *Client) CloseReport(ctx context.Context, l registry.Lease) (registry.BatchReport, error) {
 	return closeReport.ask(ctx, c, attempt{l})
 }
@@ -236,7 +236,7 @@ func (c *Client) RecordVersion(ctx context.Context, l registry.Lease, v registry
 	return done(recordVersion.within(ctx, c, 5*time.Minute, with[registry.VersionRecord]{attempt{l}, v}))
 }
 
-// LockObject implements registry.Preserving.
+// LockObject implements registry.Locking.
 func (c *Client) LockObject(ctx context.Context, l registry.Lease, objectID string) (int, error) {
 	if checkKeys("lock", objectID) != nil {
 		return 0, fmt.Errorf("lock object %q: %w", objectID, registry.ErrNotFound) // there can be none
@@ -244,22 +244,22 @@ func (c *Client) LockObject(ctx context.Context, l registry.Lease, objectID stri
 	return lockObject.ask(ctx, c, with[string]{attempt{l}, objectID})
 }
 
-// MarkDeleting implements registry.Preserving.
+// MarkDeleting implements registry.Deleting.
 func (c *Client) MarkDeleting(ctx context.Context, l registry.Lease, objectID string, last registry.Remains) (registry.Deletion, error) {
 	return markDeleting.ask(ctx, c, marking{attempt{l}, objectID, last})
 }
 
-// RecordDeletion implements registry.Preserving.
+// RecordDeletion implements registry.Deleting.
 func (c *Client) RecordDeletion(ctx context.Context, l registry.Lease, objectID string, events []registry.Premis) error {
 	return done(recordDeletion.ask(ctx, c, removal{attempt{l}, objectID, events}))
 }
 
-// StoredFile implements registry.Preserving.
+// StoredFile implements registry.Checking.
 func (c *Client) StoredFile(ctx context.Context, l registry.Lease) (registry.StoredFile, error) {
 	return storedFile.ask(ctx, c, attempt{l})
 }
 
-// RecordCheck implements registry.Preserving.
+// RecordCheck implements registry.Checking.
 func (c *Client) RecordCheck(ctx context.Context, l registry.Lease, r registry.CheckRecord) error {
 	return done(recordCheck.ask(ctx, c, with[registry.CheckRecord]{attempt{l}, r}))
 }
@@ -277,7 +277,7 @@ func (c *Client) KnowsObject(ctx context.Context, id string) (bool, error) {
 	return knowsObject.ask(ctx, c, byID{id})
 }
 
-// RecordRestoration implements registry.Preserving.
+// RecordRestoration implements registry.Restoring.
 func (c *Client) RecordRestoration(ctx context.Context, l registry.Lease, r registry.RestorationRecord) (registry.Restoration, error) {
 	return recordRestoration.ask(ctx, c, with[registry.RestorationRecord]{attempt{l}, r})
 }
@@ -303,106 +303,106 @@ func (c *Client) Credentials(ctx context.Context, collection string) ([]registry
 	return out, err
 }
 
-// UploadByID implements registry.Releasing.
+// UploadByID implements registry.Uploads.
 func (c *Client) UploadByID(ctx context.Context, id string) (registry.Upload, error) {
 	return uploadByID.ask(ctx, c, byID{id})
 }
 
-// IncomingByID implements registry.Releasing.
+// IncomingByID implements registry.Uploads.
 func (c *Client) IncomingByID(ctx context.Context, id string) (registry.Incoming, error) {
 	return incoming.ask(ctx, c, byID{id})
 }
 
-// RetireUpload implements registry.Releasing.
+// RetireUpload implements registry.Uploads.
 func (c *Client) RetireUpload(ctx context.Context, uploadID, itself string) (bool, error) {
 	return retire.ask(ctx, c, retirement{uploadID, itself})
 }
 
-// BatchesOf implements registry.Releasing.
+// BatchesOf implements registry.Uploads.
 func (c *Client) BatchesOf(ctx context.Context, uploadID string) ([]registry.WorkItem, error) {
 	return batchesOf.ask(ctx, c, byID{uploadID})
 }
 
-// Item implements registry.Consulting.
+// Item implements registry.ItemReader.
 func (c *Client) Item(ctx context.Context, id string) (registry.WorkItem, error) {
 	return item.ask(ctx, c, byID{id})
 }
 
-// CountItems implements registry.Consulting.
+// CountItems implements registry.ItemReader.
 func (c *Client) CountItems(ctx context.Context, q registry.ItemQuery) (map[registry.State]int64, error) {
 	return countItems.ask(ctx, c, q)
 }
 
-// Events implements registry.Consulting.
+// Events implements registry.ItemReader.
 func (c *Client) Events(ctx context.Context, itemID string, after int64, limit int) ([]registry.Event, error) {
 	return events.ask(ctx, c, eventsQuery{itemID, after, limit})
 }
 
-// Object implements registry.Consulting.
+// Object implements registry.Inventory.
 func (c *Client) Object(ctx context.Context, id string) (registry.Object, error) {
 	return object.ask(ctx, c, byID{id})
 }
 
-// Files implements registry.Consulting.
+// Files implements registry.Inventory.
 func (c *Client) Files(ctx context.Context, objectID string, version int, after string, limit int) ([]registry.File, error) {
 	rows, err := files.ask(ctx, c, filesQuery{objectID, version, []byte(after), limit})
 	return filesIn(rows), err
 }
 
-// RestorationOf implements registry.Consulting.
+// RestorationOf implements registry.Inventory.
 func (c *Client) RestorationOf(ctx context.Context, itemID string) (registry.Restoration, error) {
 	return restorationOf.ask(ctx, c, byID{itemID})
 }
 
-// Ping implements registry.Consulting.
+// Ping implements registry.ForWorkers.
 func (c *Client) Ping(ctx context.Context) error { return done(ping.ask(ctx, c, nothing{})) }
 
-// Items implements registry.Telling.
+// Items implements registry.ItemReader.
 func (c *Client) Items(ctx context.Context, q registry.ItemQuery) (registry.Page[registry.WorkItem], error) {
 	return items.ask(ctx, c, q)
 }
 
-// Failures implements registry.Telling.
+// Failures implements registry.ItemReader.
 func (c *Client) Failures(ctx context.Context, q registry.ItemQuery) (registry.Page[registry.FailureGroup], error) {
 	return failures.ask(ctx, c, q)
 }
 
-// Why implements registry.Telling.
+// Why implements registry.ItemReader.
 func (c *Client) Why(ctx context.Context, id string) (registry.Why, error) {
 	return why.ask(ctx, c, byID{id})
 }
 
-// BatchProgress implements registry.Telling.
+// BatchProgress implements registry.ReportReader.
 func (c *Client) BatchProgress(ctx context.Context, id string) (registry.BatchProgress, error) {
 	return batchProgress.ask(ctx, c, byID{id})
 }
 
-// ReportOf implements registry.Telling.
+// ReportOf implements registry.ReportReader.
 func (c *Client) ReportOf(ctx context.Context, batchID string, closing int64) (registry.BatchReport, error) {
 	return reportOf.ask(ctx, c, reportRef{batchID, closing})
 }
 
-// ReportJobs implements registry.Telling.
+// ReportJobs implements registry.ReportReader.
 func (c *Client) ReportJobs(ctx context.Context, q registry.ReportQuery) ([]registry.JobResult, error) {
 	return reportJobs.ask(ctx, c, q)
 }
 
-// Deliveries implements registry.Telling.
+// Deliveries implements registry.DeliveryReader.
 func (c *Client) Deliveries(ctx context.Context, itemID string) ([]registry.Delivery, error) {
 	return deliveries.ask(ctx, c, byID{itemID})
 }
 
-// Holds implements registry.Telling.
+// Holds implements registry.Queue.
 func (c *Client) Holds(ctx context.Context) ([]registry.Hold, error) {
 	return holds.ask(ctx, c, nothing{})
 }
 
-// Deletions implements registry.Telling.
+// Deletions implements registry.Inventory.
 func (c *Client) Deletions(ctx context.Context, q registry.DeletionQuery) (registry.Page[registry.Deletion], error) {
 	return deletions.ask(ctx, c, q)
 }
 
-// QueueStatus implements registry.Telling.
+// QueueStatus implements registry.Queue.
 func (c *Client) QueueStatus(ctx context.Context) (registry.QueueStatus, error) {
 	return queueStatus.ask(ctx, c, nothing{})
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// The life of an attempt (registry.Working).
+// The life of an attempt (registry.Working, registry.Batching).
 var (
 	claims = declare("claims", everyStage, func(s *Server, ctx context.Context, in []registry.ClaimRequest) ([]answer[registry.Claim], error) {
 		return together(ctx, s, in, s.claim)
@@ -47,7 +47,7 @@ var (
 	})
 )
 
-// What becomes of objects (registry.Preserving).
+// What becomes of objects (registry.Preserving, registry.Deleting, registry.Checking, registry.Restoring).
 var (
 	identify = declare("identify", of(registry.Process), func(s *Server, ctx context.Context, in with[registry.IdentifyRequest]) (registry.Identity, error) {
 		return s.Registry.Identify(ctx, in.Lease, in.Value)
@@ -101,7 +101,7 @@ var (
 		(*Server).sealedCredentials)
 )
 
-// What becomes of uploads (registry.Releasing).
+// What becomes of uploads (registry.Uploads).
 var (
 	uploadByID = declare("upload-by-id", of(registry.Cleanup), ofUpload(Registry.UploadByID))
 	incoming   = declare("incoming-by-id", of(registry.Cleanup), ofUpload(Registry.IncomingByID))
@@ -114,7 +114,7 @@ var (
 	batchesOf = declare("batches-of", of(registry.Report, registry.Cleanup), ofUpload(Registry.BatchesOf))
 )
 
-// What a step looks up (registry.Consulting).
+// What a step looks up (registry.ItemReader, registry.Inventory).
 var (
 	item       = declare("item", of(registry.Deliver, registry.Cleanup), ofID(Registry.Item))
 	countItems = declare("count-items", of(registry.Report, registry.Deliver, registry.Cleanup),
@@ -133,7 +133,7 @@ var (
 	ping          = tell("ping", everyStage, func(s *Server, ctx context.Context, _ nothing) error { return s.Registry.Ping(ctx) })
 )
 
-// What messages are made of (registry.Telling, registry.Mailing).
+// What messages are made of (registry.ReportReader, registry.Queue, registry.DeliveryReader, registry.Mailing).
 var (
 	items = declare("items", of(registry.Deliver), func(s *Server, ctx context.Context, q registry.ItemQuery) (registry.Page[registry.WorkItem], error) {
 		return s.Registry.Items(ctx, q)

@@ -25,7 +25,7 @@ type Forms interface {
 	Command(ctx context.Context, c registry.Command) (registry.WorkItem, error)
 	// Bulk is that of registry.Commanding, in the name of who asks.
 	Bulk(ctx context.Context, b registry.BulkRequest) (registry.WorkItem, error)
-	// RemoveHold is that of registry.Governing, in the name of who asks.
+	// RemoveHold is that of registry.Holding, in the name of who asks.
 	RemoveHold(ctx context.Context, scope registry.HoldScope, key string) error
 	// Decisions are those that who asks may make after the last deletion of an object that was asked for; nil: none was.
 	Decisions(ctx context.Context, last *registry.Deletion) []registry.Decision

@@ -17,7 +17,7 @@ import (
 // clerk carries acts out on the real store, except that cancelling has consequences.
 type clerk struct {
 	registry.Commanding
-	registry.Governing
+	registry.Holding
 	registry.Deciding
 	asked []registry.Command
 }
@@ -43,7 +43,7 @@ func (c *clerk) Bulk(ctx context.Context, b registry.BulkRequest) (registry.Work
 }
 
 func (c *clerk) RemoveHold(ctx context.Context, scope registry.HoldScope, key string) error {
-	return c.Governing.RemoveHold(ctx, scope, key, "clerk")
+	return c.Holding.RemoveHold(ctx, scope, key, "clerk")
 }
 
 func (*clerk) Decisions(_ context.Context, last *registry.Deletion) []registry.Decision {
@@ -64,7 +64,7 @@ func (c *clerk) Decide(ctx context.Context, id string, d registry.Decision, reas
 func withClerk(t *testing.T) (*site, *clerk) {
 	t.Helper()
 	s := newSite(t)
-	c := &clerk{Commanding: s.store, Governing: s.store, Deciding: s.store}
+	c := &clerk{Commanding: s.store, Holding: s.store, Deciding: s.store}
 	h, err := ui.New(ui.Options{Registry: s.store, Forms: c, Log: slog.New(slog.DiscardHandler)})
 	must(t, err)
 	s.handler = h

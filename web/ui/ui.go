@@ -28,12 +28,17 @@ var style []byte
 
 // Registry is what the pages read.
 type Registry interface {
-	registry.Consulting
-	registry.Telling
-	registry.Tracing
-	registry.Browsing
-	registry.Watching
-	// FeedEnd is as in registry.Following.
+	registry.ItemReader
+	registry.AttemptReader
+	registry.Queue
+	registry.Graphs
+	registry.ReportReader
+	registry.ReportLister
+	registry.Inventory
+	registry.Catalog
+	registry.DeliveryReader
+	registry.Submitting
+	// FeedEnd is as in registry.Feeds.
 	FeedEnd(ctx context.Context) (int64, error)
 }
 

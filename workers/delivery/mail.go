@@ -21,8 +21,10 @@ type Mails struct {
 	Registry interface {
 		deliveries
 		registry.Mailing
-		registry.Consulting
-		registry.Telling
+		registry.ItemReader
+		registry.Queue
+		registry.ReportReader
+		registry.Inventory
 	}
 	Sender    *mail.Sender // nil: there is no mail server, and every mail fails
 	Templates *mail.Templates

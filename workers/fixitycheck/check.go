@@ -29,10 +29,13 @@ import (
 
 // Checker checks stored files. Its methods may be called concurrently.
 type Checker struct {
-	Registry registry.Preserving
-	Objects  ocfl.Roots    // under the names that the Registry has for its replicas
-	Version  string        // of the program
-	Pace     *rate.Limiter // of all checks of the process, in bytes: see [NewPace]
+	Registry interface {
+		registry.Locking
+		registry.Checking
+	}
+	Objects ocfl.Roots    // under the names that the Registry has for its replicas
+	Version string        // of the program
+	Pace    *rate.Limiter // of all checks of the process, in bytes: see [NewPace]
 }
 
 // Check checks the file that the item names, and mends it where that is possible. It may be repeated at any point.

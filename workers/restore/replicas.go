@@ -20,7 +20,7 @@ const filesAtATime = 500
 
 // replicas are the replicas of a version, from which its files are read.
 type replicas struct {
-	registry registry.Consulting
+	registry registry.Inventory
 	object   registry.Object
 	version  int
 	roots    []ocfl.Named // that have the version, the nearest first

@@ -26,7 +26,7 @@ import (
 
 // Restorer makes restored parcels. Its methods may be called concurrently, for different items.
 type Restorer struct {
-	Registry registry.Consulting
+	Registry registry.Inventory
 	Objects  ocfl.Roots
 	Staging  storage.Store
 	Volume   room.Volume // that Staging is

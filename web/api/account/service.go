@@ -16,8 +16,8 @@ type Service struct {
 
 // Registry is what a Service asks, limited to what the caller may see.
 type Registry interface {
-	registry.Authorizing
-	registry.Collecting
+	registry.TokenKeeper
+	registry.Profiles
 }
 
 // Routes adds the operations.

@@ -17,7 +17,7 @@ import (
 // Service answers what is asked about the record of events.
 type Service struct {
 	*endpoint.Server
-	Registry registry.Consulting // limited to what the caller may see
+	Registry registry.Inventory // limited to what the caller may see
 	All      All
 	Objects  ocfl.Roots
 	Chains   Chains // sign checkpoints; nil: an older record cannot be accepted here
@@ -25,8 +25,8 @@ type Service struct {
 
 // All is what a Service must know whoever asks.
 type All interface {
-	registry.Consulting
-	registry.Browsing
+	registry.Inventory
+	registry.Catalog
 	registry.Attesting
 }
 

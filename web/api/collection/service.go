@@ -16,6 +16,5 @@ type Service struct {
 
 // Registry is what a Service asks, limited to what the caller may see.
 type Registry interface {
-	registry.Collecting
-	registry.Profiling
+	registry.Profiles
 }

@@ -21,8 +21,8 @@ const MaxBody = 1 << 20
 
 // Options say what operations are made on. The zero value is enough for their specification.
 type Options struct {
-	Registry registry.Refusing  // of all, not of a caller
-	IDs      *shortid.Completer // completes ids in short
+	Registry registry.TokenKeeper // of all, not of a caller
+	IDs      *shortid.Completer   // completes ids in short
 	Access   *access.Table
 	Log      *slog.Logger
 	Now      func() time.Time
@@ -35,7 +35,7 @@ type Server struct {
 	Now  func() time.Time
 	Done <-chan struct{}
 
-	registry registry.Refusing
+	registry registry.TokenKeeper
 	ids      *shortid.Completer
 	access   *access.Table
 	refusals refusals

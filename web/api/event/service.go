@@ -21,10 +21,10 @@ type Service struct {
 
 // Registry is what a Service asks, limited to what the caller may see.
 type Registry interface {
-	registry.Following
-	// Item is as in registry.Consulting.
+	registry.Feeds
+	// Item is as in registry.ItemReader.
 	Item(ctx context.Context, id string) (registry.WorkItem, error)
-	// TokenByHash is as in registry.Authorizing.
+	// TokenByHash is as in registry.TokenKeeper.
 	TokenByHash(ctx context.Context, hash string) (registry.Token, error)
 }
 

@@ -15,11 +15,15 @@ type Service struct {
 
 // Registry is what a Service asks, limited to what the caller may see.
 type Registry interface {
-	registry.Consulting
-	registry.Telling
-	registry.Tracing
-	registry.Following
+	registry.ItemReader
+	registry.AttemptReader
+	registry.Feeds
+	registry.Graphs
+	registry.ReportReader
+	registry.ReportLister
+	registry.DeliveryReader
 	registry.Commanding
+	registry.Notifying
 }
 
 // Routes adds the operations.

@@ -32,7 +32,7 @@ type CollectionName struct {
 }
 
 // Batch returns a batch, or a problem that says that there is none.
-func Batch(ctx context.Context, r registry.Consulting, id string) (registry.WorkItem, error) {
+func Batch(ctx context.Context, r registry.ItemReader, id string) (registry.WorkItem, error) {
 	it, err := r.Item(ctx, id)
 	if err != nil {
 		return it, err
@@ -44,7 +44,7 @@ func Batch(ctx context.Context, r registry.Consulting, id string) (registry.Work
 }
 
 // Object returns the object that an ARK, in whatever spelling, names.
-func Object(ctx context.Context, r registry.Consulting, id string) (registry.Object, error) {
+func Object(ctx context.Context, r registry.Inventory, id string) (registry.Object, error) {
 	ark, err := mint.ParseARK(id)
 	if err != nil {
 		return registry.Object{}, endpoint.Invalid("no object can have this id", wire.Fault{
@@ -60,7 +60,7 @@ func Object(ctx context.Context, r registry.Consulting, id string) (registry.Obj
 }
 
 // Readable is [Object] for an object whose content is asked for: one that was deleted is answered with 410, and by whom and why.
-func Readable(ctx context.Context, r registry.Consulting, id string) (registry.Object, error) {
+func Readable(ctx context.Context, r registry.Inventory, id string) (registry.Object, error) {
 	o, err := Object(ctx, r, id)
 	if err == nil && o.Gone != "" {
 		err = wire.NewProblem(http.StatusGone, wire.CodeGone, fmt.Sprintf("object %s is no more: %s", o.ID, o.Deletion.Text()))
@@ -69,7 +69,7 @@ func Readable(ctx context.Context, r registry.Consulting, id string) (registry.O
 }
 
 // Version returns an object with Head set to the version asked for, 0 being the newest.
-func Version(ctx context.Context, r registry.Consulting, id string, version int) (registry.Object, error) {
+func Version(ctx context.Context, r registry.Inventory, id string, version int) (registry.Object, error) {
 	o, err := Object(ctx, r, id)
 	if err != nil || version == 0 {
 		return o, err
@@ -82,7 +82,7 @@ func Version(ctx context.Context, r registry.Consulting, id string, version int)
 }
 
 // Collection returns a collection, or a problem that names those there are.
-func Collection(ctx context.Context, r registry.Collecting, name string) (registry.Collection, error) {
+func Collection(ctx context.Context, r registry.Profiles, name string) (registry.Collection, error) {
 	c, err := r.Collection(ctx, name)
 	if !errors.Is(err, registry.ErrNotFound) {
 		return c, err

@@ -22,18 +22,19 @@ type Service struct {
 
 // Registry is what a Service asks.
 type Registry interface {
-	registry.Consulting
-	registry.Telling
-	registry.Browsing
+	registry.ItemReader
+	registry.Inventory
+	registry.Catalog
 	registry.Attesting
 	registry.Requesting
+	registry.Rechecking
 	registry.Deciding
 }
 
 // All is what a Service must know whoever asks; nothing of it is shown.
 type All interface {
-	registry.Browsing
-	registry.Collecting
+	registry.Catalog
+	registry.Profiles
 }
 
 // Routes adds the operations.

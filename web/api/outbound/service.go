@@ -19,8 +19,9 @@ type Service struct {
 
 // Registry is what a Service asks, limited to what the caller may see.
 type Registry interface {
-	registry.Collecting
-	registry.Entrusting
+	registry.Profiles
+	registry.Unlocking
+	registry.Secrets
 	registry.Subscribing
 }
 

@@ -17,11 +17,14 @@ type Service struct {
 
 // Registry is what a Service asks, limited to what the caller may see.
 type Registry interface {
-	registry.Consulting
-	registry.Telling
-	registry.Watching
-	registry.Governing
-	registry.Collecting
+	registry.ItemReader
+	registry.Queue
+	registry.AttemptReader
+	registry.Commanding
+	registry.Holding
+	registry.Submitting
+	registry.Requesting
+	registry.Profiles
 }
 
 // Routes adds the operations.

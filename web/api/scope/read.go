@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Item implements registry.Reading.
+// Item implements registry.ItemReader.
 func (s scoped) Item(ctx context.Context, id string) (registry.WorkItem, error) {
 	v := s.sight(ctx)
 	it, err := v.item(ctx, id)
@@ -33,7 +33,7 @@ func (v sight) maskItem(ctx context.Context, it *registry.WorkItem) error {
 	return v.mask(ctx, &it.Note)
 }
 
-// Items implements registry.Reading.
+// Items implements registry.ItemReader.
 func (s scoped) Items(ctx context.Context, q registry.ItemQuery) (registry.Page[registry.WorkItem], error) {
 	v := s.sight(ctx)
 	q.Within = v.narrow(q.Within)
@@ -46,13 +46,13 @@ func (s scoped) Items(ctx context.Context, q registry.ItemQuery) (registry.Page[
 	return page, err
 }
 
-// CountItems implements registry.Reading.
+// CountItems implements registry.ItemReader.
 func (s scoped) CountItems(ctx context.Context, q registry.ItemQuery) (map[registry.State]int64, error) {
 	q.Within = s.sight(ctx).narrow(q.Within)
 	return s.all.CountItems(ctx, q)
 }
 
-// Failures implements registry.Reading.
+// Failures implements registry.ItemReader.
 func (s scoped) Failures(ctx context.Context, q registry.ItemQuery) (registry.Page[registry.FailureGroup], error) {
 	v := s.sight(ctx)
 	q.Within = v.narrow(q.Within)
@@ -65,7 +65,7 @@ func (s scoped) Failures(ctx context.Context, q registry.ItemQuery) (registry.Pa
 	return page, err
 }
 
-// Graph implements registry.Reading. Items that may not be seen are left out with their edges.
+// Graph implements registry.Graphs. Items that may not be seen are left out with their edges.
 func (s scoped) Graph(ctx context.Context, id string) (registry.GraphView, error) {
 	v := s.sight(ctx)
 	g, err := s.all.Graph(ctx, id)
@@ -104,7 +104,7 @@ func (s scoped) Graph(ctx context.Context, id string) (registry.GraphView, error
 	return g, err
 }
 
-// Edges implements registry.Reading. Edges to items that may not be seen are left out.
+// Edges implements registry.Graphs. Edges to items that may not be seen are left out.
 func (s scoped) Edges(ctx context.Context, itemID string) (requires, required []registry.Edge, err error) {
 	v := s.sight(ctx)
 	if _, err := v.item(ctx, itemID); err != nil {
@@ -122,7 +122,7 @@ func (s scoped) Edges(ctx context.Context, itemID string) (requires, required []
 	return requires, required, err
 }
 
-// QueueStatus implements registry.Reading. Whoever does not see everything is told what may keep their own from starting,
+// QueueStatus implements registry.Queue. Whoever does not see everything is told what may keep their own from starting,
 // and nothing of how much others have in the queue.
 func (s scoped) QueueStatus(ctx context.Context) (registry.QueueStatus, error) {
 	q, err := s.all.QueueStatus(ctx)
@@ -153,7 +153,7 @@ func (v sight) subscriptions(all []registry.Subscription) []registry.Subscriptio
 	return all
 }
 
-// Holds implements registry.Reading. Whoever does not see everything is told of the holds that may cover their own; those
+// Holds implements registry.Queue. Whoever does not see everything is told of the holds that may cover their own; those
 // on volumes and workers are no business of theirs.
 func (s scoped) Holds(ctx context.Context) ([]registry.Hold, error) {
 	v := s.sight(ctx)
@@ -175,7 +175,7 @@ func (s scoped) Holds(ctx context.Context) ([]registry.Hold, error) {
 	})
 }
 
-// BatchProgress implements registry.Reading.
+// BatchProgress implements registry.ReportReader.
 func (s scoped) BatchProgress(ctx context.Context, id string) (registry.BatchProgress, error) {
 	v := s.sight(ctx)
 	if _, err := v.item(ctx, id); err != nil {
@@ -188,7 +188,7 @@ func (s scoped) BatchProgress(ctx context.Context, id string) (registry.BatchPro
 	return p, v.mask(ctx, &p.Error)
 }
 
-// Why implements registry.Reading.
+// Why implements registry.ItemReader.
 func (s scoped) Why(ctx context.Context, id string) (registry.Why, error) {
 	v := s.sight(ctx)
 	if _, err := v.item(ctx, id); err != nil {
@@ -201,12 +201,12 @@ func (s scoped) Why(ctx context.Context, id string) (registry.Why, error) {
 	return w, v.mask(ctx, &w.Sentence, &w.Actor, &w.Act)
 }
 
-// Events implements registry.Reading.
+// Events implements registry.ItemReader.
 func (s scoped) Events(ctx context.Context, itemID string, after int64, limit int) ([]registry.Event, error) {
 	return s.Feed(ctx, registry.FeedQuery{ItemID: itemID, After: after, Limit: limit})
 }
 
-// Feed implements registry.Reading.
+// Feed implements registry.Feeds.
 func (s scoped) Feed(ctx context.Context, q registry.FeedQuery) ([]registry.Event, error) {
 	v := s.sight(ctx)
 	q.Within = v.narrow(q.Within)
@@ -221,18 +221,18 @@ func (s scoped) Feed(ctx context.Context, q registry.FeedQuery) ([]registry.Even
 	return events, err
 }
 
-// FeedEnd implements registry.Reading. A cursor says nothing of what lies before it.
+// FeedEnd implements registry.Feeds. A cursor says nothing of what lies before it.
 func (s scoped) FeedEnd(ctx context.Context) (int64, error) { return s.all.FeedEnd(ctx) }
 
-// AwaitFeed implements registry.Reading.
+// AwaitFeed implements registry.Feeds.
 func (s scoped) AwaitFeed(ctx context.Context, after int64) error { return s.all.AwaitFeed(ctx, after) }
 
-// Accepting implements registry.Reading. Whoever may submit is told.
+// Accepting implements registry.Submitting. Whoever may submit is told.
 func (s scoped) Accepting(ctx context.Context) (registry.Accepting, error) {
 	return s.all.Accepting(ctx)
 }
 
-// Audit implements registry.Reading. There is none for those who do not see everything.
+// Audit implements registry.Feeds. There is none for those who do not see everything.
 func (s scoped) Audit(ctx context.Context, q registry.AuditQuery) (registry.Page[registry.Event], error) {
 	if s.sight(ctx).limited() {
 		return registry.Page[registry.Event]{}, nil
@@ -240,7 +240,7 @@ func (s scoped) Audit(ctx context.Context, q registry.AuditQuery) (registry.Page
 	return s.all.Audit(ctx, q)
 }
 
-// Attempts implements registry.Reading. Those of an item that was purged are there, as its events are.
+// Attempts implements registry.AttemptReader. Those of an item that was purged are there, as its events are.
 func (s scoped) Attempts(ctx context.Context, itemID string) ([]registry.Attempt, error) {
 	v := s.sight(ctx)
 	if v.limited() {
@@ -257,7 +257,7 @@ func (s scoped) Attempts(ctx context.Context, itemID string) ([]registry.Attempt
 	return attempts, err
 }
 
-// ReportOf implements registry.Reading.
+// ReportOf implements registry.ReportReader.
 func (s scoped) ReportOf(ctx context.Context, batchID string, closing int64) (registry.BatchReport, error) {
 	if _, err := s.sight(ctx).item(ctx, batchID); err != nil {
 		return registry.BatchReport{}, err
@@ -265,7 +265,7 @@ func (s scoped) ReportOf(ctx context.Context, batchID string, closing int64) (re
 	return s.all.ReportOf(ctx, batchID, closing)
 }
 
-// Reports implements registry.Reading.
+// Reports implements registry.ReportLister.
 func (s scoped) Reports(ctx context.Context, batchID string, before int64, limit int) ([]registry.BatchReport, error) {
 	if _, err := s.sight(ctx).item(ctx, batchID); err != nil {
 		return nil, err
@@ -273,7 +273,7 @@ func (s scoped) Reports(ctx context.Context, batchID string, before int64, limit
 	return s.all.Reports(ctx, batchID, before, limit)
 }
 
-// ReportJobs implements registry.Reading.
+// ReportJobs implements registry.ReportReader.
 func (s scoped) ReportJobs(ctx context.Context, q registry.ReportQuery) ([]registry.JobResult, error) {
 	v := s.sight(ctx)
 	if _, err := v.item(ctx, q.BatchID); err != nil {
@@ -288,24 +288,24 @@ func (s scoped) ReportJobs(ctx context.Context, q registry.ReportQuery) ([]regis
 	return jobs, err
 }
 
-// Object implements registry.Reading.
+// Object implements registry.Inventory.
 func (s scoped) Object(ctx context.Context, id string) (registry.Object, error) {
 	return s.sight(ctx).object(ctx, id)
 }
 
-// Objects implements registry.Reading.
+// Objects implements registry.Catalog.
 func (s scoped) Objects(ctx context.Context, q registry.ObjectQuery) (registry.Page[registry.Object], error) {
 	q.Within = s.sight(ctx).narrow(q.Within)
 	return s.all.Objects(ctx, q)
 }
 
-// Deletions implements registry.Reading.
+// Deletions implements registry.Inventory.
 func (s scoped) Deletions(ctx context.Context, q registry.DeletionQuery) (registry.Page[registry.Deletion], error) {
 	q.Within = s.sight(ctx).narrow(q.Within)
 	return s.all.Deletions(ctx, q)
 }
 
-// Files implements registry.Reading.
+// Files implements registry.Inventory.
 func (s scoped) Files(ctx context.Context, objectID string, version int, after string, limit int) ([]registry.File, error) {
 	if _, err := s.sight(ctx).object(ctx, objectID); err != nil {
 		return nil, err
@@ -321,7 +321,7 @@ func (s scoped) FileHistory(ctx context.Context, objectID string, after registry
 	return s.all.FileHistory(ctx, objectID, after, limit)
 }
 
-// PremisEvents implements registry.Reading.
+// PremisEvents implements registry.Catalog.
 func (s scoped) PremisEvents(ctx context.Context, objectID, after string, limit int) (registry.Page[registry.Premis], error) {
 	v := s.sight(ctx)
 	if _, err := v.object(ctx, objectID); err != nil {
@@ -343,7 +343,7 @@ func (s scoped) PremisEvents(ctx context.Context, objectID, after string, limit 
 	return page, nil
 }
 
-// Restorations implements registry.Reading.
+// Restorations implements registry.Catalog.
 func (s scoped) Restorations(ctx context.Context, objectID string, before, limit int) ([]registry.Restoration, error) {
 	v := s.sight(ctx)
 	if _, err := v.object(ctx, objectID); err != nil {
@@ -358,7 +358,7 @@ func (s scoped) Restorations(ctx context.Context, objectID string, before, limit
 	return all, err
 }
 
-// RestorationOf implements registry.Reading.
+// RestorationOf implements registry.Inventory.
 func (s scoped) RestorationOf(ctx context.Context, itemID string) (registry.Restoration, error) {
 	v := s.sight(ctx)
 	r, err := s.all.RestorationOf(ctx, itemID)
@@ -397,7 +397,7 @@ func (s scoped) ReceiptKeys(ctx context.Context) ([]registry.ReceiptKey, error) 
 	return s.all.ReceiptKeys(ctx)
 }
 
-// Collection implements registry.Reading.
+// Collection implements registry.Profiles.
 func (s scoped) Collection(ctx context.Context, mnemonic string) (registry.Collection, error) {
 	c, err := s.all.Collection(ctx, mnemonic)
 	if errors.Is(err, registry.ErrNotFound) || err == nil && !s.sight(ctx).sees(c.Mnemonic) {
@@ -406,7 +406,7 @@ func (s scoped) Collection(ctx context.Context, mnemonic string) (registry.Colle
 	return c, err
 }
 
-// ProfileVersions implements registry.Reading.
+// ProfileVersions implements registry.Profiles.
 func (s scoped) ProfileVersions(ctx context.Context, mnemonic string, before, limit int) ([]registry.ProfileVersion, error) {
 	if _, err := s.Collection(ctx, mnemonic); err != nil {
 		return nil, err
@@ -414,7 +414,12 @@ func (s scoped) ProfileVersions(ctx context.Context, mnemonic string, before, li
 	return s.all.ProfileVersions(ctx, mnemonic, before, limit)
 }
 
-// Collections implements registry.Reading.
+// PutCollection implements registry.Profiles. Who may, may for all collections.
+func (s scoped) PutCollection(ctx context.Context, c registry.Collection, actor string) error {
+	return s.all.PutCollection(ctx, c, actor)
+}
+
+// Collections implements registry.Profiles.
 func (s scoped) Collections(ctx context.Context) ([]registry.Collection, error) {
 	v := s.sight(ctx)
 	all, err := s.all.Collections(ctx)
@@ -424,7 +429,7 @@ func (s scoped) Collections(ctx context.Context) ([]registry.Collection, error) 
 	return kept(all, func(c registry.Collection) (bool, error) { return v.sees(c.Mnemonic), nil })
 }
 
-// Workers implements registry.Reading. Whoever does not see everything is told how many there are and what they serve.
+// Workers implements registry.AttemptReader. Whoever does not see everything is told how many there are and what they serve.
 func (s scoped) Workers(ctx context.Context) ([]registry.WorkerInfo, error) {
 	workers, err := s.all.Workers(ctx)
 	if err != nil || !s.sight(ctx).limited() {
@@ -436,7 +441,7 @@ func (s scoped) Workers(ctx context.Context) ([]registry.WorkerInfo, error) {
 	return workers, nil
 }
 
-// Ping implements registry.Reading.
+// Ping implements registry.ForWorkers.
 func (s scoped) Ping(ctx context.Context) error { return s.all.Ping(ctx) }
 
 func (s scoped) Deliveries(ctx context.Context, itemID string) ([]registry.Delivery, error) {

@@ -25,7 +25,7 @@ func (s scoped) BeginUpload(ctx context.Context, u registry.NewUpload) (registry
 	return s.all.BeginUpload(ctx, u)
 }
 
-// IncomingByID implements registry.Receiving.
+// IncomingByID implements registry.Uploads.
 func (s scoped) IncomingByID(ctx context.Context, id string) (registry.Incoming, error) {
 	in, err := s.all.IncomingByID(ctx, id)
 	if errors.Is(err, registry.ErrNotFound) || err == nil && !s.sight(ctx).brought(in.CreatedBy) {

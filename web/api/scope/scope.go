@@ -22,42 +22,59 @@ type Registry interface {
 	registry.ForWorkers
 	registry.Receiving
 	registry.Submitting
+	registry.Graphs
+	registry.ReportLister
+	registry.Profiles
+	registry.AttemptReader
+	registry.Feeds
 	registry.Commanding
-	registry.Requesting
-	registry.Governing
-	registry.Profiling
-	registry.Authorizing
-	registry.Entrusting
-	registry.Refusing
-	registry.Deciding
-	registry.Reading
+	registry.Holding
+	registry.Catalog
 	registry.Attesting
+	registry.Requesting
+	registry.Rechecking
+	registry.Deciding
+	registry.Notifying
 	registry.Subscribing
+	registry.TokenKeeper
+	registry.Secrets
 }
 
 // New returns r limited to what the caller in each call's context (web/api/access) may see; without a caller, nothing is
 // seen.
 //
-// It has each method of registry.Reading, registry.Attesting, registry.Receiving and registry.Submitting itself. One that
-// is added there does not compile before somebody has thought about it here.
+// It has each method itself that shows something of a collection. One that is added to a role which is not embedded does
+// not compile before somebody has thought about it here.
 func New(r Registry) Registry {
-	return scoped{Working: r, Preserving: r, Commanding: r, Requesting: r, Governing: r, Profiling: r, Authorizing: r, Entrusting: r, Refusing: r, Deciding: r, Delivering: r, Subscribing: r, Mailing: r, all: r}
+	return scoped{
+		Working: r, Batching: r, Preserving: r, Locking: r, Deleting: r, Checking: r, Restoring: r, Delivering: r, Mailing: r, Unlocking: r,
+		Commanding: r, Holding: r, Requesting: r, Rechecking: r, Deciding: r, Notifying: r, Subscribing: r, TokenKeeper: r, Secrets: r,
+		all: r,
+	}
 }
 
 type scoped struct {
+	// What workers do.
 	registry.Working
+	registry.Batching
 	registry.Preserving
-	registry.Commanding
-	registry.Requesting
-	registry.Governing
-	registry.Profiling
-	registry.Authorizing
-	registry.Entrusting
-	registry.Refusing
-	registry.Deciding
+	registry.Locking
+	registry.Deleting
+	registry.Checking
+	registry.Restoring
 	registry.Delivering
-	registry.Subscribing
 	registry.Mailing
+	registry.Unlocking
+	// What people do.
+	registry.Commanding
+	registry.Holding
+	registry.Requesting
+	registry.Rechecking
+	registry.Deciding
+	registry.Notifying
+	registry.Subscribing
+	registry.TokenKeeper
+	registry.Secrets
 	all Registry
 }
 

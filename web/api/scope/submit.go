@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// UploadByID implements registry.Submitting. An upload is in no collection yet: a depositor has those that its own token
+// UploadByID implements registry.Uploads. An upload is in no collection yet: a depositor has those that its own token
 // brought, by the token's name, which no other token ever has.
 func (s scoped) UploadByID(ctx context.Context, id string) (registry.Upload, error) {
 	v := s.sight(ctx)
@@ -19,7 +19,7 @@ func (s scoped) UploadByID(ctx context.Context, id string) (registry.Upload, err
 	return u, err
 }
 
-// RetireUpload implements registry.Submitting. No depositor's operation asks for it.
+// RetireUpload implements registry.Uploads. No depositor's operation asks for it.
 func (s scoped) RetireUpload(ctx context.Context, uploadID, itself string) (bool, error) {
 	if s.sight(ctx).limited() {
 		return false, absent("upload", uploadID)
@@ -27,7 +27,7 @@ func (s scoped) RetireUpload(ctx context.Context, uploadID, itself string) (bool
 	return s.all.RetireUpload(ctx, uploadID, itself)
 }
 
-// BatchesOf implements registry.Submitting.
+// BatchesOf implements registry.Uploads.
 func (s scoped) BatchesOf(ctx context.Context, uploadID string) ([]registry.WorkItem, error) {
 	v := s.sight(ctx)
 	all, err := s.all.BatchesOf(ctx, uploadID)
@@ -53,7 +53,7 @@ func (s scoped) Submit(ctx context.Context, sub registry.Submission) (registry.R
 	return s.all.Submit(ctx, sub)
 }
 
-// Prepare implements registry.Submitting.
+// Prepare implements registry.Graphs.
 func (s scoped) Prepare(ctx context.Context, g registry.Graph) (registry.PreparedGraph, error) {
 	v := s.sight(ctx)
 	for _, n := range g.Nodes {
@@ -70,7 +70,7 @@ func (s scoped) Prepare(ctx context.Context, g registry.Graph) (registry.Prepare
 	return s.all.Prepare(ctx, g)
 }
 
-// Seal implements registry.Submitting.
+// Seal implements registry.Graphs.
 func (s scoped) Seal(ctx context.Context, graphID, actor string) error {
 	if err := s.sight(ctx).graph(ctx, graphID); err != nil {
 		return err

@@ -35,8 +35,10 @@ type Options struct {
 // Registry is what a Service asks.
 type Registry interface {
 	registry.Submitting
-	registry.Collecting
-	// Item is as in registry.Consulting.
+	registry.Graphs
+	registry.Uploads
+	registry.Profiles
+	// Item is as in registry.ItemReader.
 	Item(ctx context.Context, id string) (registry.WorkItem, error)
 }
 

@@ -32,19 +32,19 @@ type Options struct {
 // Registry is what a Service asks.
 type Registry interface {
 	registry.Receiving
-	registry.Releasing
-	registry.Collecting
-	registry.Watching
-	// Item is as in registry.Consulting.
+	registry.Uploads
+	registry.Profiles
+	registry.Submitting
+	// Item is as in registry.ItemReader.
 	Item(ctx context.Context, id string) (registry.WorkItem, error)
 }
 
 // All is what a Service must know whoever asks; nothing of it is shown.
 type All interface {
 	registry.Receiving
-	registry.Releasing
-	registry.Collecting
-	// Tokens is as in registry.Authorizing.
+	registry.Uploads
+	registry.Profiles
+	// Tokens is as in registry.TokenKeeper.
 	Tokens(ctx context.Context) ([]registry.Token, error)
 }
 

@@ -1,10 +1,53 @@
 package registry
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"time"
 )
+
+// Working is the life of an attempt: what a worker asks while it works on an item.
+type Working interface {
+	// Claim gives the stage's best ready item, nearly always the hinted one (R20), running under a new attempt;
+	// or *NotClaimable with the reason why the hinted item cannot be had. Best is first what an operator put in front of
+	// everything (a priority below 0), then the collection that was served longest ago in the stage, and of that the item
+	// that comes first by age and priority. A repeated RequestID returns the same claim while that attempt is live. A
+	// worker that is held gets nothing, for the reason held, and the hinted item is rung for again a moment later, for
+	// another worker. ErrInvalid when [ClaimRequest.Check] refuses it; ErrWorkerTaken when another token has announced r.Worker;
+	// ErrClaimLost when the token that asks was revoked.
+	Claim(ctx context.Context, r ClaimRequest) (Claim, error)
+	// Renew extends the named attempts by r.Lease from now, notes their progress and the worker's capacity, and
+	// returns those that are no longer live: their work must stop and write nothing more. It also says whether a hold
+	// keeps the worker from being given anything; the capacity of such a worker counts as 0. ErrInvalid for a lease that
+	// [CheckLease] refuses; ErrWorkerTaken, and nothing is renewed, when another token has announced the worker's id.
+	Renew(ctx context.Context, r RenewRequest) (Renewal, error)
+	// Withdrawn returns the attempts of a worker that admins have taken away since a cursor, 0 at first, and the cursor to
+	// go on with. It waits for one until ctx ends, and then returns none and no error; an attempt may be told twice.
+	Withdrawn(ctx context.Context, worker string, after int64) (taken []Lease, next int64, err error)
+	// Settle closes an attempt and decides in the same transaction what comes next. A repeat with the same outcome
+	// returns the recorded verdict (R9); ErrClaimLost when somebody else closed it.
+	Settle(ctx context.Context, s Settlement) (Verdict, error)
+	// SaveResult sets results[name] = value unless it is set already, and returns the value that holds. ErrInvalid when
+	// [CheckResults] refuses what the item would have.
+	SaveResult(ctx context.Context, l Lease, name string, value json.RawMessage) (json.RawMessage, error)
+	// Reserve promises bytes of a volume to the item until it completes, replacing what it had; *NoSpaceError when the
+	// volume would be filled beyond r.Threshold, and for an item at download that asks for more than it has while an earlier one that holds
+	// room waits for more. Two items are never promised the same free space (R24).
+	Reserve(ctx context.Context, l Lease, r Reservation) error
+	// ApplyNext carries a bulk act out on its next at most 100 items, in one transaction with the cursor, so that a kill
+	// neither skips nor repeats one. What an item refuses is counted and told, and does not keep the others from it.
+	// Done says that there were no more.
+	ApplyNext(ctx context.Context, l Lease) (BulkProgress, error)
+}
+
+// AttemptReader is who works, and has worked, on what.
+type AttemptReader interface {
+	// Attempts lists an item's attempts, oldest first.
+	Attempts(ctx context.Context, itemID string) ([]Attempt, error)
+	// Workers lists the workers that renewed within the last minute.
+	Workers(ctx context.Context) ([]WorkerInfo, error)
+}
 
 // Lease names one attempt of one item: the fencing token of every write of a worker.
 type Lease struct {
@@ -172,9 +215,36 @@ type Verdict struct {
 	Tries  int    `json:"tries"`
 }
 
-// Wake is a message for a stage's topic: a hint that an item is ready.
-type Wake struct {
-	Action Action `json:"action"`
-	Stage  Stage  `json:"stage"`
-	ItemID string `json:"item_id"`
+// Reservation asks for room on a volume.
+type Reservation struct {
+	Volume    string  `json:"volume"`
+	Bytes     int64   `json:"bytes"`
+	Used      int64   `json:"used"`      // bytes used on the volume, as measured now
+	Total     int64   `json:"total"`     // bytes the volume holds
+	Threshold float64 `json:"threshold"` // share of Total that may be used and promised, 0..1
+	// Staged is what lies on the volume of Bytes already, and becomes the item's done_bytes; 0: what these say.
+	Staged int64 `json:"staged,omitempty"`
+}
+
+// Attempt is one claim of one item by one worker; while it is open it is the lease.
+type Attempt struct {
+	ItemID     string     `json:"item_id"`
+	N          int64      `json:"n"`
+	Stage      Stage      `json:"stage"`
+	Worker     string     `json:"worker"`
+	StartedAt  time.Time  `json:"started_at"`
+	LeaseUntil time.Time  `json:"lease_until"`
+	FinishedAt *time.Time `json:"finished_at,omitempty"`
+	Outcome    Outcome    `json:"outcome,omitempty"`
+	Error      string     `json:"error,omitempty"`
+	Progress   []Progress `json:"progress,omitempty"`
+}
+
+// Progress is one measure of a running step. A step may have several, told apart by title.
+type Progress struct {
+	Title    string `json:"title"`
+	Unit     string `json:"unit"` // files, bytes, rows
+	Position int64  `json:"position"`
+	End      int64  `json:"end"`            // -1 unknown
+	Kept     bool   `json:"kept,omitempty"` // a later attempt goes on where this one stood, see [ResumePoint]
 }
