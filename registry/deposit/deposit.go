@@ -4,6 +4,7 @@ package deposit
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 
 	"github.com/holdfast/holdfast/registry"
@@ -46,6 +47,9 @@ func (s *Deposits) Join(h *work.Hooks) {
 		in := s.in(t)
 		return errors.Join(in.tidied(end.Item), in.tidyAgain(end.Item))
 	})
+	h.Reported = func(t *work.Tx, batch registry.WorkItem) (int64, int64, int64, bool, error) {
+		return s.in(t).reported(batch)
+	}
 	h.Stopped = func(t *work.Tx, it registry.WorkItem, actor string) error { return s.in(t).tidy(it, actor) }
 	h.Consequences = func(t *work.Tx, it registry.WorkItem, act registry.Act) ([]string, error) {
 		return s.in(t).consequences(it, act)
@@ -69,4 +73,13 @@ func (t *tx) purged(it registry.WorkItem) error {
 		}
 	}
 	return nil
+}
+
+// reported counts a batch's jobs as its report of the present closing did.
+func (t *tx) reported(batch registry.WorkItem) (bad, safe, all int64, stored bool, err error) {
+	err = t.Get(`SELECT failed + preserved, preserved, jobs FROM report WHERE batch_id = $1 AND closing = $2`, []any{batch.ID, batch.Closing}, &bad, &safe, &all)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, 0, 0, false, nil
+	}
+	return bad, safe, all, err == nil, err
 }

@@ -1,9 +1,7 @@
 package work
 
 import (
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -122,8 +120,8 @@ func (t *Tx) advance(it registry.WorkItem, route registry.Route, c Change) (Chan
 // reported counts a batch's jobs as its report did, so that batch and report never contradict each other, whatever
 // became of the jobs since; where no report was stored, as they are now.
 func (t *Tx) reported(batch registry.WorkItem) (bad, safe, all int64, err error) {
-	err = t.Get(`SELECT failed + preserved, preserved, jobs FROM report WHERE batch_id = $1 AND closing = $2`, []any{batch.ID, batch.Closing}, &bad, &safe, &all)
-	if errors.Is(err, sql.ErrNoRows) {
+	bad, safe, all, stored, err := t.store.hooks.Reported(t, batch)
+	if err == nil && !stored {
 		err = t.Get(`SELECT COUNT(CASE WHEN status <> 'completed' THEN 1 END), COUNT(*) FROM work_item WHERE parent_id = $1 AND status <> 'deleted'`,
 			[]any{batch.ID}, &bad, &all)
 	}

@@ -44,6 +44,12 @@ type Hooks struct {
 	Consequences func(t *Tx, it registry.WorkItem, act registry.Act) ([]string, error)
 	// Purged takes away what a subject keeps of an item whose rows go for good.
 	Purged []func(t *Tx, it registry.WorkItem) error
+	// Reported counts a batch's jobs as its report of the present closing did: those that did not complete, those of them whose
+	// objects are preserved, and all; stored is false when there is no such report.
+	Reported func(t *Tx, batch registry.WorkItem) (bad, safe, all int64, stored bool, err error)
+	// Committed is the object that an item has announced or stored something of, with the version, 0 when all of the object is
+	// meant; known is false when there is none.
+	Committed func(t *Tx, itemID string) (object string, version int, known bool, err error)
 	// OneByOne says that a hold on a collection is released item by item.
 	OneByOne func(t *Tx, collection string) (bool, error)
 

@@ -2,9 +2,7 @@ package work
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -91,16 +89,15 @@ func (t *Tx) may(it registry.WorkItem, act registry.Act, to registry.Status) err
 		return err
 	}
 	p := &registry.PastNoReturn{ItemID: it.ID, Act: act, Preserved: it.Commitment == registry.Preserved, Allowed: it.AllowedActs}
-	err = t.Get(`SELECT object_id, version FROM object_version WHERE item_id = $1
-		UNION ALL SELECT object_id, 0 FROM deletion WHERE item_id = $1 AND status <> 'approved' ORDER BY 2 LIMIT 1`, []any{it.ID},
-		&p.ObjectID, &p.Version)
+	var known bool
+	p.ObjectID, p.Version, known, err = t.store.hooks.Committed(t, it.ID)
 	switch {
-	case err == nil:
-		return p
-	case errors.Is(err, sql.ErrNoRows):
+	case err != nil:
+		return fmt.Errorf("look for a version of item %s: %w", it.ID, err)
+	case !known:
 		return refusal(it, act, to)
 	}
-	return fmt.Errorf("look for a version of item %s: %w", it.ID, err)
+	return p
 }
 
 // supersede notes that the live attempt of an item was taken from its worker.
