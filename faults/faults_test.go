@@ -2,6 +2,7 @@ package faults_test
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -46,5 +47,16 @@ func TestCut(t *testing.T) {
 		if len(got) > faults.MaxText || len(text) <= faults.MaxText && got != text || utf8.ValidString(text) && !utf8.ValidString(got) {
 			t.Errorf("%d bytes became %d: %q", len(text), len(got), got[:min(20, len(got))])
 		}
+	}
+}
+
+func TestJoin(t *testing.T) {
+	t.Parallel()
+	one, two := errors.New("one"), errors.New("two")
+	if err := faults.Join([]error{one, two}, 3); !errors.Is(err, one) || !errors.Is(err, two) || err.Error() != "one\ntwo\nand 3 more files" {
+		t.Errorf("%q", err)
+	}
+	if err := faults.Join([]error{one}, 0); err.Error() != "one" {
+		t.Errorf("%q", err)
 	}
 }
