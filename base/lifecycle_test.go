@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqlstore"
 )
 
 // The ten steps of the Preserv life cycle, each with its test, against a real Registry and a real interim store.
@@ -35,21 +36,21 @@ func TestStep02_SkipsWhatCannotBeHad(t *testing.T) {
 	ctx := t.Context()
 	tests := []struct {
 		name    string
-		prepare func(t *testing.T, s registry.Store, id string)
+		prepare func(t *testing.T, s *sqlstore.Store, id string)
 	}{
-		{"held", func(t *testing.T, s registry.Store, id string) {
+		{"held", func(t *testing.T, s *sqlstore.Store, id string) {
 			if err := s.AddHold(ctx, registry.Hold{Scope: registry.HoldItem, Key: id, Reason: "wait", Actor: "tester"}); err != nil {
 				t.Fatal(err)
 			}
 		}},
-		{"running elsewhere", func(t *testing.T, s registry.Store, id string) { claim(t, s, id) }},
-		{"wrong stage", func(t *testing.T, s registry.Store, id string) {
+		{"running elsewhere", func(t *testing.T, s *sqlstore.Store, id string) { claim(t, s, id) }},
+		{"wrong stage", func(t *testing.T, s *sqlstore.Store, id string) {
 			settle(t, s, registry.Settlement{Lease: claim(t, s, id), Outcome: registry.OutcomeDone})
 		}},
-		{"settled", func(t *testing.T, s registry.Store, id string) {
+		{"settled", func(t *testing.T, s *sqlstore.Store, id string) {
 			settle(t, s, registry.Settlement{Lease: claim(t, s, id), Outcome: registry.OutcomeFailed})
 		}},
-		{"not due", func(t *testing.T, s registry.Store, id string) {
+		{"not due", func(t *testing.T, s *sqlstore.Store, id string) {
 			settle(t, s, registry.Settlement{Lease: claim(t, s, id), Outcome: registry.OutcomeSnooze, Delay: 1 << 40})
 		}},
 	}

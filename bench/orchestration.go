@@ -159,7 +159,7 @@ func stagesOnly(ctx context.Context, folder, url string, n int64, slots int, obs
 }
 
 // manyJobs makes a batch of n jobs, as expand does.
-func manyJobs(ctx context.Context, s registry.Store, n int64) (batch string, err error) {
+func manyJobs(ctx context.Context, s *sqlstore.Store, n int64) (batch string, err error) {
 	err = s.PutCollection(ctx, registry.Collection{Mnemonic: "bench", Tenant: sqldb.Tenant}, "bench")
 	if err != nil {
 		return "", err
@@ -190,7 +190,7 @@ func manyJobs(ctx context.Context, s registry.Store, n int64) (batch string, err
 }
 
 // emptied waits until a batch has no open job.
-func emptied(ctx context.Context, s registry.Store, batch string) error {
+func emptied(ctx context.Context, s *sqlstore.Store, batch string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("jobs not settled within %s", patience))
 	defer cancel()
 	tick := time.NewTicker(asked)

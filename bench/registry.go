@@ -113,7 +113,7 @@ func measureRegistry(ctx context.Context, args []string, stdout, stderr io.Write
 	}
 	for _, part := range []struct {
 		name    string
-		measure func(context.Context, registry.Store, int) ([]registrybench.Figure, error)
+		measure func(context.Context, registrybench.Lists, int) ([]registrybench.Figure, error)
 	}{{"list", registrybench.Queries}, {"later page", registrybench.Pages}, {"glance", registrybench.Glances}, {"count", registrybench.Counts}, {"failures", registrybench.Failures}} {
 		figures, err := part.measure(ctx, s, runs)
 		if err != nil {

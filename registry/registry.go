@@ -6,44 +6,15 @@
 // I1).
 //
 // The package holds the words (WorkItem, Stage, Status, Route), the state machine that they obey,
-// and [Store], the contract, which registry/sqlstore implements. Workers in other processes use its
-// part [ForWorkers], which web/protocol carries over HTTP. The package imports the standard
-// library only.
-package registry
-
-// Store is the system of record. One conformance suite, registrytest, holds for every implementation.
+// and the contract: small roles, each beside the types of its subject, such as [Working] or
+// [Receiving]. Who needs the Registry takes the roles that it asks. Workers in other processes have
+// [ForWorkers], which web/protocol carries over HTTP. The whole is the Store that
+// registry/sqlstore opens; registry/registrytest is its conformance suite.
 //
-// Every method is one transaction: it happened whole or not at all, and a returned error other than a connection's
-// loss means not at all. All methods may be called concurrently. Methods that take a Lease are fenced: they return
-// [ErrClaimLost] and change nothing when the lease's attempt is not the item's live one.
-type Store interface {
-	ForWorkers
-	// Of the work engine.
-	AttemptReader
-	Dispatching
-	Sweeping
-	Commanding
-	Holding
-	Feeds
-	// Of deposits.
-	Receiving
-	Submitting
-	Graphs
-	ReportLister
-	Profiles
-	// Of objects.
-	Catalog
-	Attesting
-	Deciding
-	Requesting
-	Rechecking
-	// Of receivers.
-	Notifying
-	Subscribing
-	Forwarding
-	// Of who may ask.
-	TokenKeeper
-	Secrets
-	// Close releases the store's resources; calls after it fail.
-	Close() error
-}
+// Every method of a role is one transaction: it happened whole or not at all, and a returned error
+// other than a connection's loss means not at all. All methods may be called concurrently. Methods
+// that take a [Lease] are fenced: they return [ErrClaimLost] and change nothing when the lease's
+// attempt is not the item's live one.
+//
+// The package imports the standard library only.
+package registry

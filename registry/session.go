@@ -68,7 +68,7 @@ func (s Session) Same(other Session) bool {
 	return s.TokenID == other.TokenID && s.Subject == other.Subject
 }
 
-// Signing is how people sign in to the pages. It is no part of [Store]: only the process that serves the pages asks it, next to
+// Signing is how people sign in to the pages. Only the process that serves the pages asks it, next to
 // the database. Compared times come from the database's clock.
 type Signing interface {
 	// AddLink stores the hash of a one-time link by which a browser signs in as the holder of a token, for this long.

@@ -13,10 +13,11 @@ import (
 	"github.com/holdfast/holdfast/queue"
 	"github.com/holdfast/holdfast/queue/broker"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqlstore"
 )
 
 // filled is a store with the events of n jobs.
-func filled(b *testing.B, n int) (registry.Store, int64) {
+func filled(b *testing.B, n int) (*sqlstore.Store, int64) {
 	b.Helper()
 	s, _ := openStore(b)
 	r, err := s.Submit(b.Context(), registry.Submission{Collection: "c"})

@@ -15,13 +15,14 @@ import (
 	"github.com/holdfast/holdfast/internal/looptest"
 	"github.com/holdfast/holdfast/periodic/forward"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqlstore"
 )
 
 var errDead = errors.New("the process is dead")
 
 // mortal is a Registry for a process that is killed at one of its calls: before it is carried out, or after it.
 type mortal struct {
-	registry.Store
+	*sqlstore.Store
 
 	mu    sync.Mutex
 	left  int // calls to live for; each counts twice, before and after

@@ -66,7 +66,7 @@ func openStore(t testing.TB) (*sqlstore.Store, *clock) {
 }
 
 // submit makes n batches, an event each.
-func submit(t testing.TB, s registry.Store, n int) {
+func submit(t testing.TB, s *sqlstore.Store, n int) {
 	t.Helper()
 	for range n {
 		_, err := s.Submit(t.Context(), registry.Submission{Collection: "c", Actor: "ann", Spec: registry.Spec{URL: "https://h.test/x?sig=hunter2"}})
@@ -75,7 +75,7 @@ func submit(t testing.TB, s registry.Store, n int) {
 }
 
 // subscribe has a target told of everything from the first event on.
-func subscribe(t testing.TB, s registry.Store, name, target string, change ...func(*registry.SubscriptionRequest)) registry.Subscription {
+func subscribe(t testing.TB, s *sqlstore.Store, name, target string, change ...func(*registry.SubscriptionRequest)) registry.Subscription {
 	t.Helper()
 	r := registry.SubscriptionRequest{Name: name, Target: target, Actor: "admin"}
 	for _, c := range change {
@@ -86,7 +86,7 @@ func subscribe(t testing.TB, s registry.Store, name, target string, change ...fu
 	return out
 }
 
-func subscription(t testing.TB, s registry.Store, name string) registry.Subscription {
+func subscription(t testing.TB, s *sqlstore.Store, name string) registry.Subscription {
 	t.Helper()
 	all, err := s.Subscriptions(t.Context())
 	must(t, err)
@@ -100,7 +100,7 @@ func subscription(t testing.TB, s registry.Store, name string) registry.Subscrip
 }
 
 // seqs are the numbers of all events, in order.
-func seqs(t testing.TB, s registry.Store, filter func(registry.Event) bool) (out []int64) {
+func seqs(t testing.TB, s *sqlstore.Store, filter func(registry.Event) bool) (out []int64) {
 	t.Helper()
 	for after := int64(0); ; {
 		page, err := s.Feed(t.Context(), registry.FeedQuery{After: after, Limit: 500})
@@ -237,7 +237,7 @@ func eventually(t testing.TB, what string, holds func() bool) {
 }
 
 // noted waits until the cursor of the subscription s is at an event.
-func noted(t testing.TB, s registry.Store, seq int64) {
+func noted(t testing.TB, s *sqlstore.Store, seq int64) {
 	t.Helper()
 	eventually(t, "the cursor's note", func() bool { return subscription(t, s, "s").Cursor == seq })
 }

@@ -1,4 +1,4 @@
-// Package registrybench measures a registry.Store: how long lists, filters, searches and counts take on what is in it, and
+// Package registrybench measures a Registry: how long lists, filters, searches and counts take on what is in it, and
 // how long claims and settles do.
 package registrybench
 
@@ -13,6 +13,13 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 )
+
+// Lists is what is asked for lists, counts and glances.
+type Lists interface {
+	registry.ItemReader
+	registry.Queue
+	registry.ReportReader
+}
 
 // Figure is how long one kind of call takes.
 type Figure struct {
@@ -41,7 +48,7 @@ func listed() []string {
 
 // Queries measures the first pages of lists, each asked for runs times, and a second page of each that has one. Runs of
 // one query are apart from each other, so that each comes after all others.
-func Queries(ctx context.Context, s registry.Store, runs int) ([]Figure, error) {
+func Queries(ctx context.Context, s Lists, runs int) ([]Figure, error) {
 	return measureAll(ctx, listed(), runs, func(ctx context.Context, text string) (int, error) {
 		q, err := registry.ParseQuery(text)
 		if err != nil {
@@ -53,7 +60,7 @@ func Queries(ctx context.Context, s registry.Store, runs int) ([]Figure, error) 
 }
 
 // Pages measures the tenth page of some lists.
-func Pages(ctx context.Context, s registry.Store, runs int) ([]Figure, error) {
+func Pages(ctx context.Context, s Lists, runs int) ([]Figure, error) {
 	after := map[string]string{}
 	texts := []string{"", "state:failed", "collection:collection_00", "thesis", "error:timeout"}
 	for _, text := range texts {
@@ -80,7 +87,7 @@ func Pages(ctx context.Context, s registry.Store, runs int) ([]Figure, error) {
 }
 
 // Counts measures counts by state.
-func Counts(ctx context.Context, s registry.Store, runs int) ([]Figure, error) {
+func Counts(ctx context.Context, s Lists, runs int) ([]Figure, error) {
 	texts := []string{"", "state:failed", "collection:collection_23", "state:failed error:timeout", "state:pending,held", "thesis"}
 	return measureAll(ctx, texts, runs, func(ctx context.Context, text string) (int, error) {
 		q, err := registry.ParseQuery(text)
@@ -97,7 +104,7 @@ func Counts(ctx context.Context, s registry.Store, runs int) ([]Figure, error) {
 }
 
 // Failures measures how failed items are grouped by their cause.
-func Failures(ctx context.Context, s registry.Store, runs int) ([]Figure, error) {
+func Failures(ctx context.Context, s Lists, runs int) ([]Figure, error) {
 	texts := []string{"", "collection:collection_23", "class:content", "stage:download", "error:timeout", "by:\"depositor 7\""}
 	batches, err := s.Failures(ctx, registry.ItemQuery{Action: registry.Ingest, Limit: 1})
 	if err != nil {
@@ -121,7 +128,7 @@ func Failures(ctx context.Context, s registry.Store, runs int) ([]Figure, error)
 }
 
 // Glances measures what pages ask beside lists: the whole queue, and why items wait that are ready, not due and blocked.
-func Glances(ctx context.Context, s registry.Store, runs int) ([]Figure, error) {
+func Glances(ctx context.Context, s Lists, runs int) ([]Figure, error) {
 	ids := map[string]string{}
 	for _, text := range []string{"state:pending stage:estimate", "stage:download status:pending"} {
 		q, err := registry.ParseQuery(text)

@@ -8,11 +8,18 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
+// Works is what jobs are made by, and brought through their stages.
+type Works interface {
+	registry.Submitting
+	registry.Batching
+	registry.Working
+}
+
 // Work brings jobs through all their stages, one call after another, and returns how long claims and settles took. It
 // makes a batch in the collection, which must be there, and takes what the store gives it: other items, too, when they
 // come first.
-func Work(ctx context.Context, s registry.Store, collection string, jobs int) (claims, settles Figure, err error) {
-	w := worker{Store: s}
+func Work(ctx context.Context, s Works, collection string, jobs int) (claims, settles Figure, err error) {
+	w := worker{Works: s}
 	r, err := s.Submit(ctx, registry.Submission{Collection: collection, Actor: "bench", Spec: registry.Spec{
 		Type: registry.SingleFileBatch, Mode: registry.Add, URL: "https://example.org/batch", Filename: "batch",
 	}})
@@ -33,7 +40,7 @@ func Work(ctx context.Context, s registry.Store, collection string, jobs int) (c
 	if err := w.settle(ctx, c.Lease); err != nil {
 		return claims, settles, err
 	}
-	w = worker{Store: s, n: w.n} // those of the batch were for warming up
+	w = worker{Works: s, n: w.n} // those of the batch were for warming up
 	route, _ := registry.RouteOf(registry.Ingest)
 	for _, step := range route.With(nil).Steps {
 		for range jobs {
@@ -53,7 +60,7 @@ func Work(ctx context.Context, s registry.Store, collection string, jobs int) (c
 }
 
 type worker struct {
-	registry.Store
+	Works
 	n               int
 	claims, settles []time.Duration
 	claiming        time.Duration // of the processor

@@ -42,7 +42,7 @@ func (c *Clock) Pass(d time.Duration) {
 // Fixture is a store under test, with one collection, and the words the tests are written in.
 type Fixture struct {
 	*testing.T
-	Store  registry.Store
+	Store  Store
 	Clock  *Clock
 	Closed bool // by the test
 

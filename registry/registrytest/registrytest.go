@@ -14,8 +14,41 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
+// Store is the whole Registry: all roles.
+type Store interface {
+	registry.ForWorkers
+	// Of the work engine.
+	registry.AttemptReader
+	registry.Dispatching
+	registry.Sweeping
+	registry.Commanding
+	registry.Holding
+	registry.Feeds
+	// Of deposits.
+	registry.Receiving
+	registry.Submitting
+	registry.Graphs
+	registry.ReportLister
+	registry.Profiles
+	// Of objects.
+	registry.Catalog
+	registry.Attesting
+	registry.Deciding
+	registry.Requesting
+	registry.Rechecking
+	// Of receivers.
+	registry.Notifying
+	registry.Subscribing
+	registry.Forwarding
+	// Of who may ask.
+	registry.TokenKeeper
+	registry.Secrets
+	// Close releases the store's resources; calls after it fail.
+	Close() error
+}
+
 // Open opens an empty store whose clock is now, and which makes mails. It registers what closes the store with t.Cleanup.
-type Open func(t *testing.T, now func() time.Time) registry.Store
+type Open func(t *testing.T, now func() time.Time) Store
 
 // Test is one test of the contract, with a store of its own.
 type Test struct {

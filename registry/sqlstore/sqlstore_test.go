@@ -12,7 +12,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/registrytest"
 	"github.com/holdfast/holdfast/registry/registrytest/suite"
 	"github.com/holdfast/holdfast/registry/sqlstore"
@@ -64,7 +63,7 @@ func TestStore(t *testing.T) { conformance(t, sqlstoretest.SQLite) }
 
 func conformance(t *testing.T, database func(testing.TB) string) {
 	t.Helper()
-	open := func(t *testing.T, now func() time.Time) registry.Store {
+	open := func(t *testing.T, now func() time.Time) registrytest.Store {
 		s := openURL(t, database(t), now)
 		t.Cleanup(func() { checkReady(context.WithoutCancel(t.Context()), t, s) })
 		return s

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/receipt"
-	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/account"
 	"github.com/holdfast/holdfast/registry/bulk"
 	"github.com/holdfast/holdfast/registry/catalog"
@@ -48,8 +47,6 @@ type Store struct {
 
 	db *sqldb.DB
 }
-
-var _ registry.Store = (*Store)(nil)
 
 // Open opens the database and starts the writer; Close ends it. A SQLite file is made when it is missing, and its schema is
 // brought up to date: this process is the only one that uses it, which is cmd's care. A PostgreSQL database is

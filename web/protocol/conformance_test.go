@@ -32,7 +32,7 @@ const adminToken = "hf_secret_of_admin"
 // are about what workers do. Every method of the protocol is asked in them.
 func TestStore(t *testing.T) {
 	var asked sync.Map
-	suite.Run(t, func(t *testing.T, now func() time.Time) registry.Store {
+	suite.Run(t, func(t *testing.T, now func() time.Time) registrytest.Store {
 		store := backing(t, sqlstoretest.SQLite(t), now)
 		server := serverOf(t, store, now, func(next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -64,7 +64,7 @@ type apart struct {
 }
 
 // beside has what is no worker's: its methods lie deeper than those of the client, which come first.
-type beside struct{ registry.Store }
+type beside struct{ *sqlstore.Store }
 
 // Close closes the client; the store is its opener's.
 func (a apart) Close() error { return a.Client.Close() }
