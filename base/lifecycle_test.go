@@ -160,7 +160,7 @@ func TestStep06_DoesTheTask(t *testing.T) {
 		files.Add(3)
 		it.SetSize(700, 3)
 		it.AddPriority(10)
-		return errors.Join(it.SetResult("rows", 3), it.Event("looked", map[string]int{"rows": 3}))
+		return errors.Join(it.SetResult("rows", 3), it.Event("manifest-warnings", map[string]int{"rows": 3}))
 	}}
 	before := itemOf(t, store, id)
 	if _, err := (&base.Runner{Registry: store, Interim: openInterim(t)}).RunOne(t.Context(), w, id); err != nil {
@@ -174,7 +174,7 @@ func TestStep06_DoesTheTask(t *testing.T) {
 		t.Errorf("result rows = %s, want 3", got.Results["rows"])
 	}
 	events, err := store.Events(t.Context(), id, 0, 100)
-	if err != nil || !slices.ContainsFunc(events, func(e registry.Event) bool { return e.Type == "looked" && e.Attempt == 1 }) {
+	if err != nil || !slices.ContainsFunc(events, func(e registry.Event) bool { return e.Type == "manifest-warnings" && e.Attempt == 1 }) {
 		t.Errorf("events %+v, %v; want one of type looked", events, err)
 	}
 	attempts, err := store.Attempts(t.Context(), id)

@@ -14,13 +14,13 @@ type Working interface {
 	// everything (a priority below 0), then the collection that was served longest ago in the stage, and of that the item
 	// that comes first by age and priority. A repeated RequestID returns the same claim while that attempt is live. A
 	// worker that is held gets nothing, for the reason held, and the hinted item is rung for again a moment later, for
-	// another worker. ErrInvalid when [ClaimRequest.Check] refuses it; ErrWorkerTaken when another token has announced r.Worker;
+	// another worker. ErrWorkerTaken when another token has announced r.Worker;
 	// ErrClaimLost when the token that asks was revoked.
 	Claim(ctx context.Context, r ClaimRequest) (Claim, error)
 	// Renew extends the named attempts by r.Lease from now, notes their progress and the worker's capacity, and
 	// returns those that are no longer live: their work must stop and write nothing more. It also says whether a hold
-	// keeps the worker from being given anything; the capacity of such a worker counts as 0. ErrInvalid for a lease that
-	// [CheckLease] refuses; ErrWorkerTaken, and nothing is renewed, when another token has announced the worker's id.
+	// keeps the worker from being given anything; the capacity of such a worker counts as 0.
+	// ErrWorkerTaken, and nothing is renewed, when another token has announced the worker's id.
 	Renew(ctx context.Context, r RenewRequest) (Renewal, error)
 	// Withdrawn returns the attempts of a worker that admins have taken away since a cursor, 0 at first, and the cursor to
 	// go on with. It waits for one until ctx ends, and then returns none and no error; an attempt may be told twice.
@@ -93,22 +93,6 @@ const (
 	MostResult  = 4 << 20 // bytes of one durable result, its name included
 	MostResults = 8 << 20 // bytes of all results of an item
 )
-
-// CheckLease returns ErrInvalid for a lease that is longer than any worker needs: an item must not stay with a process that is gone.
-func CheckLease(lease time.Duration) error {
-	if lease < 0 || lease > MostLease {
-		return fmt.Errorf("%w: a lease of %s; it may last up to %s", ErrInvalid, lease, MostLease)
-	}
-	return nil
-}
-
-// Check returns ErrInvalid when a claim asks for more than it may.
-func (r ClaimRequest) Check() error {
-	if r.StuckAfter < 0 || r.StuckAfter > MostStuck {
-		return fmt.Errorf("%w: %s without progress; a step may go up to %s", ErrInvalid, r.StuckAfter, MostStuck)
-	}
-	return CheckLease(r.Lease)
-}
 
 // CheckResults returns ErrInvalid when an item's results take more than they may. They are read and written as a whole, again and again: what is
 // larger belongs into staging.

@@ -354,7 +354,7 @@ func TestTooLarge(t *testing.T) {
 	must(t, err)
 	_, err = s.Settle(t.Context(), registry.Settlement{
 		Lease: claim.Lease, Outcome: registry.OutcomeReleased, MaxAttempts: 5,
-		Events: []registry.NewEvent{{Type: "large", Data: json.RawMessage(`{"text":"` + strings.Repeat("x", 300<<10) + `"}`)}},
+		Events: []registry.NewEvent{{Type: "manifest-warnings", Data: json.RawMessage(`{"text":"` + strings.Repeat("x", 300<<10) + `"}`)}},
 	})
 	must(t, err)
 	submit(t, s, 100)
@@ -377,7 +377,7 @@ func TestTooLarge(t *testing.T) {
 		for _, e := range q.events {
 			if e.Data.Omitted {
 				large++
-				if e.Data.Type != "large" || e.Data.Data != nil {
+				if e.Data.Type != "manifest-warnings" || e.Data.Data != nil {
 					t.Errorf("left out of %+v", e.Data.Event)
 				}
 			}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/bounds"
 	"github.com/holdfast/holdfast/registry/sqldb"
 	"github.com/holdfast/holdfast/registry/work"
 )
@@ -82,6 +83,9 @@ func (s *Catalog) deletionOf(ctx context.Context, objectID string) (*registry.De
 
 // Deletions implements registry.Inventory.
 func (s *Catalog) Deletions(ctx context.Context, q registry.DeletionQuery) (page registry.Page[registry.Deletion], err error) {
+	if err := bounds.Check(q); err != nil {
+		return page, err
+	}
 	now, limit := sqldb.Micros(s.db.Now()), sqldb.PageSize(q.Limit)
 	var w sqldb.Where
 	w.Add("status = ?", registry.DeletionAsked)
@@ -299,6 +303,9 @@ func (t *tx) carriedOut(l registry.Lease, objectID string) (deletionRow, error) 
 
 // MarkDeleting implements registry.Deleting.
 func (s *Catalog) MarkDeleting(ctx context.Context, l registry.Lease, objectID string, last registry.Remains) (out registry.Deletion, err error) {
+	if err := bounds.Check(l, objectID, last); err != nil {
+		return out, err
+	}
 	err = s.write(ctx, func(t *tx) error {
 		d, err := t.carriedOut(l, objectID)
 		if err != nil {
@@ -343,6 +350,9 @@ func (s *Catalog) MarkDeleting(ctx context.Context, l registry.Lease, objectID s
 
 // RecordDeletion implements registry.Deleting.
 func (s *Catalog) RecordDeletion(ctx context.Context, l registry.Lease, objectID string, events []registry.Premis) error {
+	if err := bounds.Check(l, objectID, events); err != nil {
+		return err
+	}
 	if err := s.forgetStored(ctx, l, objectID); err != nil {
 		return fmt.Errorf("record that object %s is deleted: %w", objectID, err)
 	}

@@ -35,6 +35,9 @@ func (s *Catalog) manifest(ctx context.Context, l registry.Lease, v registry.Ver
 	return m, nil
 }
 
+// rowsAtOnce is how many rows of the inventory a receipt is added up from with one statement (R25).
+const rowsAtOnce = 1000
+
 // sumFiles adds up the files of a version, be it recorded or not, in the order of their paths, which is that of the rows: each is read
 // once, and none is sorted. A path's last row that is not after the version is the one that counts.
 func (s *Catalog) sumFiles(ctx context.Context, objectID string, version int) (*receipt.Manifest, error) {
@@ -45,7 +48,7 @@ func (s *Catalog) sumFiles(ctx context.Context, objectID string, version int) (*
 		if err != nil {
 			return nil, fmt.Errorf("add up the files of %s: %w", objectID, err)
 		}
-		if n < mostFiles {
+		if n < rowsAtOnce {
 			last.addTo(m)
 			return m, nil
 		}
@@ -69,7 +72,7 @@ func (r *fileRow) addTo(m *receipt.Manifest) {
 // addPortion reads the rows that come after last, the newest of which is left there, and adds the others.
 func (s *Catalog) addPortion(ctx context.Context, m *receipt.Manifest, objectID string, version int, last *fileRow) (n int, err error) {
 	rows, err := s.db.Read.QueryContext(ctx, `SELECT path, version, content_path, size_bytes, digests, deleted, modified_at FROM file
-		WHERE object_id = $1 AND (path, version) > ($2, $3) AND version <= $4 ORDER BY path, version`+sqldb.Limit(mostFiles),
+		WHERE object_id = $1 AND (path, version) > ($2, $3) AND version <= $4 ORDER BY path, version`+sqldb.Limit(rowsAtOnce),
 		objectID, []byte(last.Path), last.version, version)
 	if err != nil {
 		return 0, err

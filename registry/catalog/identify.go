@@ -8,11 +8,15 @@ import (
 	"fmt"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/bounds"
 	"github.com/holdfast/holdfast/registry/work"
 )
 
 // Identify implements registry.Preserving.
 func (s *Catalog) Identify(ctx context.Context, l registry.Lease, r registry.IdentifyRequest) (registry.Identity, error) {
+	if err := bounds.Check(l, r); err != nil {
+		return registry.Identity{}, err
+	}
 	var id registry.Identity
 	var locked *registry.LockedError
 	var seen inLine

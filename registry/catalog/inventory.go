@@ -9,11 +9,15 @@ import (
 	"slices"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/bounds"
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
 // Intend implements registry.Preserving.
 func (s *Catalog) Intend(ctx context.Context, l registry.Lease, in registry.Intent) (registry.Intent, error) {
+	if err := bounds.Check(l, in); err != nil {
+		return registry.Intent{}, err
+	}
 	var out registry.Intent
 	if in.Abandon {
 		if err := s.abandonVersion(ctx, l, in); err != nil {
@@ -97,14 +101,10 @@ func (t *tx) intended(l registry.Lease, objectID string, version int) (recorded 
 	return status == "recorded", nil
 }
 
-// mostFiles bounds a call of RecordFiles, so that no transaction gets long (R25).
-const mostFiles = 1000
-
 // RecordFiles implements registry.Preserving.
 func (s *Catalog) RecordFiles(ctx context.Context, l registry.Lease, objectID string, version int, files []registry.File) error {
-	if len(files) > mostFiles {
-		return fmt.Errorf("record files of %s version %d: %w: %d rows in one call, at most %d are taken",
-			objectID, version, registry.ErrInvalid, len(files), mostFiles)
+	if err := bounds.Check(l, objectID, version, files); err != nil {
+		return err
 	}
 	err := s.write(ctx, func(t *tx) error {
 		recorded, err := t.intended(l, objectID, version)
@@ -169,6 +169,9 @@ func decodeFormat(text string) (*registry.Format, error) {
 
 // RecordVersion implements registry.Preserving.
 func (s *Catalog) RecordVersion(ctx context.Context, l registry.Lease, v registry.VersionRecord) error {
+	if err := bounds.Check(l, v); err != nil {
+		return err
+	}
 	manifest, err := s.manifest(ctx, l, v)
 	if err != nil {
 		return fmt.Errorf("record version %d of %s: %w", v.Version, v.ObjectID, err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/bounds"
 	"github.com/holdfast/holdfast/registry/sqldb"
 	"github.com/holdfast/holdfast/registry/work"
 )
@@ -102,6 +103,9 @@ func (t *tx) addObjectItem(r registry.ObjectRequest, priority int) (id string, e
 
 // LockObject implements registry.Locking.
 func (s *Catalog) LockObject(ctx context.Context, l registry.Lease, objectID string) (head int, err error) {
+	if err := bounds.Check(l, objectID); err != nil {
+		return 0, err
+	}
 	var locked *registry.LockedError
 	err = s.write(ctx, func(t *tx) error {
 		it, err := t.Live(l)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/bounds"
 	"github.com/holdfast/holdfast/registry/sqldb"
 	"github.com/holdfast/holdfast/registry/work"
 )
@@ -81,6 +82,9 @@ func (t *tx) addRestoration(r registry.ObjectRequest) (id string, err error) {
 
 // RecordRestoration implements registry.Restoring.
 func (s *Catalog) RecordRestoration(ctx context.Context, l registry.Lease, r registry.RestorationRecord) (out registry.Restoration, err error) {
+	if err := bounds.Check(l, r); err != nil {
+		return out, err
+	}
 	r.Name, r.Place, r.SHA256 = sqldb.Clean(r.Name), sqldb.Clean(r.Place), strings.ToLower(sqldb.Clean(r.SHA256))
 	err = s.write(ctx, func(t *tx) error {
 		if err := r.Check(l); err != nil {

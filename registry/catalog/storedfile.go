@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/bounds"
 	"github.com/holdfast/holdfast/registry/sqldb"
 	"github.com/holdfast/holdfast/registry/work"
 )
@@ -99,6 +100,9 @@ func (t *tx) storedFile(it registry.WorkItem) (registry.StoredFile, error) {
 
 // RecordCheck implements registry.Checking.
 func (s *Catalog) RecordCheck(ctx context.Context, l registry.Lease, r registry.CheckRecord) error {
+	if err := bounds.Check(l, r); err != nil {
+		return err
+	}
 	err := s.write(ctx, func(t *tx) error {
 		it, err := t.Live(l)
 		if err != nil {

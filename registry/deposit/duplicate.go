@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/bounds"
 	"github.com/holdfast/holdfast/registry/outbound"
 	"github.com/holdfast/holdfast/registry/sqldb"
 	"github.com/holdfast/holdfast/registry/work"
@@ -56,6 +57,9 @@ func (t *tx) firstWith(fingerprint string, at int64, window time.Duration, itsel
 
 // FirstOf implements registry.Batching.
 func (s *Deposits) FirstOf(ctx context.Context, l registry.Lease, validator string) (string, error) {
+	if err := bounds.Check(l, validator); err != nil {
+		return "", err
+	}
 	var first string
 	err := s.write(ctx, func(t *tx) error {
 		batch, err := t.expanding(l)

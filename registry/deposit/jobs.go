@@ -11,18 +11,16 @@ import (
 	"strconv"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/bounds"
 	"github.com/holdfast/holdfast/registry/catalog"
 	"github.com/holdfast/holdfast/registry/sqldb"
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// mostJobs bounds a call of AddJobs, so that no transaction gets long (R25).
-const mostJobs = 500
-
 // AddJobs implements registry.Batching.
 func (s *Deposits) AddJobs(ctx context.Context, l registry.Lease, jobs []registry.NewJob) (int, error) {
-	if len(jobs) > mostJobs {
-		return 0, fmt.Errorf("add jobs to batch %s: %w: %d rows in one call, at most %d are taken", l.ItemID, registry.ErrInvalid, len(jobs), mostJobs)
+	if err := bounds.Check(l, jobs); err != nil {
+		return 0, err
 	}
 	added := 0
 	err := s.write(ctx, func(t *tx) error {
@@ -70,8 +68,8 @@ func (t *tx) addJobs(batch registry.WorkItem, jobs []registry.NewJob) (added int
 	var edges [][]any
 	var begin []work.NewItem // of items, those that are no bad rows
 	for _, j := range jobs {
-		if j.Line < 1 || j.Row < 0 || j.Row > j.Line {
-			return 0, fmt.Errorf("line %d, row %d: %w: lines count from 1, and a row is not behind its line", j.Line, j.Row, registry.ErrInvalid)
+		if j.Row > j.Line {
+			return 0, fmt.Errorf("line %d, row %d: %w: a row is not behind its line", j.Line, j.Row, registry.ErrInvalid)
 		}
 		if there[j.Line] {
 			continue

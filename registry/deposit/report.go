@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/bounds"
 	"github.com/holdfast/holdfast/registry/sqldb"
 	"github.com/holdfast/holdfast/registry/work"
 )
@@ -48,6 +49,9 @@ func (s *Deposits) Reports(ctx context.Context, batchID string, before int64, mo
 
 // ReportJobs implements registry.ReportReader.
 func (s *Deposits) ReportJobs(ctx context.Context, q registry.ReportQuery) (out []registry.JobResult, err error) {
+	if err := bounds.Check(q); err != nil {
+		return nil, err
+	}
 	if err := q.Check(); err != nil {
 		return nil, fmt.Errorf("list jobs of a report: %w", err)
 	}

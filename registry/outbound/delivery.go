@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/bounds"
 	"github.com/holdfast/holdfast/registry/collection"
 	"github.com/holdfast/holdfast/registry/sqldb"
 	"github.com/holdfast/holdfast/registry/work"
@@ -15,6 +16,9 @@ import (
 
 // NoteDelivery implements registry.Delivering.
 func (s *Outbound) NoteDelivery(ctx context.Context, l registry.Lease, try registry.DeliveryTry) (d registry.Delivery, err error) {
+	if err := bounds.Check(l, try); err != nil {
+		return d, err
+	}
 	err = s.write(ctx, func(t *Tx) error {
 		it, err := t.Live(l)
 		if err != nil {
@@ -135,6 +139,9 @@ func (t *Tx) carryDigest(m registry.DeliverySpec) error {
 
 // PassOn implements registry.Delivering.
 func (s *Outbound) PassOn(ctx context.Context, l registry.Lease, m registry.DeliverySpec) error {
+	if err := bounds.Check(l, m); err != nil {
+		return err
+	}
 	err := s.write(ctx, func(t *Tx) error {
 		it, err := t.Live(l)
 		if err != nil {

@@ -6,12 +6,16 @@ import (
 	"strings"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/bounds"
 	"github.com/holdfast/holdfast/registry/sqldb"
 	"github.com/holdfast/holdfast/registry/work"
 )
 
 // CountItems implements registry.ItemReader.
 func (s *Search) CountItems(ctx context.Context, q registry.ItemQuery) (map[registry.State]int64, error) {
+	if err := bounds.Check(q); err != nil {
+		return nil, err
+	}
 	r := reachOf(q)
 	if len(r.places) == 0 {
 		return map[registry.State]int64{}, nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/bounds"
 	"github.com/holdfast/holdfast/registry/sqldb"
 	"github.com/holdfast/holdfast/registry/work"
 )
@@ -14,6 +15,9 @@ import (
 // Failures implements registry.ItemReader. The groups are added up from an index of the failed items, by the database, so that it
 // takes no memory however many there are; one row of each group is read, in the same snapshot.
 func (s *Search) Failures(ctx context.Context, q registry.ItemQuery) (page registry.Page[registry.FailureGroup], err error) {
+	if err := bounds.Check(q); err != nil {
+		return page, err
+	}
 	limit := sqldb.PageSize(q.Limit)
 	r := reachOf(q)
 	r.keep(func(p work.Place) bool { return p.Status == registry.Failed })

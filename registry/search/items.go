@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/bounds"
 	"github.com/holdfast/holdfast/registry/sqldb"
 	"github.com/holdfast/holdfast/registry/work"
 )
@@ -26,6 +27,9 @@ var (
 
 // Items implements registry.ItemReader.
 func (s *Search) Items(ctx context.Context, q registry.ItemQuery) (page registry.Page[registry.WorkItem], err error) {
+	if err := bounds.Check(q); err != nil {
+		return page, err
+	}
 	limit := sqldb.PageSize(q.Limit)
 	l, err := s.planList(ctx, q, limit+1)
 	if err != nil {

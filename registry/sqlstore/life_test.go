@@ -21,6 +21,7 @@ type life struct {
 	clock    *clock
 	batch    string
 	lease    registry.Lease
+	at       registry.Stage // of the lease
 	ark      string
 	jobs     []string
 	wakes    []registry.Wake
@@ -62,7 +63,7 @@ func (l *life) claim(stage registry.Stage) call {
 	}
 	return l.call("claim "+string(stage), func(ctx context.Context) error {
 		c, err := l.s.Claim(ctx, r)
-		l.lease = c.Lease
+		l.lease, l.at = c.Lease, stage
 		return err
 	})
 }
@@ -70,7 +71,9 @@ func (l *life) claim(stage registry.Stage) call {
 func (l *life) settle(name string, s registry.Settlement) call {
 	return l.call("settle "+name, func(ctx context.Context) error {
 		s.Lease, s.MaxAttempts = l.lease, 5
-		s.Events = []registry.NewEvent{{Type: "note"}}
+		if l.at == registry.Expand || l.at == registry.Estimate {
+			s.Events = []registry.NewEvent{{Type: "manifest-warnings"}}
+		}
 		_, err := l.s.Settle(ctx, s)
 		return err
 	})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/bounds"
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
@@ -26,8 +27,8 @@ func claimingOf(w *sqldb.Write) *claiming { return w.Of.(*claiming) }
 
 // Claim implements registry.Working.
 func (e *Engine) Claim(ctx context.Context, r registry.ClaimRequest) (registry.Claim, error) {
-	if err := r.Check(); err != nil {
-		return registry.Claim{}, fmt.Errorf("claim for %s: %w", r.Stage, err)
+	if err := bounds.Check(r); err != nil {
+		return registry.Claim{}, err
 	}
 	w := &sqldb.Write{Ctx: ctx, Kind: e.claims, Of: &claiming{ClaimRequest: r}}
 	err := e.db.Queue(w)

@@ -8,14 +8,15 @@ import (
 	"fmt"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/bounds"
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
 // Renew implements registry.Working.
 func (e *Engine) Renew(ctx context.Context, r registry.RenewRequest) (registry.Renewal, error) {
 	var out registry.Renewal
-	if err := registry.CheckLease(r.Lease); err != nil {
-		return out, fmt.Errorf("renew leases of worker %s: %w", r.Worker.ID, err)
+	if err := bounds.Check(r); err != nil {
+		return out, err
 	}
 	err := e.queue(ctx, e.renews, func(t *Tx) error {
 		out = registry.Renewal{}

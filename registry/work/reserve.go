@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/bounds"
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
@@ -16,6 +17,9 @@ const roomWoken = 8
 // Reserve implements registry.Working. What is staged already is counted by the volume itself, so a reservation counts
 // for what is still to come: max(0, reserved - staged) (R24).
 func (e *Engine) Reserve(ctx context.Context, l registry.Lease, r registry.Reservation) error {
+	if err := bounds.Check(l, r); err != nil {
+		return err
+	}
 	var full *registry.NoSpaceError
 	err := e.Write(ctx, func(t *Tx) (err error) {
 		it, err := t.Live(l)

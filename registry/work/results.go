@@ -5,12 +5,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/bounds"
 )
 
 // SaveResult implements registry.Working.
 func (e *Engine) SaveResult(ctx context.Context, l registry.Lease, name string, value json.RawMessage) (json.RawMessage, error) {
+	if err := bounds.Check(l, name, value); err != nil {
+		return nil, err
+	}
 	var holds json.RawMessage
 	err := e.Write(ctx, func(t *Tx) error {
 		it, err := t.Live(l)
@@ -77,6 +82,27 @@ func ownResult(name string) error {
 	case registry.ResultAbandon, registry.ResultARK, registry.ResultBulk, registry.ResultCallback, registry.ResultDuplicateOf, registry.ResultExpanded,
 		registry.ResultRecheck, registry.ResultSentBack, registry.ResultSuperseded, registry.ResultUntold:
 		return fmt.Errorf("%w: the Registry itself sets the result %s", registry.ErrInvalid, name)
+	}
+	return nil
+}
+
+// told are the events that steps bring with their settlements, beside those of the engine. An event of another kind would have a worker write
+// the audit log, or tell those who read the feed what happened to what is others'.
+var told = map[registry.Stage][]string{
+	registry.Expand:   {"manifest-refused", "manifest-warnings", "rows-repeated"},
+	registry.Estimate: {"manifest-warnings"},
+	registry.Download: {"manifest-warnings"},
+	registry.Process:  {"bag-refused", "container-refused", "stored", "validation"},
+	registry.Record:   {"identifier-published"},
+	registry.Delete:   {"identifier-withdrawn"},
+}
+
+// ownEvents returns ErrInvalid for events that the step of an item does not tell.
+func ownEvents(it registry.WorkItem, events []registry.NewEvent) error {
+	for _, e := range events {
+		if !slices.Contains(told[it.Stage], e.Type) {
+			return fmt.Errorf("%w: %s does not tell %q, only %q", registry.ErrInvalid, it.Stage, e.Type, told[it.Stage])
+		}
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/bounds"
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
@@ -21,6 +22,9 @@ func settlingOf(w *sqldb.Write) *settling { return w.Of.(*settling) }
 
 // Settle implements registry.Working.
 func (e *Engine) Settle(ctx context.Context, se registry.Settlement) (registry.Verdict, error) {
+	if err := bounds.Check(se); err != nil {
+		return registry.Verdict{}, err
+	}
 	se.Error, se.Remedy = sqldb.Clean(se.Error), sqldb.Clean(se.Remedy)
 	w := &sqldb.Write{Ctx: ctx, Kind: e.settles, Of: &settling{Settlement: se}}
 	if err := e.db.Queue(w); err != nil {
@@ -50,7 +54,7 @@ func (t *Tx) settleAll(ws []*sqldb.Write) error {
 			late = append(late, w)
 			continue
 		}
-		if w.Err = ownResults(se.Results); w.Err != nil {
+		if w.Err = errors.Join(ownResults(se.Results), ownEvents(it, se.Events)); w.Err != nil {
 			continue
 		}
 		delete(items, at) // who comes a second time finds it settled

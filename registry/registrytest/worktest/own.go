@@ -3,6 +3,7 @@ package worktest
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"strings"
 
 	"github.com/holdfast/holdfast/registry"
@@ -20,6 +21,8 @@ func ownTests() []test {
 		{"events_are_of_the_items_object_and_by_the_software", ownEvents},
 		{"a_repeated_request_is_of_its_stage_and_token", ownRequest},
 		{"what_the_registry_decides_is_no_result_of_a_step", ownResult},
+		{"no_worker_puts_an_item_in_front_of_others", ownPriority},
+		{"an_attempt_tells_what_its_step_may", ownTold},
 	}
 }
 
@@ -275,5 +278,49 @@ func ownResult(f *fixture) {
 	}
 	if it := f.Item(c.Item.ID); len(it.Results) != 0 || it.Status != registry.Running {
 		f.Errorf("the item is %s with the results %v", it.Status, it.Results)
+	}
+}
+
+// ownPriority has a worker change its item's turn. Below 0 a priority goes before everything, and past the rule that shares slots among
+// collections.
+func ownPriority(f *fixture) {
+	c := f.TakeItem(f.Submit())
+	for _, n := range []int{-1, 101, math.MinInt64, math.MaxInt64} {
+		_, err := f.Store.Settle(f.Context(), registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeRetry, Error: "no", PriorityAdd: n})
+		f.invalid(err, "PriorityAdd")
+	}
+	before := f.Item(c.Item.ID).Priority
+	f.Settle(registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeDone, PriorityAdd: 100})
+	if got := f.Item(c.Item.ID).Priority; got != before+100 {
+		f.Errorf("its priority is %d, was %d", got, before)
+	}
+}
+
+// ownTold has an attempt tell what is others' to tell: to the audit log, and to those who read the feed.
+func ownTold(f *fixture) {
+	c := f.TakeItem(f.Submit())
+	many := make([]registry.NewEvent, 101)
+	for i := range many {
+		many[i].Type = "bad-manifest"
+	}
+	for names, events := range map[string][]registry.NewEvent{
+		registry.EventRefused:      {{Type: registry.EventRefused, Data: []byte(`{"actor":"alice","operation":"DELETE /api/v1/objects","status":403}`)}},
+		"object-deleted":           {{Type: "object-deleted", Data: []byte(`{"object_id":"ark:/99999/theirs","version":1}`)}},
+		registry.EventTokenRevoked: {{Type: registry.EventTokenRevoked, Data: []byte(`{"name":"bob"}`)}},
+		"stored":                   {{Type: "stored", Data: []byte(`{}`)}}, // which is process's to tell
+		"Events":                   many,
+	} {
+		_, err := f.Store.Settle(f.Context(), registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeDone, Events: events})
+		f.invalid(err, names)
+	}
+	page, err := f.Store.Audit(f.Context(), registry.AuditQuery{Limit: 100})
+	f.Must(err)
+	for _, e := range page.Rows {
+		if e.Type == registry.EventRefused {
+			f.Errorf("a worker wrote into the audit log: %s %s", e.Type, e.Data)
+		}
+	}
+	if it := f.Item(c.Item.ID); it.Status != registry.Running {
+		f.Errorf("the item is %s", it.Status)
 	}
 }

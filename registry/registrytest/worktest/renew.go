@@ -2,6 +2,7 @@ package worktest
 
 import (
 	"errors"
+	"math"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,6 +19,7 @@ func renewTests() []test {
 		{"progress", renewProgress},
 		{"workers", renewWorkers},
 		{"what_a_worker_asks_for_has_bounds", leaseBounds},
+		{"slots_have_bounds", slotBounds},
 	}
 }
 
@@ -127,4 +129,24 @@ func leaseBounds(f *fixture) {
 	}
 	_, err = f.Store.Renew(f.Context(), registry.RenewRequest{Lease: registry.MostLease, Beats: []registry.Beat{registrytest.Beat(c.Lease)}})
 	f.Must(err)
+}
+
+// slotBounds has workers of one stage announce more slots than a sum has room for: the other stages are rung for all the same.
+func slotBounds(f *fixture) {
+	id := f.Submit()
+	for _, worker := range []string{"a", "b"} {
+		for names, change := range map[string]func(*registry.WorkerInfo){
+			"Capacity": func(w *registry.WorkerInfo) { w.Capacity = map[registry.Stage]int{registry.Scan: math.MaxInt64} },
+			"Free":     func(w *registry.WorkerInfo) { w.Free = map[registry.Stage]int{registry.Scan: -1} },
+			"Spare":    func(w *registry.WorkerInfo) { w.Spare = map[registry.Stage]int{registry.Scan: math.MaxInt64} },
+		} {
+			w := registry.WorkerInfo{ID: worker}
+			change(&w)
+			_, err := f.Store.Renew(f.Context(), registry.RenewRequest{Worker: w, Lease: registrytest.Lease})
+			f.invalid(err, names)
+		}
+	}
+	if wakes := f.Offer(10); len(wakes) != 1 || wakes[0].ItemID != id {
+		f.Errorf("batch %s, which waits at expand, is offered as %+v", id, wakes)
+	}
 }

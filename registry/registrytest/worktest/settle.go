@@ -414,14 +414,14 @@ func settleEvents(f *fixture) {
 	id := f.Submit()
 	f.Settle(registry.Settlement{
 		Lease: f.Take(registry.Expand, id).Lease, Outcome: registry.OutcomeDone,
-		Events: []registry.NewEvent{{Type: "digest-mismatch", Data: registrytest.RawJSON(`{"file":"x"}`)}, {Type: "plain"}},
+		Events: []registry.NewEvent{{Type: "rows-repeated", Data: registrytest.RawJSON(`{"count":1}`)}, {Type: "manifest-warnings"}},
 	})
-	if diff := cmp.Diff([]string{"submit", "claim", "digest-mismatch", "plain", "advance"}, f.Events(id)); diff != "" {
+	if diff := cmp.Diff([]string{"submit", "claim", "rows-repeated", "manifest-warnings", "advance"}, f.Events(id)); diff != "" {
 		f.Errorf("events (-want +got):\n%s", diff)
 	}
 	es, err := f.Store.Events(f.Context(), id, 0, 10)
 	f.Must(err)
-	if e := es[2]; string(e.Data) != `{"file":"x"}` || e.Attempt != 1 || e.ItemID != id || !e.At.Equal(f.Clock.Now()) {
+	if e := es[2]; string(e.Data) != `{"count":1}` || e.Attempt != 1 || e.ItemID != id || !e.At.Equal(f.Clock.Now()) {
 		f.Errorf("event %+v", e)
 	}
 }
