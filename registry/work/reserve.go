@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/bounds"
@@ -38,7 +39,13 @@ func (e *Engine) Reserve(ctx context.Context, l registry.Lease, r registry.Reser
 	return nil
 }
 
+// mostPromised bounds the sum of what is promised of a volume, so that no number of reservations overflows it.
+const mostPromised = 1 << 62
+
 func (t *Tx) reserve(it registry.WorkItem, r registry.Reservation) (*registry.NoSpaceError, error) {
+	if r.Total == 0 {
+		r.Bytes = 0 // a volume without an end has room for all: what is promised of it takes nobody's
+	}
 	if r.Staged > 0 && r.Staged != it.DoneBytes { // more than its last renewal told
 		it.DoneBytes = r.Staged
 		err := t.Do(`UPDATE work_item SET done_bytes = $2 WHERE id = $1`, it.ID, it.DoneBytes)
@@ -49,17 +56,19 @@ func (t *Tx) reserve(it registry.WorkItem, r registry.Reservation) (*registry.No
 			return nil, fmt.Errorf("note what item %s has staged: %w", it.ID, err)
 		}
 	}
-	var reserved, own int64 // by others, and by the item itself
+	var reserved, own, had int64 // by others, still to come of the item itself, and all of it
 	err := t.Get(`SELECT COALESCE((SELECT bytes FROM promised WHERE volume = $1), 0),
-		COALESCE((SELECT remaining FROM reservation WHERE item_id = $2 AND volume = $1), 0)`, []any{r.Volume, it.ID}, &reserved, &own)
+		COALESCE((SELECT remaining FROM reservation WHERE item_id = $2 AND volume = $1), 0),
+		COALESCE((SELECT bytes FROM reservation WHERE item_id = $2 AND volume = $1), 0)`, []any{r.Volume, it.ID}, &reserved, &own, &had)
 	if err != nil {
 		return nil, fmt.Errorf("look up reservations: %w", err)
 	}
 	reserved -= own
 	need := max(0, r.Bytes-it.DoneBytes)
-	// What gives room back is never refused, however full the volume is.
-	gives := need < own
-	full := !gives && r.Total > 0 && float64(r.Used)+float64(reserved)+float64(need) > r.Threshold*float64(r.Total)
+	// What gives room back is never refused, however full the volume is. What lies there already need not stay so: all of it must fit, too.
+	limit := r.Threshold * float64(r.Total)
+	gives := need < own && float64(r.Bytes) <= max(float64(had), limit)
+	full := !gives && r.Total > 0 && (float64(r.Used)+float64(reserved)+float64(need) > limit || float64(r.Bytes) > limit || reserved+need > mostPromised)
 	if full || !gives && need > own && it.Stage == registry.Download {
 		first, alone, err := t.holders(it.ID, r.Volume)
 		if err != nil {
@@ -69,7 +78,7 @@ func (t *Tx) reserve(it registry.WorkItem, r registry.Reservation) (*registry.No
 			return &registry.NoSpaceError{
 				Volume: r.Volume, Need: need, Used: r.Used, Total: r.Total, Reserved: reserved, ThresholdFactor: r.Threshold,
 				Yield: !first || alone,
-				Never: it.Stage == registry.Download && r.Total > 0 && float64(r.Bytes) > r.Threshold*float64(r.Total),
+				Never: it.Stage == registry.Download && r.Total > 0 && float64(r.Bytes) > limit,
 			}, nil
 		}
 	}
@@ -93,13 +102,16 @@ func (t *Tx) reserve(it registry.WorkItem, r registry.Reservation) (*registry.No
 	return nil, err
 }
 
+// roomSoon is how soon an item that waits for room looks again, at the latest: what waits for longer keeps nobody from growing.
+const roomSoon = 10 * time.Minute
+
 // holders looks at the other items that hold room on a volume and go on: first says that none of those before this one waits for more, alone
 // that there are none.
 func (t *Tx) holders(itemID, volume string) (first, alone bool, err error) {
 	const others = `EXISTS (SELECT 1 FROM reservation r JOIN work_item i ON i.id = r.item_id
 		WHERE r.volume = $1 AND r.bytes > 0 AND i.id <> $2 AND i.status IN ('running', 'pending')`
-	err = t.Get(`SELECT NOT `+others+` AND i.id < $2 AND i.status = 'pending' AND i.wait_reason = 'no-space'), NOT `+others+`)`,
-		[]any{volume, itemID}, &first, &alone)
+	err = t.Get(`SELECT NOT `+others+` AND i.id < $2 AND i.status = 'pending' AND i.wait_reason = 'no-space' AND i.run_at <= $3), NOT `+others+`)`,
+		[]any{volume, itemID, t.Now + roomSoon.Microseconds()}, &first, &alone)
 	if err != nil {
 		return first, alone, fmt.Errorf("look who holds room on %s: %w", volume, err)
 	}
@@ -148,6 +160,13 @@ func (t *Tx) staged(itemID string) error {
 		return nil
 	} else if err != nil {
 		return fmt.Errorf("look up reservation of %s: %w", itemID, err)
+	}
+	if is > was {
+		var promised int64
+		if err := t.Get(`SELECT bytes FROM promised WHERE volume = $1`, []any{volume}, &promised); err != nil {
+			return fmt.Errorf("look up what is promised of %s: %w", volume, err)
+		}
+		is = min(is, was+max(0, mostPromised-promised))
 	}
 	if err := t.Do(`UPDATE reservation SET remaining = $2 WHERE item_id = $1`, itemID, is); err != nil {
 		return fmt.Errorf("update reservation of %s: %w", itemID, err)

@@ -2,6 +2,7 @@ package worktest
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -21,6 +22,10 @@ func reserveTests() []test {
 		{"R24_volumes_are_apart", volumesApart},
 		{"R24_the_earliest_that_grows_goes_first", growersInOrder},
 		{"R24_who_waits_for_room_hears_how_long", roomWait},
+		{"a_volume_without_a_size_promises_nothing", roomWithoutSize},
+		{"what_one_reserves_has_bounds", roomBounds},
+		{"reservations_never_overflow", roomOverflow},
+		{"what_waits_for_long_keeps_no_later_one_from_growing", longWait},
 	}
 }
 
@@ -191,5 +196,88 @@ func roomWait(f *fixture) {
 	held := f.waitsForRoom(f.waitsForRoom(g[0], time.Hour), time.Hour)
 	if held.RoomWait != 2*time.Hour {
 		f.Errorf("one that holds room waited %s, want two hours", held.RoomWait)
+	}
+}
+
+// roomWithoutSize reserves on a volume whose size the worker does not tell, and takes no room from those who do.
+func roomWithoutSize(f *fixture) {
+	c := f.Provisioning(2)
+	r := registrytest.Room(1<<40, 0)
+	r.Total = 0
+	f.Must(f.Store.Reserve(f.Context(), c[0].Lease, r))
+	f.Renew(registry.Beat{Lease: c[0].Lease, DoneBytes: 5, DoneFiles: 1})
+	f.roomFor(c[1].Lease, 1)
+}
+
+// roomFor checks that another job and an upload get room on the empty volume.
+func (f *fixture) roomFor(l registry.Lease, bytes int64) {
+	f.Helper()
+	if err := f.Store.Reserve(f.Context(), l, registrytest.Room(bytes, 0)); err != nil {
+		f.Errorf("another job on the empty volume: %v", err)
+	}
+	_, err := f.Store.BeginUpload(f.Context(), registry.NewUpload{
+		ID: f.Unique("upload"), Filename: "f", SizeBytes: 1, CreatedBy: "somebody", Keep: time.Hour,
+		Room: registry.UploadRoom{Volume: "v", Total: 1000, Threshold: 0.8},
+	})
+	if err != nil {
+		f.Errorf("an upload to the empty volume: %v", err)
+	}
+}
+
+func roomBounds(f *fixture) {
+	c := f.Provisioning(2)
+	for names, change := range map[string]func(*registry.Reservation){
+		"Bytes":     func(r *registry.Reservation) { r.Bytes = math.MaxInt64 },
+		"Used":      func(r *registry.Reservation) { r.Used = -1 },
+		"Total":     func(r *registry.Reservation) { r.Total = -1 },
+		"Staged":    func(r *registry.Reservation) { r.Staged = math.MaxInt64 },
+		"Threshold": func(r *registry.Reservation) { r.Threshold = 1.5 },
+	} {
+		r := registrytest.Room(1, 0)
+		change(&r)
+		f.invalid(f.Store.Reserve(f.Context(), c[0].Lease, r), names)
+	}
+	// What is said to be staged already needs no room, and counts no more than all that the volume may hold.
+	r := registrytest.Room(1<<50, 0)
+	r.Staged = 1 << 50
+	f.NoRoom(c[0].Lease, r)
+	f.Renew(registry.Beat{Lease: c[0].Lease, DoneBytes: 0, DoneFiles: 0})
+	f.roomFor(c[1].Lease, 1)
+}
+
+// roomOverflow has the claims of one token promise themselves more than a sum has room for, on a volume that they say is endless.
+func roomOverflow(f *fixture) {
+	f.Token("root", registry.RoleAdmin)
+	f.Token("leaked", registry.RoleWorker)
+	const most = 1 << 56
+	c := f.Provisioning(140)
+	for i, claim := range c[:139] {
+		r := registry.Reservation{Volume: "v", Bytes: most, Total: math.MaxInt64, Threshold: 1}
+		if i%2 == 0 { // which takes no room until its news say that nothing is staged any more
+			r.Staged = most
+		}
+		_ = f.Store.Reserve(f.Context(), claim.Lease, r)
+		f.Renew(registry.Beat{Lease: claim.Lease, DoneBytes: 0, DoneFiles: 0})
+	}
+	for _, claim := range c[:139] { // honest workers have them again, and give the room back
+		if err := f.Store.Reserve(f.Context(), claim.Lease, registrytest.Room(0, 0)); err != nil {
+			f.Fatalf("give room back: %v", err)
+		}
+	}
+	f.roomFor(c[139].Lease, 799)
+}
+
+// longWait has one that holds a byte wait for room for as long as it may.
+func longWait(f *fixture) {
+	c := f.growing(2)
+	f.Must(f.Store.Reserve(f.Context(), c[0].Lease, registrytest.Room(1, 0)))
+	f.Must(f.Store.Reserve(f.Context(), c[1].Lease, registrytest.Room(1, 0)))
+	off := registry.Settlement{Lease: c[0].Lease, Outcome: registry.OutcomeSnooze, Reason: registry.ReasonNoSpace, Error: "no room", Delay: 200 * 365 * registrytest.Day}
+	_, err := f.Store.Settle(f.Context(), off)
+	f.invalid(err, "Delay")
+	off.Delay = registrytest.Day
+	f.Settle(off)
+	if err := f.Store.Reserve(f.Context(), c[1].Lease, registrytest.Room(2, 0)); err != nil {
+		f.Errorf("another job grows by a byte on the empty volume: %v", err)
 	}
 }
