@@ -116,7 +116,7 @@ func New(o Options) (http.Handler, error) {
 	s.ids = &shortid.Completer{Registry: s.registry, Access: s.access, SignIn: o.SignIn}
 	s.Server = endpoint.New(endpoint.Options{Registry: o.Registry, IDs: s.ids, Access: s.access, Log: o.Log, Now: o.Now, Done: o.Done})
 	uploads := addOperations(s.Server, s.registry, o)
-	s.workerRoute()
+	s.workerRoute(o.Staging)
 	if o.UI != nil {
 		see := ForPages{Registry: s.registry, Forms: &Forms{registry: s.registry, access: s.access}, Uploads: uploads.Pages()}
 		if o.SignIn != nil {

@@ -3,6 +3,7 @@ package api_test
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -304,4 +305,33 @@ func TestWorkers_OldTokens(t *testing.T) {
 	if me.Role != registry.RoleWorker || me.Hash != "" || len(me.Stages) != 0 {
 		t.Errorf("own token %+v", me)
 	}
+}
+
+// TestReserve_StagingIsMeasured has the secret of one worker say that staging is larger than it is, or that there is no end of it.
+func TestReserve_StagingIsMeasured(t *testing.T) {
+	b := newBench(t)
+	batch, err := b.store.Submit(t.Context(), registry.Submission{Collection: "default", Spec: registry.Spec{Type: registry.FileType, URL: "https://example.org/f"}})
+	must(t, err)
+	w := b.worker(t, "leaked", registry.Expand, registry.Estimate, registry.Provision)
+	next := func(stage registry.Stage, hint string) registry.Lease {
+		c, err := w.Claim(t.Context(), registry.ClaimRequest{RequestID: string(stage), Stage: stage, Hint: hint, Worker: "w", Lease: time.Minute, MaxAttempts: 5})
+		must(t, err)
+		return c.Lease
+	}
+	l := next(registry.Expand, batch.BatchID)
+	_, err = w.AddJobs(t.Context(), l, []registry.NewJob{{Line: 1, Name: "f", Spec: registry.Spec{Type: registry.FileType, URL: "https://example.org/f"}}})
+	must(t, err)
+	for _, stage := range []registry.Stage{registry.Estimate, registry.Provision} {
+		_, err = w.Settle(t.Context(), registry.Settlement{Lease: l, Outcome: registry.OutcomeDone})
+		must(t, err)
+		l = next(stage, "")
+	}
+	for _, total := range []int64{0, math.MaxInt64} {
+		var full *registry.NoSpaceError
+		err := w.Reserve(t.Context(), l, registry.Reservation{Volume: registry.DefaultStaging, Bytes: 1 << 55, Total: total, Threshold: 1})
+		if !errors.As(err, &full) {
+			t.Errorf("with a volume of %d bytes it reserved %d: %v", total, int64(1<<55), err)
+		}
+	}
+	must(t, w.Reserve(t.Context(), l, registry.Reservation{Volume: registry.DefaultStaging, Bytes: 1, Total: 1 << 30, Threshold: 1}))
 }

@@ -2,21 +2,30 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/web/api/access"
 	"github.com/holdfast/holdfast/web/api/endpoint"
 	"github.com/holdfast/holdfast/web/protocol"
 )
 
 // workerRoute serves the workers' protocol, which is no part of the specification. Admins may ask it, too.
-func (s *server) workerRoute() {
+func (s *server) workerRoute(staging storage.Store) {
 	server := &protocol.Server{
 		Registry: s.registry, Fail: s.Fail, Problem: s.Problem, Until: s.Until,
 		Token: func(ctx context.Context) registry.Token { return access.Of(ctx).Token },
+		Staging: func(ctx context.Context) (int64, error) {
+			space, err := staging.Space(ctx)
+			if errors.Is(err, storage.ErrUnlimited) {
+				return 0, nil
+			}
+			return space.Total, err
+		},
 	}
 	s.HandleFunc("POST "+protocol.Path+"{method}", func(w http.ResponseWriter, r *http.Request) {
 		name := endpoint.WorkerMethod(r)

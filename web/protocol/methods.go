@@ -36,9 +36,7 @@ var (
 		return s.Registry.FirstOf(ctx, in.Lease, in.Value)
 	})
 	reserve = tell("reserve", of(registry.Provision, registry.Download, registry.Process, registry.Restore),
-		func(s *Server, ctx context.Context, in with[registry.Reservation]) error {
-			return s.Registry.Reserve(ctx, in.Lease, in.Value)
-		})
+		(*Server).reserveRoom)
 	closeReport = declare("close-report", of(registry.Report), func(s *Server, ctx context.Context, in attempt) (registry.BatchReport, error) {
 		return s.Registry.CloseReport(ctx, in.Lease)
 	})

@@ -36,6 +36,8 @@ type Server struct {
 	Registry Registry
 	// Token is the token that a request came with. Who is no worker, an admin, is not limited to what a token has claimed.
 	Token func(context.Context) registry.Token
+	// Staging measures how many bytes the staging volume holds; 0: there is no end of it.
+	Staging func(context.Context) (total int64, err error)
 	// Fail answers a request with an error; Problem is how it tells one.
 	Fail    func(http.ResponseWriter, *http.Request, error)
 	Problem func(*http.Request, error) *wire.Problem
@@ -136,6 +138,22 @@ func (s *Server) renewAttempts(ctx context.Context, in registry.RenewRequest) (r
 	}
 	in.Token = s.worker(ctx)
 	return s.Registry.Renew(ctx, in)
+}
+
+// reserveRoom serves registry.Working's Reserve. A worker measures what the staging volume has, and the Registry does, too: whoever says that
+// there is more, or no end of it, could promise itself what others need.
+func (s *Server) reserveRoom(ctx context.Context, in with[registry.Reservation]) error {
+	r := in.Value
+	if r.Volume == registry.DefaultStaging {
+		total, err := s.Staging(ctx)
+		if err != nil {
+			return fmt.Errorf("measure staging: %w", err)
+		}
+		if total > 0 && (r.Total == 0 || r.Total > total) {
+			r.Total = total
+		}
+	}
+	return s.Registry.Reserve(ctx, in.Lease, r)
 }
 
 func (s *Server) awaitWithdrawn(ctx context.Context, in waiting) (taken, error) {
