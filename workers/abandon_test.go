@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast/holdfast/internal/looptest"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/storage"
@@ -78,9 +79,13 @@ func TestR01_AbandonDiesAnywhere(t *testing.T) {
 			t.Parallel()
 			r, staging, objects := newFaultyRig(t)
 			store := map[string]*storagetest.Faulty{"staging": staging, "storage": objects}[where]
-			update := false // of an object that has a version, every other time
+			update := true // of an object that has a version, every other time
 			survived := false
-			for n := 1; !survived; n, update = n+1, !update {
+			for n := range looptest.Steps(t) {
+				if survived {
+					break
+				}
+				update = !update
 				local := []string{fmt.Sprint(n)}
 				version, before := 1, registry.Object{}
 				if update {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/checkm"
+	"github.com/holdfast/holdfast/internal/looptest"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/storage"
@@ -42,8 +43,13 @@ func newFaultyRig(t *testing.T) (r *rig, staging, objects *storagetest.Faulty) {
 func diesEverywhere(t *testing.T, r *rig, stage registry.Stage, store *storagetest.Faulty, job func(n int) (id string, want map[string]string)) {
 	t.Helper()
 	dies := []func(int){store.DieAt, store.DieAfter}
-	// Each operation at the beginning, then every few; before it, or before its answer.
-	for n, i, survived := 1, 0, false; !survived; n, i = n+1+n/8, i+1 {
+	// Before an operation, or before its answer.
+	i, survived := 0, false
+	for n := range looptest.Steps(t) {
+		if survived {
+			break
+		}
+		i++
 		id, want := job(n)
 		r.advance(id, stage)
 		dies[i%2](n)
@@ -161,7 +167,7 @@ func TestR04_StoppedAnywhere(t *testing.T) {
 		t.Run(string(stage), func(t *testing.T) {
 			t.Parallel()
 			r, staging, _ := newFaultyRig(t)
-			for n := 1; ; n += 1 + n/8 {
+			for n := range looptest.Steps(t) {
 				id, want := r.zipJob(n)
 				r.advance(id, stage)
 				ctx, cancel := context.WithCancel(t.Context())
@@ -221,7 +227,10 @@ func TestR00_SupersededWritesOnlyItsOwnNames(t *testing.T) {
 	for name, staging := range map[string]bool{"storage": false, "staging": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for n := 1; supersededAt(t, n, staging); n += 1 + n/8 {
+			for n := range looptest.Steps(t) {
+				if !supersededAt(t, n, staging) {
+					break
+				}
 			}
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast/holdfast/internal/looptest"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/storage"
@@ -68,7 +69,11 @@ func TestR02_DeleteDiesAnywhere(t *testing.T) {
 	t.Parallel()
 	r, _, objects := newFaultyRig(t)
 	dies := []func(int){objects.DieAt, objects.DieAfter}
-	for n, survived := 1, false; !survived; n++ {
+	survived := false
+	for n := range looptest.Steps(t) {
+		if survived {
+			break
+		}
 		job, _ := r.zipJob(n)
 		o := r.complete(job)
 		id := r.deletion(o)

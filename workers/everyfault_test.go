@@ -2,12 +2,12 @@ package workers_test
 
 import (
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/holdfast/holdfast/internal/looptest"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/storage"
@@ -76,13 +76,12 @@ var faultKinds = []struct {
 	{"a flipped bit", storagetest.Open, func(s *storagetest.Faulty, k int) { s.FlipAt(k) }},
 }
 
-// TestEveryFault runs a deposit once for each call that it makes of staging, and of storage (each of the first ones and then
-// every few, other ones for each kind; all of them with HOLDFAST_EVERY_FAULT=1), and has that call meet a fault: in the end there is one version of one object with the right bytes, storage is a valid storage root with
+// TestEveryFault runs a deposit once for each call that it makes of staging, and of storage, and has that call meet a fault: in the end there is one version of one object with the right bytes, storage is a valid storage root with
 // nothing else in it, nothing is left in staging, and in between nothing was to be seen half done.
 func TestEveryFault(t *testing.T) {
 	t.Parallel()
 	for _, where := range []string{"staging", "storage"} {
-		for nth, kind := range faultKinds {
+		for _, kind := range faultKinds {
 			t.Run(where+"/"+kind.name, func(t *testing.T) {
 				t.Parallel()
 				r, staging, objects := newFaultyRig(t)
@@ -95,11 +94,9 @@ func TestEveryFault(t *testing.T) {
 					t.Fatalf("a deposit makes %d calls, want more", calls)
 				}
 				jobs := 1
-				for k := 1; k <= calls; k++ {
-					if k > 4 && os.Getenv("HOLDFAST_EVERY_FAULT") != "1" {
-						if k += (k + nth) / 3; k > calls {
-							break
-						}
+				for k := range looptest.Steps(t) {
+					if k > calls {
+						break
 					}
 					what := fmt.Sprintf("%s at call %d of %d", kind.name, k, calls)
 					id, want := r.zipJob(k)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/holdfast/holdfast/bagit"
 	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/internal/looptest"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/storage"
@@ -158,7 +159,11 @@ func restoreDies(t *testing.T, r *rig, die func(n int), heal func()) {
 	t.Helper()
 	job, _ := r.zipJob(0)
 	o := r.complete(job)
-	for n, survived := 1, false; !survived; n += 1 + n/16 {
+	survived := false
+	for n := range looptest.Steps(t) {
+		if survived {
+			break
+		}
 		id := r.restore(o)
 		die(n)
 		_, err := r.restoring(t.Context(), id, 700)
