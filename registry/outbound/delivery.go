@@ -70,12 +70,12 @@ func (t *Tx) noteTry(try registry.DeliveryTry) (d registry.Delivery, err error) 
 			}
 		}
 	}
-	err = t.Do(`UPDATE delivery SET tries = tries + 1, tried_at = $2, sent_at = COALESCE(sent_at, $3), status = $4, error = $5, closed_at = NULL WHERE id = $1`,
+	err = t.Do(`UPDATE delivery SET tries = tries + 1, tried_at = $2, sent_at = COALESCE(sent_at, $3), http_status = $4, error = $5 WHERE id = $1`,
 		m.ID(), t.Now, sent, try.Status, try.Error)
 	if err != nil {
 		return d, err
 	}
-	return scanDelivery(t.Row(`SELECT `+deliveryColumns+` FROM delivery WHERE id = $1`, m.ID()))
+	return scanDelivery(t.Row(selectDelivery+`WHERE d.id = $1`, m.ID()))
 }
 
 // announce makes the row of a message, which is left as it is when it is there; carrier is the item that goes on with it.
@@ -84,24 +84,11 @@ func (t *Tx) announce(m registry.DeliverySpec, carrier string) error {
 	if err != nil || carrier == "" {
 		return err
 	}
-	return t.Do(`UPDATE delivery SET item_id = $2, target = $3, closed_at = NULL WHERE id = $1`, m.ID(), carrier, m.Target())
-}
-
-// closeDeliveries notes that nobody goes on any more with what an item was to tell: it is done, or was given up for good.
-func (t *Tx) closeDeliveries(s work.Shift) error {
-	ended := s.Status == registry.Aborted || s.Status == registry.Deleted
-	if !ended && (s.Status != registry.Completed || s.Item.Action != registry.DeliverMessage) {
-		return nil
-	}
-	err := t.Do(`UPDATE delivery SET closed_at = $2 WHERE closed_at IS NULL AND (item_id = $1 AND item_id <> '' OR item_id = '' AND subject = $1)`, s.Item.ID, t.Now)
-	if err != nil {
-		return fmt.Errorf("close deliveries of item %s: %w", s.Item.ID, err)
-	}
-	return nil
+	return t.Do(`UPDATE delivery SET item_id = $2, target = $3 WHERE id = $1`, m.ID(), carrier, m.Target())
 }
 
 // insertDelivery is the statement that writes deliveryOf rows.
-var insertDelivery = sqldb.InsertNew(`INSERT INTO delivery (id, subject, kind, state, target, tries, created_at, status, error, item_id)`,
+var insertDelivery = sqldb.InsertNew(`INSERT INTO delivery (id, subject, kind, state, target, tries, created_at, http_status, error, item_id)`,
 	`($1, $2, $3, $4, $5, 0, $6, 0, '', $7)`)
 
 func (t *Tx) deliveryOf(m registry.DeliverySpec, carrier string) []any {
@@ -154,7 +141,7 @@ func (s *Outbound) PassOn(ctx context.Context, l registry.Lease, m registry.Deli
 			return err
 		}
 		var carrier string
-		err = t.Get(`SELECT item_id FROM delivery WHERE id = $1`, []any{m.ID()}, &carrier)
+		err = t.Get(`SELECT COALESCE(c.id, '')`+fromDelivery+`WHERE d.id = $1`, []any{m.ID()}, &carrier)
 		if carrier != "" || err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
@@ -279,7 +266,18 @@ func (t *Tx) redeliver(r registry.RedeliverRequest) (id string, err error) {
 	return t.carry(it, m, r.Actor)
 }
 
-const deliveryColumns = `id, subject, kind, state, target, tries, tried_at, sent_at, status, error, item_id`
+// fromDelivery is messages d, each with the item c that goes on with it, or did, while it is there.
+const fromDelivery = ` FROM delivery d LEFT JOIN work_item c ON c.id = d.item_id `
+
+const selectDelivery = `SELECT d.id, d.subject, d.kind, d.state, d.target, d.tries, d.tried_at, d.sent_at, d.http_status, d.error, COALESCE(c.id, '')` + fromDelivery
+
+// itemGoesOn is true of a message whose item c still goes on with it, or failed and waits for an admin.
+const itemGoesOn = `c.status NOT IN ('completed', 'aborted', 'deleted')`
+
+// jobGoesOn is true of a message that its job tells by itself, and still does, or did when it failed: nobody gave that up.
+const jobGoesOn = `d.kind = 'callback' AND d.state = '` + string(registry.StateCompleted) + `' AND EXISTS (SELECT 1 FROM work_item j JOIN work_detail w ON w.item_id = j.id
+	WHERE j.id = d.subject AND j.stage = '` + string(registry.Notify) + `' AND j.status NOT IN ('completed', 'aborted', 'deleted')
+	AND w.results NOT LIKE '%"` + registry.ResultUntold + `":%')`
 
 func scanDelivery(row sqldb.Scanner) (d registry.Delivery, err error) {
 	var tried, sent sql.NullInt64
@@ -297,6 +295,6 @@ func scanDelivery(row sqldb.Scanner) (d registry.Delivery, err error) {
 
 // Deliveries implements registry.DeliveryReader.
 func (s *Outbound) Deliveries(ctx context.Context, itemID string) ([]registry.Delivery, error) {
-	return sqldb.Collect(s.db.Read.Ask(ctx, `SELECT `+deliveryColumns+` FROM delivery WHERE subject = $1 ORDER BY created_at, id`, sqldb.Clean(itemID)),
+	return sqldb.Collect(s.db.Read.Ask(ctx, selectDelivery+`WHERE d.subject = $1 ORDER BY d.created_at, d.id`, sqldb.Clean(itemID)),
 		"list deliveries of item "+itemID, scanDelivery)
 }

@@ -38,14 +38,7 @@ func (t *Tx) endTelling(it registry.WorkItem, c registry.Command) error {
 	if err != nil {
 		return err
 	}
-	if err := t.SetResult(it, registry.ResultUntold, raw); err != nil {
-		return err
-	}
-	err = t.Do(`UPDATE delivery SET closed_at = $2 WHERE subject = $1 AND item_id = '' AND sent_at IS NULL AND closed_at IS NULL`, it.ID, t.Now)
-	if err != nil {
-		return fmt.Errorf("close deliveries of item %s: %w", it.ID, err)
-	}
-	return nil
+	return t.SetResult(it, registry.ResultUntold, raw)
 }
 
 // toldAfterAll forgets that a delivery was given up when the receiver was told all the same: by a try that was under way, or because

@@ -272,11 +272,11 @@ func (s *Outbound) MakeDigest(ctx context.Context, r registry.DigestRequest) (ma
 
 // Attention implements registry.Mailing.
 func (s *Outbound) Attention(ctx context.Context) (a registry.Attention, err error) {
-	const most, untold = 20, ` FROM delivery WHERE sent_at IS NULL AND closed_at IS NULL AND tries > 0`
-	if err := s.db.Read.QueryRowContext(ctx, `SELECT COUNT(*)`+untold).Scan(&a.Undelivered); err != nil {
+	const most, untold = 20, `WHERE d.sent_at IS NULL AND d.tries > 0 AND (` + itemGoesOn + ` OR ` + jobGoesOn + `)`
+	if err := s.db.Read.QueryRowContext(ctx, `SELECT COUNT(*)`+fromDelivery+untold).Scan(&a.Undelivered); err != nil {
 		return a, fmt.Errorf("count what was not delivered: %w", err)
 	}
-	a.Messages, err = sqldb.Collect(s.db.Read.Ask(ctx, `SELECT `+deliveryColumns+untold+` ORDER BY tried_at DESC, id`+sqldb.Limit(most)),
+	a.Messages, err = sqldb.Collect(s.db.Read.Ask(ctx, selectDelivery+untold+` ORDER BY d.tried_at DESC, d.id`+sqldb.Limit(most)),
 		"list what was not delivered", scanDelivery)
 	if err != nil {
 		return a, err

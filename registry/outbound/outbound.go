@@ -1,11 +1,13 @@
-// Package outbound keeps what the Registry tells others: callbacks and mails about items, each carried by an item of its own, the
-// subscriptions that the feed is forwarded to, and the credentials that such requests carry. It decides who is told of what, in the
-// transaction that makes it true, and sends nothing itself.
+// Package outbound keeps what the Registry tells others: callbacks and mails about items, the subscriptions that the feed is forwarded
+// to, and the credentials that such requests carry. It decides who is told of what, in the transaction that makes it true, and sends
+// nothing itself. A message is carried by an item of its own, or by the job that it tells of, whose status is the delivery's; its row
+// says what the tries came to.
 package outbound
 
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqldb"
@@ -41,7 +43,7 @@ func (s *Outbound) write(ctx context.Context, fn func(*Tx) error) error {
 func (s *Outbound) Join(h *work.Hooks) {
 	h.Settled = append(h.Settled, func(t *work.Tx, end work.Shift) error {
 		in := s.In(t)
-		return errors.Join(in.tellFailed(end), in.mailFailed(end), in.mailStopped(end), in.closeDeliveries(end))
+		return errors.Join(in.tellFailed(end), in.mailFailed(end), in.mailStopped(end))
 	})
 	h.Requeued = append(h.Requeued, func(t *work.Tx, it registry.WorkItem, to work.Change) error {
 		if it.Stage != registry.Notify || to.Stage != it.Stage {
@@ -57,7 +59,18 @@ func (s *Outbound) Join(h *work.Hooks) {
 		return s.In(t).MailQueued(it, spec)
 	}
 	h.Act(registry.ActGiveUp, func(t *work.Tx, it registry.WorkItem, c registry.Command) error { return s.In(t).endTelling(it, c) })
+	h.Wanted = func(t *work.Tx, batch registry.WorkItem) (bool, error) { return s.In(t).carries(batch) }
 	h.Purged = append(h.Purged, func(t *work.Tx, it registry.WorkItem) error { return s.In(t).purged(it) })
+}
+
+// carries says that an item goes on with what is to be told of a batch or one of its jobs, or waits for an admin.
+func (t *Tx) carries(batch registry.WorkItem) (yes bool, err error) {
+	err = t.Get(`SELECT EXISTS (SELECT 1 FROM work_item i JOIN delivery d ON d.subject = i.id JOIN work_item c ON c.id = d.item_id
+		WHERE (i.id = $1 OR i.parent_id = $1) AND `+itemGoesOn+`)`, []any{batch.ID}, &yes)
+	if err != nil {
+		return false, fmt.Errorf("look for messages that were not told: %w", err)
+	}
+	return yes, nil
 }
 
 // purged takes away whom was told of an item, and the items that told them.

@@ -42,6 +42,8 @@ type Hooks struct {
 	Family func(t *Tx, batch registry.WorkItem, c registry.Command) error
 	// Consequences are what an act cannot take back, a sentence each: nothing is done before somebody confirms them.
 	Consequences func(t *Tx, it registry.WorkItem, act registry.Act) ([]string, error)
+	// Wanted says that a subject still needs a batch, or a job of it, although it was kept for its time.
+	Wanted func(t *Tx, batch registry.WorkItem) (bool, error)
 	// Purged takes away what a subject keeps of an item whose rows go for good.
 	Purged []func(t *Tx, it registry.WorkItem) error
 	// Reported counts a batch's jobs as its report of the present closing did: those that did not complete, those of them whose

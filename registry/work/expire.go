@@ -82,9 +82,6 @@ func (t *Tx) expire(id string) (batch bool, err error) {
 	}
 	c := registry.Command{ItemID: id, Act: registry.ActPurge, Actor: ActorRegistry, Reason: "it was kept for its time"}
 	if it.Action != registry.Batch {
-		if err := t.Do(`UPDATE delivery SET item_id = '' WHERE item_id = $1 AND item_id <> ''`, id); err != nil {
-			return false, fmt.Errorf("forget who carried a delivery: %w", err)
-		}
 		return false, t.PurgeRows(it, c)
 	}
 	// First, since a batch with many jobs is still there afterwards, and so is one that refuses.
@@ -98,19 +95,17 @@ func (t *Tx) expire(id string) (batch bool, err error) {
 	return refused == nil && err == nil, err
 }
 
-// wanted says that a hold covers a batch or one of its jobs, or that somebody is still to be told of them.
+// wanted says that a hold covers a batch or one of its jobs, or that a subject still needs them.
 func (t *Tx) wanted(batch registry.WorkItem) (bool, error) {
-	var holds, messages int
+	var holds int
 	err := t.Get(`SELECT COUNT(*) FROM hold h WHERE h.scope IN ('all', 'ingest') OR h.scope = 'collection' AND h.key = $2
 		OR h.scope IN ('batch', 'item') AND h.key = $1
 		OR h.scope = 'item' AND EXISTS (SELECT 1 FROM work_item j WHERE j.id = h.key AND j.parent_id = $1)`, []any{batch.ID, batch.Collection}, &holds)
 	if err != nil {
 		return false, fmt.Errorf("look for holds: %w", err)
 	}
-	err = t.Get(`SELECT COUNT(*) FROM work_item i JOIN delivery d ON d.subject = i.id JOIN work_item c ON c.id = d.item_id
-		WHERE (i.id = $1 OR i.parent_id = $1) AND c.status NOT IN ('completed', 'aborted', 'deleted')`, []any{batch.ID}, &messages)
-	if err != nil {
-		return false, fmt.Errorf("look for messages that were not told: %w", err)
+	if holds > 0 {
+		return true, nil
 	}
-	return holds+messages > 0, nil
+	return t.store.hooks.Wanted(t, batch)
 }

@@ -21,6 +21,7 @@ func deliveryTests() []test {
 		{"cannot_be_asked_for_in_vain", redeliverRefused},
 		{"is_given_up_and_the_job_completes", givenUp},
 		{"that_was_given_up_is_told_all_the_same", toldAfterAll},
+		{"of_a_job_counts_until_it_is_given_up", untoldCounted},
 		{"goes_to_the_callback_of_now_when_its_job_is_requeued", aimedAnew},
 		{"of_a_preserved_job_ends_with_what_is_left_of_the_job", remainsDeleted},
 		{"ends_when_the_batch_is_deleted", untoldBatchDeleted},

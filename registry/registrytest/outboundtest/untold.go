@@ -65,6 +65,33 @@ func givenUp(f *fixture) {
 	f.State(it.ParentID, registry.StateCompleted)
 }
 
+// untoldCounted: what a job tells itself counts as undelivered until somebody gives that up, even when a try fails after it.
+func untoldCounted(f *fixture) {
+	counts := func(want int64) {
+		f.Helper()
+		a, err := f.Store.Attention(f.Context())
+		f.Must(err)
+		if a.Undelivered != want || len(a.Messages) != int(want) {
+			f.Errorf("%d messages are not delivered, and %d listed, want %d", a.Undelivered, len(a.Messages), want)
+		}
+	}
+	id := f.untold()
+	counts(1)
+	f.Command(id, registry.ActRequeue, "")
+	c := f.TakeItem(id)
+	counts(1)
+	f.Confirm(id, registry.ActGiveUp)
+	counts(0)
+	f.NoteDelivery(c.Lease, registrytest.CompletedMessage(id), 503, "not now")
+	f.Done(c.Lease)
+	f.State(id, registry.StateCompleted)
+	counts(0)
+	deleted := f.untold()
+	counts(1)
+	f.Confirm(deleted, registry.ActDelete)
+	counts(0)
+}
+
 // toldAfterAll: a try that was under way may succeed, and then nothing was given up; nor when somebody has it told later.
 func toldAfterAll(f *fixture) {
 	id := f.Committed(registry.Notify, registry.Preserved)

@@ -619,27 +619,25 @@ CREATE TABLE restore (
 );
 CREATE UNIQUE INDEX restore_of ON restore (object_id, n);
 
--- What receivers were told of items. The id is the message's, which all its tries have.
+-- What receivers were told of items. The id is the message's, which all its tries have. Whether anybody goes on with a message is the
+-- status of the item that does: item_id, or the job that tells it itself.
 CREATE TABLE delivery (
-  id         TEXT PRIMARY KEY,
-  subject    TEXT NOT NULL, -- the item that it tells of
-  state      TEXT NOT NULL, -- that it tells
-  target     TEXT NOT NULL, -- for people
-  tries      BIGINT NOT NULL,
-  created_at BIGINT NOT NULL,
-  tried_at   BIGINT,
-  sent_at    BIGINT,
-  status     BIGINT NOT NULL, -- of the last answer
-  error      TEXT NOT NULL,   -- of the last try
-  item_id    TEXT NOT NULL,    -- of action deliver, that goes on with it
+  id          TEXT PRIMARY KEY,
+  subject     TEXT NOT NULL, -- the item that it tells of
+  state       TEXT NOT NULL, -- that it tells
+  target      TEXT NOT NULL, -- for people
+  tries       BIGINT NOT NULL,
+  created_at  BIGINT NOT NULL,
+  tried_at    BIGINT,
+  sent_at     BIGINT,
+  http_status BIGINT NOT NULL, -- of the last answer
+  error       TEXT NOT NULL,   -- of the last try
+  item_id     TEXT NOT NULL,   -- of action deliver, that goes on with it, or did, and may be gone; '': its job tells it itself
   -- By which way a message goes: callback, or mail- and what the mail tells.
-  kind       TEXT NOT NULL DEFAULT 'callback',
-  -- Since when nobody goes on with a message, whether it was delivered or not.
-  closed_at  BIGINT
+  kind        TEXT NOT NULL DEFAULT 'callback'
 );
 CREATE INDEX delivery_subject ON delivery (subject, created_at);
-CREATE INDEX delivery_item ON delivery (item_id) WHERE item_id <> '';
-CREATE INDEX delivery_untold ON delivery (tried_at) WHERE sent_at IS NULL AND closed_at IS NULL AND tries > 0;
+CREATE INDEX delivery_untold ON delivery (tried_at) WHERE sent_at IS NULL AND tries > 0;
 
 -- Every profile that a collection has had.
 CREATE TABLE collection_version (
