@@ -140,9 +140,9 @@ func (s *Outbound) PassOn(ctx context.Context, l registry.Lease, m registry.Deli
 		if m, err = t.ownMessage(it, m); err != nil {
 			return err
 		}
-		var carrier string
-		err = t.Get(`SELECT COALESCE(c.id, '')`+fromDelivery+`WHERE d.id = $1`, []any{m.ID()}, &carrier)
-		if carrier != "" || err != nil && !errors.Is(err, sql.ErrNoRows) {
+		var passed bool // an item that was given up since goes on with nothing
+		err = t.Get(`SELECT EXISTS (SELECT 1`+fromDelivery+`WHERE d.id = $1 AND c.status NOT IN ('aborted', 'deleted'))`, []any{m.ID()}, &passed)
+		if passed || err != nil {
 			return err
 		}
 		_, err = t.carry(it, m, work.ActorWorker)

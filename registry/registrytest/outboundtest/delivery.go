@@ -14,6 +14,7 @@ func deliveryTests() []test {
 		{"what_was_delivered_stays_so", deliveredStays},
 		{"only_the_live_attempt_of_who_tells_it_notes", deliveryFenced},
 		{"is_passed_on_once", passedOn},
+		{"is_passed_on_when_an_item_for_it_was_given_up", passedOnAnew},
 		{"of_a_failure_is_made_when_a_job_fails", failureTold},
 		{"tells_that_rows_were_bad", bornFailedTold},
 		{"of_a_failure_is_made_once_a_failure", failureToldOnce},
@@ -111,6 +112,27 @@ func passedOn(f *fixture) {
 	}
 	f.Done(carrier.Lease)
 	f.State(carrier.Item.ID, registry.StateCompleted)
+}
+
+// passedOnAnew: an item that was to tell the same and was given up keeps no job from passing its message on.
+func passedOnAnew(f *fixture) {
+	id := f.untold()
+	f.Collection(registrytest.Mnemonic, registry.Profile{Owner: registrytest.Owner, Callback: registrytest.Receiver()})
+	asked, err := f.Store.Redeliver(f.Context(), registry.RedeliverRequest{ItemID: id, Actor: "admin"})
+	f.Must(err)
+	f.Confirm(asked.ID, registry.ActAbort)
+	f.Command(id, registry.ActRequeue, "")
+	c := f.TakeItem(id)
+	m := registrytest.CompletedMessage(id)
+	for range 2 {
+		f.Must(f.Store.PassOn(f.Context(), c.Lease, m))
+	}
+	f.Done(c.Lease)
+	carrier := f.Take(registry.Deliver, "")
+	if d := f.NoteDelivery(carrier.Lease, m, 200, ""); d.Tries != 2 || d.SentAt == nil || d.ItemID != carrier.Item.ID || len(f.Carriers()) != 2 {
+		f.Errorf("%+v, by %d items", d, len(f.Carriers()))
+	}
+	f.Done(carrier.Lease)
 }
 
 func failureTold(f *fixture) {
