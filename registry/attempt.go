@@ -35,6 +35,9 @@ type Working interface {
 	// volume would be filled beyond r.Threshold, and for an item at download that asks for more than it has while an earlier one that holds
 	// room waits for more. Two items are never promised the same free space (R24).
 	Reserve(ctx context.Context, l Lease, r Reservation) error
+	// ReleaseUpload is RetireUpload for an item: a batch at its report, which needs its upload no more itself, a tidy item of such a
+	// batch, or a search for orphans that removes what is older than it says. ErrInvalid for any other item or upload.
+	ReleaseUpload(ctx context.Context, l Lease, uploadID string) (released bool, err error)
 	// ApplyNext carries a bulk act out on its next at most 100 items, in one transaction with the cursor, so that a kill
 	// neither skips nor repeats one. What an item refuses is counted and told, and does not keep the others from it.
 	// Done says that there were no more.

@@ -13,10 +13,6 @@ type Uploads interface {
 	UploadByID(ctx context.Context, id string) (Upload, error)
 	// IncomingByID returns an upload on its way, or ErrNotFound: it has ended, was given up, or never was.
 	IncomingByID(ctx context.Context, id string) (Incoming, error)
-	// RetireUpload decides that the bytes of an upload go, unless a batch may need them, which is any that was submitted from it,
-	// itself apart, and is not completed, aborted or deleted: then retired is false. From then on Submit and Prepare answer as if
-	// there was no such upload. A repeat changes nothing.
-	RetireUpload(ctx context.Context, uploadID, itself string) (retired bool, err error)
 	// BatchesOf returns the batches that an upload was submitted as, the newest first, at most 100; none of an unknown one.
 	BatchesOf(ctx context.Context, uploadID string) ([]WorkItem, error)
 }
@@ -57,6 +53,10 @@ type Receiving interface {
 	// DropUpload gives an upload on its way up: nothing can be saved any more, and its bytes are to be removed. A repeat
 	// changes nothing, ErrNotFound when there never was one, or it has ended.
 	DropUpload(ctx context.Context, id string) error
+	// RetireUpload decides that the bytes of an upload go, unless somebody may need them: a batch that was submitted from it, or a job of
+	// one, which is not completed, aborted or deleted. Then retired is false. From then on Submit and Prepare answer as if there
+	// was no such upload. A repeat changes nothing.
+	RetireUpload(ctx context.Context, uploadID string) (retired bool, err error)
 	// StoredUploads lists the uploads that have ended and that nobody has decided to remove, of somebody, or everybody's for "", newest first,
 	// a page at a time. The bytes of those from before this was noted may be gone.
 	StoredUploads(ctx context.Context, createdBy, after string) (Page[Upload], error)

@@ -58,7 +58,7 @@ func (w *Cleanup) Work(ctx context.Context, item *base.Item) error {
 		return base.Fatal(fmt.Errorf("item %s is %s: what it has in staging stays", spec.Subject, subject.Status))
 	}
 	if err == nil && subject.Action == registry.Batch && subject.Status != registry.Completed {
-		needed, err := tidy.ReleaseUpload(ctx, w.Registry, w.Staging, subject, false)
+		needed, err := tidy.ReleaseUpload(ctx, w.Registry, w.Staging, item, subject)
 		if err != nil {
 			return err
 		}

@@ -290,9 +290,9 @@ type submitting struct {
 	submit func()
 }
 
-func (s submitting) RetireUpload(ctx context.Context, uploadID, itself string) (bool, error) {
+func (s submitting) ReleaseUpload(ctx context.Context, l registry.Lease, uploadID string) (bool, error) {
 	s.submit()
-	return s.ForWorkers.RetireUpload(ctx, uploadID, itself)
+	return s.ForWorkers.ReleaseUpload(ctx, l, uploadID)
 }
 
 // An upload that is submitted while it is looked at stays; one that was removed cannot be submitted.

@@ -35,7 +35,7 @@ func (w *Report) Work(ctx context.Context, item *base.Item) error {
 	} else if err != nil {
 		return err
 	}
-	if _, err := tidy.ReleaseUpload(ctx, w.Registry, w.Staging, item.WorkItem, true); err != nil {
+	if _, err := tidy.ReleaseUpload(ctx, w.Registry, w.Staging, item, item.WorkItem); err != nil {
 		return err
 	}
 	return tidy.Release(ctx, item, item.ID, w.Staging, w.Interim)

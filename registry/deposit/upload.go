@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/bounds"
 	"github.com/holdfast/holdfast/registry/sqldb"
 	"github.com/holdfast/holdfast/registry/work"
 )
@@ -43,21 +44,52 @@ func (s *Deposits) UploadByID(ctx context.Context, id string) (registry.Upload, 
 	return scanUpload(id, s.db.Read.QueryRowContext(ctx, selectUpload, id))
 }
 
-// RetireUpload implements registry.Uploads.
-func (s *Deposits) RetireUpload(ctx context.Context, uploadID, itself string) (retired bool, err error) {
+// RetireUpload implements registry.Receiving.
+func (s *Deposits) RetireUpload(ctx context.Context, uploadID string) (retired bool, err error) {
 	err = s.write(ctx, func(t *tx) error {
-		var needed bool
-		err := t.Get(`SELECT EXISTS (SELECT 1 FROM work_detail p JOIN work_item i ON i.id = p.item_id
-			WHERE p.payload = $1 AND p.payload <> '' AND i.id <> $2 AND i.status NOT IN ('completed', 'aborted', 'deleted'))`, []any{registry.UploadURL(sqldb.Clean(uploadID)), sqldb.Clean(itself)}, &needed)
-		if retired = !needed; err != nil || needed {
-			return err
-		}
-		return t.Do(`UPDATE upload SET retired_at = COALESCE(retired_at, $2) WHERE id = $1`, sqldb.Clean(uploadID), t.Now)
+		retired, err = t.retire(sqldb.Clean(uploadID), "")
+		return err
 	})
 	if err != nil {
 		return false, fmt.Errorf("retire upload %s: %w", uploadID, err)
 	}
 	return retired, nil
+}
+
+// ReleaseUpload implements registry.Working.
+func (s *Deposits) ReleaseUpload(ctx context.Context, l registry.Lease, uploadID string) (released bool, err error) {
+	if err := bounds.Check(l, uploadID); err != nil {
+		return false, fmt.Errorf("release upload %s: %w", uploadID, err)
+	}
+	err = s.write(ctx, func(t *tx) error {
+		it, err := t.Live(l)
+		if err != nil {
+			return err
+		}
+		itself, err := t.ownUpload(it, sqldb.Clean(uploadID))
+		if err == nil {
+			released, err = t.retire(sqldb.Clean(uploadID), itself)
+		}
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("release upload %s: %w", uploadID, err)
+	}
+	return released, nil
+}
+
+// retire decides that an upload goes, unless a batch, itself apart, or a job of any may need it: what failed or was cancelled can be sent
+// back.
+func (t *tx) retire(uploadID, itself string) (retired bool, err error) {
+	const open = `IN ('prepare', 'pending', 'running', 'failed', 'cancelled')`
+	var needed bool
+	err = t.Get(`SELECT EXISTS (SELECT 1 FROM work_detail p JOIN work_item i ON i.id = p.item_id WHERE p.payload = $1 AND p.payload <> ''
+		AND (i.id <> $2 AND i.status `+open+` OR EXISTS (SELECT 1 FROM work_item j WHERE j.parent_id = i.id AND j.status `+open+`)))`,
+		[]any{registry.UploadURL(uploadID), itself}, &needed)
+	if err != nil || needed {
+		return false, err
+	}
+	return true, t.Do(`UPDATE upload SET retired_at = COALESCE(retired_at, $2) WHERE id = $1`, uploadID, t.Now)
 }
 
 // BatchesOf implements registry.Uploads.

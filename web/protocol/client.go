@@ -313,9 +313,9 @@ func (c *Client) IncomingByID(ctx context.Context, id string) (registry.Incoming
 	return incoming.ask(ctx, c, byID{id})
 }
 
-// RetireUpload implements registry.Uploads.
-func (c *Client) RetireUpload(ctx context.Context, uploadID, itself string) (bool, error) {
-	return retire.ask(ctx, c, retirement{uploadID, itself})
+// ReleaseUpload implements registry.Working.
+func (c *Client) ReleaseUpload(ctx context.Context, l registry.Lease, uploadID string) (bool, error) {
+	return release.ask(ctx, c, retirement{attempt: attempt{l}, UploadID: uploadID})
 }
 
 // BatchesOf implements registry.Uploads.

@@ -103,11 +103,11 @@ var (
 var (
 	uploadByID = declare("upload-by-id", of(registry.Cleanup), ofUpload(Registry.UploadByID))
 	incoming   = declare("incoming-by-id", of(registry.Cleanup), ofUpload(Registry.IncomingByID))
-	retire     = declare("retire-upload", of(registry.Report, registry.Cleanup), func(s *Server, ctx context.Context, in retirement) (bool, error) {
-		if err := s.mayAskOfUpload(ctx, in.UploadID); err != nil {
-			return false, err
+	release    = declare("retire-upload", of(registry.Report, registry.Cleanup), func(s *Server, ctx context.Context, in retirement) (bool, error) {
+		if in.Itself != nil {
+			return false, nil // the upload stays, for the search for orphans
 		}
-		return s.Registry.RetireUpload(ctx, in.UploadID, in.Itself)
+		return s.Registry.ReleaseUpload(ctx, in.Lease, in.UploadID)
 	})
 	batchesOf = declare("batches-of", of(registry.Report, registry.Cleanup), ofUpload(Registry.BatchesOf))
 )
@@ -208,10 +208,12 @@ type removal struct {
 	Events   []registry.Premis `json:"events"`
 }
 
-// retirement asks that the bytes of an upload go.
+// retirement asks that the bytes of an upload go, which the item needs no more.
 type retirement struct {
+	attempt
 	UploadID string `json:"upload_id"`
-	Itself   string `json:"itself"` // the batch that asks, which needs them no more
+	// Itself comes from a worker of before it had to name its attempt.
+	Itself *string `json:"itself,omitempty"`
 }
 
 // waiting asks for attempts of a worker that were taken away, after a cursor.

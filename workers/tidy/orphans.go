@@ -216,9 +216,9 @@ func (s *search) judge(ctx context.Context, o registry.Orphan) (err error) {
 	case registry.OrphanUpload:
 		o.Kind, o.Why, err = s.whyNotUploads(ctx, id)
 		remove = func(ctx context.Context) error {
-			// From here on it cannot be submitted. It may have been, since it was looked at.
-			retired, err := s.Registry.RetireUpload(ctx, id, "")
-			if err == nil && !retired {
+			// Nobody can submit it any more; somebody may have, since it was looked at.
+			released, err := s.Registry.ReleaseUpload(ctx, s.item.Lease(), id)
+			if err == nil && !released {
 				err = errors.New("it was submitted meanwhile")
 			}
 			if err != nil {
@@ -275,7 +275,7 @@ func (s *search) whyNotUploads(ctx context.Context, id string) (registry.OrphanK
 		return kind, "", err
 	}
 	for _, b := range batches {
-		if needed, err := needsUpload(ctx, s.Registry, b, false); needed || err != nil {
+		if needed, err := needsUpload(ctx, s.Registry, b); needed || err != nil {
 			return kind, "", err
 		}
 		if whyOver(b, s.youngest) == "" {

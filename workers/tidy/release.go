@@ -39,8 +39,8 @@ func Release(ctx context.Context, item *base.Item, id string, s storage.Store, i
 var over = []registry.State{registry.StateCompleted, registry.StateAborted, registry.StateDeleted}
 
 // ReleaseUpload removes the upload that a batch was submitted as, unless a job of it or another batch may need it again: then needed
-// is true. itself says that the batch is over but for the step that asks. It does nothing for a batch of another source.
-func ReleaseUpload(ctx context.Context, r registry.ForWorkers, staging storage.Store, batch registry.WorkItem, itself bool) (needed bool, err error) {
+// is true. The item is the batch at its report, or the one that tidies up after it. It does nothing for a batch of another source.
+func ReleaseUpload(ctx context.Context, r registry.ForWorkers, staging storage.Store, item *base.Item, batch registry.WorkItem) (needed bool, err error) {
 	var spec registry.Spec
 	if err := json.Unmarshal(batch.Spec, &spec); err != nil {
 		return false, fmt.Errorf("decode spec of item %s: %w", batch.ID, err)
@@ -49,22 +49,8 @@ func ReleaseUpload(ctx context.Context, r registry.ForWorkers, staging storage.S
 	if !ok {
 		return false, nil
 	}
-	all, err := r.BatchesOf(ctx, id)
-	if err != nil {
-		return false, err
-	}
-	for _, b := range all {
-		needed, err := needsUpload(ctx, r, b, itself && b.ID == batch.ID)
-		if needed || err != nil {
-			return needed, err
-		}
-	}
-	asks := ""
-	if itself {
-		asks = batch.ID
-	}
-	// A submission at this moment either fails, since the upload is gone, or keeps it.
-	if retired, err := r.RetireUpload(ctx, id, asks); err != nil || !retired {
+	// Whoever submits it at this moment is told that it is gone, or keeps it.
+	if released, err := r.ReleaseUpload(ctx, item.Lease(), id); err != nil || !released {
 		return true, err
 	}
 	if err := staging.DeletePrefix(ctx, source.UploadKey(id)); err != nil {
@@ -74,8 +60,8 @@ func ReleaseUpload(ctx context.Context, r registry.ForWorkers, staging storage.S
 }
 
 // needsUpload says whether a batch, or a job of it, may need the upload that it was submitted as.
-func needsUpload(ctx context.Context, r registry.ForWorkers, batch registry.WorkItem, itself bool) (bool, error) {
-	if !itself && !slices.Contains(over, batch.State) {
+func needsUpload(ctx context.Context, r registry.ForWorkers, batch registry.WorkItem) (bool, error) {
+	if !slices.Contains(over, batch.State) {
 		return true, nil
 	}
 	jobs, err := r.CountItems(ctx, registry.ItemQuery{ParentID: batch.ID})

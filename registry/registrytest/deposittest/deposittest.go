@@ -10,6 +10,7 @@ func Topics() []registrytest.Topic {
 		topic("incoming", incomingTests()),
 		topic("upload_quota", uploadQuotaTests()),
 		topic("submit", submitTests()),
+		topic("release_upload", releaseTests()),
 		topic("batch", batchTests()),
 		topic("report", reportTests()),
 		topic("profile", profileTests()),

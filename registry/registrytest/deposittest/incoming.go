@@ -140,25 +140,26 @@ func uploadBatches(f *fixture) {
 	if got := of("v"); !slices.Equal(got, []string{other}) {
 		f.Errorf("batches %v, want %s", got, other)
 	}
-	retires := func(upload, itself string, want bool) {
+	retires := func(upload string, want bool) {
 		f.Helper()
 		for range 2 { // a repeat changes nothing
-			retired, err := f.Store.RetireUpload(f.Context(), upload, itself)
+			retired, err := f.Store.RetireUpload(f.Context(), upload)
 			f.Must(err)
 			if retired != want {
 				f.Errorf("upload %s retired %v, want %v", upload, retired, want)
 			}
 		}
 	}
-	retires("u", "", false)
-	retires("v", first, false)
-	retires("u", second, true)
+	retires("u", false)
+	retires("v", false)
+	f.Confirm(second, registry.ActAbort)
+	retires("u", true)
 	s := registrytest.Submission()
 	s.Spec.URL, s.Force = registry.UploadURL("u"), true
 	_, err := f.Store.Submit(f.Context(), s)
 	f.Is(err, registry.ErrNotFound)
 	f.Submit(from("v"))
-	retires("unknown", "", true)
+	retires("unknown", true)
 	for _, unknown := range []string{"", "x", "u\x00"} {
 		if got := of(unknown); len(got) > 0 {
 			f.Errorf("batches %v of upload %q", got, unknown)

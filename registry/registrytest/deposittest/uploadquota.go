@@ -62,7 +62,7 @@ func quotaBytes(f *fixture) {
 	f.Must(f.Store.FinishUpload(f.Context(), registry.Upload{ID: "b", SizeBytes: 30, CreatedBy: "somebody"}))
 	_, err = f.limited("c", 71, limits)
 	f.overQuota(err, 30, 0, 71) // what has ended takes room all the same
-	retired, err := f.Store.RetireUpload(f.Context(), "b", "")
+	retired, err := f.Store.RetireUpload(f.Context(), "b")
 	if f.Must(err); !retired {
 		f.Fatal("not retired")
 	}
@@ -268,7 +268,7 @@ func quotaUse(f *fixture) {
 	_, err := f.limited("d", 9, []registry.UploadLimit{{Scope: registry.UploadsOfTenant, Bytes: 100}})
 	f.overQuota(err, want[0].Held, want[0].Uploads, 9)
 	for id := range map[string]bool{"a": true, "c": true} {
-		_, err := f.Store.RetireUpload(f.Context(), id, "")
+		_, err := f.Store.RetireUpload(f.Context(), id)
 		f.Must(err)
 	}
 	if got := use("nobody"); len(got) != 1 || got[0].Held != 0 {
@@ -302,7 +302,7 @@ func quotaListed(f *fixture) {
 	if got := ids("nobody"); len(got) != 0 {
 		f.Errorf("listed %v of nobody", got)
 	}
-	_, err := f.Store.RetireUpload(f.Context(), "u0001", "")
+	_, err := f.Store.RetireUpload(f.Context(), "u0001")
 	f.Must(err)
 	if got := ids(""); len(got) != many-1 {
 		f.Errorf("listed %d uploads, want %d: one was retired", len(got), many-1)
@@ -319,7 +319,7 @@ func quotaListed(f *fixture) {
 	begun, err := f.limited("big", 5, nil)
 	f.Must(err)
 	f.Must(f.Store.FinishUpload(f.Context(), registry.Upload{ID: begun.ID, SizeBytes: 5}))
-	_, err = f.Store.RetireUpload(f.Context(), begun.ID, "")
+	_, err = f.Store.RetireUpload(f.Context(), begun.ID)
 	f.Must(err)
 	for range 2 {
 		f.dropped(registry.DroppedUpload{ID: begun.ID, Over: true})

@@ -19,12 +19,12 @@ func (s scoped) UploadByID(ctx context.Context, id string) (registry.Upload, err
 	return u, err
 }
 
-// RetireUpload implements registry.Uploads. No depositor's operation asks for it.
-func (s scoped) RetireUpload(ctx context.Context, uploadID, itself string) (bool, error) {
+// RetireUpload implements registry.Receiving. No depositor's operation asks for it.
+func (s scoped) RetireUpload(ctx context.Context, uploadID string) (bool, error) {
 	if s.sight(ctx).limited() {
 		return false, absent("upload", uploadID)
 	}
-	return s.all.RetireUpload(ctx, uploadID, itself)
+	return s.all.RetireUpload(ctx, uploadID)
 }
 
 // BatchesOf implements registry.Uploads.

@@ -218,7 +218,7 @@ func (s *Service) giveUp(ctx context.Context, id string) error {
 // removeRetired removes an upload that has ended, unless a batch needs it after all. That it goes is decided first, so that nobody submits it
 // any more and a kill leaves the rest to the sweep.
 func (s *Service) removeRetired(ctx context.Context, id string) error {
-	if retired, err := s.All.RetireUpload(ctx, id, ""); err != nil || !retired {
+	if retired, err := s.All.RetireUpload(ctx, id); err != nil || !retired {
 		return err
 	}
 	if err := s.removeBytes(ctx, id); err != nil {
