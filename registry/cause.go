@@ -3,7 +3,6 @@ package registry
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -51,10 +50,11 @@ func (c Cause) Fingerprint() string {
 		parts[4] = ""
 	}
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
-	return hex.EncodeToString(sum[:fingerprintLen/2])
+	return hex.EncodeToString(sum[:FingerprintLen/2])
 }
 
-const fingerprintLen = 16
+// FingerprintLen is how many hexadecimal digits a fingerprint has.
+const FingerprintLen = 16
 
 // FailureGroup is the failed items of a query that have one cause.
 type FailureGroup struct {
@@ -84,9 +84,7 @@ func (g FailureGroup) Requeue(q Query) (match Query, ok bool) {
 		return Query{}, false
 	}
 	match.Terms = append(append(match.Terms, q.Terms...), Term{Field: "cause", Value: g.Fingerprint})
-	// What was written out and is too long would not be read again.
-	_, err := ParseQuery(match.String())
-	return match, err == nil
+	return match, len(match.Terms) <= MaxQueryTerms && len(match.String()) <= MaxQueryBytes // longer ones are not read again
 }
 
 // Title is the cause in one line: what happened and where, or its text.
@@ -98,14 +96,6 @@ func (c Cause) Title() string {
 		return c.Code + ": " + c.Text
 	}
 	return c.Text
-}
-
-func causeFingerprint(value string) (string, *valueError) {
-	lower := strings.ToLower(value)
-	if _, err := hex.DecodeString(lower); err != nil || len(lower) != fingerprintLen {
-		return "", &valueError{problem: fmt.Sprintf("%q is no cause; it must be the %d digits that item failures shows", value, fingerprintLen)}
-	}
-	return lower, nil
 }
 
 // causeWord is a code or host as it is kept: one word, or none.

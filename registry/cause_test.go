@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/query"
 )
 
 // TestCauseText has notes as the workers write them.
@@ -128,7 +129,7 @@ func TestCauseOf_Words(t *testing.T) {
 }
 
 func TestFailureGroup_Requeue(t *testing.T) {
-	q, err := registry.ParseQuery("batch:ID class:system")
+	q, err := query.Parse("batch:ID class:system")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +151,7 @@ func TestFailureGroup_Requeue(t *testing.T) {
 		t.Error("a query that cannot be read is offered")
 	}
 	for _, bad := range []string{"cause:12", "cause:zzzzzzzzzzzzzzzz", "cause:" + print + "00"} {
-		if _, err := registry.ParseQuery(bad); err == nil {
+		if _, err := query.Parse(bad); err == nil {
 			t.Errorf("%s is read", bad)
 		}
 	}

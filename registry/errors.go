@@ -158,3 +158,9 @@ func (e *NoSpaceError) Error() string {
 	return fmt.Sprintf("needs %s; volume %s is %.0f %% used (%s of %s), %s reserved, and may be filled to %.0f %%",
 		SizeText(e.Need), e.Volume, used, SizeText(e.Used), SizeText(e.Total), SizeText(e.Reserved), e.ThresholdFactor*100)
 }
+
+// CodeUnfitProfile is what happened where the profile of an item's collection, which the item keeps, cannot be gone by.
+const CodeUnfitProfile = "profile-unfit"
+
+// CodeAbandoned is what happened to a job whose announced version was abandoned: see [Abandonment].
+const CodeAbandoned = "abandoned"

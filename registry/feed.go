@@ -1,6 +1,12 @@
 package registry
 
-import "context"
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // Feeds is what happened to all items, in the order in which it did.
 type Feeds interface {
@@ -74,3 +80,197 @@ const (
 	EventCredentialSet     = "credential-set"
 	EventCredentialRemoved = "credential-removed"
 )
+
+// FeedFilter takes events of the feed. Empty fields do not restrict: an empty filter takes all, those about tokens, holds and
+// refusals among them.
+type FeedFilter struct {
+	Types       []string `json:"types,omitempty"`       // only events of these types
+	Collections []string `json:"collections,omitempty"` // only events of items in these collections
+	// Actions and States take transitions only, of items of these actions, and to these states.
+	Actions []Action `json:"actions,omitempty"`
+	States  []State  `json:"states,omitempty"`
+}
+
+// Check returns ErrInvalid, with the reason, for a filter that takes nothing as far as that can be known: what workers tell has
+// types of their own, and collections come later.
+func (f FeedFilter) Check() error {
+	if len(f.Types)+len(f.Collections) > mostFilterWords {
+		return fmt.Errorf("%w: a filter has at most %d types and collections", ErrInvalid, mostFilterWords)
+	}
+	for _, t := range f.Types {
+		if err := checkWord("an event's type", t); err != nil {
+			return err
+		}
+		// Not every type can be known, but no event is called like a state.
+		if slices.ContainsFunc(States(), func(s State) bool { return s.Equal(t) }) && t != string(ActPrepare) {
+			return fmt.Errorf("%w: %q is a state, not a type of event; ask for it as a state", ErrInvalid, t)
+		}
+	}
+	for _, c := range f.Collections {
+		if c == "" || len(c) > mostTarget {
+			return fmt.Errorf("%w: no collection is called so", ErrInvalid)
+		}
+	}
+	for _, a := range f.Actions {
+		if _, ok := RouteOf(a); !ok {
+			return fmt.Errorf("%w: there is no action %q", ErrInvalid, a)
+		}
+	}
+	for _, s := range f.States {
+		if !slices.ContainsFunc(States(), func(known State) bool { return known.Equal(string(s)) }) {
+			return fmt.Errorf("%w: there is no state %q", ErrInvalid, s)
+		}
+		switch {
+		case StateHeld.Equal(string(s)):
+			return fmt.Errorf("%w: no event tells that an item is held; take the types hold and release-hold", ErrInvalid)
+		case StateUpdateReport.Equal(string(s)):
+			return fmt.Errorf("%w: no event tells that a report is an update; take the state %s, or the type %s", ErrInvalid, StateReporting, ActUpdateReport)
+		}
+	}
+	return f.checkTransitions()
+}
+
+// checkTransitions refuses types, actions and states of which each may be taken, but not together.
+func (f FeedFilter) checkTransitions() error {
+	if len(f.Actions)+len(f.States) == 0 {
+		return nil
+	}
+	if len(f.Types) > 0 && !slices.ContainsFunc(f.Types, func(t string) bool { return slices.Contains(acts, Act(t)) }) {
+		return fmt.Errorf("%w: actions and states take transitions only, and none of the types (%s) is one; leave out the types, or actions and states",
+			ErrInvalid, strings.Join(f.Types, ", "))
+	}
+	if !slices.ContainsFunc(outcomes, func(o outcome) bool { return f.takesTransition(string(o.act), o.action, o.state) }) {
+		return fmt.Errorf("%w: no transition is one of such a type (%s), of an item of such an action (%s), and leads to such a state (%s)",
+			ErrInvalid, wordsOf(f.Types), wordsOf(f.Actions), wordsOf(f.States))
+	}
+	return nil
+}
+
+// wordsOf lists words of a filter for people.
+func wordsOf[T ~string](words []T) string {
+	if len(words) == 0 {
+		return "any"
+	}
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = string(w)
+	}
+	return strings.Join(out, ", ")
+}
+
+// takesTransition says whether the filter takes a transition, of whatever collection.
+func (f FeedFilter) takesTransition(kind string, a Action, to State) bool {
+	return (len(f.Types) == 0 || slices.Contains(f.Types, kind)) && (len(f.Actions) == 0 || slices.Contains(f.Actions, a)) &&
+		(len(f.States) == 0 || slices.ContainsFunc(f.States, func(s State) bool { return s.Equal(string(to)) }))
+}
+
+// Query is what the feed is asked for; what it lists has to be shown to Takes, too.
+func (f FeedFilter) Query(after int64, limit int) FeedQuery {
+	q := FeedQuery{After: after, Types: f.Types, Limit: limit}
+	if len(f.Collections) > 0 {
+		q.Within = f.Collections
+	}
+	return q
+}
+
+// Takes says whether the filter takes an event.
+func (f FeedFilter) Takes(e Event) bool {
+	if len(f.Collections) > 0 && !slices.Contains(f.Collections, e.Collection) {
+		return false
+	}
+	if len(f.Actions)+len(f.States) == 0 {
+		return len(f.Types) == 0 || slices.Contains(f.Types, e.Type)
+	}
+	p, ok := e.Position()
+	return ok && f.takesTransition(e.Type, p.Action, StateOf(p))
+}
+
+// Position is where an item came to by the transition that the event is, as far as that tells: nothing of holds, of how often
+// a batch was reported, or of a batch's open jobs, which are taken to be some while it waits. ok is false for an event that
+// is no transition.
+func (e Event) Position() (p Position, ok bool) {
+	var to struct {
+		Stage  Stage  `json:"stage"`
+		Status Status `json:"status"`
+	}
+	if !slices.Contains(acts, Act(e.Type)) || json.Unmarshal(e.Data, &to) != nil || !slices.Contains(Statuses(), to.Status) {
+		return p, false
+	}
+	action, ok := ActionOf(to.Stage)
+	if !ok {
+		return p, false
+	}
+	return positionAfter(Act(e.Type), action, to.Stage, to.Status), true
+}
+
+// positionAfter is where an act alone tells that an item came to.
+func positionAfter(act Act, action Action, stage Stage, status Status) Position {
+	p := Position{Action: action, Stage: stage, Status: status, Attempt: 1}
+	if act == ActSubmit || act == ActSeal {
+		p.Attempt = 0
+	}
+	if stage == Report {
+		p.Open = 1
+	}
+	return p
+}
+
+// acts are those that change an item's position. The events of others may tell where it stays.
+var acts = func() (all []Act) {
+	for _, t := range transitions {
+		if t.To != "" && t.To != t.From && !slices.Contains(all, t.Act) {
+			all = append(all, t.Act)
+		}
+	}
+	return all
+}()
+
+// outcome is what an act on an item may lead to, as its event tells it.
+type outcome struct {
+	act    Act
+	action Action
+	state  State
+}
+
+// outcomes are all that the state machine has.
+var outcomes = func() (all []outcome) {
+	for _, t := range transitions {
+		if t.To == "" || !slices.Contains(acts, t.Act) {
+			continue
+		}
+		for _, r := range routes {
+			if t.Actions != nil && !slices.Contains(t.Actions, r.Action) {
+				continue
+			}
+			for _, stage := range t.leadsTo(r) {
+				o := outcome{t.Act, r.Action, StateOf(positionAfter(t.Act, r.Action, stage, t.To))}
+				if !slices.Contains(all, o) {
+					all = append(all, o)
+				}
+			}
+		}
+	}
+	return all
+}()
+
+// leadsTo returns the stages of a route in which an item may stand after the transition.
+func (t Transition) leadsTo(r Route) (out []Stage) {
+	for i, step := range r.Steps {
+		switch {
+		case t.Stages != nil && !slices.Contains(t.Stages, step.Stage):
+		case t.From == "" || t.From == Prepare: // nothing has moved it yet
+			if i == 0 {
+				out = append(out, step.Stage)
+			}
+		case t.Move == Next:
+			for _, later := range r.Steps[i+1:] {
+				out = append(out, later.Stage)
+			}
+		case t.Move == Back:
+			out = append(out, r.UpTo(step.Stage)...)
+		default:
+			out = append(out, step.Stage)
+		}
+	}
+	return out
+}

@@ -233,3 +233,11 @@ func (it WorkItem) Heading() string {
 	}
 	return it.ID
 }
+
+// Own says that all that an item of an action takes in by what its spec names lies here already, as an upload. The files that an
+// uploaded object manifest lists do not; the manifest of a batch is all that the batch itself takes in. What is found in a
+// payload, as a bag's fetch.txt is, is not known before it is read.
+func (s Spec) Own(a Action) bool {
+	_, uploaded := UploadID(s.URL)
+	return uploaded && (a != Ingest || s.Type != ObjectManifest)
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/interim"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/remedy"
 )
 
 // watchedInterim tells when an attempt has noted something under a key.
@@ -71,7 +72,7 @@ func TestR03_HandOverInsideAFile(t *testing.T) {
 	}
 	attempts, err := r.registry.Attempts(t.Context(), job)
 	must(t, err)
-	if got, want := registry.ResumePoint(r.item(job), attempts), "16 of 32 MiB transferred; a restart continues here"; got != want {
+	if got, want := remedy.ResumePoint(r.item(job), attempts), "16 of 32 MiB transferred; a restart continues here"; got != want {
 		t.Errorf("people are told %q, want %q", got, want)
 	}
 	o := r.complete(job)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/remedy"
 	"github.com/holdfast/holdfast/storage"
 )
 
@@ -121,7 +122,7 @@ func TestR04_ProcessGoesOnFileByFile(t *testing.T) {
 			}
 			attempts, err := r.registry.Attempts(t.Context(), id)
 			must(t, err)
-			if got := registry.ResumePoint(r.item(id), attempts); !strings.HasPrefix(got, c.told) {
+			if got := remedy.ResumePoint(r.item(id), attempts); !strings.HasPrefix(got, c.told) {
 				t.Errorf("people are told %q, want %q...", got, c.told)
 			}
 			// Those beside the one that was interrupted may have gone on a little.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/holdfast/holdfast/cmd/holdfast/cli/clitest"
 	"github.com/holdfast/holdfast/cmd/holdfast/exit"
-	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/query"
 )
 
 // The words of a list and its flags reach the service as one query.
@@ -43,7 +43,7 @@ func TestList_Query(t *testing.T) {
 		t.Errorf("a bad query was sent: %q", asked)
 	}
 	help := holdfast(t, "item", "list", "--help").Wants(t, exit.OK).Out
-	for _, f := range registry.QueryFields() {
+	for _, f := range query.Fields() {
 		if !strings.Contains(help, f.Name+":"+f.Example) || !strings.Contains(help, f.Means) {
 			t.Errorf("the help does not explain %s:\n%s", f.Name, help)
 		}

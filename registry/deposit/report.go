@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/bounds"
+	"github.com/holdfast/holdfast/registry/remedy"
 	"github.com/holdfast/holdfast/registry/sqldb"
 	"github.com/holdfast/holdfast/registry/work"
 )
@@ -88,10 +89,10 @@ func (s *Deposits) ReportJobs(ctx context.Context, q registry.ReportQuery) (out 
 
 func scanReportJob(row sqldb.Scanner) (registry.JobResult, error) {
 	it := registry.WorkItem{Action: registry.Ingest}
-	var state, spec, cause, code, remedy string
+	var state, spec, cause, code, known string
 	var change registry.JobChange
 	var preserved bool
-	err := row.Scan(&it.Line, &it.Row, &it.ID, &it.Name, &it.Status, &it.Stage, &state, &spec, &it.Note, &it.ErrorClass, &cause, &code, &remedy, &change, &preserved)
+	err := row.Scan(&it.Line, &it.Row, &it.ID, &it.Name, &it.Status, &it.Stage, &state, &spec, &it.Note, &it.ErrorClass, &cause, &code, &known, &change, &preserved)
 	if err != nil {
 		return registry.JobResult{}, err
 	}
@@ -107,7 +108,7 @@ func scanReportJob(row sqldb.Scanner) (registry.JobResult, error) {
 		return registry.JobResult{}, fmt.Errorf("decode results of item %s: %w", it.ID, err)
 	}
 	j, err := registry.JobResultOf(it)
-	j.Code, j.Cause, j.Fix, j.Change = code, cause, registry.FixOf(it, code, remedy).Text, change
+	j.Code, j.Cause, j.Fix, j.Change = code, cause, remedy.Of(it, code, known).Text, change
 	return j, err
 }
 

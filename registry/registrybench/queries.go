@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/query"
 )
 
 // Lists is what is asked for lists, counts and glances.
@@ -50,7 +51,7 @@ func listed() []string {
 // one query are apart from each other, so that each comes after all others.
 func Queries(ctx context.Context, s Lists, runs int) ([]Figure, error) {
 	return measureAll(ctx, listed(), runs, func(ctx context.Context, text string) (int, error) {
-		q, err := registry.ParseQuery(text)
+		q, err := query.Parse(text)
 		if err != nil {
 			return 0, err
 		}
@@ -64,7 +65,7 @@ func Pages(ctx context.Context, s Lists, runs int) ([]Figure, error) {
 	after := map[string]string{}
 	texts := []string{"", "state:failed", "collection:collection_00", "thesis", "error:timeout"}
 	for _, text := range texts {
-		q, err := registry.ParseQuery(text)
+		q, err := query.Parse(text)
 		if err != nil {
 			return nil, err
 		}
@@ -77,7 +78,7 @@ func Pages(ctx context.Context, s Lists, runs int) ([]Figure, error) {
 		}
 	}
 	return measureAll(ctx, texts, runs, func(ctx context.Context, text string) (int, error) {
-		q, err := registry.ParseQuery(text)
+		q, err := query.Parse(text)
 		if err != nil {
 			return 0, err
 		}
@@ -90,7 +91,7 @@ func Pages(ctx context.Context, s Lists, runs int) ([]Figure, error) {
 func Counts(ctx context.Context, s Lists, runs int) ([]Figure, error) {
 	texts := []string{"", "state:failed", "collection:collection_23", "state:failed error:timeout", "state:pending,held", "thesis"}
 	return measureAll(ctx, texts, runs, func(ctx context.Context, text string) (int, error) {
-		q, err := registry.ParseQuery(text)
+		q, err := query.Parse(text)
 		if err != nil {
 			return 0, err
 		}
@@ -118,7 +119,7 @@ func Failures(ctx context.Context, s Lists, runs int) ([]Figure, error) {
 		texts = append(texts, "batch:"+it.ParentID, "cause:"+g.Fingerprint)
 	}
 	return measureAll(ctx, texts, runs, func(ctx context.Context, text string) (int, error) {
-		q, err := registry.ParseQuery(text)
+		q, err := query.Parse(text)
 		if err != nil {
 			return 0, err
 		}
@@ -131,7 +132,7 @@ func Failures(ctx context.Context, s Lists, runs int) ([]Figure, error) {
 func Glances(ctx context.Context, s Lists, runs int) ([]Figure, error) {
 	ids := map[string]string{}
 	for _, text := range []string{"state:pending stage:estimate", "stage:download status:pending"} {
-		q, err := registry.ParseQuery(text)
+		q, err := query.Parse(text)
 		if err != nil {
 			return nil, err
 		}

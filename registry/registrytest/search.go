@@ -1,6 +1,9 @@
 package registrytest
 
-import "github.com/holdfast/holdfast/registry"
+import (
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/query"
+)
 
 // Failures are the groups of what a query selects.
 func (f *Fixture) Failures(text string) []registry.FailureGroup {
@@ -16,7 +19,7 @@ func (f *Fixture) Failures(text string) []registry.FailureGroup {
 // Parsed is a query that must be right.
 func (f *Fixture) Parsed(text string) registry.Query {
 	f.Helper()
-	q, err := registry.ParseQuery(text)
+	q, err := query.Parse(text)
 	f.Must(err)
 	return q
 }

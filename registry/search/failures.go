@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/bounds"
+	"github.com/holdfast/holdfast/registry/remedy"
 	"github.com/holdfast/holdfast/registry/sqldb"
 	"github.com/holdfast/holdfast/registry/work"
 )
@@ -36,15 +37,15 @@ func scanFailures(row sqldb.Scanner) (g registry.FailureGroup, err error) {
 	var first, last int64
 	var stage registry.Stage
 	var class registry.ErrorClass
-	var code, host, remedy string
+	var code, host, known string
 	var spec string
 	it := registry.WorkItem{Status: registry.Failed}
-	if err := row.Scan(&g.Fingerprint, &g.Count, &first, &last, &g.ItemID, &it.Action, &stage, &class, &code, &host, &g.Note, &it.Attempt, &spec, &remedy); err != nil {
+	if err := row.Scan(&g.Fingerprint, &g.Count, &first, &last, &g.ItemID, &it.Action, &stage, &class, &code, &host, &g.Note, &it.Attempt, &spec, &known); err != nil {
 		return g, err
 	}
 	g.First, g.Last = sqldb.FromMicros(first), sqldb.FromMicros(last)
 	it.Stage, it.ErrorClass, it.Spec = stage, class, json.RawMessage(spec)
-	fix := registry.FixOf(it, code, remedy)
+	fix := remedy.Of(it, code, known)
 	g.Cause, g.Act, g.Useless, g.From = registry.CauseOf(stage, class, code, host, g.Note), fix.Text, !fix.Requeue, fix.From
 	return g, nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/query"
 	"github.com/holdfast/holdfast/registry/sqldb"
 	"github.com/holdfast/holdfast/registry/work"
 )
@@ -57,7 +58,7 @@ func addTerms(w *sqldb.Where, q registry.Query, dialect string, now int64) error
 
 // termCond is the condition of a term, in brackets and never NULL, so that it can be turned round.
 func termCond(w *sqldb.Where, t registry.Term, dialect string, now int64) (string, error) {
-	values := t.Values()
+	values := query.Values(t)
 	switch t.Field {
 	case "":
 		return textCond(w, dialect, t.Value), nil
@@ -103,13 +104,13 @@ func termCond(w *sqldb.Where, t registry.Term, dialect string, now int64) (strin
 		return "(NOT " + work.Delayed + ")", nil
 	case "priority", "retries":
 		column := map[string]string{"priority": "i.priority", "retries": "i.retry_count"}[t.Field]
-		op, n, err := registry.CompareNumber(t.Value)
+		op, n, err := query.CompareNumber(t.Value)
 		if err != nil {
 			return "", err
 		}
 		return w.Bind("("+column+" "+op+" ?)", n), nil
 	case "older", "newer":
-		d, err := registry.Age(t.Value)
+		d, err := query.Age(t.Value)
 		if err != nil {
 			return "", err
 		}
@@ -139,7 +140,7 @@ func idCond(w *sqldb.Where, id string) string { return startCond(w, "i.id", id) 
 // startCond is idCond for the ids in a column.
 func startCond(w *sqldb.Where, column, id string) string {
 	const whole = 36
-	if !registry.IDStart(id) {
+	if !query.IDStart(id) {
 		return w.Bind("("+column+" = ?)", id)
 	}
 	id = strings.ToLower(id)
@@ -161,7 +162,7 @@ func startsCond(w *sqldb.Where, column string, ids []string) string {
 // textCond finds text in the name or the note, or as the beginning of the id.
 func textCond(w *sqldb.Where, dialect, text string) string {
 	cond := "(" + likeCond(w, dialect, "i.name", text) + " OR " + likeCond(w, dialect, "i.note", text)
-	if registry.IDStart(text) {
+	if query.IDStart(text) {
 		cond += " OR " + idCond(w, text)
 	}
 	return cond + ")"

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/query"
 	"github.com/holdfast/holdfast/registry/sqldb"
 	"github.com/holdfast/holdfast/registry/work"
 )
@@ -69,7 +70,7 @@ func reachOf(q registry.ItemQuery) reach {
 }
 
 func (r *reach) term(t registry.Term) {
-	values := t.Values()
+	values := query.Values(t)
 	switch t.Field {
 	case "state":
 		r.keep(func(p work.Place) bool { return len(work.BitsOf(p, values)) > 0 })
@@ -107,7 +108,7 @@ func (r *reach) term(t registry.Term) {
 	case "error":
 		r.noted = true // an empty text is not asked for
 	case "retries":
-		op, n, err := registry.CompareNumber(t.Value)
+		op, n, err := query.CompareNumber(t.Value)
 		r.requeued = r.requeued || err == nil && (op == ">" && n >= 0 || (op == ">=" || op == "=") && n > 0)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/outbound"
+	"github.com/holdfast/holdfast/registry/query"
 	"github.com/holdfast/holdfast/registry/sqldb"
 	"github.com/holdfast/holdfast/registry/work"
 )
@@ -90,7 +91,7 @@ func (s *search) read(q registry.ItemQuery) {
 		if indexed(text) {
 			s.terms = append(s.terms, textTerm{column, text})
 		}
-		if column == "" && registry.IDStart(text) {
+		if column == "" && query.IDStart(text) {
 			s.ids = append(s.ids, text)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/query"
 	"github.com/holdfast/holdfast/registry/sqlstore"
 )
 
@@ -136,7 +137,7 @@ func (e *everywhere) queries(t *testing.T) {
 func (e *everywhere) within(t *testing.T) {
 	for _, within := range [][]string{{}, {"b"}, {"nowhere"}, {"a", "b"}, {"nowhere", "a"}} {
 		for _, text := range []string{"", "state:failed", "thesis", "batch:" + e.items[len(e.items)-1].ID, "class:content", "collection:b", "id:" + e.items[3].ID} {
-			q, err := registry.ParseQuery(text)
+			q, err := query.Parse(text)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -195,7 +196,7 @@ func (e *everywhere) word(t *rapid.T) string {
 // check compares a query's pages and counts with what they should be.
 func (e *everywhere) check(t rapid.TB, text string) {
 	t.Helper()
-	q, err := registry.ParseQuery(text)
+	q, err := query.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,17 +269,17 @@ func difference(got, want []string) string {
 
 // matches reads a term, but for its minus sign.
 func (e *everywhere) matches(it registry.WorkItem, t registry.Term) bool {
-	has := func(value string) bool { return slices.Contains(t.Values(), value) }
+	has := func(value string) bool { return slices.Contains(query.Values(t), value) }
 	contains := func(text string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(t.Value)) }
 	switch t.Field {
 	case "":
-		return contains(it.Name) || contains(it.Note) || registry.IDStart(t.Value) && strings.HasPrefix(it.ID, t.Value)
+		return contains(it.Name) || contains(it.Note) || query.IDStart(t.Value) && strings.HasPrefix(it.ID, t.Value)
 	case "name":
 		return contains(it.Name)
 	case "error":
 		return contains(it.Note)
 	case "state":
-		return slices.ContainsFunc(t.Values(), it.State.Equal)
+		return slices.ContainsFunc(query.Values(t), it.State.Equal)
 	case "status":
 		return has(string(it.Status))
 	case "stage":
@@ -307,13 +308,13 @@ func (e *everywhere) matches(it registry.WorkItem, t registry.Term) bool {
 	case "retries":
 		return compared(int64(it.RetryCount), t.Value)
 	case "older", "newer":
-		d, _ := registry.Age(t.Value)
+		d, _ := query.Age(t.Value)
 		return it.CreatedAt.Before(e.clock.now().Add(-d)) == (t.Field == "older")
 	}
 	return false
 }
 
 func compared(n int64, value string) bool {
-	op, m, _ := registry.CompareNumber(value)
+	op, m, _ := query.CompareNumber(value)
 	return map[string]bool{"=": n == m, "<": n < m, "<=": n <= m, ">": n > m, ">=": n >= m}[op]
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/query"
 )
 
 // recorder is a driver that notes the queries that go through it.
@@ -181,7 +182,7 @@ func (l *life) readAll(t *testing.T) {
 		"id:" + l.batch, "id:" + l.batch[:9], "name:thesis", "error:timeout", "error:timeout state:failed", "class:content", "cause:0f0f0f0f0f0f0f0f", "cause:0f0f0f0f0f0f0f0f batch:" + l.batch, "by:a", "held:yes", "held:no",
 		"priority:<3", "retries:>0", "older:1h", "newer:1h", "older:1h state:failed", "thesis letters", l.batch, "x",
 	} {
-		match, err := registry.ParseQuery(text)
+		match, err := query.Parse(text)
 		must(match, err)
 		must(l.s.Items(ctx, registry.ItemQuery{Match: match}))
 		must(l.s.Items(ctx, registry.ItemQuery{Match: match, Within: []string{"c"}}))

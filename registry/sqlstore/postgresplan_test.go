@@ -11,12 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast/holdfast/registry/search"
-
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+	_ "github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/query"
 	"github.com/holdfast/holdfast/registry/registrybench"
+	"github.com/holdfast/holdfast/registry/search"
 )
 
 var (
@@ -137,7 +137,7 @@ func (l *life) readLists(t *testing.T) {
 		"name:nowhere", "error:timeout", "error:nowhere", "error:timeout state:completed", "error:timeout state:failed", "thesis", "nowhere", "thesis glaciers",
 		"manuscript collection:collection_00", "graph:g", "pd collection:collection_19", "x4 stage:download",
 	} {
-		match, err := registry.ParseQuery(text)
+		match, err := query.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,7 +159,7 @@ func (l *life) readLists(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"id:" + some.ID, "id:" + some.ID[:9], "batch:" + some.ParentID, "batch:" + some.ParentID + " state:failed", some.ID} {
-		match, err := registry.ParseQuery(text)
+		match, err := query.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}

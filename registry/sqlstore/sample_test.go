@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast/holdfast/registry/search"
-
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/query"
+	"github.com/holdfast/holdfast/registry/search"
 )
 
 // TestSample_SamePages: however few of the newest rows are looked at first, PostgreSQL's pages of a search have the same
@@ -49,7 +49,7 @@ func TestSample_SamePages(t *testing.T) {
 				want = append(want, it.ID)
 			}
 		}
-		match, err := registry.ParseQuery(tt.text)
+		match, err := query.Parse(tt.text)
 		if err != nil {
 			t.Fatal(err)
 		}

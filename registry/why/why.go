@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/remedy"
 	"github.com/holdfast/holdfast/registry/search"
 	"github.com/holdfast/holdfast/registry/sqldb"
 	"github.com/holdfast/holdfast/registry/work"
@@ -61,7 +62,7 @@ func (s *Reasons) whySettled(ctx context.Context, it registry.WorkItem, w *regis
 		return nil
 	}
 	w.Sentence = fmt.Sprintf("it failed at %s: %s", it.Stage, it.Note)
-	remedy, _, err := s.remedy(ctx, it)
+	known, _, err := s.remedy(ctx, it)
 	if err != nil {
 		return err
 	}
@@ -70,7 +71,7 @@ func (s *Reasons) whySettled(ctx context.Context, it registry.WorkItem, w *regis
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil // it was purged meanwhile
 	}
-	w.Act = registry.FixOf(it, code, remedy).Text
+	w.Act = remedy.Of(it, code, known).Text
 	if a, asked := it.Abandonment(); asked && a.Waits(s.db.Now()) {
 		w.Sentence += fmt.Sprintf("; that its version is abandoned was %s", a.Text())
 		w.Act = "another admin agrees that the version is abandoned, or requeues the item, which carries the version on"

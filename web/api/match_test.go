@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/query"
 	"github.com/holdfast/holdfast/web/wire"
 )
 
@@ -25,7 +26,7 @@ func TestItems_Query(t *testing.T) {
 		{"-notes state:processing,pending action:batch", []string{other}, []string{other}},
 		{"state:completed", nil, nil},
 	} {
-		q, err := registry.ParseQuery(tt.text)
+		q, err := query.Parse(tt.text)
 		must(t, err)
 		items, err := c.Items(t.Context(), registry.ItemQuery{Match: q})
 		must(t, err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/query"
 )
 
 // failuresShown is how many groups of failures a page shows, the largest.
@@ -131,7 +132,7 @@ func tooMuch(err error) error {
 // requeueQuery reads the query of the form: that of a group of failures, so that nothing else is requeued by an address that
 // somebody was sent.
 func requeueQuery(text string) (registry.Query, error) {
-	q, err := registry.ParseQuery(text)
+	q, err := query.Parse(text)
 	if err != nil {
 		return q, fmt.Errorf("%w: %w", errBadQuery, err)
 	}

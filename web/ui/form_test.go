@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/query"
 	"github.com/holdfast/holdfast/web/ui"
 )
 
@@ -240,7 +241,7 @@ func TestPages_Holds(t *testing.T) {
 func TestPages_Bulk(t *testing.T) {
 	s, _ := withClerk(t)
 	s.fill(t)
-	match, err := registry.ParseQuery("state:failed,completed")
+	match, err := query.Parse("state:failed,completed")
 	must(t, err)
 	bulk, err := s.store.Bulk(t.Context(), registry.BulkRequest{Match: match, Act: registry.ActDelete, Reason: hostile, Actor: hostile, Confirmed: true})
 	must(t, err)

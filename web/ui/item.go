@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/remedy"
 	"github.com/holdfast/holdfast/source"
 )
 
@@ -141,7 +142,7 @@ func (p *pages) item(r *http.Request) (page, error) {
 	if i.Attempts, err = p.registry.Attempts(ctx, it.ID); err != nil {
 		return page{}, err
 	}
-	i.Resume = registry.ResumePoint(it, i.Attempts)
+	i.Resume = remedy.ResumePoint(it, i.Attempts)
 	if i.Deliveries, err = p.registry.Deliveries(ctx, it.ID); err != nil {
 		return page{}, err
 	}

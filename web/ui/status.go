@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/query"
 )
 
 // countLimit bounds what is counted for a page: more is shown as "500+".
@@ -22,7 +23,7 @@ type statusPage struct {
 	Causes  failures
 	Query   string // what was searched for
 	Wrong   string // what cannot be read of it
-	Fields  []registry.QueryField
+	Fields  []query.Field
 	Batches []batchRow
 	Found   []registry.WorkItem
 	Next    string
@@ -44,8 +45,8 @@ type batchRow struct {
 func (p *pages) status(r *http.Request) (page, error) {
 	const shownRunning, shownFailed = 10, 10
 	ctx := r.Context()
-	s := statusPage{Query: r.URL.Query().Get("q"), Fields: registry.QueryFields()}
-	match, err := registry.ParseQuery(s.Query)
+	s := statusPage{Query: r.URL.Query().Get("q"), Fields: query.Fields()}
+	match, err := query.Parse(s.Query)
 	if err != nil {
 		// The page stands as it is: whoever wrote the query sees it again, with what is wrong.
 		s.Wrong = capital(err.Error()) + "."

@@ -62,10 +62,7 @@ func (w *Mails) failures(ctx context.Context, d *mail.Digest) error {
 
 // held are the batches that a hold covers, and the holds.
 func (w *Mails) held(ctx context.Context, d *mail.Digest) error {
-	match, err := registry.ParseQuery("state:held")
-	if err != nil {
-		return err
-	}
+	match := registry.Query{Terms: []registry.Term{{Field: "state", Value: "held"}}}
 	counts, err := w.Registry.CountItems(ctx, registry.ItemQuery{Action: registry.Batch, Match: match})
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast/holdfast/cmd/holdfast/item"
 	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/query"
 )
 
 func cleanupCommand(a *cli.App) *cobra.Command {
@@ -44,7 +45,7 @@ func cleanupCommand(a *cli.App) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "without ids: do not ask for confirmation")
 	cmd.Flags().Func("older", "without ids: all that ended longer ago than this `AGE`, such as 12h or 30d", func(text string) (err error) {
-		if older, err = registry.Age(strings.ToLower(text)); err != nil {
+		if older, err = query.Age(strings.ToLower(text)); err != nil {
 			return errors.New("it must be a whole number and s, m, h, d or w, such as 30d")
 		}
 		return nil

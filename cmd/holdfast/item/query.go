@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast/holdfast/cmd/holdfast/exit"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/query"
 )
 
 // Filter narrows a list: by words of the query language, and by flags for those who prefer them.
@@ -21,7 +22,7 @@ type Filter struct {
 func (f *Filter) flag(cmd *cobra.Command, name, field, help string) {
 	cmd.Flags().Func(name, help, func(value string) error {
 		t := registry.Term{Field: field, Value: value}
-		if _, err := registry.ParseQuery(t.String()); err != nil {
+		if _, err := query.Parse(t.String()); err != nil {
 			var wrong *registry.QueryError
 			if errors.As(err, &wrong) && len(wrong.Known) > 0 {
 				return fmt.Errorf("%s; known are %s", wrong.Problem, strings.Join(wrong.Known, ", "))
@@ -36,7 +37,7 @@ func (f *Filter) flag(cmd *cobra.Command, name, field, help string) {
 // Query reads the words of the command line together with the flags.
 func (f *Filter) Query(words []string) (registry.Query, error) {
 	flags := registry.Query{Terms: slices.Clone(f.terms)}
-	q, err := registry.ParseQuery(strings.TrimSpace(strings.Join(words, " ") + " " + flags.String()))
+	q, err := query.Parse(strings.TrimSpace(strings.Join(words, " ") + " " + flags.String()))
 	if err != nil {
 		return q, exit.Fix(exit.Usagef("%w", err), "see holdfast item list --help")
 	}
@@ -56,7 +57,7 @@ spaces together, commas separate values of which one must match.
 
 Fields:
 `)
-	for _, f := range registry.QueryFields() {
+	for _, f := range query.Fields() {
 		fmt.Fprintf(&b, "  %-22s %s\n", f.Name+":"+f.Example, f.Means)
 	}
 	return strings.TrimRight(b.String(), "\n")

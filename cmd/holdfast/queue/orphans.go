@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast/holdfast/cmd/holdfast/progress"
 	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/query"
 	"github.com/holdfast/holdfast/web/client"
 	"github.com/holdfast/holdfast/web/wire"
 )
@@ -36,7 +37,7 @@ func orphansCommand(a *cli.App) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.Func("older", "only what nobody wrote to, nor had a right to, for this `AGE`, at least 1h (default 7d)", func(text string) (err error) {
-		if older, err = registry.Age(strings.ToLower(text)); err != nil || older < registry.LeastOrphanAge {
+		if older, err = query.Age(strings.ToLower(text)); err != nil || older < registry.LeastOrphanAge {
 			return errors.New("it must be a whole number and h, d or w, such as 12h or 30d")
 		}
 		return nil

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/remedy"
 	"github.com/holdfast/holdfast/web/api/access"
 	"github.com/holdfast/holdfast/web/api/endpoint"
 	"github.com/holdfast/holdfast/web/api/lookup"
@@ -94,7 +95,7 @@ func (s *Service) item(ctx context.Context, in *lookup.ItemID) (*endpoint.Output
 	if err := redact.Item(&it); err != nil {
 		return nil, err
 	}
-	return &endpoint.Output[wire.Item]{Body: wire.Item{WorkItem: it, ResumePoint: registry.ResumePoint(it, attempts), Deliveries: deliveries}}, nil
+	return &endpoint.Output[wire.Item]{Body: wire.Item{WorkItem: it, ResumePoint: remedy.ResumePoint(it, attempts), Deliveries: deliveries}}, nil
 }
 
 type historyInput struct {

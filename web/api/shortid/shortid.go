@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/query"
 	"github.com/holdfast/holdfast/web/api/access"
 	"github.com/holdfast/holdfast/web/signin"
 	"github.com/holdfast/holdfast/web/wire"
@@ -94,7 +95,7 @@ func (c *Completer) Whole(ctx context.Context, kind, location, text string) (str
 
 // query completes the ids of batches in a query. One that cannot be read is left to whoever reads it.
 func (c *Completer) query(ctx context.Context, location, text string) (string, error) {
-	q, err := registry.ParseQuery(text)
+	q, err := query.Parse(text)
 	if err != nil {
 		return text, nil //nolint:nilerr // see above
 	}
@@ -103,7 +104,7 @@ func (c *Completer) query(ctx context.Context, location, text string) (string, e
 		if t.Field != "batch" {
 			continue
 		}
-		values := t.Values()
+		values := query.Values(t)
 		for n, v := range values {
 			if len(v) < leastID {
 				return text, wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid, "correct what the errors name", wire.Fault{
@@ -307,7 +308,7 @@ func (c *Completer) meant(ctx context.Context, kind, start string) ([]candidate,
 }
 
 // shortItem says that text may begin an item's id without being whole.
-func shortItem(start string) bool { return len(start) < wholeID && registry.IDStart(start) }
+func shortItem(start string) bool { return len(start) < wholeID && query.IDStart(start) }
 
 func (c *Completer) meantItems(ctx context.Context, action registry.Action, start string) (out []candidate, err error) {
 	if !shortItem(start) {

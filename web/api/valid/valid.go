@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast/holdfast/checkm"
 	"github.com/holdfast/holdfast/fixity"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/query"
 	"github.com/holdfast/holdfast/web/wire"
 )
 
@@ -121,7 +122,7 @@ func Mails(location string, addresses []string) (faults []wire.Fault) {
 
 // Query reads a query, and says what is wrong with it at a location of the request.
 func Query(location, text string) (registry.Query, []wire.Fault) {
-	q, err := registry.ParseQuery(text)
+	q, err := query.Parse(text)
 	var wrong *registry.QueryError
 	if errors.As(err, &wrong) {
 		return q, []wire.Fault{QueryFault(location, wrong)}

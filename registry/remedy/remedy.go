@@ -1,9 +1,13 @@
-package registry
+// Package remedy tells people what puts an item right that did not complete, and how much of its work a restart keeps. It
+// knows items and what failed with them; what waits, and for what, is package why's.
+package remedy
 
 import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/holdfast/holdfast/registry"
 )
 
 // Fix is what puts right that an item did not complete: what the producer corrects, or what an admin does.
@@ -11,52 +15,46 @@ type Fix struct {
 	Text string // "" for what needs nothing
 	// Requeue says that an admin's requeue is a part of it. Where it is not, a requeue would fail again, or be refused.
 	Requeue bool
-	From    Stage // where that begins; "": where the item failed
+	From    registry.Stage // where that begins; "": where the item failed
 }
 
-// CodeUnfitProfile is what happened where the profile of an item's collection, which the item keeps, cannot be gone by.
-const CodeUnfitProfile = "profile-unfit"
-
-// CodeAbandoned is what happened to a job whose announced version was abandoned: see [Abandonment].
-const CodeAbandoned = "abandoned"
-
-// FixOf says what puts an item right. It is the one place where that is said, for reports, mails, lists of failures, what they
+// Of says what puts an item right. It is the one place where that is said, for reports, mails, lists of failures, what they
 // offer, and the answer to why. code is what happened in one word and remedy what the worker knew; either may be "". Of the
 // item it needs action, stage, status, attempt, commitment, error class and spec.
-func FixOf(it WorkItem, code, remedy string) Fix {
+func Of(it registry.WorkItem, code, remedy string) Fix {
 	f := fixOf(it, code, remedy)
-	if f.Requeue && slices.Contains(AllowedActs(it.Position()), ActAbandon) {
+	if f.Requeue && slices.Contains(registry.AllowedActs(it.Position()), registry.ActAbandon) {
 		f.Text += "; where its version can never be completed, two admins abandon it"
 	}
 	return f
 }
 
-func fixOf(it WorkItem, code, remedy string) Fix {
+func fixOf(it registry.WorkItem, code, remedy string) Fix {
 	p := it.Position()
 	switch it.Status {
-	case Cancelled:
+	case registry.Cancelled:
 		return Fix{Text: "nothing, or an admin requeues it", Requeue: true}
-	case Deleted, Aborted:
-		if it.Commitment == Preserved {
+	case registry.Deleted, registry.Aborted:
+		if it.Commitment == registry.Preserved {
 			return Fix{Text: "nothing: its object is preserved"}
 		}
 		return Fix{Text: "nothing, or the producer submits it again"}
-	case Failed:
-	case Prepare, Pending, Running, Completed:
+	case registry.Failed:
+	case registry.Prepare, registry.Pending, registry.Running, registry.Completed:
 		return Fix{}
 	}
 	switch {
 	case p.Refused():
 		return Fix{Text: "the producer corrects the row and submits it alone, in a new batch"}
-	case code == CodeAbandoned:
+	case code == registry.CodeAbandoned:
 		return Fix{Text: "an admin requeues the item, which makes the version anew, or deletes it", Requeue: true}
-	case it.ErrorClass == ContentFault:
+	case it.ErrorClass == registry.ContentFault:
 		return contentFix(it, code)
-	case it.ErrorClass == JobsFault:
+	case it.ErrorClass == registry.JobsFault:
 		return Fix{Text: "requeue the failed jobs, then ask the batch for an updated report"}
-	case code == CodeUnfitProfile:
+	case code == registry.CodeUnfitProfile:
 		return Fix{Text: "an admin corrects the profile of the collection, then the producer submits this deposit alone"}
-	case it.Stage == Notify && remedy != "":
+	case it.Stage == registry.Notify && remedy != "":
 		text := remedy + ", or correct the callback of the collection, then requeue the item; or give the delivery up: the object is preserved"
 		return Fix{Text: text, Requeue: true}
 	case remedy != "":
@@ -68,9 +66,9 @@ func fixOf(it WorkItem, code, remedy string) Fix {
 // contentFix says what the producer corrects. What exactly is wrong, and where, is in the item's note. What is fetched from an
 // address needs no submission of its own when it has been mended there: that would make a second object of it, and all jobs of a
 // batch that did complete would be made once more, too. What was uploaded never changes, and can only be submitted anew.
-func contentFix(it WorkItem, code string) Fix {
+func contentFix(it registry.WorkItem, code string) Fix {
 	anew := "submits this deposit alone"
-	if it.Action == Batch {
+	if it.Action == registry.Batch {
 		anew = "submits it again"
 	}
 	what := "corrects the deposit"
@@ -104,26 +102,86 @@ func contentFix(it WorkItem, code string) Fix {
 }
 
 // fetched says that some of what the item takes in comes from addresses, where it may be mended.
-func fetched(it WorkItem) bool {
-	var spec Spec
+func fetched(it registry.WorkItem) bool {
+	var spec registry.Spec
 	if err := json.Unmarshal(it.Spec, &spec); err != nil {
 		return true // it is not known
 	}
 	return !spec.Own(it.Action)
 }
 
-// Own says that all that an item of an action takes in by what its spec names lies here already, as an upload. The files that an
-// uploaded object manifest lists do not; the manifest of a batch is all that the batch itself takes in. What is found in a
-// payload, as a bag's fetch.txt is, is not known before it is read.
-func (s Spec) Own(a Action) bool {
-	_, uploaded := UploadID(s.URL)
-	return uploaded && (a != Ingest || s.Type != ObjectManifest)
-}
-
 // fetchedAgain is the stage from which a requeued item fetches its files once more, "" when that is where it failed, or before.
-func fetchedAgain(it WorkItem) Stage {
-	if r, ok := RouteOf(it.Action); ok && r.index(Download) >= 0 && r.index(it.Stage) > r.index(Download) {
-		return Download
+func fetchedAgain(it registry.WorkItem) registry.Stage {
+	if r, ok := registry.RouteOf(it.Action); ok && it.Stage != registry.Download && slices.Contains(r.UpTo(it.Stage), registry.Download) {
+		return registry.Download
 	}
 	return ""
+}
+
+// ResumePoint tells people how much of an item's present step is done and kept, so that a restart continues there; "" where
+// nothing is. attempts are all of the item's, oldest first. What a restart finds may be a little less: a kill costs what
+// came after the last checkpoint.
+func ResumePoint(it registry.WorkItem, attempts []registry.Attempt) string {
+	if it.Status.Settled() && it.Status != registry.Failed && it.Status != registry.Cancelled {
+		return ""
+	}
+	var forgotten int64 // attempts up to this one have left nothing to go on with
+	if raw, ok := it.Results[registry.ResultRecheck]; ok {
+		_ = json.Unmarshal(raw, &forgotten) // which the Registry wrote
+	}
+	var furthest []registry.Progress
+	for i := len(attempts) - 1; i >= 0 && attempts[i].Stage == it.Stage && attempts[i].N > forgotten; i-- {
+		for _, p := range attempts[i].Progress {
+			furthest = keep(furthest, p)
+		}
+	}
+	var parts []string
+	for _, p := range furthest {
+		parts = append(parts, far(p, it))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return strings.Join(parts, ", ") + "; a restart continues here"
+}
+
+// keep adds a measure whose work is kept, unless an attempt came further: a worker that takes over counts up from nothing.
+func keep(furthest []registry.Progress, p registry.Progress) []registry.Progress {
+	if !p.Kept || p.Position <= 0 {
+		return furthest
+	}
+	for i, have := range furthest {
+		if have.Title == p.Title {
+			if have.Position < p.Position {
+				furthest[i] = p
+			}
+			return furthest
+		}
+	}
+	return append(furthest, p)
+}
+
+// far says how far a measure is: 48,211 of 70,002 files transferred; 1.2 of 1.9 TiB transferred. Where the measure does
+// not know how far it will go, the item may.
+func far(p registry.Progress, it registry.WorkItem) string {
+	text, what, end := registry.CountText, p.Title, p.End
+	if p.Unit == "bytes" {
+		text, what = registry.SizeText, strings.TrimPrefix(p.Title, "bytes ")
+	}
+	switch {
+	case end >= 0 || it.Stage != registry.Download:
+	case p.Unit == "bytes":
+		end = it.SizeBytes
+	default:
+		end = it.Files
+	}
+	at := text(p.Position)
+	if end >= p.Position {
+		of := text(end)
+		if number, unit, ok := strings.Cut(at, " "); ok && strings.HasSuffix(of, " "+unit) {
+			at = number
+		}
+		at += " of " + of
+	}
+	return at + " " + what
 }

@@ -1,4 +1,4 @@
-package registry_test
+package query_test
 
 import (
 	"errors"
@@ -8,9 +8,10 @@ import (
 	"testing"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/query"
 )
 
-func TestParseQuery(t *testing.T) {
+func TestParse(t *testing.T) {
 	type term = registry.Term
 	for _, tt := range []struct {
 		text  string
@@ -33,7 +34,7 @@ func TestParseQuery(t *testing.T) {
 		{"id:0199F3C2-7ABC", []term{{Field: "id", Value: "0199f3c2-7abc"}}, "id:0199f3c2-7abc"},
 		{text: "Ünïcode", terms: []term{{Value: "Ünïcode"}}},
 	} {
-		q, err := registry.ParseQuery(tt.text)
+		q, err := query.Parse(tt.text)
 		if err != nil || !reflect.DeepEqual(q.Terms, tt.terms) {
 			t.Errorf("%q: %+v (%v), want %+v", tt.text, q.Terms, err, tt.terms)
 			continue
@@ -48,7 +49,7 @@ func TestParseQuery(t *testing.T) {
 	}
 }
 
-func TestParseQuery_Faults(t *testing.T) {
+func TestParse_Faults(t *testing.T) {
 	for _, tt := range []struct {
 		text     string
 		position int
@@ -84,7 +85,7 @@ func TestParseQuery_Faults(t *testing.T) {
 		{strings.Repeat("x ", 51), 101, "x", "more than 50 words", ""},
 		{`name:x` + strings.Repeat(` "\\\\ "`, 3) + " y" + strings.Repeat("\"", 1980), 1, "", "at most 2000", ""},
 	} {
-		_, err := registry.ParseQuery(tt.text)
+		_, err := query.Parse(tt.text)
 		var e *registry.QueryError
 		if !errors.As(err, &e) {
 			t.Errorf("%q: %v, want a QueryError", tt.text, err)
@@ -101,8 +102,8 @@ func TestParseQuery_Faults(t *testing.T) {
 
 // The examples of the fields are what people copy from the help.
 func TestQueryFields(t *testing.T) {
-	for _, f := range registry.QueryFields() {
-		if _, err := registry.ParseQuery(f.Name + ":" + f.Example); err != nil && f.Example != "ID" {
+	for _, f := range query.Fields() {
+		if _, err := query.Parse(f.Name + ":" + f.Example); err != nil && f.Example != "ID" {
 			t.Errorf("%s: %v", f.Name, err)
 		}
 		if f.Means == "" {
@@ -112,14 +113,14 @@ func TestQueryFields(t *testing.T) {
 }
 
 // Whatever is read is told in words that are read the same.
-func FuzzParseQuery(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"", "state:failed,held -stage:download", `name:"a \"b\" \\" older:2h`, "ark:/1/2 -- -: : :: a:b", `"\`, `-"" x`, "priority:<=-5 id:0199f3c2", "\u2003é:x\u00a0y", `"a"b c`, "held:YES by:,",
 	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		q, err := registry.ParseQuery(text)
+		q, err := query.Parse(text)
 		if err != nil {
 			var e *registry.QueryError
 			if !errors.As(err, &e) || e.Position < 1 || e.Problem == "" {
@@ -127,7 +128,7 @@ func FuzzParseQuery(f *testing.F) {
 			}
 			return
 		}
-		again, err := registry.ParseQuery(q.String())
+		again, err := query.Parse(q.String())
 		if err != nil || !reflect.DeepEqual(again, q) {
 			t.Fatalf("%q: told as %q and read as %+v (%v), want %+v", text, q, again, err, q)
 		}

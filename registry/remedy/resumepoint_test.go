@@ -1,10 +1,11 @@
-package registry_test
+package remedy_test
 
 import (
 	"encoding/json"
 	"testing"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/remedy"
 )
 
 func TestResumePoint(t *testing.T) {
@@ -55,7 +56,7 @@ func TestResumePoint(t *testing.T) {
 			"",
 		},
 	} {
-		if got := registry.ResumePoint(c.item, c.attempts); got != c.want {
+		if got := remedy.ResumePoint(c.item, c.attempts); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

@@ -46,3 +46,35 @@ func sizeTexts(a, b int64) (string, string) {
 	}
 	return SizeText(a), SizeText(b)
 }
+
+// Nearest returns the name that differs least from a word, "" when none is near.
+func Nearest(word string, names []string) string {
+	best, least := "", 3
+	for _, n := range names {
+		if d := distance(word, n); d < least && d < len(n) {
+			best, least = n, d
+		}
+	}
+	return best
+}
+
+// distance counts the letters that must be added, left out or replaced to make one word of another (Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := before
+			if a[i] != b[j] {
+				cost++
+			}
+			before = row[j+1]
+			row[j+1] = min(cost, row[j]+1, before+1)
+		}
+	}
+	return row[len(b)]
+}

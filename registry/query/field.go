@@ -1,26 +1,29 @@
-package registry
+package query
 
 import (
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/holdfast/holdfast/registry"
 )
 
-// QueryField describes a field of the query language, for help texts.
-type QueryField struct {
+// Field describes a field of the query language, for help texts.
+type Field struct {
 	Name    string
 	Example string // of a value
 	Means   string
 }
 
-// QueryFields returns every field of the query language, in the order in which people want to read of them.
-func QueryFields() []QueryField {
-	fields := queryFields()
-	out := make([]QueryField, len(fields))
+// Fields returns every field of the query language, in the order in which people want to read of them.
+func Fields() []Field {
+	fields := allFields()
+	out := make([]Field, len(fields))
 	for i, f := range fields {
-		out[i] = QueryField{Name: f.name, Example: f.example, Means: f.means}
+		out[i] = Field{Name: f.name, Example: f.example, Means: f.means}
 	}
 	return out
 }
@@ -38,11 +41,11 @@ type valueError struct {
 	known   []string
 }
 
-func queryFields() []field {
+func allFields() []field {
 	return []field{
 		{"state", "failed,held", "the state that people see", true, oneOfNames("state", stateNames())},
-		{"status", "pending", "what is happening to it at its stage", true, oneOfNames("status", texts(Statuses()))},
-		{"stage", "download", "where on its route it stands", true, oneOfNames("stage", texts(Stages()))},
+		{"status", "pending", "what is happening to it at its stage", true, oneOfNames("status", texts(registry.Statuses()))},
+		{"stage", "download", "where on its route it stands", true, oneOfNames("stage", texts(registry.Stages()))},
 		{"action", "batch", "what is to be done: ingest is a job", true, oneOfNames("action", actionNames())},
 		{"collection", "demo", "the collection's mnemonic", true, asGiven},
 		{"batch", "ID", "the jobs of a batch, by its id or the first 8 characters of it or more, in the order of its rows", true, asGiven},
@@ -50,7 +53,7 @@ func queryFields() []field {
 		{"id", "0199f3c2", "an id, or its first 8 characters or more", true, idStart},
 		{"name", "thesis", "part of the name", false, asGiven},
 		{"error", "timeout", "part of the note that says what went wrong", false, asGiven},
-		{"class", "content", "whose fault the failure is", true, oneOfNames("class", texts([]ErrorClass{ContentFault, SystemFault, JobsFault}))},
+		{"class", "content", "whose fault the failure is", true, oneOfNames("class", texts([]registry.ErrorClass{registry.ContentFault, registry.SystemFault, registry.JobsFault}))},
 		{"cause", "9f86d081884c7d65", "failed for this cause, as item failures shows it", true, causeFingerprint},
 		{"by", "alice", "who submitted it", true, asGiven},
 		{"held", "yes", "whether a hold keeps it from starting", false, oneOfNames("held", []string{"yes", "no"})},
@@ -62,9 +65,9 @@ func queryFields() []field {
 	}
 }
 
-// queryField returns a field by its name in any case.
-func queryField(name string) (field, bool) {
-	fields := queryFields()
+// fieldNamed returns a field by its name in any case.
+func fieldNamed(name string) (field, bool) {
+	fields := allFields()
 	i := slices.IndexFunc(fields, func(f field) bool { return strings.EqualFold(f.name, name) })
 	if i < 0 {
 		return field{}, false
@@ -100,7 +103,7 @@ func texts[T ~string](names []T) []string {
 }
 
 func stateNames() []string {
-	states := States()
+	states := registry.States()
 	out := make([]string, len(states))
 	for i, s := range states {
 		out[i] = strings.ToLower(string(s))
@@ -110,7 +113,7 @@ func stateNames() []string {
 
 func actionNames() []string {
 	var out []string
-	for _, r := range Routes() {
+	for _, r := range registry.Routes() {
 		out = append(out, string(r.Action))
 	}
 	return out
@@ -125,7 +128,7 @@ func oneOfNames(what string, names []string) func(string) (string, *valueError) 
 			return lower, nil
 		}
 		problem := fmt.Sprintf("%q is no %s", value, what)
-		if near := Nearest(lower, names); near != "" {
+		if near := registry.Nearest(lower, names); near != "" {
 			problem += fmt.Sprintf("; did you mean %s?", near)
 		}
 		return "", &valueError{problem, names}
@@ -202,4 +205,12 @@ func age(value string) (string, *valueError) {
 		return digits + lower[len(lower)-1:], nil
 	}
 	return "0" + lower[len(lower)-1:], nil
+}
+
+func causeFingerprint(value string) (string, *valueError) {
+	lower := strings.ToLower(value)
+	if _, err := hex.DecodeString(lower); err != nil || len(lower) != registry.FingerprintLen {
+		return "", &valueError{problem: fmt.Sprintf("%q is no cause; it must be the %d digits that item failures shows", value, registry.FingerprintLen)}
+	}
+	return lower, nil
 }

@@ -1,4 +1,4 @@
-package registry_test
+package remedy_test
 
 import (
 	"encoding/json"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/remedy"
 )
 
 // What puts a job right is the producer's to do exactly where the deposit is at fault, and is said whenever there is something
@@ -35,7 +36,7 @@ func TestFix(t *testing.T) {
 		{"aborted", registry.Aborted, "", "", "", "nothing, or the producer submits it again", false},
 	} {
 		it := registry.WorkItem{Action: registry.Ingest, Stage: registry.Download, Status: tt.status, Attempt: 1, ErrorClass: tt.class, Spec: fetchedSpec}
-		fix := registry.FixOf(it, tt.code, tt.remedy)
+		fix := remedy.Of(it, tt.code, tt.remedy)
 		got := fix.Text
 		if fix.Requeue != tt.requeue {
 			t.Errorf("%s: a requeue is a part of %q: %v", tt.name, got, fix.Requeue)
@@ -48,7 +49,7 @@ func TestFix(t *testing.T) {
 		}
 	}
 	row := registry.WorkItem{Action: registry.Ingest, Status: registry.Failed, ErrorClass: registry.ContentFault}
-	if got, want := registry.FixOf(row, "digest", ""), (registry.Fix{Text: "the producer corrects the row and submits it alone, in a new batch"}); got != want {
+	if got, want := remedy.Of(row, "digest", ""), (remedy.Fix{Text: "the producer corrects the row and submits it alone, in a new batch"}); got != want {
 		t.Errorf("a refused row: %+v, want %+v", got, want)
 	}
 }
@@ -86,7 +87,7 @@ func TestFix_Requeue(t *testing.T) {
 		{"a manifest of a batch at an address", registry.Batch, registry.Expand, fetchedSpec, "manifest", true, ""},
 	} {
 		it := registry.WorkItem{Action: tt.action, Stage: tt.stage, Status: registry.Failed, Attempt: 1, ErrorClass: registry.ContentFault, Spec: tt.spec}
-		fix := registry.FixOf(it, tt.code, "")
+		fix := remedy.Of(it, tt.code, "")
 		if fix.Requeue != tt.requeue || fix.From != tt.from {
 			t.Errorf("%s: requeue %v from %q, want %v from %q", tt.name, fix.Requeue, fix.From, tt.requeue, tt.from)
 		}
