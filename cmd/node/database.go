@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"strings"
 
-	"github.com/holdfast/holdfast/receipt"
+	"github.com/holdfast/holdfast/registry/receipt"
 	"github.com/holdfast/holdfast/registry/sqlstore"
 )
 

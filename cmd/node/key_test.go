@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/holdfast/holdfast/cmd/node"
-	"github.com/holdfast/holdfast/receipt"
+	"github.com/holdfast/holdfast/registry/receipt"
 	"github.com/holdfast/holdfast/web/client"
 	"github.com/holdfast/holdfast/web/wire"
 )

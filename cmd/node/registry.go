@@ -4,7 +4,7 @@ import (
 	"context"
 	"net"
 
-	"github.com/holdfast/holdfast/receipt"
+	"github.com/holdfast/holdfast/registry/receipt"
 	"github.com/holdfast/holdfast/source"
 )
 

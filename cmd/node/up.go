@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast/holdfast/periodic/forward"
 	"github.com/holdfast/holdfast/queue"
 	"github.com/holdfast/holdfast/queue/broker"
-	"github.com/holdfast/holdfast/receipt"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/receipt"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/storage/dir"
 )

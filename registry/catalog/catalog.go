@@ -8,8 +8,8 @@ import (
 	"database/sql"
 	"errors"
 
-	"github.com/holdfast/holdfast/receipt"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/receipt"
 	"github.com/holdfast/holdfast/registry/sqldb"
 	"github.com/holdfast/holdfast/registry/work"
 )

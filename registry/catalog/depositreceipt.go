@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/holdfast/holdfast/receipt"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/receipt"
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast/holdfast/receipt"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/receipt"
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/ocfl"
-	"github.com/holdfast/holdfast/receipt"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/receipt"
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/storage/dir"
 	"github.com/holdfast/holdfast/storage/s3"

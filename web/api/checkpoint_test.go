@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast/holdfast/receipt"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/receipt"
 	"github.com/holdfast/holdfast/web/api"
 	"github.com/holdfast/holdfast/web/api/checkpoint"
 	"github.com/holdfast/holdfast/web/api/scope"

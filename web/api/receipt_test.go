@@ -16,8 +16,8 @@ import (
 
 	"github.com/holdfast/holdfast/premis"
 	"github.com/holdfast/holdfast/premis/premistest"
-	"github.com/holdfast/holdfast/receipt"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/receipt"
 	"github.com/holdfast/holdfast/web/api"
 	"github.com/holdfast/holdfast/web/api/scope"
 	"github.com/holdfast/holdfast/web/wire"

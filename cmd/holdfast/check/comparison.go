@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast/holdfast/fixity"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/parcel"
-	"github.com/holdfast/holdfast/receipt"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/receipt"
 )
 
 // comparison holds a receipt against a folder: an OCFL object, a bag, or what `object export`

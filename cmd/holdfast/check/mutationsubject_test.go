@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/cmd/holdfast/cli/clitest"
-	"github.com/holdfast/holdfast/receipt"
+	"github.com/holdfast/holdfast/registry/receipt"
 )
 
 // mutationSubjects is what TestMutations damages: bags and objects of our own, the public ones

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast/holdfast/cmd/holdfast/cli"
 	"github.com/holdfast/holdfast/cmd/holdfast/exit"
 	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
-	"github.com/holdfast/holdfast/receipt"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/receipt"
 )
 
 // receiptVerdict is what `check RECEIPT --json` prints.

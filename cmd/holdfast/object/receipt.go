@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast/holdfast/cmd/holdfast/cli"
 	"github.com/holdfast/holdfast/cmd/holdfast/exit"
 	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
-	"github.com/holdfast/holdfast/receipt"
+	"github.com/holdfast/holdfast/registry/receipt"
 	"github.com/holdfast/holdfast/web/wire"
 )
 

@@ -3,7 +3,7 @@ package sqlstoretest
 import (
 	"testing"
 
-	"github.com/holdfast/holdfast/receipt"
+	"github.com/holdfast/holdfast/registry/receipt"
 )
 
 // ReceiptKey returns a key that signs the receipts of tests, always the same one.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/ocfl"
-	"github.com/holdfast/holdfast/receipt"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/receipt"
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/web/api/endpoint"
 	"github.com/holdfast/holdfast/web/api/lookup"

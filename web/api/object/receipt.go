@@ -11,8 +11,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/holdfast/holdfast/receipt"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/receipt"
 	"github.com/holdfast/holdfast/web/api/endpoint"
 	"github.com/holdfast/holdfast/web/api/lookup"
 	"github.com/holdfast/holdfast/web/wire"

@@ -19,8 +19,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/holdfast/holdfast/receipt"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/receipt"
 )
 
 var update = flag.Bool("update", false, "write the golden file anew")
@@ -331,7 +331,7 @@ func testDocs(t *testing.T, algorithm string) {
 			t.Skipf("%s is not here; it is needed to run what docs/receipt.md shows", tool)
 		}
 	}
-	doc, err := os.ReadFile("../docs/receipt.md")
+	doc, err := os.ReadFile("../../docs/receipt.md")
 	if err != nil {
 		t.Fatal(err)
 	}

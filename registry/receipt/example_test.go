@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/holdfast/holdfast/receipt"
+	"github.com/holdfast/holdfast/registry/receipt"
 )
 
 // Only the first line of a receipt is signed. It has the digest of the lines below it, so that changing one of them shows.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/holdfast/holdfast/receipt"
+	"github.com/holdfast/holdfast/registry/receipt"
 )
 
 func checkpointOf(t testing.TB, k *receipt.Key, ends ...receipt.ChainEnd) []byte {
@@ -43,7 +43,7 @@ func TestDocs_Checkpoint(t *testing.T) {
 			t.Skipf("%s is not here; it is needed to run what docs/receipt.md shows", tool)
 		}
 	}
-	doc, err := os.ReadFile("../docs/receipt.md")
+	doc, err := os.ReadFile("../../docs/receipt.md")
 	if err != nil {
 		t.Fatal(err)
 	}
