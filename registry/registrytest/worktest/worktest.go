@@ -32,6 +32,7 @@ func Topics() []registrytest.Topic {
 		topic("crowd", crowdTests()),
 		topic("feed", feedTests()),
 		topic("own", ownTests()),
+		topic("foreign", foreignTests()),
 		topic("bounds", boundTests()),
 	}
 }
