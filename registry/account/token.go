@@ -11,7 +11,6 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqldb"
-	"github.com/holdfast/holdfast/registry/work"
 )
 
 const selectToken = `SELECT id, hash, name, role, collections, stages, created_by, created_at, expires_at, revoked_at FROM token `
@@ -124,7 +123,11 @@ func (s *Accounts) Tokens(ctx context.Context) (out []registry.Token, err error)
 
 // RevokeToken implements registry.TokenKeeper.
 func (s *Accounts) RevokeToken(ctx context.Context, id, actor string) error {
-	if err := s.write(ctx, func(t *tx) error { return t.revoke(id, actor) }); err != nil {
+	err := s.write(ctx, func(t *tx) error { return t.revoke(id, actor) })
+	if err == nil {
+		err = s.work.Disown(ctx, actor)
+	}
+	if err != nil {
 		return fmt.Errorf("revoke token %s: %w", id, err)
 	}
 	return nil
@@ -154,35 +157,14 @@ func (t *tx) revoke(id, actor string) error {
 	if err := t.Do(`UPDATE token SET revoked_at = $2 WHERE id = $1`, id, t.Now); err != nil {
 		return err
 	}
-	if err := t.disown(tok, actor); err != nil {
+	if err := t.forgetWorkers(tok); err != nil {
 		return err
 	}
 	return t.Event(id, 0, registry.EventTokenRevoked, actor, tokenNote{tok.Name, tok.Role, tok.Collections, tok.Stages, tok.ExpiresAt})
 }
 
-// disown takes from a token that is revoked what it has claimed, uncounted, so that other workers have it at once; and forgets the workers
-// that it has announced.
-func (t *tx) disown(tok registry.Token, actor string) error {
-	// Items are locked by ascending id everywhere (R11).
-	items, err := sqldb.Collect(t.Ask(work.SelectItem+`JOIN attempt a ON a.item_id = i.id AND a.n = i.attempt
-		WHERE i.status = 'running' AND a.finished_at IS NULL AND a.token = $1 ORDER BY i.id`, tok.ID), "list what token "+tok.Name+" has claimed", work.ScanItem)
-	if err != nil {
-		return err
-	}
-	why := sqldb.Clean("token " + tok.Name + " was revoked")
-	for _, it := range items {
-		c, err := t.Decide(it, registry.Settlement{Lease: registry.Lease{ItemID: it.ID, N: it.Attempt}, Outcome: registry.OutcomeReleased, Error: why})
-		if err != nil {
-			return err
-		}
-		c.Actor = actor
-		if err := t.Withdraw(it, why, c.Status); err != nil {
-			return err
-		}
-		if err := t.Move(it, c); err != nil {
-			return fmt.Errorf("give item %s back: %w", it.ID, err)
-		}
-	}
+// forgetWorkers forgets the workers that a token has announced.
+func (t *tx) forgetWorkers(tok registry.Token) error {
 	if err := t.Do(`DELETE FROM worker_stage WHERE worker_id IN (SELECT id FROM worker WHERE token = $1)`, tok.ID); err != nil {
 		return fmt.Errorf("forget the workers of token %s: %w", tok.Name, err)
 	}

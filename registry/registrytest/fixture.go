@@ -21,15 +21,24 @@ const (
 
 // Clock is the store's only source of time.
 type Clock struct {
-	mu sync.Mutex
-	at time.Time
+	mu   sync.Mutex
+	at   time.Time
+	step time.Duration
 }
 
 // Now is what the clock shows.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.at = c.at.Add(c.step)
 	return c.at
+}
+
+// Step has each look at the clock move it on from now on.
+func (c *Clock) Step(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.step = d
 }
 
 // Pass moves the clock on.

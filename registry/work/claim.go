@@ -364,22 +364,16 @@ func (t *Tx) strangers(ws []*sqldb.Write) (map[*sqldb.Write]error, error) {
 	if err != nil {
 		return nil, err
 	}
-	revoked := map[string]bool{}
-	if len(tokens) > 0 {
-		ids, err := t.Strings(`SELECT id FROM token WHERE `+t.Among("id")+` AND revoked_at IS NOT NULL`, t.List(tokens))
-		if err != nil {
-			return nil, fmt.Errorf("look for revoked tokens: %w", err)
-		}
-		for _, id := range ids {
-			revoked[id] = true
-		}
+	revoked, err := t.revoked(tokens...)
+	if err != nil {
+		return nil, err
 	}
 	out := map[*sqldb.Write]error{}
 	for _, w := range ws {
 		owner := owners[claimingOf(w).Worker]
 		switch {
 		case revoked[claimingOf(w).Token]:
-			out[w] = fmt.Errorf("the token was revoked: %w", registry.ErrClaimLost)
+			out[w] = errRevoked
 		case owner.Valid && owner.String != claimingOf(w).Token:
 			out[w] = registry.ErrWorkerTaken
 		}

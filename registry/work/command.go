@@ -153,7 +153,7 @@ func (t *Tx) stop(it registry.WorkItem, c registry.Command, to registry.Status) 
 		ch.Note = done(c)
 	}
 	if it.Status == registry.Running {
-		if err := t.Withdraw(it, ch.Note, to); err != nil {
+		if err := t.withdraw(it, ch.Note, to); err != nil {
 			return err
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Decide turns a worker's outcome into a change by the route and the rules of docs/states.md.
-func (t *Tx) Decide(it registry.WorkItem, se registry.Settlement) (Change, error) {
+// decide turns a worker's outcome into a change by the route and the rules of docs/states.md.
+func (t *Tx) decide(it registry.WorkItem, se registry.Settlement) (Change, error) {
 	c := Change{Stage: it.Stage, Status: registry.Pending, tries: it.Tries, n: se.Lease.N, Actor: "worker", Note: se.Error}
 	route, _ := it.Route()
 	step, ok := route.Step(it.Stage)

@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -20,6 +21,9 @@ func (e *Engine) Renew(ctx context.Context, r registry.RenewRequest) (registry.R
 	}
 	err := e.queue(ctx, e.renews, func(t *Tx) error {
 		out = registry.Renewal{}
+		if revoked, err := t.revoked(r.Token); err != nil || revoked[r.Token] {
+			return cmp.Or(err, errRevoked)
+		}
 		held, err := t.heldWorker(r.Worker.ID)
 		if err != nil {
 			return err
@@ -47,7 +51,8 @@ func (e *Engine) Renew(ctx context.Context, r registry.RenewRequest) (registry.R
 
 // beat extends one attempt. An expired attempt that nobody has taken away yet still lives (R15).
 func (t *Tx) beat(b registry.Beat, lease int64) (bool, error) {
-	n, err := t.Exec(`UPDATE attempt SET lease_until = $3 WHERE item_id = $1 AND n = $2 AND finished_at IS NULL AND ($4 = '' OR token IS NULL OR token = $4)`,
+	n, err := t.Exec(`UPDATE attempt AS a SET lease_until = $3 WHERE item_id = $1 AND n = $2 AND finished_at IS NULL AND ($4 = '' OR token IS NULL OR token = $4)
+		AND NOT `+ofRevoked,
 		b.Lease.ItemID, b.Lease.N, t.Now+lease, b.Lease.Token)
 	if err != nil || n == 0 {
 		return false, err

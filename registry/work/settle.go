@@ -61,7 +61,7 @@ func (t *Tx) settleAll(ws []*sqldb.Write) error {
 		if err := t.learn(&it, se.Settlement); err != nil {
 			return err
 		}
-		next, err := t.Decide(it, se.Settlement)
+		next, err := t.decide(it, se.Settlement)
 		if err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func (t *Tx) liveAll(ws []*sqldb.Write) (map[registry.Lease]registry.WorkItem, e
 		ids[i] = settlingOf(w).Lease.ItemID
 	}
 	found, err := sqldb.Collect(t.Ask(SelectItem+`JOIN attempt a ON a.item_id = i.id AND a.n = i.attempt
-		WHERE `+t.Among("i.id")+` AND i.status = 'running' AND a.finished_at IS NULL`, t.List(ids)), "check leases", ScanItem)
+		WHERE `+t.Among("i.id")+` AND i.status = 'running' AND a.finished_at IS NULL AND NOT `+ofRevoked, t.List(ids)), "check leases", ScanItem)
 	if err != nil {
 		return nil, err
 	}

@@ -36,6 +36,9 @@ func (e *Engine) Sweep(ctx context.Context, lease time.Duration) ([]registry.Lea
 		return err
 	})
 	if err == nil {
+		err = e.disownLeft(ctx)
+	}
+	if err == nil {
 		err = e.nameCauses(ctx)
 	}
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 // lookAgain is how often those who wait for news look by themselves: another process may have committed them.
 const lookAgain = 500 * time.Millisecond
 
-// Withdraw closes the live attempt of an item that an admin takes away. Its end is later than that of any other that was
+// withdraw closes the live attempt of an item that an admin takes away. Its end is later than that of any other that was
 // taken from the same worker, so that it can serve as the cursor of [Store.Withdrawn].
-func (t *Tx) Withdraw(it registry.WorkItem, why string, to registry.Status) error {
+func (t *Tx) withdraw(it registry.WorkItem, why string, to registry.Status) error {
 	response, err := json.Marshal(registry.Verdict{Stage: it.Stage, Status: to})
 	if err != nil {
 		return fmt.Errorf("encode verdict: %w", err)

@@ -130,7 +130,7 @@ func TestWorkers_OnlyTheirOwn(t *testing.T) {
 	lost("settle", err)
 	_, err = other.SaveResult(t.Context(), c.Lease, "forged", json.RawMessage("1"))
 	lost("save a result", err)
-	_, err = other.AddJobs(t.Context(), c.Lease, []registry.NewJob{{Row: 1, Name: "forged"}})
+	_, err = other.AddJobs(t.Context(), c.Lease, []registry.NewJob{{Line: 1, Row: 1, Name: "forged"}})
 	lost("add jobs", err)
 	renewal, err := other.Renew(t.Context(), registry.RenewRequest{
 		Worker: registry.WorkerInfo{ID: "x"}, Lease: time.Hour, Beats: []registry.Beat{{Lease: c.Lease, DoneBytes: 99, DoneFiles: -1}},

@@ -1,6 +1,8 @@
 package accounttest
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -8,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/registrytest"
 )
 
 func tokenTests() []test {
@@ -18,6 +21,9 @@ func tokenTests() []test {
 		{"the_last_admin_stays", lastAdmin},
 		{"two_admins_who_revoke_each_other", adminsRace},
 		{"nothing_secret_in_events", tokenEvents},
+		{"R25_a_revocation_holds_nobody_up", revokedInPortions},
+		{"a_revocation_that_dies_halfway_is_carried_on", revokedHalfway},
+		{"a_revoked_token_brings_no_worker_back", revokedRenews},
 	}
 }
 
@@ -146,5 +152,117 @@ func tokenEvents(f *fixture) {
 	}
 	if diff := cmp.Diff([]string{"token-created by root", "token-revoked by boss"}, told); diff != "" {
 		f.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// claimedBy has a token claim so many jobs, for as long as it may.
+func (f *fixture) claimedBy(token string, n int) (claims []registry.Claim) {
+	f.Helper()
+	for left := n; left > 0; left -= 500 {
+		f.Batch(min(left, 500))
+	}
+	for range n {
+		r := f.Request(registry.Estimate, "")
+		r.Token, r.Lease = token, 24*time.Hour
+		c, err := f.Store.Claim(f.Context(), r)
+		f.Must(err)
+		claims = append(claims, c)
+	}
+	return claims
+}
+
+// revokedInPortions revokes a token that has claimed much: no transaction takes all of it away, so others write in between.
+func revokedInPortions(f *fixture) {
+	f.Token("root", registry.RoleAdmin)
+	f.Token("leaked", registry.RoleWorker)
+	claims := f.claimedBy("leaked", 600)
+	f.Clock.Step(time.Microsecond) // so that each transaction has its own time
+	f.Must(f.Store.RevokeToken(f.Context(), "leaked", "root"))
+	taken := map[time.Time]int{}
+	for _, c := range claims {
+		events, err := f.Store.Events(f.Context(), c.Item.ID, 0, 10)
+		f.Must(err)
+		last := events[len(events)-1]
+		if last.Type != string(registry.ActRelease) || last.Actor != "root" {
+			f.Fatalf("item %s: %s by %s", c.Item.ID, last.Type, last.Actor)
+		}
+		taken[last.At]++
+	}
+	for _, n := range taken {
+		if n > 100 {
+			f.Errorf("one transaction took %d items away", n)
+		}
+	}
+	if all, err := f.Store.Claimed(f.Context(), "leaked"); err != nil || len(all) != 0 {
+		f.Errorf("it has %d items (%v)", len(all), err)
+	}
+}
+
+// untilRevoked is a context that ends as soon as a token is useless.
+type untilRevoked struct {
+	context.Context
+	f     *fixture
+	token string
+}
+
+func (c untilRevoked) Err() error {
+	if _, err := c.f.Store.TokenByHash(c.Context, "hash of "+c.token); errors.Is(err, registry.ErrNotFound) {
+		return context.Canceled
+	}
+	return nil
+}
+
+func (c untilRevoked) Done() <-chan struct{} {
+	if c.Err() == nil {
+		return nil
+	}
+	done := make(chan struct{})
+	close(done)
+	return done
+}
+
+// revokedHalfway has whoever revokes a token give up, or die, when it is useless and has its items still.
+func revokedHalfway(f *fixture) {
+	f.Token("root", registry.RoleAdmin)
+	f.Token("leaked", registry.RoleWorker)
+	claims := f.claimedBy("leaked", 150)
+	_ = f.Store.RevokeToken(untilRevoked{f.Context(), f, "leaked"}, "leaked", "root")
+	left, err := f.Store.Claimed(f.Context(), "leaked")
+	f.Must(err)
+	if len(left) == 0 {
+		f.Fatal("nothing is left to look at")
+	}
+	for _, it := range left[:1] {
+		l := registry.Lease{ItemID: it.ID, N: it.Attempt, Token: "leaked"}
+		_, err := f.Store.Settle(f.Context(), registry.Settlement{Lease: l, Outcome: registry.OutcomeDone})
+		f.Is(err, registry.ErrClaimLost)
+		_, err = f.Store.SaveResult(f.Context(), l, "r", []byte(`1`))
+		f.Is(err, registry.ErrClaimLost)
+		if lost := f.Renew(registrytest.Beat(l)); len(lost) != 1 {
+			f.Errorf("lost %v", lost)
+		}
+	}
+	f.Sweep(0)
+	f.Sweep(0)
+	for _, c := range claims {
+		if it := f.Item(c.Item.ID); it.Status != registry.Pending || it.Tries != 0 {
+			f.Fatalf("item %s is %s after %d tries", it.ID, it.Status, it.Tries)
+		}
+	}
+}
+
+// revokedRenews has a renewal come to the Registry after the revocation, which was let in before.
+func revokedRenews(f *fixture) {
+	f.Token("root", registry.RoleAdmin)
+	f.Token("leaked", registry.RoleWorker)
+	f.Must(f.Store.RevokeToken(f.Context(), "leaked", "root"))
+	_, err := f.Store.Renew(f.Context(), registry.RenewRequest{
+		Worker: registry.WorkerInfo{ID: "w", Capacity: map[registry.Stage]int{registry.Expand: 1000}}, Lease: registrytest.Lease, Token: "leaked",
+	})
+	f.Is(err, registry.ErrClaimLost)
+	alive, err := f.Store.Workers(f.Context())
+	f.Must(err)
+	if len(alive) != 0 {
+		f.Errorf("workers of a revoked token: %+v", alive)
 	}
 }
