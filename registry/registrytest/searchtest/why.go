@@ -238,17 +238,17 @@ func whyWaitingCases() []whyCase {
 			return id
 		}, registry.ReasonNotDue, []string{"retry at 2026-03-02 12:00:00 UTC"}, "", 0, "nothing"},
 		{"snoozed_for_room", func(f *fixture) string {
-			const gib = 1 << 30
+			const mib = 1 << 20
 			id := f.Job(registry.Provision)
 			for range 3 { // and still no room
 				l := f.TakeItem(id).Lease
-				full := f.NoRoom(l, registry.Reservation{Volume: "staging", Bytes: 12 * gib, Used: 83 * gib, Total: 100 * gib, Threshold: 0.8})
+				full := f.NoRoom(l, registry.Reservation{Volume: "staging", Bytes: 12 * mib, Used: 83 * mib, Total: 100 * mib, Threshold: 0.8})
 				f.Settle(registry.Settlement{Lease: l, Outcome: registry.OutcomeSnooze, Reason: registry.ReasonNoSpace, Error: full.Error(), Delay: time.Minute})
 				f.Clock.Pass(time.Minute)
 			}
 			f.Clock.Pass(-time.Minute)
 			return id
-		}, registry.ReasonNoSpace, []string{"needs 12 GiB", "volume staging is 83 % used", "0 bytes reserved", "looked at again at 12:03:00 UTC"}, "", 0, "free room on the volume"},
+		}, registry.ReasonNoSpace, []string{"needs 12 MiB", "volume staging is 83 % used", "0 bytes reserved", "looked at again at 12:03:00 UTC"}, "", 0, "free room on the volume"},
 		{"running", func(f *fixture) string {
 			id := f.Job(registry.Download)
 			f.Clock.Pass(time.Minute)
