@@ -36,7 +36,7 @@ func (s *session) keepHearing(ctx context.Context) {
 func (s *session) heard(ctx context.Context, after int64) ([]registry.Lease, int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, hearEvery)
 	defer cancel()
-	return s.stores.registry.Withdrawn(ctx, s.worker, after)
+	return s.stores.registry.Withdrawn(ctx, registry.WithdrawnQuery{Worker: s.worker, After: after})
 }
 
 // withdraw ends attempts as lost. One whose claim is still on its way here is remembered: begin asks for it.

@@ -270,12 +270,12 @@ func (f *fakeRegistry) SaveResult(_ context.Context, _ registry.Lease, name stri
 	return v, nil
 }
 
-func (f *fakeRegistry) Withdrawn(ctx context.Context, _ string, after int64) ([]registry.Lease, int64, error) {
+func (f *fakeRegistry) Withdrawn(ctx context.Context, q registry.WithdrawnQuery) ([]registry.Lease, int64, error) {
 	select {
 	case l := <-f.taken:
-		return []registry.Lease{l}, after + 1, nil
+		return []registry.Lease{l}, q.After + 1, nil
 	case <-ctx.Done():
-		return nil, after, nil
+		return nil, q.After, nil
 	}
 }
 

@@ -22,9 +22,10 @@ type Working interface {
 	// keeps the worker from being given anything; the capacity of such a worker counts as 0.
 	// ErrWorkerTaken, and nothing is renewed, when another token has announced the worker's id.
 	Renew(ctx context.Context, r RenewRequest) (Renewal, error)
-	// Withdrawn returns the attempts of a worker that admins have taken away since a cursor, 0 at first, and the cursor to
-	// go on with. It waits for one until ctx ends, and then returns none and no error; an attempt may be told twice.
-	Withdrawn(ctx context.Context, worker string, after int64) (taken []Lease, next int64, err error)
+	// Withdrawn returns the attempts of a worker that admins have taken away since a cursor, and the cursor to go on with:
+	// those that the asking token has claimed. It waits for one until ctx ends, and then returns none and no error; an attempt
+	// may be told twice.
+	Withdrawn(ctx context.Context, q WithdrawnQuery) (taken []Lease, next int64, err error)
 	// Settle closes an attempt and decides in the same transaction what comes next. A repeat with the same outcome
 	// returns the recorded verdict (R9); ErrClaimLost when somebody else closed it.
 	Settle(ctx context.Context, s Settlement) (Verdict, error)
@@ -140,6 +141,13 @@ type RenewRequest struct {
 	Lease  time.Duration `json:"lease"`
 	Beats  []Beat        `json:"beats"`
 	Token  string        `json:"-"` // the id of the token that asks, as in [Lease]
+}
+
+// WithdrawnQuery asks which attempts of a worker admins have taken away.
+type WithdrawnQuery struct {
+	Worker string `json:"worker"`
+	After  int64  `json:"after"` // the cursor that the call before returned; 0 at first
+	Token  string `json:"-"`     // the id of the token that asks, as in [Lease]
 }
 
 // Renewal answers a renewal.

@@ -78,6 +78,7 @@ var bounds = map[string]bound{
 
 	"RenewRequest.Lease": number(0, int64(registry.MostLease)), "RenewRequest.Beats": list(mostBeats),
 	"WorkerInfo.ID": name, "WorkerInfo.Version": name, "WorkerInfo.Capacity": slots, "WorkerInfo.Free": slots, "WorkerInfo.Spare": slots,
+	"WithdrawnQuery.Worker": name, "WithdrawnQuery.After": any64,
 	"Beat.Progress": list(mostMade), "Beat.DoneBytes": size, "Beat.DoneFiles": size,
 	"Progress.Title": name, "Progress.Unit": name, "Progress.Position": any64, "Progress.End": any64,
 

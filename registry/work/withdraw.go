@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/bounds"
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
@@ -40,17 +41,20 @@ func (t *Tx) withdraw(it registry.WorkItem, why string, to registry.Status) erro
 }
 
 // Withdrawn implements registry.Working.
-func (e *Engine) Withdrawn(ctx context.Context, worker string, after int64) ([]registry.Lease, int64, error) {
+func (e *Engine) Withdrawn(ctx context.Context, q registry.WithdrawnQuery) ([]registry.Lease, int64, error) {
+	if err := bounds.Check(q); err != nil {
+		return nil, q.After, err
+	}
 	again := time.NewTicker(lookAgain)
 	defer again.Stop()
 	for {
 		rung := e.taken.Wait()
-		taken, next, err := e.withdrawn(ctx, worker, after)
+		taken, next, err := e.withdrawn(ctx, q)
 		switch {
 		case ctx.Err() != nil:
-			return nil, after, nil // the wait is over, which is no fault
+			return nil, q.After, nil // the wait is over, which is no fault
 		case err != nil:
-			return nil, after, fmt.Errorf("list what was taken from worker %s: %w", worker, err)
+			return nil, q.After, fmt.Errorf("list what was taken from worker %s: %w", q.Worker, err)
 		case len(taken) > 0:
 			return taken, next, nil
 		}
@@ -58,17 +62,18 @@ func (e *Engine) Withdrawn(ctx context.Context, worker string, after int64) ([]r
 		case <-rung:
 		case <-again.C:
 		case <-ctx.Done():
-			return nil, after, nil
+			return nil, q.After, nil
 		case <-e.db.Closed():
-			return nil, after, fmt.Errorf("list what was taken from worker %s: %w", worker, sqldb.ErrClosed)
+			return nil, q.After, fmt.Errorf("list what was taken from worker %s: %w", q.Worker, sqldb.ErrClosed)
 		}
 	}
 }
 
-func (e *Engine) withdrawn(ctx context.Context, worker string, after int64) (out []registry.Lease, next int64, err error) {
-	next = after
+func (e *Engine) withdrawn(ctx context.Context, q registry.WithdrawnQuery) (out []registry.Lease, next int64, err error) {
+	next = q.After
 	err = sqldb.Each(e.db.Read.Ask(ctx, `SELECT item_id, n, finished_at FROM attempt
-		WHERE worker = $1 AND outcome = 'withdrawn' AND finished_at > $2 ORDER BY finished_at LIMIT 500`, worker, after), "", func(row sqldb.Scanner) error {
+		WHERE worker = $1 AND outcome = 'withdrawn' AND finished_at > $2 AND ($3 = '' OR token IS NULL OR token = $3) ORDER BY finished_at LIMIT 500`,
+		q.Worker, q.After, q.Token), "", func(row sqldb.Scanner) error {
 		var l registry.Lease
 		if err := row.Scan(&l.ItemID, &l.N, &next); err != nil {
 			return err

@@ -215,7 +215,7 @@ func TestWorkers_Revoked(t *testing.T) {
 	if it.Status != registry.Pending || it.Tries != 0 || len(past) != 1 || past[0].Outcome != registry.OutcomeWithdrawn || !strings.Contains(past[0].Error, "token leaked was revoked") {
 		t.Errorf("%s after %d tries, attempts %+v; want that it waits, uncounted", it.Status, it.Tries, past)
 	}
-	taken, _, err := b.store.Withdrawn(t.Context(), "w", 0)
+	taken, _, err := b.store.Withdrawn(t.Context(), registry.WithdrawnQuery{Worker: "w"})
 	must(t, err)
 	if len(taken) != 1 || taken[0] != c.Lease {
 		t.Errorf("its worker hears of %+v, want %+v", taken, c.Lease)

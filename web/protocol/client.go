@@ -163,19 +163,19 @@ func (c *Client) Renew(ctx context.Context, r registry.RenewRequest) (registry.R
 }
 
 // Withdrawn implements registry.Working by long polls.
-func (c *Client) Withdrawn(ctx context.Context, worker string, after int64) ([]registry.Lease, int64, error) {
+func (c *Client) Withdrawn(ctx context.Context, q registry.WithdrawnQuery) ([]registry.Lease, int64, error) {
 	wait := min(20*time.Second, c.c.Timeout()/2) // not as long as a request may take
 	for {
-		out, err := withdrawn.ask(ctx, c, waiting{Worker: worker, After: after, Wait: wait})
+		out, err := withdrawn.ask(ctx, c, waiting{WithdrawnQuery: q, Wait: wait})
 		switch {
 		case ctx.Err() != nil:
-			return nil, after, nil //nolint:nilerr // the contract has it so: the wait is over
+			return nil, q.After, nil //nolint:nilerr // the contract has it so: the wait is over
 		case err != nil:
-			return nil, after, err
+			return nil, q.After, err
 		case len(out.Taken) > 0:
 			return out.Taken, out.Next, nil
 		}
-		after = out.Next
+		q.After = out.Next
 	}
 }
 

@@ -415,12 +415,12 @@ type waiting struct {
 	news chan int64
 }
 
-func (w *waiting) Withdrawn(ctx context.Context, worker string, after int64) ([]registry.Lease, int64, error) {
+func (w *waiting) Withdrawn(ctx context.Context, q registry.WithdrawnQuery) ([]registry.Lease, int64, error) {
 	select {
 	case n := <-w.news:
-		return []registry.Lease{{ItemID: worker, N: n}}, after + n, nil
+		return []registry.Lease{{ItemID: q.Worker, N: n}}, q.After + n, nil
 	case <-ctx.Done():
-		return nil, after, nil
+		return nil, q.After, nil
 	}
 }
 
@@ -445,7 +445,7 @@ func TestStore_Waits(t *testing.T) {
 	}
 	answers := make(chan heard, 1)
 	await := func(ctx context.Context) {
-		taken, next, err := remote.Withdrawn(ctx, "w", 7)
+		taken, next, err := remote.Withdrawn(ctx, registry.WithdrawnQuery{Worker: "w", After: 7})
 		answers <- heard{taken, next, err}
 	}
 	go await(t.Context())

@@ -218,9 +218,8 @@ type retirement struct {
 
 // waiting asks for attempts of a worker that were taken away, after a cursor.
 type waiting struct {
-	Worker string        `json:"worker"`
-	After  int64         `json:"after"`
-	Wait   time.Duration `json:"wait"`
+	registry.WithdrawnQuery
+	Wait time.Duration `json:"wait"`
 }
 
 // taken are attempts that were taken away, and the cursor to go on with.

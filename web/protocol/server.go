@@ -159,7 +159,8 @@ func (s *Server) reserveRoom(ctx context.Context, in with[registry.Reservation])
 func (s *Server) awaitWithdrawn(ctx context.Context, in waiting) (taken, error) {
 	ctx, cancel := s.Until(ctx, min(max(in.Wait, 0), mostWait))
 	defer cancel()
-	leases, next, err := s.Registry.Withdrawn(ctx, in.Worker, in.After)
+	in.Token = s.worker(ctx)
+	leases, next, err := s.Registry.Withdrawn(ctx, in.WithdrawnQuery)
 	return taken{Taken: leases, Next: next}, err
 }
 

@@ -1,10 +1,12 @@
 package worktest
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"math"
 	"strings"
+	"time"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/registrytest"
@@ -23,6 +25,7 @@ func ownTests() []test {
 		{"what_the_registry_decides_is_no_result_of_a_step", ownResult},
 		{"no_worker_puts_an_item_in_front_of_others", ownPriority},
 		{"an_attempt_tells_what_its_step_may", ownTold},
+		{"a_token_hears_of_what_was_taken_from_it", ownWithdrawn},
 	}
 }
 
@@ -322,5 +325,23 @@ func ownTold(f *fixture) {
 	}
 	if it := f.Item(c.Item.ID); it.Status != registry.Running {
 		f.Errorf("the item is %s", it.Status)
+	}
+}
+
+// ownWithdrawn has another token ask what was taken from a worker.
+func ownWithdrawn(f *fixture) {
+	id := f.Job(registry.Download)
+	r := f.Request(registry.Download, id)
+	r.Token = "mine"
+	c, err := f.Store.Claim(f.Context(), r)
+	f.Must(err)
+	f.Command(id, registry.ActCancel, "")
+	for token, want := range map[string]int{"mine": 1, "other": 0, "": 1} {
+		ctx, cancel := context.WithTimeout(f.Context(), 100*time.Millisecond)
+		taken, _, err := f.Store.Withdrawn(ctx, registry.WithdrawnQuery{Worker: r.Worker, Token: token})
+		cancel()
+		if err != nil || len(taken) != want || want == 1 && taken[0] != c.Lease {
+			f.Errorf("token %q is told %v (%v)", token, taken, err)
+		}
 	}
 }

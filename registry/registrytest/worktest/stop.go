@@ -129,7 +129,7 @@ func (f *fixture) withdrawn(after int64) ([]registry.Lease, int64) {
 	f.Helper()
 	ctx, cancel := context.WithTimeout(f.Context(), 10*time.Second)
 	defer cancel()
-	taken, next, err := f.Store.Withdrawn(ctx, "worker-1", after)
+	taken, next, err := f.Store.Withdrawn(ctx, registry.WithdrawnQuery{Worker: "worker-1", After: after})
 	f.Must(err)
 	return taken, next
 }
@@ -160,18 +160,18 @@ func withdrawnWaits(f *fixture) {
 	l := f.TakeItem(id).Lease
 	short, cancel := context.WithTimeout(f.Context(), 50*time.Millisecond)
 	defer cancel()
-	if taken, next, err := f.Store.Withdrawn(short, "worker-1", 7); len(taken) > 0 || next != 7 || err != nil {
+	if taken, next, err := f.Store.Withdrawn(short, registry.WithdrawnQuery{Worker: "worker-1", After: 7}); len(taken) > 0 || next != 7 || err != nil {
 		f.Errorf("when there was nothing: %v, %d, %v", taken, next, err)
 	}
 	told := make(chan []registry.Lease)
 	go func() {
-		taken, _, _ := f.Store.Withdrawn(f.Context(), "worker-1", 0)
+		taken, _, _ := f.Store.Withdrawn(f.Context(), registry.WithdrawnQuery{Worker: "worker-1"})
 		told <- taken
 	}()
 	others := make(chan int)
 	other, end := context.WithCancel(f.Context())
 	go func() {
-		taken, _, _ := f.Store.Withdrawn(other, "worker-2", 0)
+		taken, _, _ := f.Store.Withdrawn(other, registry.WithdrawnQuery{Worker: "worker-2"})
 		others <- len(taken)
 	}()
 	f.Confirm(id, registry.ActAbort)
