@@ -173,13 +173,20 @@ func TestCheck_NeverWaitsForOthers(t *testing.T) {
 		}
 	}
 
-	begun := time.Now()
-	answer, text := b.send(t, http.MethodPost, "/api/v1/check", "eleven byte", "Authorization", "Bearer "+secret(registry.RoleDepositor))
-	if answer.StatusCode != http.StatusOK || time.Since(begun) > patience {
-		t.Errorf("an 11-byte body: %d %s after %s", answer.StatusCode, text, time.Since(begun))
+	// What is promised is 2 s. A busy machine may take longer for one of three, and a body that waits for the others takes longer for each.
+	fastest := patience
+	for range 3 {
+		begun := time.Now()
+		answer, text := b.send(t, http.MethodPost, "/api/v1/check", "eleven byte", "Authorization", "Bearer "+secret(registry.RoleDepositor))
+		if answer.StatusCode != http.StatusOK {
+			t.Errorf("an 11-byte body: %d %s after %s", answer.StatusCode, text, time.Since(begun))
+		}
+		fastest = min(fastest, time.Since(begun))
 	}
-	t.Logf("an 11-byte body was judged after %s", time.Since(begun))
-	begun = time.Now()
+	if fastest > 2*time.Second {
+		t.Errorf("the fastest of three 11-byte bodies was judged after %s", fastest)
+	}
+	begun := time.Now()
 	u, err := mine.SendUpload(t.Context(), client.Upload{Filename: "x", Body: strings.NewReader("eleven byte"), Size: 11})
 	must(t, err)
 	if _, err := mine.Submit(t.Context(), wire.SubmitRequest{UploadID: u.ID}, ""); err != nil || time.Since(begun) > patience {
@@ -187,7 +194,7 @@ func TestCheck_NeverWaitsForOthers(t *testing.T) {
 	}
 	u, err = mine.SendUpload(t.Context(), client.Upload{Filename: "x", Body: strings.NewReader(large), Size: int64(len(large))})
 	must(t, err)
-	answer, text = b.send(t, http.MethodPost, "/api/v1/check?upload_id="+u.ID, "", "Authorization", "Bearer "+secret(registry.RoleDepositor))
+	answer, text := b.send(t, http.MethodPost, "/api/v1/check?upload_id="+u.ID, "", "Authorization", "Bearer "+secret(registry.RoleDepositor))
 	if answer.StatusCode != http.StatusOK {
 		t.Errorf("a large upload: %d %s", answer.StatusCode, text)
 	}
