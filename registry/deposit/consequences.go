@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqldb"
 	"github.com/holdfast/holdfast/registry/work"
 )
 
@@ -152,7 +153,8 @@ func (t *tx) consequencesForJobs(batch registry.WorkItem, act registry.Act) (out
 		reach, ended = `j.status NOT IN ('completed', 'deleted')`, "deleted"
 	}
 	goes := reach + ` AND NOT (j.commitment = 'announced' OR j.commitment = 'preserved' AND ` + open + `)`
-	var gone, stopped, carried, finishing, untold, kept, failed, undelivered, staged, bytes int64
+	var gone, stopped, carried, finishing, untold, kept, failed, undelivered, staged int64
+	var bytes float64
 	err = t.Get(`SELECT COUNT(CASE WHEN `+goes+` THEN 1 END), COUNT(CASE WHEN `+goes+` AND `+open+` THEN 1 END),
 			COUNT(CASE WHEN `+reach+` AND j.commitment = 'announced' THEN 1 END),
 			COUNT(CASE WHEN j.commitment = 'preserved' AND `+open+` THEN 1 END),
@@ -161,7 +163,7 @@ func (t *tx) consequencesForJobs(batch registry.WorkItem, act registry.Act) (out
 			COUNT(CASE WHEN j.status IN ('failed', 'cancelled') AND j.commitment <> 'preserved' THEN 1 END),
 			COUNT(CASE WHEN j.status IN ('failed', 'cancelled') AND j.commitment = 'preserved' THEN 1 END),
 			COUNT(CASE WHEN `+goes+` AND j.status <> 'aborted' AND j.done_bytes > 0 THEN 1 END),
-			COALESCE(SUM(CASE WHEN `+goes+` AND j.status <> 'aborted' THEN j.done_bytes ELSE 0 END), 0)
+			COALESCE(`+sqldb.Sum(`CASE WHEN `+goes+` AND j.status <> 'aborted' THEN j.done_bytes ELSE 0 END`)+`, 0)
 		FROM (SELECT i.status, i.done_bytes, i.commitment FROM work_item i WHERE i.parent_id = $1) j`, []any{batch.ID},
 		&gone, &stopped, &carried, &finishing, &untold, &kept, &failed, &undelivered, &staged, &bytes)
 	if err != nil {
@@ -175,7 +177,7 @@ func (t *tx) consequencesForJobs(batch registry.WorkItem, act registry.Act) (out
 		out = append(out, text)
 	}
 	if staged > 0 {
-		out = append(out, fmt.Sprintf("%s in staging of %s go", bytesText(bytes), work.Count(staged, "job")))
+		out = append(out, fmt.Sprintf("%s in staging of %s go", bytesText(sqldb.Whole(bytes)), work.Count(staged, "job")))
 	}
 	if kept > 0 {
 		out = append(out, fmt.Sprintf("what %s stored stays", work.Count(kept, "completed job")))

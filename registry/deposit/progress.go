@@ -2,6 +2,7 @@ package deposit
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 
@@ -40,16 +41,22 @@ func (s *Deposits) BatchProgress(ctx context.Context, id string) (registry.Batch
 const atATime = 20_000
 
 func (s *Deposits) addJobs(ctx context.Context, p *registry.BatchProgress) error {
-	var last int64
-	err := s.db.Read.QueryRowContext(ctx, `SELECT COALESCE(MAX(row_no), 0) FROM work_item WHERE parent_id = $1`, p.BatchID).Scan(&last)
-	if err != nil {
-		return err
-	}
 	var sum jobSum
-	for first := int64(0); first <= last; first += atATime {
-		if err := s.addRows(ctx, p, &sum, first, first+atATime-1); err != nil {
+	for after := int64(-1); ; {
+		// By the rows that are there: a worker says which lines they are of.
+		var last sql.NullInt64
+		err := s.db.Read.QueryRowContext(ctx, `SELECT MAX(row_no) FROM (SELECT row_no FROM work_item WHERE parent_id = $1 AND row_no > $2
+			ORDER BY row_no`+sqldb.Limit(atATime)+`) AS portion`, p.BatchID, after).Scan(&last)
+		if err != nil {
 			return err
 		}
+		if !last.Valid {
+			break
+		}
+		if err := s.addRows(ctx, p, &sum, after+1, last.Int64); err != nil {
+			return err
+		}
+		after = last.Int64
 	}
 	p.SizeKnown = p.Expanded && sum.sizeless == 0
 	p.Held = p.Held || (p.Expanded && p.Open > 0 && sum.held == p.Open)
@@ -64,13 +71,14 @@ func (s *Deposits) addRows(ctx context.Context, p *registry.BatchProgress, sum *
 	// A bad row never had a size: it does not keep the total from being known.
 	return sqldb.Each(s.db.Read.Ask(ctx, `SELECT i.action, i.stage, i.status, i.error_class, CASE WHEN i.attempt > 0 THEN 1 ELSE 0 END,
 			i.status = 'pending' AND `+work.HeldBy+`, CASE WHEN i.status IN ('failed', 'deleted') THEN i.commitment ELSE '' END, COUNT(*),
-			SUM(CASE WHEN i.files > 0 THEN i.files ELSE 0 END), SUM(i.done_files),
-			SUM(CASE WHEN i.size_bytes > 0 THEN i.size_bytes ELSE 0 END), SUM(i.done_bytes),
+			`+sqldb.Sum(`CASE WHEN i.files > 0 THEN i.files ELSE 0 END`)+`, `+sqldb.Sum(`i.done_files`)+`,
+			`+sqldb.Sum(`CASE WHEN i.size_bytes > 0 THEN i.size_bytes ELSE 0 END`)+`, `+sqldb.Sum(`i.done_bytes`)+`,
 			COUNT(CASE WHEN i.size_bytes < 0 AND i.status IN ('pending', 'running') THEN 1 END)
 		FROM work_item i WHERE i.parent_id = $1 AND i.row_no BETWEEN $2 AND $3 GROUP BY 1, 2, 3, 4, 5, 6, 7`, p.BatchID, first, last), "", func(row sqldb.Scanner) error {
 		var pos registry.Position
 		var class registry.ErrorClass
-		var n, files, doneFiles, bytes, doneBytes, sizeless int64
+		var n, sizeless int64
+		var files, doneFiles, bytes, doneBytes float64
 		err := row.Scan(&pos.Action, &pos.Stage, &pos.Status, &class, &pos.Attempt, &pos.Held, &pos.Commitment, &n,
 			&files, &doneFiles, &bytes, &doneBytes, &sizeless)
 		if err != nil {
@@ -78,8 +86,8 @@ func (s *Deposits) addRows(ctx context.Context, p *registry.BatchProgress, sum *
 		}
 		p.States[registry.StateOf(pos)] += n
 		p.Jobs += n
-		p.Files, p.DoneFiles = p.Files+files, p.DoneFiles+doneFiles
-		p.Bytes, p.DoneBytes = p.Bytes+bytes, p.DoneBytes+doneBytes
+		p.Files, p.DoneFiles = sqldb.Whole(float64(p.Files)+files), sqldb.Whole(float64(p.DoneFiles)+doneFiles)
+		p.Bytes, p.DoneBytes = sqldb.Whole(float64(p.Bytes)+bytes), sqldb.Whole(float64(p.DoneBytes)+doneBytes)
 		sum.sizeless += sizeless
 		switch {
 		case pos.Status == registry.Completed:

@@ -1,8 +1,10 @@
 package deposittest
 
 import (
+	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/registrytest"
@@ -23,6 +25,7 @@ func batchTests() []test {
 		{"I9_R12_jobs_that_settle_at_the_same_time", jobsRace},
 		{"an_empty_batch", emptyBatch},
 		{"progress", batchProgress},
+		{"R25_lines_far_apart_cost_no_time", linesApart},
 	}
 }
 
@@ -313,4 +316,25 @@ func batchProgress(f *fixture) {
 	}
 	_, err = f.Store.BatchProgress(f.Context(), "unknown")
 	f.Is(err, registry.ErrNotFound)
+}
+
+// linesApart has a worker say that a row is in a line that no manifest has. What adds the rows up goes by those that are there.
+func linesApart(f *fixture) {
+	batch := f.Submit()
+	c := f.TakeItem(batch)
+	jobs := registrytest.NewJobs(2)
+	jobs[1].Line, jobs[1].Row = 1<<60, 2
+	_, err := f.Store.AddJobs(f.Context(), c.Lease, jobs)
+	f.Is(err, registry.ErrInvalid)
+	jobs[1].Line = 1 << 40
+	_, err = f.Store.AddJobs(f.Context(), c.Lease, jobs)
+	f.Must(err)
+	f.Done(c.Lease)
+	ctx, cancel := context.WithTimeout(f.Context(), 10*time.Second)
+	defer cancel()
+	p, err := f.Store.BatchProgress(ctx, batch)
+	f.Must(err)
+	if p.Jobs != 2 || p.Open != 2 {
+		f.Errorf("progress %+v", p)
+	}
 }
