@@ -73,6 +73,10 @@ func TestCheck(t *testing.T) {
 		"Reservation.Threshold is NaN": registry.Reservation{Threshold: math.NaN()},
 		"NewJob has 501 entries":       make([]registry.NewJob, mostJobs+1),
 		"NewJob.Line is 0":             []registry.NewJob{{}},
+		"Progress.Title":               registry.RenewRequest{Beats: []registry.Beat{{Progress: []registry.Progress{{Title: strings.Repeat("x", mostName+1)}}}}},
+		"WorkerInfo.Version":           registry.RenewRequest{Worker: registry.WorkerInfo{Version: strings.Repeat("x", mostName+1)}},
+		"Intent.Plan":                  registry.Intent{Plan: make([]byte, registry.MostResult+1)},
+		"RestorationRecord.Keep":       registry.RestorationRecord{Keep: math.MaxInt64},
 	} {
 		err := Check(registry.Lease{}, of)
 		if names == "" && err != nil || names != "" && (!errors.Is(err, registry.ErrInvalid) || !strings.Contains(err.Error(), names)) {
