@@ -241,5 +241,5 @@ type Progress struct {
 	Unit     string `json:"unit"` // files, bytes, rows
 	Position int64  `json:"position"`
 	End      int64  `json:"end"`            // -1 unknown
-	Kept     bool   `json:"kept,omitempty"` // a later attempt goes on where this one stood, see [ResumePoint]
+	Kept     bool   `json:"kept,omitempty"` // a later attempt goes on where this one stood, see remedy.ResumePoint
 }

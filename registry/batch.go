@@ -116,7 +116,7 @@ type JobResult struct {
 	Error    string     `json:"error"`
 	Class    ErrorClass `json:"error_class"`
 	// Of a job in a report: Code is what happened in one word and Cause the fingerprint of the failure's [Cause], "" where
-	// they are not known; Fix is what puts it right, see [FixOf]; Change what changed since the report before, "" in a first one.
+	// they are not known; Fix is what puts it right, see remedy.Of; Change what changed since the report before, "" in a first one.
 	Code   string    `json:"error_code,omitempty"`
 	Cause  string    `json:"cause,omitempty"`
 	Fix    string    `json:"fix,omitempty"`

@@ -71,7 +71,7 @@ type FailureGroup struct {
 	Note   string `json:"note"`
 	// Act is what puts them right, as [ItemReader.Why] says it of the example.
 	Act string `json:"act"`
-	// Useless says that a requeue helps none of them, by the example's [Fix]: their batches, or what was uploaded, cannot come out otherwise.
+	// Useless says that a requeue helps none of them, by the example's remedy.Fix: their batches, or what was uploaded, cannot come out otherwise.
 	Useless bool `json:"requeue_useless,omitempty"`
 	// From is where a requeue of them begins; "": where they failed.
 	From Stage `json:"requeue_from,omitempty"`
