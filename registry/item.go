@@ -241,3 +241,18 @@ func (s Spec) Own(a Action) bool {
 	_, uploaded := UploadID(s.URL)
 	return uploaded && (a != Ingest || s.Type != ObjectManifest)
 }
+
+// IDStart says that text has the form of an item's id, or of the beginning of one that is long enough to look for.
+func IDStart(text string) bool {
+	const least, whole = 8, 36
+	if len(text) < least || len(text) > whole {
+		return false
+	}
+	for i, c := range []byte(text) {
+		dash := i == 8 || i == 13 || i == 18 || i == 23
+		if dash != (c == '-') || !dash && !strings.ContainsRune("0123456789abcdefABCDEF", rune(c)) {
+			return false
+		}
+	}
+	return true
+}

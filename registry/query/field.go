@@ -135,23 +135,8 @@ func oneOfNames(what string, names []string) func(string) (string, *valueError) 
 	}
 }
 
-// IDStart says that text has the form of an item's id, or of the beginning of one that is long enough to look for.
-func IDStart(text string) bool {
-	const least, whole = 8, 36
-	if len(text) < least || len(text) > whole {
-		return false
-	}
-	for i, c := range []byte(text) {
-		dash := i == 8 || i == 13 || i == 18 || i == 23
-		if dash != (c == '-') || !dash && !strings.ContainsRune("0123456789abcdefABCDEF", rune(c)) {
-			return false
-		}
-	}
-	return true
-}
-
 func idStart(value string) (string, *valueError) {
-	if !IDStart(value) {
+	if !registry.IDStart(value) {
 		return "", &valueError{problem: fmt.Sprintf("%q is no id; it must be one, or at least its first 8 characters", value)}
 	}
 	return strings.ToLower(value), nil

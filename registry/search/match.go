@@ -140,7 +140,7 @@ func idCond(w *sqldb.Where, id string) string { return startCond(w, "i.id", id) 
 // startCond is idCond for the ids in a column.
 func startCond(w *sqldb.Where, column, id string) string {
 	const whole = 36
-	if !query.IDStart(id) {
+	if !registry.IDStart(id) {
 		return w.Bind("("+column+" = ?)", id)
 	}
 	id = strings.ToLower(id)
@@ -162,7 +162,7 @@ func startsCond(w *sqldb.Where, column string, ids []string) string {
 // textCond finds text in the name or the note, or as the beginning of the id.
 func textCond(w *sqldb.Where, dialect, text string) string {
 	cond := "(" + likeCond(w, dialect, "i.name", text) + " OR " + likeCond(w, dialect, "i.note", text)
-	if query.IDStart(text) {
+	if registry.IDStart(text) {
 		cond += " OR " + idCond(w, text)
 	}
 	return cond + ")"

@@ -9,7 +9,6 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/outbound"
-	"github.com/holdfast/holdfast/registry/query"
 	"github.com/holdfast/holdfast/registry/sqldb"
 	"github.com/holdfast/holdfast/registry/work"
 )
@@ -91,7 +90,7 @@ func (s *search) read(q registry.ItemQuery) {
 		if indexed(text) {
 			s.terms = append(s.terms, textTerm{column, text})
 		}
-		if column == "" && query.IDStart(text) {
+		if column == "" && registry.IDStart(text) {
 			s.ids = append(s.ids, text)
 		}
 	}

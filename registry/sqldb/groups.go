@@ -10,6 +10,7 @@ type Groups[K comparable] struct {
 	ids   map[K][]string
 }
 
+// Add adds an item to the group of its key, which begins with it if it is the first.
 func (g *Groups[K]) Add(key K, id string) {
 	if g.ids == nil {
 		g.ids = map[K][]string{}

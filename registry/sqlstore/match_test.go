@@ -273,7 +273,7 @@ func (e *everywhere) matches(it registry.WorkItem, t registry.Term) bool {
 	contains := func(text string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(t.Value)) }
 	switch t.Field {
 	case "":
-		return contains(it.Name) || contains(it.Note) || query.IDStart(t.Value) && strings.HasPrefix(it.ID, t.Value)
+		return contains(it.Name) || contains(it.Note) || registry.IDStart(t.Value) && strings.HasPrefix(it.ID, t.Value)
 	case "name":
 		return contains(it.Name)
 	case "error":

@@ -12,7 +12,6 @@ import (
 	"github.com/holdfast/holdfast/cmd/holdfast/exit"
 	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/registry/query"
 )
 
 // ReasonFlag adds --reason to a command that keeps others waiting; they see the reason.
@@ -83,7 +82,7 @@ func (a *App) WholeID(ctx context.Context, action registry.Action, text string) 
 	if len(text) == terminal.IDLength || !looksLikeID(text) {
 		return text, nil
 	}
-	if !query.IDStart(text) {
+	if !registry.IDStart(text) {
 		return "", exit.Fix(exit.Usagef("%s is too short for an id", text), "give its first 8 characters or more")
 	}
 	c, err := a.Connect()

@@ -308,7 +308,7 @@ func (c *Completer) meant(ctx context.Context, kind, start string) ([]candidate,
 }
 
 // shortItem says that text may begin an item's id without being whole.
-func shortItem(start string) bool { return len(start) < wholeID && query.IDStart(start) }
+func shortItem(start string) bool { return len(start) < wholeID && registry.IDStart(start) }
 
 func (c *Completer) meantItems(ctx context.Context, action registry.Action, start string) (out []candidate, err error) {
 	if !shortItem(start) {
