@@ -16,8 +16,9 @@ type TokenKeeper interface {
 	TokenByHash(ctx context.Context, hash string) (Token, error)
 	// Tokens lists all tokens, revoked ones too, oldest first.
 	Tokens(ctx context.Context) ([]Token, error)
-	// Claimed lists the items that run under attempts which a token claimed; none of a token that nobody heard of.
-	Claimed(ctx context.Context, tokenID string) ([]WorkItem, error)
+	// Claimed lists items that run under attempts which a token claimed, by their ids, at most 100 a call; none of a token that
+	// nobody heard of.
+	Claimed(ctx context.Context, q ClaimedQuery) ([]WorkItem, error)
 	// RevokeToken makes a token useless from now on. A repeat changes nothing; ErrNotFound when there is none, ErrLastAdmin
 	// when nobody could make another token afterwards.
 	RevokeToken(ctx context.Context, id, actor string) error
@@ -87,6 +88,13 @@ func (t Token) MaySee(collection string) bool {
 // Serves says whether a worker may do with the token what is done in one of these stages; nil is what is done in every one.
 func (t Token) Serves(stages []Stage) bool {
 	return stages == nil || len(t.Stages) == 0 || slices.ContainsFunc(stages, func(s Stage) bool { return slices.Contains(t.Stages, s) })
+}
+
+// ClaimedQuery selects items that a token has claimed.
+type ClaimedQuery struct {
+	Token      string // its id
+	Collection string // only items of this one; "": of any
+	After      string // the id of the last item of the call before; "" at first
 }
 
 // Refusal is something that somebody was refused.

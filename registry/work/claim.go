@@ -345,9 +345,11 @@ func (t *Tx) waitsFor(it registry.WorkItem) (registry.Reason, error) {
 }
 
 // Claimed implements registry.TokenKeeper.
-func (e *Engine) Claimed(ctx context.Context, tokenID string) ([]registry.WorkItem, error) {
+func (e *Engine) Claimed(ctx context.Context, q registry.ClaimedQuery) ([]registry.WorkItem, error) {
+	const most = 100 // a token may have claimed thousands, with results of megabytes
 	return sqldb.Collect(e.db.Read.Ask(ctx, SelectItem+`JOIN attempt a ON a.item_id = i.id AND a.n = i.attempt
-		WHERE i.status = 'running' AND a.finished_at IS NULL AND a.token = $1`, sqldb.Clean(tokenID)), "list what token "+tokenID+" claimed", ScanItem)
+		WHERE i.status = 'running' AND a.finished_at IS NULL AND a.token = $1 AND ($2 = '' OR i.collection = $2) AND i.id > $3 ORDER BY i.id`+sqldb.Limit(most),
+		sqldb.Clean(q.Token), sqldb.Clean(q.Collection), q.After), "list what token "+q.Token+" claimed", ScanItem)
 }
 
 // strangers are the claims that get nothing whatever there is: in the name of a worker that another token has announced, or by a token

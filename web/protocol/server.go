@@ -18,8 +18,8 @@ import (
 // Registry is what a Server asks on behalf of workers.
 type Registry interface {
 	registry.ForWorkers
-	// Claimed lists the items that run under attempts which a token claimed.
-	Claimed(ctx context.Context, tokenID string) ([]registry.WorkItem, error)
+	// Claimed lists items that run under attempts which a token claimed, some at a time.
+	Claimed(ctx context.Context, q registry.ClaimedQuery) ([]registry.WorkItem, error)
 }
 
 // MaxBody bounds the arguments of a method, in bytes: 1,000 inventory rows with long paths, say.
@@ -165,7 +165,7 @@ func (s *Server) awaitWithdrawn(ctx context.Context, in waiting) (taken, error) 
 }
 
 func (s *Server) sealedCredentials(ctx context.Context, in byID) ([]credential, error) {
-	err := s.mayAsk(ctx, "the credentials of collection "+in.ID, func(it registry.WorkItem) (bool, error) { return it.Collection == in.ID, nil })
+	err := s.mayAsk(ctx, "the credentials of collection "+in.ID, in.ID, func(it registry.WorkItem) (bool, error) { return it.Collection == in.ID, nil })
 	if err != nil {
 		return nil, err
 	}
@@ -190,28 +190,34 @@ func forbidden(format string, args ...any) *wire.Problem {
 	return wire.NewProblem(http.StatusForbidden, wire.CodeForbidden, fmt.Sprintf(format, args...))
 }
 
-// mayAsk refuses a worker what none of the items that it has claimed at this moment concerns.
-func (s *Server) mayAsk(ctx context.Context, what string, concerns func(registry.WorkItem) (bool, error)) error {
+// mayAsk refuses a worker what none of the items that it has claimed at this moment concerns; of a collection, unless that is "".
+func (s *Server) mayAsk(ctx context.Context, what, collection string, concerns func(registry.WorkItem) (bool, error)) error {
 	id := s.worker(ctx)
 	if id == "" {
 		return nil
 	}
-	items, err := s.Registry.Claimed(ctx, id)
-	if err != nil {
-		return err
-	}
-	for _, it := range items {
-		if ok, err := concerns(it); ok || err != nil {
+	q := registry.ClaimedQuery{Token: id, Collection: collection}
+	for {
+		items, err := s.Registry.Claimed(ctx, q)
+		if err != nil {
 			return err
 		}
+		for _, it := range items {
+			if ok, err := concerns(it); ok || err != nil {
+				return err
+			}
+			q.After = it.ID
+		}
+		if len(items) == 0 {
+			return forbidden("a worker may ask about %s only while it works at an item that concerns it", what)
+		}
 	}
-	return forbidden("a worker may ask about %s only while it works at an item that concerns it", what)
 }
 
 // mayAskOfUpload is mayAsk about an upload: a batch that was submitted as it, whatever tidies up after that, and a search for orphans
 // concern it.
 func (s *Server) mayAskOfUpload(ctx context.Context, id string) error {
-	return s.mayAsk(ctx, "upload "+id, func(it registry.WorkItem) (bool, error) {
+	return s.mayAsk(ctx, "upload "+id, "", func(it registry.WorkItem) (bool, error) {
 		if it.Action == registry.Tidy {
 			var tidy registry.TidySpec
 			if err := json.Unmarshal(it.Spec, &tidy); err != nil {

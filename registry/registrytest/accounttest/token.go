@@ -24,6 +24,7 @@ func tokenTests() []test {
 		{"R25_a_revocation_holds_nobody_up", revokedInPortions},
 		{"a_revocation_that_dies_halfway_is_carried_on", revokedHalfway},
 		{"a_revoked_token_brings_no_worker_back", revokedRenews},
+		{"what_a_token_has_claimed_comes_in_portions", claimedInPortions},
 	}
 }
 
@@ -193,7 +194,7 @@ func revokedInPortions(f *fixture) {
 			f.Errorf("one transaction took %d items away", n)
 		}
 	}
-	if all, err := f.Store.Claimed(f.Context(), "leaked"); err != nil || len(all) != 0 {
+	if all, err := f.Store.Claimed(f.Context(), registry.ClaimedQuery{Token: "leaked"}); err != nil || len(all) != 0 {
 		f.Errorf("it has %d items (%v)", len(all), err)
 	}
 }
@@ -227,7 +228,7 @@ func revokedHalfway(f *fixture) {
 	f.Token("leaked", registry.RoleWorker)
 	claims := f.claimedBy("leaked", 150)
 	_ = f.Store.RevokeToken(untilRevoked{f.Context(), f, "leaked"}, "leaked", "root")
-	left, err := f.Store.Claimed(f.Context(), "leaked")
+	left, err := f.Store.Claimed(f.Context(), registry.ClaimedQuery{Token: "leaked"})
 	f.Must(err)
 	if len(left) == 0 {
 		f.Fatal("nothing is left to look at")
@@ -264,5 +265,34 @@ func revokedRenews(f *fixture) {
 	f.Must(err)
 	if len(alive) != 0 {
 		f.Errorf("workers of a revoked token: %+v", alive)
+	}
+}
+
+// claimedInPortions lists what a token has claimed, which may be more than fits into memory.
+func claimedInPortions(f *fixture) {
+	f.Token("one", registry.RoleWorker)
+	want := map[string]bool{}
+	for _, c := range f.claimedBy("one", 150) {
+		want[c.Item.ID] = true
+	}
+	q := registry.ClaimedQuery{Token: "one", Collection: registrytest.Mnemonic}
+	for _, n := range []int{100, 50, 0} {
+		all, err := f.Store.Claimed(f.Context(), q)
+		f.Must(err)
+		if len(all) != n {
+			f.Fatalf("%d items after %q, want %d", len(all), q.After, n)
+		}
+		for _, it := range all {
+			if !want[it.ID] {
+				f.Errorf("item %s comes twice, or is not its own", it.ID)
+			}
+			delete(want, it.ID)
+			q.After = it.ID
+		}
+	}
+	for _, none := range []registry.ClaimedQuery{{Token: "one", Collection: "other"}, {Token: "nobody"}} {
+		if all, err := f.Store.Claimed(f.Context(), none); err != nil || len(all) != 0 {
+			f.Errorf("%+v has %d items (%v)", none, len(all), err)
+		}
 	}
 }
