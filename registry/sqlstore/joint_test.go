@@ -238,7 +238,7 @@ func TestJoint(t *testing.T) {
 			var order []string
 			commits = 0
 			errs := gather(c.Store, 2, func(q string) error {
-				for _, what := range []string{"UPDATE attempt SET lease_until", "UPDATE attempt SET finished_at", "COMMIT"} {
+				for _, what := range []string{"UPDATE attempt AS a SET lease_until", "UPDATE attempt SET finished_at", "COMMIT"} {
 					if strings.HasPrefix(q, what) {
 						order = append(order, what)
 					}
@@ -259,7 +259,7 @@ func TestJoint(t *testing.T) {
 			if err := errors.Join(errs...); err != nil {
 				t.Fatal(err)
 			}
-			if commits == 1 && (len(order) == 0 || order[0] != "UPDATE attempt SET lease_until") {
+			if commits == 1 && (len(order) == 0 || order[0] != "UPDATE attempt AS a SET lease_until") {
 				t.Errorf("written in the order %q", order)
 			}
 		}
