@@ -16,15 +16,6 @@ import (
 // mostLooked bounds how many lanes and items one call steps over, so that no transaction gets long (R25).
 const mostLooked = 2 * sqldb.GroupWrites
 
-// Shut is true for the rows of work_item or lane, called by an alias, that a hold covers as a whole, whatever the items.
-// There is one staging volume, so a hold on it covers stages as a whole, too.
-func Shut(alias string) string {
-	return `EXISTS (SELECT 1 FROM hold h WHERE h.scope = 'all'
-	OR (h.scope = 'stage' AND h.key = ` + alias + `.stage)
-	OR (` + alias + `.stage IN ` + sqldb.Names(registry.DepositStages()) + ` AND (h.scope = 'ingest' OR (h.scope = 'collection' AND h.key = ` + alias + `.collection)))
-	OR (h.scope = 'volume' AND h.key = '` + registry.DefaultStaging + `' AND ` + alias + `.stage IN ` + stagingStages + `))`
-}
-
 // stagingStages write to the staging volume.
 var stagingStages = stagesWhere(func(s registry.Step) bool { return s.Writes == registry.StagingVolume })
 
