@@ -97,6 +97,8 @@ type server struct {
 	signIn   *signin.Service
 	pages    http.Handler // nil: none
 	health   health.Server
+	bodies   shares // bytes that tokens' requests bring
+	waiting  shares // requests of tokens that stay open
 }
 
 // New returns the handler for a whole server: API, health, sign-in and pages. It has no goroutines but those that judge
@@ -159,7 +161,7 @@ func (s *server) handler() http.Handler {
 	// To write it down takes longer than all the rest of a start, and few ask for it.
 	spec := sync.OnceValues(s.Specification)
 	top := http.NewServeMux()
-	top.Handle(wire.Base+"/", s.authenticated(s.ids.Address(wire.Base, s.Fail, s.bounded(s.mostBody, s.explained(s.Mux())))))
+	top.Handle(wire.Base+"/", s.authenticated(s.ids.Address(wire.Base, s.Fail, s.shared(s.bounded(s.mostBody, s.explained(s.Mux()))))))
 	top.HandleFunc("GET "+wire.Base+"/openapi.json", func(w http.ResponseWriter, r *http.Request) {
 		text, err := spec()
 		if err != nil {

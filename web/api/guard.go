@@ -86,7 +86,7 @@ func (w *watchedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // bounded reads the body of everything but files, so that one that is too large or broken off is refused as such.
 func (s *server) bounded(most func(*http.Request) int64, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if bringsBytes(r) || r.URL.Path == submission.CheckPath {
+		if bringsFile(r) {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -111,9 +111,9 @@ func (s *server) bounded(most func(*http.Request) int64, next http.Handler) http
 	})
 }
 
-// bringsBytes says whether the body of a request is a file, or a part of one.
-func bringsBytes(r *http.Request) bool {
-	return r.URL.Path == upload.Path || (r.Method == http.MethodPatch || r.Method == http.MethodPost) && strings.HasPrefix(r.URL.Path, upload.Path+"/")
+// bringsFile says whether the body of a request is a file, or a part of one, which is never read whole.
+func bringsFile(r *http.Request) bool {
+	return r.URL.Path == upload.Path || r.URL.Path == submission.CheckPath || (r.Method == http.MethodPatch || r.Method == http.MethodPost) && strings.HasPrefix(r.URL.Path, upload.Path+"/")
 }
 
 // mostBody is how large the body of a request may be. Workers send more, each for what it may ask.
