@@ -37,7 +37,7 @@ test: deps vet lint tidy vuln ## What CI runs: everything, with all services req
 # What fails says how to repeat it.
 .PHONY: test-all
 test-all: deps ## Run every test with a fault at every call, hours on a small machine
-	HOLDFAST_TEST_ALL=1 TIMEOUT=6h REQUIRE_SERVICES=1 GO=$(GO) scripts/test.sh
+	TEST_ALL=1 TIMEOUT=6h REQUIRE_SERVICES=1 GO=$(GO) scripts/test.sh
 
 .PHONY: check
 check: fmt-check vet staticcheck tidy ## What to run before a commit: absent services are skipped

@@ -1,19 +1,20 @@
 #!/usr/bin/env bash
 # Runs the tests, in random order: under the race detector what runs at once, without it all.
-# REQUIRE_SERVICES=1 makes a missing service a failure. GO names the go command. HOLDFAST_TEST_ALL=1 visits every call in tests that let
-# faults befall each call in turn; otherwise they visit some, by HOLDFAST_TEST_SEED (internal/looptest).
+# REQUIRE_SERVICES=1 makes a missing service a failure. GO names the go command. TEST_ALL=1 visits every call in tests that let
+# faults befall each call in turn; otherwise they visit some, by TEST_SEED (internal/looptest).
 # At the end it prints what each part took: docs/contributing.md says where the time goes.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # Without it what is built depends on the folder, and a fresh clone builds all of it anew.
 export GOFLAGS="-trimpath ${GOFLAGS:-}"
-export HOLDFAST_TEST_SEED=${HOLDFAST_TEST_SEED:-$(date +%N | sed 's/^0*//')}
-echo "HOLDFAST_TEST_SEED=$HOLDFAST_TEST_SEED"
+export TEST_SEED=${TEST_SEED:-$(date +%N | sed 's/^0*//')}
+echo "TEST_SEED=$TEST_SEED"
 
 # Tests sync to disk as the product does, some hundred thousand times. Nothing here loses power, so they do it in memory where there is room.
 room=$((8 << 20)) # KiB
 if [ "$(df --output=avail -k /dev/shm 2>/dev/null | tail -1)" -gt $room ] 2>/dev/null && [ "$(awk '/MemAvailable/ {print $2}' /proc/meminfo)" -gt $room ]; then
 	TMPDIR=$(mktemp -d /dev/shm/holdfast-test.XXXXXX)
+	chmod 755 "$TMPDIR" # PostgreSQL runs as another user
 	export TMPDIR
 	trap 'rm -rf "$TMPDIR"' EXIT
 fi
@@ -36,19 +37,19 @@ plain() { CGO_ENABLED=0 go_test "$@"; }
 race() { CGO_ENABLED=1 go_test -race -gcflags='modernc.org/...=-race=false' "$@"; }
 
 # These run whole without the race detector. It watches what many callers do at once in the Registry's suites, and of the others a quarter
-# of their tests, other ones each time: to watch all of them takes twice as long as everything else. HOLDFAST_TEST_ALL=1 has it watch all.
+# of their tests, other ones each time: to watch all of them takes twice as long as everything else. TEST_ALL=1 has it watch all.
 # The processes that e2e starts are not watched in any case.
 many='^TestStore$/^(claim|fence|feed|lock|renew|settle|stop)$|^TestPostgreSQL$/^(claim|lock|settle)$|^Test(Group|Joint|Swarm|Processes|Turns|Store_.*)$|^TestR16_'
-if [ "${HOLDFAST_TEST_ALL:-}" = 1 ]; then many=.; fi
+if [ "${TEST_ALL:-}" = 1 ]; then many=.; fi
 large=(bagit cmd/holdfast intake ocfl storage/s3 web/api workers)
 
 # some FOLDER is a pattern for the tests of a package that are watched this time.
 some() {
-	if [ "${HOLDFAST_TEST_ALL:-}" = 1 ]; then
+	if [ "${TEST_ALL:-}" = 1 ]; then
 		echo .
 	else
 		cat "$1"/*_test.go | sed -nE 's/^func (Test[A-Za-z0-9_]+)\(t .*/\1/p' |
-			awk -v seed="$HOLDFAST_TEST_SEED" 'BEGIN { srand(seed) } rand() < 0.25 { out = out "|" $0 } END { print "^(" substr(out, 2) ")$" }'
+			awk -v seed="$TEST_SEED" 'BEGIN { srand(seed) } rand() < 0.25 { out = out "|" $0 } END { print "^(" substr(out, 2) ")$" }'
 	fi
 }
 
@@ -84,5 +85,5 @@ wait $row || failed=1
 
 echo
 cat "$log"
-if [ $failed -ne 0 ]; then echo "failed; to repeat what was chosen by chance: HOLDFAST_TEST_SEED=$HOLDFAST_TEST_SEED"; fi
+if [ $failed -ne 0 ]; then echo "failed; to repeat what was chosen by chance: TEST_SEED=$TEST_SEED"; fi
 exit $failed

@@ -1,7 +1,7 @@
 // Package looptest is for tests that let a fault befall each call of something in turn: the first, the second, and so on. A whole run
 // visits them all; a usual one visits some, other ones each time, so that many short runs come to what one long run does.
 //
-// HOLDFAST_TEST_ALL=1 asks for all (make test-all does). HOLDFAST_TEST_SEED=N repeats a run: a test that fails says which it was.
+// TEST_ALL=1 asks for all (make test-all does). TEST_SEED=N repeats a run: a test that fails says which it was.
 package looptest
 
 import (
@@ -40,13 +40,13 @@ func Some(t testing.TB, n int) func() bool {
 // which tests ran before.
 func choice(t testing.TB) (all bool, random *rand.Rand) {
 	t.Helper()
-	if os.Getenv("HOLDFAST_TEST_ALL") == "1" {
+	if os.Getenv("TEST_ALL") == "1" {
 		return true, nil
 	}
 	from := seed()
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("to repeat it: HOLDFAST_TEST_SEED=%d go test -run '^%s$'; to visit every call: HOLDFAST_TEST_ALL=1", from, t.Name())
+			t.Logf("to repeat it: TEST_SEED=%d go test -run '^%s$'; to visit every call: TEST_ALL=1", from, t.Name())
 		}
 	})
 	name := fnv.New64a()
@@ -55,7 +55,7 @@ func choice(t testing.TB) (all bool, random *rand.Rand) {
 }
 
 var seed = sync.OnceValue(func() uint64 {
-	if n, err := strconv.ParseUint(os.Getenv("HOLDFAST_TEST_SEED"), 10, 64); err == nil {
+	if n, err := strconv.ParseUint(os.Getenv("TEST_SEED"), 10, 64); err == nil {
 		return n
 	}
 	return uint64(time.Now().UnixNano()) //nolint:gosec // any number will do

@@ -20,7 +20,7 @@ func visited(t *testing.T, n int) (steps []int) {
 }
 
 func TestSteps_WholeRun(t *testing.T) {
-	t.Setenv("HOLDFAST_TEST_ALL", "1")
+	t.Setenv("TEST_ALL", "1")
 	if steps := visited(t, 100); len(steps) != 100 || steps[99] != 100 {
 		t.Errorf("visited %v, want all", steps)
 	}
@@ -30,7 +30,7 @@ func TestSteps_WholeRun(t *testing.T) {
 }
 
 func TestSteps_Sample(t *testing.T) {
-	t.Setenv("HOLDFAST_TEST_ALL", "")
+	t.Setenv("TEST_ALL", "")
 	steps := visited(t, 1000)
 	if !slices.Equal(steps[:4], []int{1, 2, 3, 4}) {
 		t.Errorf("visited %v first, want the first four", steps[:4])
