@@ -145,12 +145,18 @@ type NoSpaceError struct {
 	// Yield says that the item that asks must give back what it has staged before it asks again: an earlier one, which holds room, waits for
 	// more, or nobody else holds any that could become free. Items that grow at once would else wait for each other without end.
 	Yield bool `json:"yield,omitempty"`
+	// Kept is what failed and cancelled items of the same collection keep for a requeue, when that is what is in the way: 0 otherwise.
+	Kept int64 `json:"kept,omitempty"`
 	// Never says that the volume could not hold what the item is known to have even if there were nothing else on it.
 	Never bool `json:"never,omitempty"`
 }
 
 // Error gives the figures.
 func (e *NoSpaceError) Error() string {
+	if e.Kept > 0 {
+		return fmt.Sprintf("needs %s on volume %s, where failed and cancelled jobs of its collection keep %s; requeue or delete them: one collection's may keep half of what may be filled",
+			SizeText(e.Need), e.Volume, SizeText(e.Kept))
+	}
 	used := 100.0
 	if e.Total > 0 {
 		used = 100 * float64(e.Used) / float64(e.Total)

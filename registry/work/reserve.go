@@ -69,6 +69,16 @@ func (t *Tx) reserve(it registry.WorkItem, r registry.Reservation) (*registry.No
 	limit := r.Threshold * float64(r.Total)
 	gives := need < own && float64(r.Bytes) <= max(float64(had), limit)
 	full := !gives && r.Total > 0 && (float64(r.Used)+float64(reserved)+float64(need) > limit || float64(r.Bytes) > limit || reserved+need > mostPromised)
+	var kept int64
+	if !gives && need > own && r.Total > 0 {
+		if kept, err = t.keptBy(it.Collection, r.Volume); err != nil {
+			return nil, err
+		}
+		if float64(kept) <= limit*mostKept {
+			kept = 0
+		}
+		full = full || kept > 0
+	}
 	if full || !gives && need > own && it.Stage == registry.Download {
 		first, alone, err := t.holders(it.ID, r.Volume)
 		if err != nil {
@@ -77,7 +87,7 @@ func (t *Tx) reserve(it registry.WorkItem, r registry.Reservation) (*registry.No
 		if full || !first {
 			return &registry.NoSpaceError{
 				Volume: r.Volume, Need: need, Used: r.Used, Total: r.Total, Reserved: reserved, ThresholdFactor: r.Threshold,
-				Yield: !first || alone,
+				Yield: !first || alone, Kept: kept,
 				Never: it.Stage == registry.Download && r.Total > 0 && float64(r.Bytes) > limit,
 			}, nil
 		}
@@ -100,6 +110,21 @@ func (t *Tx) reserve(it registry.WorkItem, r registry.Reservation) (*registry.No
 		err = t.Do(`UPDATE promised SET given_at = $2 WHERE volume = $1`, r.Volume, t.Now)
 	}
 	return nil, err
+}
+
+// mostKept is the share of what may be filled of a volume that failed items of one collection may keep before its others wait.
+const mostKept = 0.5
+
+// keptBy is what failed and cancelled items of a collection keep on a volume, so that a requeue need not begin anew. Nobody frees it but people:
+// without a bound one collection's failures would take the room of all.
+func (t *Tx) keptBy(collection, volume string) (bytes int64, err error) {
+	var sum float64
+	err = t.Get(`SELECT COALESCE(`+sqldb.Sum("r.bytes")+`, 0) FROM reservation r JOIN work_item i ON i.id = r.item_id
+		WHERE r.volume = $1 AND i.collection = $2 AND i.status IN ('failed', 'cancelled')`, []any{volume, collection}, &sum)
+	if err != nil {
+		return 0, fmt.Errorf("look what failed items of %s keep on %s: %w", collection, volume, err)
+	}
+	return sqldb.Whole(sum), nil
 }
 
 // roomSoon is how soon an item that waits for room looks again, at the latest: what waits for longer keeps nobody from growing.

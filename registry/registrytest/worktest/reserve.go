@@ -25,6 +25,7 @@ func reserveTests() []test {
 		{"a_volume_without_a_size_promises_nothing", roomWithoutSize},
 		{"what_one_reserves_has_bounds", roomBounds},
 		{"reservations_never_overflow", roomOverflow},
+		{"R24_what_failed_keeps_no_room_of_others", failedKeepsItsOwn},
 		{"what_waits_for_long_keeps_no_later_one_from_growing", longWait},
 	}
 }
@@ -280,4 +281,26 @@ func longWait(f *fixture) {
 	if err := f.Store.Reserve(f.Context(), c[1].Lease, registrytest.Room(2, 0)); err != nil {
 		f.Errorf("another job grows by a byte on the empty volume: %v", err)
 	}
+}
+
+// What failed keeps its staging for a requeue. Of one collection that is half of what may be filled at most: then its own later jobs wait, and
+// nobody else's.
+func failedKeepsItsOwn(f *fixture) {
+	c := f.Provisioning(3)
+	for _, failing := range c[:2] {
+		f.Must(f.Store.Reserve(f.Context(), failing.Lease, registrytest.Room(210, 0)))
+		f.Settle(registry.Settlement{Lease: failing.Lease, Outcome: registry.OutcomeFailed, Class: registry.ContentFault, Error: "wrong digest"})
+	}
+	got := f.NoRoom(c[2].Lease, registrytest.Room(10, 0))
+	want := registry.NoSpaceError{Volume: "v", Need: 10, Total: 1000, Reserved: 420, ThresholdFactor: 0.8, Yield: true, Kept: 420}
+	if *got != want {
+		f.Errorf("%+v, want %+v", *got, want)
+	}
+	f.Says(got.Error(), "420 bytes", "requeue or delete")
+	f.Collection("others", registry.Profile{})
+	other := f.TakeItem(f.WaitingAt(registry.Provision, "others", 1, false)[0])
+	f.Must(f.Store.Reserve(f.Context(), other.Lease, registrytest.Room(300, 0)))
+	_, err := f.Store.Command(f.Context(), registry.Command{ItemID: c[0].Item.ID, Act: registry.ActRequeue, Actor: "admin"})
+	f.Must(err)
+	f.Must(f.Store.Reserve(f.Context(), c[2].Lease, registrytest.Room(10, 0)))
 }
