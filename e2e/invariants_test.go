@@ -58,7 +58,7 @@ func (h *holdfast) query(file, statement string, args ...any) []string {
 }
 
 // jsonField is a field of JSON as SQLite reads it.
-var jsonField = regexp.MustCompile(`json_extract\((\w+), '\$\.(\w+)'\)`)
+var jsonField = regexp.MustCompile(`json_extract\(([\w.]+), '\$\.(\w+)'\)`)
 
 // late is true for items that look after the staging of others once more, long after their end (R26).
 const late = `action = 'tidy' AND status = 'pending'`

@@ -22,6 +22,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/holdfast/holdfast/intake"
+	"github.com/holdfast/holdfast/internal/looptest"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source/unpack"
@@ -488,6 +489,14 @@ func judgeApart(t *testing.T, path string, size int64) (v intake.Report) {
 	return v
 }
 
+// sampled skips two of three payloads, other ones each time.
+func sampled(t *testing.T) {
+	t.Helper()
+	if !looptest.Some(t, 3)() {
+		t.Skip("not this time; TEST_ALL=1 runs all")
+	}
+}
+
 // However a payload is made, a process that judges it takes at most 128 MiB.
 func TestMemory(t *testing.T) {
 	if runtime.GOOS != "linux" {
@@ -498,6 +507,7 @@ func TestMemory(t *testing.T) {
 	}
 	for _, h := range corpus() {
 		t.Run(h.name, func(t *testing.T) {
+			sampled(t)
 			path := filepath.Join(t.TempDir(), "payload")
 			f, err := os.Create(path)
 			if err != nil {
@@ -523,6 +533,7 @@ func TestMemory(t *testing.T) {
 	}
 	for _, b := range bigInventories() {
 		t.Run("inventory: "+b.name, func(t *testing.T) {
+			sampled(t)
 			folder := objectWith(t, b.text()...)
 			info, err := os.Stat(filepath.Join(folder, "inventory.json"))
 			if err != nil {
@@ -536,6 +547,7 @@ func TestMemory(t *testing.T) {
 	}
 	for name, inventory := range inventories() {
 		t.Run("inventory: "+name, func(t *testing.T) {
+			sampled(t)
 			folder := objectWith(t, inventory...)
 			info, err := os.Stat(filepath.Join(folder, "inventory.json"))
 			if err != nil {

@@ -41,7 +41,7 @@ race() { CGO_ENABLED=1 go_test -race -gcflags='modernc.org/...=-race=false' "$@"
 # The processes that e2e starts are not watched in any case.
 many='^TestStore$/^(claim|fence|feed|lock|renew|settle|stop)$|^TestPostgreSQL$/^(claim|lock|settle)$|^Test(Group|Joint|Swarm|Processes|Turns|Store_.*)$|^TestR16_'
 if [ "${TEST_ALL:-}" = 1 ]; then many=.; fi
-large=(bagit cmd/holdfast intake ocfl storage/s3 web/api workers)
+large=(bagit cmd/holdfast intake ocfl source/unpack staging storage/s3 web/api workers)
 
 # some FOLDER is a pattern for the tests of a package that are watched this time.
 some() {
@@ -66,17 +66,17 @@ first() {
 	local ok=0 package
 	part 'race, packages' race "${watched[@]}" || ok=1
 	for package in "${large[@]}"; do
-		part "race, some of $package" race -run "$(some "$package")" -skip '^TestMemory' "./$package" || ok=1
+		part "race, some of $package" race -run "$(some "$package")" "./$package" || ok=1
 	done
 	part 'race, many at once' race -run "$many" ./registry/sqlstore ./web/protocol || ok=1
 	part 'packages' plain "${unwatched[@]}" || ok=1
+	part 'large packages' plain "${large[@]/#/./}" || ok=1
 	return $ok
 }
 second() {
 	local ok=0
 	part 'e2e' plain -parallel 4 ./e2e || ok=1
 	part 'registry/sqlstore, web/protocol' plain -parallel 4 ./registry/sqlstore ./web/protocol || ok=1
-	part 'large packages' plain "${large[@]/#/./}" || ok=1
 	return $ok
 }
 first & row=$!

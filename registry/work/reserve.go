@@ -119,8 +119,8 @@ const mostKept = 0.5
 // without a bound one collection's failures would take the room of all.
 func (t *Tx) keptBy(collection, volume string) (bytes int64, err error) {
 	var sum float64
-	err = t.Get(`SELECT COALESCE(`+sqldb.Sum("r.bytes")+`, 0) FROM reservation r JOIN work_item i ON i.id = r.item_id
-		WHERE r.volume = $1 AND i.collection = $2 AND i.status IN ('failed', 'cancelled')`, []any{volume, collection}, &sum)
+	err = t.Get(`SELECT COALESCE(`+sqldb.Sum("r.bytes")+`, 0) FROM reservation r WHERE r.volume = $1
+		AND EXISTS (SELECT 1 FROM work_item i WHERE i.id = r.item_id AND i.collection = $2 AND i.status IN ('failed', 'cancelled'))`, []any{volume, collection}, &sum)
 	if err != nil {
 		return 0, fmt.Errorf("look what failed items of %s keep on %s: %w", collection, volume, err)
 	}

@@ -255,6 +255,7 @@ CREATE TABLE reservation (
   -- What is still to come of it, max(0, bytes - staged) (R24).
   remaining BIGINT NOT NULL DEFAULT 0
 );
+CREATE INDEX reservation_volume ON reservation (volume);
 
 CREATE TABLE worker (
   id       TEXT PRIMARY KEY,
