@@ -36,11 +36,24 @@ func Some(t testing.TB, n int) func() bool {
 	return func() bool { return all || random.IntN(n) == 0 }
 }
 
+// All says that the run is a whole one.
+func All() bool { return os.Getenv("TEST_ALL") == "1" }
+
+// Number is a number below n by which to begin elsewhere each time; 0 in a whole run.
+func Number(t testing.TB, n int) int {
+	t.Helper()
+	all, random := choice(t)
+	if all {
+		return 0
+	}
+	return random.IntN(n)
+}
+
 // choice says whether to visit all, and otherwise by what to choose: by the run's seed and the test's name, so that it does not matter
 // which tests ran before.
 func choice(t testing.TB) (all bool, random *rand.Rand) {
 	t.Helper()
-	if os.Getenv("TEST_ALL") == "1" {
+	if All() {
 		return true, nil
 	}
 	from := seed()

@@ -41,6 +41,9 @@ func TestSteps_Sample(t *testing.T) {
 	if again := visited(t, 1000); !slices.Equal(steps, again) {
 		t.Errorf("visited %v and then %v: the same seed visits the same", steps, again)
 	}
+	if n := looptest.Number(t, 7); n < 0 || n > 6 || n != looptest.Number(t, 7) {
+		t.Errorf("began at %d, want the same below 7", n)
+	}
 	seen := 0
 	some := looptest.Some(t, 4)
 	for range 1000 {
