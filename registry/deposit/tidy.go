@@ -23,9 +23,9 @@ func (t *tx) tidy(it registry.WorkItem, actor string) error {
 		return nil
 	}
 	if it.Attempt == 0 {
-		var spec registry.Spec
-		if err := json.Unmarshal(it.Spec, &spec); err != nil {
-			return fmt.Errorf("decode spec of item %s: %w", it.ID, err)
+		spec, err := work.SpecOf(it)
+		if err != nil {
+			return err
 		}
 		if _, upload := registry.UploadID(spec.URL); !upload || it.Action != registry.Batch {
 			return nil

@@ -154,8 +154,11 @@ func (t *Tx) learn(it *registry.WorkItem, se registry.Settlement) error {
 		if err := registry.CheckResults(it.Results); err != nil {
 			return err
 		}
+		if err := t.writeResults(*it); err != nil {
+			return err
+		}
 	}
-	if len(se.Results) == 0 && se.SizeBytes == nil && se.Files == nil && se.DoneBytes == nil && se.DoneFiles == nil && se.PriorityAdd == 0 {
+	if se.SizeBytes == nil && se.Files == nil && se.DoneBytes == nil && se.DoneFiles == nil && se.PriorityAdd == 0 {
 		return t.tell(*it, se)
 	}
 	set(&it.SizeBytes, se.SizeBytes)
@@ -165,7 +168,7 @@ func (t *Tx) learn(it *registry.WorkItem, se registry.Settlement) error {
 	if it.Priority >= 0 { // what an operator put in front of everything stays there
 		it.Priority += se.PriorityAdd
 	}
-	if err := t.writeLearnt(it, len(se.Results) > 0); err != nil {
+	if err := t.writeLearnt(it); err != nil {
 		return err
 	}
 	if se.DoneBytes != nil {
@@ -186,12 +189,7 @@ func (t *Tx) tell(it registry.WorkItem, se registry.Settlement) error {
 	return nil
 }
 
-func (t *Tx) writeLearnt(it *registry.WorkItem, results bool) error {
-	if results {
-		if err := t.writeResults(*it); err != nil {
-			return err
-		}
-	}
+func (t *Tx) writeLearnt(it *registry.WorkItem) error {
 	err := t.Do(`UPDATE work_item SET size_bytes = $2, files = $3, done_bytes = $4, done_files = $5,
 		priority = $6, rank = $7 WHERE id = $1`,
 		it.ID, it.SizeBytes, it.Files, it.DoneBytes, it.DoneFiles, it.Priority,
