@@ -37,7 +37,7 @@ const fewMatches = 500 // are all read and sorted
 var someRows = 5000
 
 // search is what the text index is asked for a query: every row that the query selects answers to it, but for those that
-// addTerms by their ids, and a few others may.
+// match by their ids, and a few others may.
 type search struct {
 	dialect     string
 	terms       []textTerm // none: the index cannot help
